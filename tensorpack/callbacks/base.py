@@ -1,0 +1,133 @@
+"""The public address of the callback contract, and callbacks made from a callback or functions."""
+
+from typing import Any, Callable, Optional
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import Callback
+
+__all__ = ["Callback", "CallbackFactory", "ProxyCallback", "Triggerable"]
+
+Triggerable = Callback  # the name of 2017 for a callback that is scheduled by another one
+
+
+class ProxyCallback(Callback):
+    """Does everything as the callback inside of it; a base for those that change a little of it.
+
+    The ops of the inner callback are added under the name scope of the proxy.
+
+    Args:
+      cb: the callback inside.
+
+    Attributes:
+      cb: the callback inside.
+    """
+
+    def __init__(self, cb: Callback) -> None:
+        if not isinstance(cb, Callback):
+            raise TypeError(f"{type(self).__name__} wraps a Callback, got {type(cb).__name__}.")
+        self.cb = cb
+
+    def _setup_graph(self) -> None:
+        self.cb.setup_graph(self.trainer)
+
+    def _before_train(self) -> None:
+        self.cb.before_train()
+
+    def _before_epoch(self) -> None:
+        self.cb.before_epoch()
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return self.cb.before_run(ctx)
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        self.cb.after_run(ctx, run_values)
+
+    def _trigger_step(self) -> None:
+        self.cb.trigger_step()
+
+    def _after_epoch(self) -> None:
+        self.cb.after_epoch()
+
+    def _trigger_epoch(self) -> None:
+        self.cb.trigger_epoch()
+
+    def _trigger(self) -> None:
+        self.cb.trigger()
+
+    def _after_train(self) -> None:
+        self.cb.after_train()
+
+    @property
+    def chief_only(self) -> bool:
+        """That of the callback inside."""
+        return self.cb.chief_only
+
+    @chief_only.setter
+    def chief_only(self, value: bool) -> None:
+        self.cb.chief_only = value
+
+    def set_chief_only(self, value: bool = True) -> Callback:
+        """Sets `chief_only` of the callback inside and returns the proxy."""
+        self.cb.chief_only = value
+        return self
+
+    @property
+    def sets_up_last(self) -> bool:
+        """Whether the callback inside must see the ops of all others, see `Callbacks`."""
+        return getattr(self.cb, "sets_up_last", False)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}-{self.cb}"
+
+
+_Part = Optional[Callable[[Callback], Any]]
+
+
+class CallbackFactory(Callback):
+    """Makes a callback of functions, each of which is called with the callback itself.
+
+    Args:
+      setup_graph: called when ops may be added to the graph.
+      before_train: called before the first step.
+      trigger: called by whoever schedules the callback; every epoch by default.
+      after_train: called at the end, however the run ended.
+      trigger_epoch: called every epoch, instead of `trigger`.
+    """
+
+    def __init__(
+        self,
+        setup_graph: _Part = None,
+        before_train: _Part = None,
+        trigger: _Part = None,
+        after_train: _Part = None,
+        trigger_epoch: _Part = None,
+    ) -> None:
+        self._setup_graph_part = setup_graph
+        self._before_train_part = before_train
+        self._trigger_part = trigger
+        self._after_train_part = after_train
+        self._trigger_epoch_part = trigger_epoch
+
+    def _setup_graph(self) -> None:
+        self._call(self._setup_graph_part)
+
+    def _before_train(self) -> None:
+        self._call(self._before_train_part)
+
+    def _trigger(self) -> None:
+        self._call(self._trigger_part)
+
+    def _trigger_epoch(self) -> None:
+        if self._trigger_epoch_part is None:
+            self.trigger()
+        else:
+            self._call(self._trigger_epoch_part)
+
+    def _after_train(self) -> None:
+        self._call(self._after_train_part)
+
+    def _call(self, part: _Part) -> None:
+        if part is not None:
+            part(self)

@@ -1,0 +1,175 @@
+"""Callbacks that run ops of the graph, or look at its tensors."""
+
+import os
+from typing import Any, Callable, List, Optional, Sequence, Union
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import get_op_tensor_name
+from tensorpack.utils import logger
+
+from .base import Callback
+
+__all__ = [
+    "CheckNumerics",
+    "DumpTensor",
+    "DumpTensors",
+    "ProcessTensors",
+    "RunOp",
+    "RunUpdateOps",
+]
+
+
+class RunOp(Callback):
+    """Runs an op: before the training, whenever triggered, or with each run.
+
+    Args:
+      op: the op or a tensor of it; or a function without arguments that returns it, called when
+        the graph is built, under the name scope of the callback.
+      run_before: whether to run it before the training.
+      run_as_trigger: whether to run it when triggered, which is every epoch by default.
+      run_step: whether to run it along with every run of the hooked session.
+      verbose: whether to log each time.
+    """
+
+    _chief_only = False
+
+    def __init__(
+        self,
+        op: Union[tf.Operation, tf.Tensor, Callable[[], Any]],
+        run_before: bool = True,
+        run_as_trigger: bool = True,
+        run_step: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self._make_op = op if callable(op) else lambda: op
+        self._op: Optional[tf.Operation] = None
+        self.run_before = run_before
+        self.run_as_trigger = run_as_trigger
+        self.run_step = run_step
+        self.verbose = verbose
+
+    def _setup_graph(self) -> None:
+        made = self._make_op()
+        op = made if isinstance(made, tf.Operation) else getattr(made, "op", None)
+        if not isinstance(op, tf.Operation):
+            raise TypeError(f"RunOp needs an op or a function that returns one, got {made!r}.")
+        self._op = op
+
+    def _before_train(self) -> None:
+        if self.run_before:
+            self._run()
+
+    def _trigger(self) -> None:
+        if self.run_as_trigger:
+            self._run()
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        if not self.run_step:
+            return None
+        self._say()
+        return tf.train.SessionRunArgs(self._op)
+
+    def _run(self) -> None:
+        self._say()
+        self._op.run()
+
+    def _say(self) -> None:
+        if self.verbose:
+            logger.info(f"Running Op {self._op.name} ...")
+
+
+class RunUpdateOps(RunOp):
+    """Runs the ops of a collection along with every run of the hooked session.
+
+    Without it the moving averages of layers such as `BatchNorm` would stay as they are.
+
+    Args:
+      collection: name of the collection; `tf.GraphKeys.UPDATE_OPS` by default.
+    """
+
+    def __init__(self, collection: Optional[str] = None) -> None:
+        self._collection = tf.GraphKeys.UPDATE_OPS if collection is None else collection
+        super().__init__(self._group, run_before=False, run_as_trigger=False, run_step=True)
+
+    def _group(self) -> tf.Operation:
+        ops = tf.get_collection(self._collection)
+        self.run_step = bool(ops)
+        if ops:
+            name = "UPDATE_OPS" if self._collection == "update_ops" else self._collection
+            logger.info(f"Applying {name} collection of {len(ops)} ops.")
+        return tf.group(*ops, name="update_ops")
+
+
+class ProcessTensors(Callback):
+    """Calls a function with the values of tensors after each run of the hooked session.
+
+    Args:
+      names: names of the tensors, which are computed along with the run.
+      fn: called with one array for each name.
+    """
+
+    def __init__(self, names: Sequence[str], fn: Callable[..., Any]) -> None:
+        self._names = [names] if isinstance(names, str) else list(names)
+        self._fn = fn
+        self._fetches: List[tf.Tensor] = []
+
+    def _setup_graph(self) -> None:
+        names = [get_op_tensor_name(name)[1] for name in self._names]
+        self._fetches = self.get_tensors_maybe_in_tower(names)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return self._fetches
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        self._fn(*run_values.results)
+
+
+class DumpTensors(ProcessTensors):
+    """Writes the values of tensors in each step to `DumpTensor-{global_step}.npz`.
+
+    The file lies in the log directory and has one array for each name.
+
+    Args:
+      names: names of the tensors.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names, self._dump)
+
+    def _setup_graph(self) -> None:
+        super()._setup_graph()
+        self._directory = logger.get_logger_dir()
+        if self._directory is None:
+            raise RuntimeError("DumpTensors writes to the log directory: set_logger_dir() first.")
+
+    def _dump(self, *values: np.ndarray) -> None:
+        path = os.path.join(self._directory, f"DumpTensor-{self.global_step}.npz")
+        np.savez(path, **dict(zip(self._names, values)))
+
+
+DumpTensor = DumpTensors
+
+
+class CheckNumerics(RunOp):
+    """Ends the run with an error that names a trainable variable with a NaN or Inf in it.
+
+    Args:
+      run_as_trigger: whether to check when triggered, which is every epoch by default.
+      run_step: whether to check along with every run of the hooked session.
+    """
+
+    def __init__(self, run_as_trigger: bool = True, run_step: bool = False) -> None:
+        super().__init__(self._checks, False, run_as_trigger, run_step)
+
+    @staticmethod
+    def _checks() -> tf.Operation:
+        variables = [each for each in tf.trainable_variables() if each.dtype.is_floating]
+        checks = [
+            tf.check_numerics(each, f"{each.op.name} has a NaN or Inf in it").op
+            for each in variables
+        ]
+        return tf.group(*checks, name="check_numerics")

@@ -1,0 +1,87 @@
+"""Bridges between callbacks and TensorFlow's own `tf.train.SessionRunHook`, in both directions."""
+
+from typing import Any
+
+from tensorpack.compat import tfv1 as tf
+
+from .base import Callback, ProxyCallback
+
+__all__ = ["CallbackToHook", "HookToCallback", "sees_runs", "sees_steps"]
+
+
+class CallbackToHook(tf.train.SessionRunHook):
+    """The part of a callback that sees the runs of a session, as a hook.
+
+    Args:
+      cb: the callback; its `before_run` and `after_run` are called, nothing else.
+    """
+
+    def __init__(self, cb: Callback) -> None:
+        # Set on the instance, so that each run costs one call less.
+        self.before_run = cb.before_run
+        self.after_run = cb.after_run
+
+
+class HookToCallback(Callback):
+    """Any `tf.train.SessionRunHook` as a callback.
+
+    `begin` is called while the graph is built, `after_create_session` (with None as coordinator)
+    before the training, and `end` after it, also where an error ended it.
+
+    Args:
+      hook: the hook.
+    """
+
+    _chief_only = False
+
+    def __init__(self, hook: tf.train.SessionRunHook) -> None:
+        if not isinstance(hook, tf.train.SessionRunHook):
+            raise TypeError(
+                f"HookToCallback takes a tf.train.SessionRunHook, got {type(hook).__name__}."
+            )
+        self._hook = hook
+        self._sess: Any = None
+
+    def _setup_graph(self) -> None:
+        with tf.name_scope(None):  # as in TensorFlow's own sessions, where hooks have no scope
+            self._hook.begin()
+
+    def _before_train(self) -> None:
+        self._sess = tf.get_default_session()
+        self._hook.after_create_session(self._sess, None)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return self._hook.before_run(ctx)
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        self._hook.after_run(ctx, run_values)
+
+    def _after_train(self) -> None:
+        if self._sess is None:
+            return
+        sess, self._sess = self._sess, None
+        self._hook.end(sess)
+
+
+def sees_runs(callback: Callback) -> bool:
+    """Tells whether a callback has something to do before or after each run of the session."""
+    if isinstance(callback, ProxyCallback):
+        return sees_runs(callback.cb)
+    return _overrides(callback, "before_run", "_before_run", "after_run", "_after_run")
+
+
+def sees_steps(callback: Callback) -> bool:
+    """Tells whether a callback has something to do after each step."""
+    if type(callback) is ProxyCallback:
+        return sees_steps(callback.cb)
+    return _overrides(callback, "trigger_step", "_trigger_step")
+
+
+def _overrides(callback: Callback, *methods: str) -> bool:
+    """Whether any of the methods is not that of `Callback`, be it by the class or the instance."""
+    return any(
+        getattr(getattr(callback, name), "__func__", None) is not getattr(Callback, name)
+        for name in methods
+    )

@@ -1,0 +1,152 @@
+"""What happens in each step: it is counted, shown on a bar, printed, or limited in time."""
+
+import time
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import get_global_step_var, get_op_tensor_name
+from tensorpack.utils import get_tqdm, logger
+
+from .base import Callback
+
+__all__ = ["MaintainStepCounter", "ProgressBar", "SessionRunTimeout", "TensorPrinter"]
+
+_BAR_SECONDS = 0.2  # between two updates of the bar, which are not free
+
+
+class MaintainStepCounter(Callback):
+    """Counts the steps in the graph: the first hooked run of each step adds one.
+
+    Every trainer has one. A run outside of a step is not counted.
+    """
+
+    _chief_only = False
+
+    def __init__(self) -> None:
+        self._request: Optional[tf.train.SessionRunArgs] = None
+        self._counted = 0
+
+    def _setup_graph(self) -> None:
+        step = get_global_step_var()
+        with tf.name_scope(None), tf.device(step.device):
+            increment = tf.group(tf.assign_add(step, 1, name="add_step"), name="global_step_incr")
+        self._request = tf.train.SessionRunArgs(increment)
+
+    def _before_train(self) -> None:
+        self._counted = self.global_step
+        if self._counted:
+            logger.info(f"Start training with global_step={self._counted}")
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        step = self.trainer.global_step
+        if step == self._counted:
+            return None
+        self._counted = step
+        return self._request
+
+
+class ProgressBar(Callback):
+    """A bar for each epoch, of `steps_per_epoch` steps.
+
+    Args:
+      names: names of scalar tensors to be shown behind the bar. They are computed only for the
+        steps at which the bar is drawn.
+    """
+
+    _chief_only = False
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self._names = [names] if isinstance(names, str) else list(names)
+        self._tags = [get_op_tensor_name(name)[0].split("/")[-1] for name in self._names]
+        self._request: Optional[tf.train.SessionRunArgs] = None
+        self._bar: Any = None
+        self._pending = 0
+        self._next_update = 0.0
+
+    def _setup_graph(self) -> None:
+        names = [get_op_tensor_name(name)[1] for name in self._names]
+        if names:
+            self._request = tf.train.SessionRunArgs(self.get_tensors_maybe_in_tower(names))
+
+    def _before_epoch(self) -> None:
+        self._bar = get_tqdm(total=self.trainer.steps_per_epoch)
+        self._pending, self._next_update = 0, 0.0
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        if self._request is None or self._bar is None or time.monotonic() < self._next_update:
+            return None
+        return self._request
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        if run_values.results is not None and self._bar is not None:
+            values = {tag: f"{value:.4g}" for tag, value in zip(self._tags, run_values.results)}
+            self._bar.set_postfix(values, refresh=False)
+
+    def _trigger_step(self) -> None:
+        self._pending += 1
+        now = time.monotonic()
+        if now >= self._next_update:
+            self._next_update = now + _BAR_SECONDS
+            self._update()
+
+    def _update(self) -> None:
+        self._bar.update(self._pending)
+        self._pending = 0
+
+    def _after_epoch(self) -> None:
+        self._close()
+
+    def _after_train(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._update()
+            self._bar.close()
+            self._bar = None
+
+
+class TensorPrinter(Callback):
+    """Logs the values of tensors in each step, which is slow.
+
+    Args:
+      names: names of the tensors.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = [names] if isinstance(names, str) else list(names)
+        self._fetches: List[tf.Tensor] = []
+
+    def _setup_graph(self) -> None:
+        names = [get_op_tensor_name(name)[1] for name in self._names]
+        self._fetches = self.get_tensors_maybe_in_tower(names)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return self._fetches
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        for name, value in zip(self._names, run_values.results):
+            logger.info(f"{name}: {value}")
+
+
+class SessionRunTimeout(Callback):
+    """Makes a hooked run that takes too long fail with `tf.errors.DeadlineExceededError`.
+
+    Args:
+      timeout_in_ms: how long a run may take.
+    """
+
+    _chief_only = False
+
+    def __init__(self, timeout_in_ms: int) -> None:
+        if timeout_in_ms <= 0:
+            raise ValueError(f"timeout_in_ms must be positive, got {timeout_in_ms}.")
+        options = tf.RunOptions(timeout_in_ms=int(timeout_in_ms))
+        self._request = tf.train.SessionRunArgs(fetches=[], options=options)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return self._request

@@ -1,0 +1,180 @@
+"""Callbacks that decide when another callback is active."""
+
+from typing import Any, Callable, Optional
+
+from tensorpack.compat import tfv1 as tf
+
+from .base import Callback, ProxyCallback
+
+__all__ = ["EnableCallbackIf", "PeriodicCallback", "PeriodicRunHooks", "PeriodicTrigger"]
+
+
+class PeriodicTrigger(ProxyCallback):
+    """Triggers a callback every so many steps or epochs, instead of every epoch.
+
+    ::
+
+        every_k_steps=2, three steps an epoch
+        step       1  2  3 | 4  5  6 |
+        trigger       x      x     x
+
+    Everything else of the callback happens as usual.
+
+    Args:
+      triggerable: the callback.
+      every_k_steps: trigger after the steps whose `global_step` is a multiple of this.
+      every_k_epochs: trigger after the epochs whose number is a multiple of this.
+      before_train: whether to trigger before the training as well.
+
+    Raises:
+      ValueError: it would never be triggered, or a period is not positive.
+    """
+
+    def __init__(
+        self,
+        triggerable: Callback,
+        every_k_steps: Optional[int] = None,
+        every_k_epochs: Optional[int] = None,
+        before_train: bool = False,
+    ) -> None:
+        super().__init__(triggerable)
+        self._every_k_steps = _period("every_k_steps", every_k_steps)
+        self._every_k_epochs = _period("every_k_epochs", every_k_epochs)
+        self._trigger_before_train = before_train
+        if not (self._every_k_steps or self._every_k_epochs or before_train):
+            raise ValueError("PeriodicTrigger needs every_k_steps or every_k_epochs.")
+
+    def _before_train(self) -> None:
+        self.cb.before_train()
+        if self._trigger_before_train:
+            self.cb.trigger()
+
+    def _trigger_step(self) -> None:
+        self.cb.trigger_step()
+        if self._every_k_steps and self.trainer.global_step % self._every_k_steps == 0:
+            self.cb.trigger()
+
+    def _trigger_epoch(self) -> None:
+        if self._every_k_epochs and self.epoch_num % self._every_k_epochs == 0:
+            self.cb.trigger()
+
+
+class PeriodicRunHooks(ProxyCallback):
+    """Lets a callback see only every k-th run of the hooked session.
+
+    Args:
+      callback: the callback.
+      every_k_steps: it sees the runs of the steps whose `global_step` is a multiple of this.
+    """
+
+    def __init__(self, callback: Callback, every_k_steps: int) -> None:
+        super().__init__(callback)
+        self._every_k_steps = _period("every_k_steps", every_k_steps)
+        self._seen = False
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        self._seen = self.global_step % self._every_k_steps == 0
+        return self.cb.before_run(ctx) if self._seen else None
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        if self._seen:
+            self.cb.after_run(ctx, run_values)
+
+
+class EnableCallbackIf(ProxyCallback):
+    """Switches a callback off while a condition does not hold.
+
+    Setting up, `before_train` and `after_train` are not switched off. The condition is asked
+    before a run and holds until after it.
+
+    Args:
+      callback: the callback.
+      pred: takes this callback, returns whether the one inside is on.
+    """
+
+    def __init__(self, callback: Callback, pred: Callable[["EnableCallbackIf"], bool]) -> None:
+        super().__init__(callback)
+        self._pred = pred
+        self._seen = False
+
+    def _before_epoch(self) -> None:
+        if self._pred(self):
+            self.cb.before_epoch()
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        self._seen = bool(self._pred(self))
+        return self.cb.before_run(ctx) if self._seen else None
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        if self._seen:
+            self.cb.after_run(ctx, run_values)
+
+    def _trigger_step(self) -> None:
+        if self._pred(self):
+            self.cb.trigger_step()
+
+    def _after_epoch(self) -> None:
+        if self._pred(self):
+            self.cb.after_epoch()
+
+    def _trigger_epoch(self) -> None:
+        if self._pred(self):
+            self.cb.trigger_epoch()
+
+    def _trigger(self) -> None:
+        if self._pred(self):
+            self.cb.trigger()
+
+
+class PeriodicCallback(EnableCallbackIf):
+    """Switches a callback on only every so many steps or epochs.
+
+    With `every_k_epochs`, it is on in the last step of the training as well.
+
+    Args:
+      callback: the callback.
+      every_k_steps: on in the steps whose `global_step` is a multiple of this.
+      every_k_epochs: on in the epochs whose number is a multiple of this.
+
+    Raises:
+      ValueError: it would never be on, or a period is not positive.
+    """
+
+    def __init__(
+        self,
+        callback: Callback,
+        every_k_steps: Optional[int] = None,
+        every_k_epochs: Optional[int] = None,
+    ) -> None:
+        super().__init__(callback, PeriodicCallback.predicate)
+        self._every_k_steps = _period("every_k_steps", every_k_steps)
+        self._every_k_epochs = _period("every_k_epochs", every_k_epochs)
+        if not (self._every_k_steps or self._every_k_epochs):
+            raise ValueError("PeriodicCallback needs every_k_steps or every_k_epochs.")
+
+    def predicate(self) -> bool:
+        """Whether the callback inside is on now."""
+        if self._every_k_steps and self.global_step % self._every_k_steps == 0:
+            return True
+        if not self._every_k_epochs:
+            return False
+        trainer = self.trainer
+        if trainer.epoch_num % self._every_k_epochs == 0:
+            return True
+        return (
+            trainer.epoch_num == trainer.max_epoch
+            and trainer.local_step == trainer.steps_per_epoch - 1
+        )
+
+
+def _period(argument: str, value: Optional[int]) -> int:
+    """Returns the period, 0 for none."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{argument} must be a whole number of at least 1, got {value!r}.")
+    return int(value)

@@ -1,0 +1,55 @@
+"""Accepts the names of 2017, so that the flows themselves are written in the later ones alone."""
+
+import functools
+from typing import Any, Callable
+
+__all__ = ["accepts_old_keywords", "give_both_names"]
+
+
+def accepts_old_keywords(**new_names: str) -> Callable[[Callable], Callable]:
+    """Decorates a function so that each keyword `old=` is passed on as the keyword `new=`.
+
+    Args:
+      **new_names: the new name of each old keyword, as in `nr="num"`.
+
+    Raises (when the decorated function is called):
+      TypeError: both names of one argument are given.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            for old, new in new_names.items():
+                if old in kwargs:
+                    if new in kwargs:
+                        raise TypeError(
+                            f"{function.__qualname__}() got both {old!r} and {new!r}, "
+                            f"which are the same argument. Use {new!r}."
+                        )
+                    kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def give_both_names(
+    cls: type, name: str, old_name: str, convert: Callable[[Callable], Callable] = lambda f: f
+) -> None:
+    """Makes `cls` answer to both names of a method if the nearest class defines but one.
+
+    The two are bound class by class, not one in terms of the other: `super()` in an override
+    then reaches the base class by either name, and never comes back to the override.
+
+    Args:
+      cls: a class that inherits or defines at least one of the two.
+      name: the later name.
+      old_name: the name of 2017.
+      convert: makes the method called `name` of one that was written as `old_name`.
+    """
+    owner = next(base for base in cls.__mro__ if name in vars(base) or old_name in vars(base))
+    if old_name not in vars(owner):
+        setattr(cls, old_name, vars(owner)[name])
+    elif name not in vars(owner):
+        setattr(cls, name, convert(vars(owner)[old_name]))

@@ -1,0 +1,135 @@
+"""Stacks the components of datapoints into new arrays, and says what is wrong if they do not fit.
+
+Nothing is cut, cast to another kind, or wrapped around in silence: a batch holds the values that
+were in its datapoints.
+"""
+
+import collections
+from typing import Any, Hashable, List, Sequence
+
+import numpy as np
+
+__all__ = ["aggregate"]
+
+_NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
+
+
+def aggregate(datapoints: Sequence[Any], use_list: bool) -> Any:
+    """Makes one datapoint whose components stack those of `datapoints`; see `BatchData`."""
+    if not datapoints:
+        raise ValueError("A batch needs at least one datapoint.")
+    first = datapoints[0]
+    _check_form(datapoints)
+    indices = list(first) if isinstance(first, dict) else range(len(first))
+    components = []
+    for index in indices:
+        values = [datapoint[index] for datapoint in datapoints]
+        components.append(values if use_list else _stack(values, index))
+    return dict(zip(indices, components)) if isinstance(first, dict) else components
+
+
+def _check_form(datapoints: Sequence[Any]) -> None:
+    """Raises unless all datapoints are dicts of the same keys, or lists of the same length."""
+    first = datapoints[0]
+    for datapoint in datapoints:
+        if not isinstance(datapoint, (list, tuple, dict)):
+            raise TypeError(
+                "A datapoint is a list, tuple or dict of components, but got "
+                f"{type(datapoint).__name__}. For a single component, yield [component]."
+            )
+        if isinstance(first, dict) != isinstance(datapoint, dict):
+            raise ValueError("Some datapoints of a batch are dicts and some are lists.")
+        if isinstance(first, dict) and datapoint.keys() != first.keys():
+            raise ValueError(
+                "The datapoints of a batch have different keys: "
+                f"{sorted(map(str, first))} and {sorted(map(str, datapoint))}."
+            )
+        if len(datapoint) != len(first):
+            raise ValueError(
+                "The datapoints of a batch have different numbers of components: "
+                f"{len(first)} and {len(datapoint)}."
+            )
+
+
+def _stack(values: List[Any], index: Hashable) -> np.ndarray:
+    """Returns a new C-contiguous array `[len(values), ...]`."""
+    types = {type(value) for value in values}
+    if types <= set(_NUMBERS):
+        return _stack_numbers(values, types, index)
+    if types == {str} or types == {bytes}:
+        return _stack_strings(values, index)
+    arrays = [_as_array(value, index) for value in values]
+    _check_shapes(arrays, index)
+    stacked = np.empty((len(arrays),) + arrays[0].shape, _common_dtype(arrays, index))
+    for row, array in enumerate(arrays):
+        stacked[row] = array
+    return stacked
+
+
+def _stack_numbers(values: List[Any], types: set, index: Hashable) -> np.ndarray:
+    if types == {bool}:
+        return np.array(values, np.bool_)
+    if float not in types:
+        limits = np.iinfo(np.int32)
+        if min(values) < limits.min or max(values) > limits.max:
+            raise ValueError(
+                f"Component {index!r} has integers from {min(values)} to {max(values)}. Python "
+                "integers are batched as int32: yield np.int64(value) to keep larger ones."
+            )
+        return np.array(values, np.int32)
+    with np.errstate(over="ignore"):
+        stacked = np.array(values, np.float32)
+    if np.any(np.isinf(stacked) & np.isfinite(np.array(values, np.float64))):
+        raise ValueError(
+            f"Component {index!r} has numbers that are too large for float32. Python floats are "
+            "batched as float32: yield np.float64(value) to keep larger ones."
+        )
+    return stacked
+
+
+def _stack_strings(values: List[Any], index: Hashable) -> np.ndarray:
+    zero = "\0" if isinstance(values[0], str) else b"\0"
+    if any(value.endswith(zero) for value in values):
+        raise ValueError(
+            f"Component {index!r} has strings that end with a zero byte, which numpy's strings "
+            "would lose. Use use_list=True, or yield np.frombuffer(value, np.uint8)."
+        )
+    return np.array(values)
+
+
+def _as_array(value: Any, index: Hashable) -> np.ndarray:
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return value
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    for number in _NUMBERS:
+        if isinstance(value, number):
+            return _stack_numbers([value], {number}, index)[0]
+    kind = "an array of objects" if isinstance(value, np.ndarray) else type(value).__name__
+    raise TypeError(
+        f"Component {index!r} is {kind}, which cannot be batched into an array. Yield numpy "
+        "arrays or scalars, bool, int, float, str or bytes, or use use_list=True."
+    )
+
+
+def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
+    shapes = collections.Counter(array.shape for array in arrays)
+    if len(shapes) > 1:
+        found = ", ".join(f"{shape} ({count} times)" for shape, count in shapes.items())
+        raise ValueError(
+            f"Component {index!r} of a batch of {len(arrays)} has different shapes: {found}. "
+            "Make the shapes equal, for example by MapDataComponent, or use use_list=True."
+        )
+
+
+def _common_dtype(arrays: Sequence[np.ndarray], index: Hashable) -> np.dtype:
+    dtypes = {array.dtype for array in arrays}
+    # Signed and unsigned integers count as one kind, for every common dtype but one holds both.
+    kinds = {dtype.kind.replace("u", "i") for dtype in dtypes}
+    common = arrays[0].dtype if len(dtypes) == 1 else np.result_type(*dtypes)
+    if len(kinds) > 1 or common.kind not in "".join(dtype.kind for dtype in dtypes):
+        raise ValueError(
+            f"Component {index!r} of a batch has dtypes of different kinds: "
+            f"{', '.join(sorted(map(str, dtypes)))}. Convert them by MapDataComponent."
+        )
+    return common

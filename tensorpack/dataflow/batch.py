@@ -1,0 +1,104 @@
+"""Makes one datapoint of many: each component of the batch stacks that component of all of them.
+
+How components become arrays is in `_stack.py`; this file decides which datapoints go together.
+"""
+
+import operator
+from typing import Any, Iterator, List, Sequence
+
+from ._stack import aggregate
+from .base import DataFlow, ProxyDataFlow
+
+__all__ = ["BatchData"]
+
+
+class BatchData(ProxyDataFlow):
+    """Puts a fixed number of consecutive datapoints into a batch.
+
+    Each component of the batch has one axis more than those of the datapoints, the first. Its
+    arrays are new, C-contiguous, and never written again: a consumer may keep them, and
+    TensorFlow may read them where they are.
+
+    ==============================  =======================================================
+    components                      array `[batch, ...]`
+    ==============================  =======================================================
+    numpy arrays and scalars        of their dtype; dtypes of one kind (float32 and float64)
+                                    take the wider one
+    Python bool, int, float         bool, int32, float32; mixed ones take the last of these
+    str, bytes                      numpy's fixed-width strings
+    ==============================  =======================================================
+    """
+
+    def __init__(
+        self, ds: DataFlow, batch_size: int, remainder: bool = False, use_list: bool = False
+    ) -> None:
+        """
+        Args:
+          ds: the flow to take datapoints from; lists, tuples or dicts, all of one form.
+          batch_size: the number of datapoints in a batch.
+          remainder: whether to yield a smaller last batch if some datapoints are left. If not,
+            they are dropped.
+          use_list: whether a component of a batch is a list of the components, as they are,
+            instead of an array. Needed if their shapes differ.
+
+        Raises:
+          ValueError: `batch_size` is less than one, or there can be no batch of this size.
+        """
+        super().__init__(ds)
+        if batch_size < 1:
+            raise ValueError(f"BatchData: batch_size must be at least 1, but got {batch_size}.")
+        # An unknown length counts as enough.
+        if not remainder and batch_size > operator.length_hint(ds, batch_size):
+            raise ValueError(
+                f"BatchData: batch_size={batch_size}, but {type(ds).__name__} has only {len(ds)} "
+                "datapoints in a pass, so there would be no batch. "
+                "Use a smaller batch_size, RepeatedData before it, or remainder=True."
+            )
+        self.batch_size = batch_size
+        self.remainder = remainder
+        self.use_list = use_list
+
+    def __len__(self) -> int:
+        """Returns the number of batches in a pass.
+
+        Raises:
+          UnknownLength: the length of the wrapped flow is not known.
+        """
+        whole, left = divmod(len(self.ds), self.batch_size)
+        return whole + 1 if left and self.remainder else whole
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          TypeError: a datapoint is no list, tuple or dict, or a component can be in no array.
+          ValueError: the datapoints of a batch differ in form, shape or kind, or a number does
+            not fit.
+        """
+        datapoints: List[Any] = []
+        for datapoint in self.ds:
+            datapoints.append(datapoint)
+            if len(datapoints) == self.batch_size:
+                batch = self.aggregate_batch(datapoints, self.use_list)
+                datapoints = []
+                yield batch
+        if datapoints and self.remainder:
+            yield self.aggregate_batch(datapoints, self.use_list)
+
+    @staticmethod
+    def aggregate_batch(data_holder: Sequence[Any], use_list: bool = False) -> Any:
+        """Makes a batch of datapoints.
+
+        Args:
+          data_holder: the datapoints, at least one.
+          use_list: as in the constructor.
+
+        Returns:
+          A dict if the datapoints are dicts, otherwise a list.
+
+        Raises:
+          TypeError: a datapoint is no list, tuple or dict, or a component can be in no array.
+          ValueError: there is no datapoint, or they differ in form, shape or kind, or a number
+            does not fit.
+        """
+        return aggregate(data_holder, use_list)

@@ -1,0 +1,155 @@
+"""For the developer's eyes: how fast a flow is, and what is in its datapoints."""
+
+import itertools
+import operator
+import time
+from typing import Any, Callable, Iterator, List, Optional
+
+from tensorpack.utils import get_tqdm, logger
+
+from ._spelling import accepts_old_keywords
+from .base import DataFlow, ProxyDataFlow
+
+__all__ = ["PrintData", "TestDataSpeed"]
+
+
+class TestDataSpeed(ProxyDataFlow):
+    """Measures how many datapoints a flow gives in a second, with nothing consuming them.
+
+    Use it by itself, `TestDataSpeed(flow).start()`, or in a pipeline, where each pass is
+    preceded by a measurement.
+    """
+
+    __test__ = False  # no test case, whatever pytest thinks of the name
+
+    def __init__(
+        self,
+        ds: DataFlow,
+        size: int = 5000,
+        warmup: int = 0,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """
+        Args:
+          ds: the flow to measure.
+          size: the number of datapoints to measure; fewer if a pass of the flow has fewer.
+          warmup: the number of datapoints to take first, without measuring.
+          clock: returns the time in seconds.
+
+        Raises:
+          ValueError: `size` is less than one or `warmup` less than zero.
+        """
+        super().__init__(ds)
+        if size < 1 or warmup < 0:
+            raise ValueError(
+                f"TestDataSpeed needs size >= 1 and warmup >= 0, but got {size} and {warmup}."
+            )
+        self.test_size = size
+        self.warmup = warmup
+        self._clock = clock
+
+    def __iter__(self) -> Iterator[Any]:
+        self.start()
+        yield from self.ds
+
+    def start(self) -> float:
+        """Resets the flow, takes datapoints under a progress bar, and logs the rate.
+
+        Returns:
+          Datapoints in a second.
+
+        Raises:
+          RuntimeError: the flow has no datapoint beyond those of the warm-up.
+        """
+        self.ds.reset_state()
+        datapoints = iter(self.ds)
+        for _ in itertools.islice(datapoints, self.warmup):
+            pass
+        count = 0
+        available = operator.length_hint(self.ds, self.warmup + self.test_size) - self.warmup
+        with get_tqdm(total=max(0, min(self.test_size, available))) as bar:
+            begin = self._clock()
+            for _ in itertools.islice(datapoints, self.test_size):
+                count += 1
+                bar.update()
+            seconds = self._clock() - begin
+        if count == 0:
+            raise RuntimeError(
+                f"There is nothing to measure: {type(self.ds).__name__} yielded no datapoint "
+                f"after a warm-up of {self.warmup}."
+            )
+        rate = count / max(seconds, 1e-9)
+        logger.info(f"{count} datapoints in {seconds:.3f} sec.: {rate:.1f} datapoints/sec.")
+        return rate
+
+    def start_test(self) -> float:
+        """Does what `start` does, under its name of 2017."""
+        return self.start()
+
+
+class PrintData(ProxyDataFlow):
+    """Logs what is in the first datapoints of each pass: types, shapes, dtypes and ranges."""
+
+    @accepts_old_keywords(label="name")
+    def __init__(
+        self,
+        ds: DataFlow,
+        num: int = 1,
+        name: Optional[str] = None,
+        max_depth: int = 3,
+        max_list: int = 3,
+    ) -> None:
+        """
+        Args:
+          ds: the flow to look at; its datapoints are passed on as they are.
+          num: how many datapoints of a pass to log.
+          name: stands in the log, to tell several of these apart.
+          max_depth: how deep to go into lists and dicts.
+          max_list: how many elements of a list or dict to show.
+
+        Raises:
+          ValueError: one of the numbers is negative.
+        """
+        super().__init__(ds)
+        if min(num, max_depth, max_list) < 0:
+            raise ValueError(
+                "PrintData: num, max_depth and max_list must not be negative, but got "
+                f"{num}, {max_depth} and {max_list}."
+            )
+        self.num = num
+        self.name = name
+        self.max_depth = max_depth
+        self.max_list = max_list
+
+    def __iter__(self) -> Iterator[Any]:
+        title = "DataFlow Info" + (f" ({self.name})" if self.name else "")
+        for number, datapoint in enumerate(self.ds):
+            if number < self.num:
+                lines = self._describe(datapoint, self.max_depth)
+                logger.info("\n".join([f"{title}: datapoint {number} is", *lines]))
+            yield datapoint
+
+    def _describe(self, value: Any, depth: int, indent: int = 1) -> List[str]:
+        """Returns lines of text, indented by two spaces for each level."""
+        if not isinstance(value, (list, tuple, dict)):
+            return ["  " * indent + _one_line(value)]
+        items = list(value.items() if isinstance(value, dict) else enumerate(value))
+        lines = ["  " * indent + f"{type(value).__name__} of {len(items)}"]
+        for key, element in items[: self.max_list if depth > 0 else 0]:
+            first, *rest = self._describe(element, depth - 1, indent + 1)
+            lines += ["  " * (indent + 1) + f"{key}: {first.strip()}", *rest]
+        if depth > 0 and len(items) > self.max_list:
+            lines.append("  " * (indent + 1) + f"... {len(items) - self.max_list} more")
+        return lines
+
+
+def _one_line(value: Any) -> str:
+    name = type(value).__name__
+    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+        text = repr(value)
+        return f"{name} {text}" if len(text) <= 60 else f"{name} {text[:57]}..."
+    line = f"{name} {list(value.shape)} {value.dtype}"
+    if value.dtype.kind in "biuf" and value.size > 0:
+        line += f" in [{value.min()}, {value.max()}]"
+    return line

@@ -1,0 +1,102 @@
+"""Random arrays in place of real data, to try a model or to measure what comes after the data."""
+
+from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple, Union
+
+import numpy as np
+
+from .base import RNGDataFlow
+
+__all__ = ["FakeData"]
+
+
+class FakeData(RNGDataFlow):
+    """Yields lists of random arrays, evenly distributed over a range of values."""
+
+    def __init__(
+        self,
+        shapes: Sequence[Sequence[int]],
+        size: int = 1000,
+        random: bool = True,
+        dtype: Any = "float32",
+        domain: Union[Tuple[float, float], Sequence[Tuple[float, float]]] = (0, 1),
+    ) -> None:
+        """
+        Args:
+          shapes: the shape of each component; `[]` is a scalar.
+          size: the number of datapoints in a pass.
+          random: False to yield the same arrays every time, in every pass. Whoever writes into
+            them then writes into all later datapoints.
+          dtype: of all components, or a list with one for each: bool, integer or floating point.
+          domain: `(low, high)` for all components, or a list with one pair for each. `high` is
+            excluded, so `(0, 256)` gives every uint8. Has no meaning for bool.
+
+        Raises:
+          ValueError: as many dtypes or domains as shapes are needed, and each domain must lie
+            within its dtype.
+        """
+        if size < 0:
+            raise ValueError(f"size is a number of datapoints, but got {size}.")
+        count = len(shapes)
+        dtypes = _one_each("dtype", dtype, isinstance(dtype, (list, tuple)), count)
+        paired = len(domain) > 0 and isinstance(domain[0], (list, tuple))
+        domains = _one_each("domain", domain, paired, count)
+        self._components = [_component(*each) for each in zip(shapes, dtypes, domains)]
+        self._size = size
+        self._random = random
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[List[np.ndarray]]:
+        rng = self.rng_of_pass() if self._random else np.random.RandomState(0)
+        sample = None if self._random else self._draw(rng)
+        for _ in range(self._size):
+            yield self._draw(rng) if sample is None else list(sample)
+
+    def _draw(self, rng: np.random.RandomState) -> List[np.ndarray]:
+        return [component.draw(rng) for component in self._components]
+
+
+class _Component(NamedTuple):
+    """What one component looks like; `low` and `high` are integers if the dtype is one."""
+
+    shape: Tuple[int, ...]
+    dtype: np.dtype
+    low: float
+    high: float
+
+    def draw(self, rng: np.random.RandomState) -> np.ndarray:
+        if self.dtype.kind == "f":
+            return np.asarray(rng.uniform(self.low, self.high, self.shape), self.dtype)
+        return np.asarray(rng.randint(int(self.low), int(self.high), self.shape, self.dtype))
+
+
+def _component(shape: Sequence[int], dtype: Any, domain: Tuple[float, float]) -> _Component:
+    dtype = np.dtype(dtype)
+    low, high = (0, 2) if dtype.kind == "b" else domain
+    if dtype.kind not in "biuf":
+        raise ValueError(f"FakeData makes bool, integer or float arrays, but not {dtype}.")
+    if dtype.kind in "iu":
+        # A range without an integer in it, such as (0, 0.5), has its lower end.
+        low = int(np.floor(low))
+        high = max(int(np.ceil(high)), low + 1)
+        limits = np.iinfo(dtype)
+        if low < limits.min or high > limits.max + 1:
+            raise ValueError(
+                f"The domain {domain} does not lie within {dtype}, which goes from {limits.min} "
+                f"to {limits.max} (the upper end of a domain is excluded)."
+            )
+    if low > high:
+        raise ValueError(f"A domain is (low, high), but got {domain}.")
+    return _Component(tuple(int(n) for n in shape), dtype, low, high)
+
+
+def _one_each(name: str, value: Any, is_list: bool, count: int) -> Sequence[Any]:
+    """Returns `count` values: those of the list, or one value as often."""
+    values = list(value) if is_list else [value] * count
+    if len(values) != count:
+        raise ValueError(
+            f"FakeData has {count} shapes but {len(values)} values of {name}: {value}. "
+            f"Give one {name} for all, or one for each shape."
+        )
+    return values

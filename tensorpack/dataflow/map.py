@@ -1,0 +1,125 @@
+"""One datapoint in, one (or none) out: functions applied on the way, in the same process."""
+
+import copy
+from typing import Any, Callable, Hashable, Iterator, List, Sequence, Union
+
+from .base import DataFlow, ProxyDataFlow
+
+__all__ = ["MapData", "MapDataComponent", "SelectComponent"]
+
+
+class MapData(ProxyDataFlow):
+    """Applies a function to every datapoint, and drops those for which it returns None.
+
+    `len` stays that of the wrapped flow, so it is too large if datapoints are dropped.
+    """
+
+    def __init__(self, ds: DataFlow, func: Callable[[Any], Any]) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          func: takes a datapoint and returns a datapoint, or None to drop it. A list or dict is
+            its own to change; the components in it are not copied.
+
+        Raises:
+          TypeError: `func` cannot be called.
+        """
+        super().__init__(ds)
+        self.func = _callable(self, func)
+
+    def __iter__(self) -> Iterator[Any]:
+        for datapoint in self.ds:
+            result = self.func(_shallow_copy(datapoint))
+            if result is not None:
+                yield result
+
+
+class MapDataComponent(ProxyDataFlow):
+    """Applies a function to one component, and drops the datapoint if it returns None.
+
+    The datapoint of the wrapped flow is not changed; a tuple comes out as a list. `len` stays
+    that of the wrapped flow, so it is too large if datapoints are dropped.
+    """
+
+    def __init__(
+        self, ds: DataFlow, func: Callable[[Any], Any], index: Union[int, Hashable] = 0
+    ) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          func: takes the component and returns the one to put in its place, or None to drop the
+            datapoint.
+          index: the position of the component, or its key if datapoints are dicts.
+
+        Raises:
+          TypeError: `func` cannot be called.
+        """
+        super().__init__(ds)
+        self.func = _callable(self, func)
+        self.index = index
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          LookupError: a datapoint has no component of this index; an `IndexError` or `KeyError`.
+        """
+        for datapoint in self.ds:
+            component = self.func(_component(self, datapoint, self.index))
+            if component is not None:
+                result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
+                result[self.index] = component
+                yield result
+
+
+class SelectComponent(ProxyDataFlow):
+    """Yields some components of every datapoint, as a list in the order asked for."""
+
+    def __init__(self, ds: DataFlow, idxs: Sequence[Union[int, Hashable]]) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          idxs: the positions of the components, or their keys if datapoints are dicts.
+
+        Raises:
+          TypeError: `idxs` is a single position or key.
+        """
+        super().__init__(ds)
+        if isinstance(idxs, (int, str, bytes)):
+            raise TypeError(f"SelectComponent takes a list of indices, but got {idxs!r}.")
+        self.idxs = list(idxs)
+
+    def __iter__(self) -> Iterator[List[Any]]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          LookupError: a datapoint has no component of an index; an `IndexError` or `KeyError`.
+        """
+        for datapoint in self.ds:
+            yield [_component(self, datapoint, index) for index in self.idxs]
+
+
+def _component(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:
+    name = type(flow).__name__
+    try:
+        return datapoint[index]
+    except IndexError as error:
+        raise IndexError(
+            f"{name} takes component {index!r}, but the datapoint has {len(datapoint)} components."
+        ) from error
+    except KeyError as error:
+        raise KeyError(
+            f"{name} takes component {index!r}, but the datapoint has {sorted(map(str, datapoint))}"
+        ) from error
+
+
+def _callable(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
+    if not callable(func):
+        name = type(flow).__name__
+        raise TypeError(f"{name} applies a function, but got {type(func).__name__}: {func!r}.")
+    return func
+
+
+def _shallow_copy(datapoint: Any) -> Any:
+    # Only what holds components is copied: copying an array would copy its elements.
+    return copy.copy(datapoint) if isinstance(datapoint, (list, dict)) else datapoint

@@ -1,0 +1,143 @@
+"""Flows from what is in memory already: lists, iterables, generators, queues.
+
+They stand at the head of a pipeline, read no files, and copy no datapoints.
+"""
+
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
+
+from .base import DataFlow, RNGDataFlow, UnknownLength
+
+__all__ = ["DataFromGenerator", "DataFromIterable", "DataFromList", "DataFromQueue"]
+
+
+class DataFromList(RNGDataFlow):
+    """Yields the elements of a list, in a new random order for each pass unless told otherwise."""
+
+    def __init__(self, lst: Sequence[Any], shuffle: bool = True) -> None:
+        """
+        Args:
+          lst: the datapoints; anything with a length and integer indices.
+          shuffle: whether each pass has an order of its own. The list itself is left as it is.
+        """
+        self.lst = lst
+        self.shuffle = shuffle
+
+    def __len__(self) -> int:
+        return len(self.lst)
+
+    def __iter__(self) -> Iterator[Any]:
+        order: Iterable[int] = range(len(self.lst))
+        if self.shuffle:
+            order = self.rng.permutation(len(self.lst)).tolist()
+        for index in order:
+            yield self.lst[index]
+
+
+class DataFromIterable(DataFlow):
+    """Yields what an iterable yields.
+
+    An iterator, such as an open generator, can be read only once: all passes continue one
+    another, and a pass after its end is an error.
+    """
+
+    def __init__(self, iterable: Iterable[Any]) -> None:
+        """
+        Args:
+          iterable: gives the datapoints of a pass each time it is iterated. If it has a length,
+            that is the length of the flow.
+        """
+        self._iterable = iterable
+        self._used_up = False
+
+    def __len__(self) -> int:
+        try:
+            return len(self._iterable)  # type: ignore[arg-type]
+        except TypeError as error:
+            kind = type(self._iterable).__name__
+            raise UnknownLength(
+                f"The length of {type(self).__name__} is not known: a {kind} has none."
+            ) from error
+
+    def __iter__(self) -> Iterator[Any]:
+        source = self._open()
+        read_once = source is self._iterable
+        if read_once and self._used_up:
+            raise RuntimeError(
+                f"The {type(source).__name__} given to {type(self).__name__} has ended and cannot "
+                "begin again. For more than one pass, give DataFromGenerator the function that "
+                "makes it, not its result."
+            )
+        # Not `yield from`: an abandoned pass must not close a generator that another continues.
+        for datapoint in source:  # noqa: UP028
+            yield datapoint
+        self._used_up = read_once
+
+    def _open(self) -> Iterator[Any]:
+        return iter(self._iterable)
+
+
+class DataFromGenerator(DataFromIterable):
+    """Yields what a generator function yields, called anew for each pass.
+
+    A generator object is taken as well, within the limits of `DataFromIterable`.
+    """
+
+    def __init__(
+        self, gen: Union[Callable[[], Iterable[Any]], Iterable[Any]], size: Optional[int] = None
+    ) -> None:
+        """
+        Args:
+          gen: a function without arguments that returns an iterable, or an iterable.
+          size: the number of datapoints in a pass. A pass of an endless generator stops there;
+            one that ends earlier is an error. None if the generator alone decides.
+
+        Raises:
+          TypeError: `gen` can be neither called nor iterated.
+          ValueError: `size` is negative.
+        """
+        if not callable(gen) and not hasattr(gen, "__iter__"):
+            raise TypeError(
+                "DataFromGenerator takes a generator function or an iterable, "
+                f"but got {type(gen).__name__}."
+            )
+        if size is not None and size < 0:
+            raise ValueError(f"size is a number of datapoints, or None, but got {size}.")
+        super().__init__(gen)  # type: ignore[arg-type]
+        self._size = size
+
+    def __len__(self) -> int:
+        return super().__len__() if self._size is None else self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        datapoints = super().__iter__()
+        if self._size is None:
+            yield from datapoints
+            return
+        count = 0
+        # The range comes first: at its end, `zip` must not have taken a datapoint too many.
+        for _, datapoint in zip(range(self._size), datapoints):
+            count += 1
+            yield datapoint
+        if count < self._size:
+            raise RuntimeError(
+                f"DataFromGenerator was given size={self._size}, but the generator ended after "
+                f"{count} datapoints. Give the true size, or none."
+            )
+
+    def _open(self) -> Iterator[Any]:
+        return iter(self._iterable() if callable(self._iterable) else self._iterable)
+
+
+class DataFromQueue(DataFlow):
+    """Yields what comes out of a queue, for ever; all passes take from the same queue."""
+
+    def __init__(self, queue: Any) -> None:
+        """
+        Args:
+          queue: has a method `get()` that blocks until there is a datapoint and returns it.
+        """
+        self.queue = queue
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield self.queue.get()

@@ -1,0 +1,25 @@
+"""Where scripts of 2017 find the input sources; they live in `tensorpack.input_source`."""
+
+from tensorpack.input_source import (
+    BatchQueueInput,
+    DummyConstantInput,
+    EnqueueThread,
+    FeedfreeInput,
+    FeedInput,
+    InputSource,
+    PlaceholderInput,
+    QueueInput,
+    TensorInput,
+)
+
+__all__ = [
+    "BatchQueueInput",
+    "DummyConstantInput",
+    "EnqueueThread",
+    "FeedInput",
+    "FeedfreeInput",
+    "InputSource",
+    "PlaceholderInput",
+    "QueueInput",
+    "TensorInput",
+]

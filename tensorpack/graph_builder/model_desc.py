@@ -1,0 +1,199 @@
+"""The user's model: which inputs it takes, the graph it builds, and the optimizer that trains
+it.
+"""
+
+from collections import namedtuple
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import PerGraph, get_op_tensor_name
+from tensorpack.tfutils.tower import get_current_tower_context
+
+__all__ = ["InputDesc", "ModelDesc", "ModelDescBase"]
+
+
+class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
+    """Describes one input of a model, in the spelling of 2017 (`tf.TensorSpec` is the later one).
+
+    Attributes:
+      type: the `tf.DType`.
+      shape: a tuple; None where a dimension varies.
+      name: the input's name.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: Any, shape: Sequence[Optional[int]], name: str) -> "InputDesc":
+        return super().__new__(cls, tf.as_dtype(type), tuple(shape), name)
+
+    def build_placeholder(self, prefix: str = "") -> tf.Tensor:
+        """Makes a new placeholder, outside of any name scope."""
+        with tf.name_scope(None):
+            return tf.placeholder(self.type, shape=self.shape, name=prefix + self.name)
+
+    def build_placeholder_reuse(self) -> tf.Tensor:
+        """Returns the default graph's placeholder of this name, made on the first call."""
+        made = _placeholders.get()
+        if self not in made:
+            made[self] = self.build_placeholder()
+        return made[self]
+
+
+_placeholders: PerGraph = PerGraph(dict)
+
+
+class ModelDescBase:
+    """Inputs and graph of a model; see `ModelDesc` for one that can be trained by a single cost.
+
+    Override `inputs` and `build_graph`. Code of 2017 overrides `_get_inputs` and `_build_graph`
+    instead, which works alike: the defaults of the former call the latter.
+    """
+
+    def inputs(self) -> List[Any]:
+        """Override to return the model's inputs: a `tf.TensorSpec` with a name, or a placeholder,
+        for each.
+        """
+        return self._get_inputs()
+
+    def _get_inputs(self) -> List[Any]:
+        """The 2017 spelling of `inputs`: a list of `InputDesc`."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must override inputs() and return a tf.TensorSpec(shape, "
+            "dtype, name) per input."
+        )
+
+    def build_graph(self, *inputs: tf.Tensor) -> Any:
+        """Override to build the graph from one tensor for each input.
+
+        Called once per tower, inside a `TowerContext`. For a `ModelDesc` it returns the scalar cost
+        when `self.training`; what it returns otherwise is not used.
+        """
+        return self._build_graph(list(inputs))
+
+    def _build_graph(self, inputs: List[tf.Tensor]) -> None:
+        """The 2017 spelling of `build_graph`: one list of tensors; sets `self.cost`."""
+        raise NotImplementedError(f"{type(self).__name__} must override build_graph(*inputs).")
+
+    def get_input_signature(self) -> List[tf.TensorSpec]:
+        """Returns the `tf.TensorSpec` of each input. `inputs` is called once.
+
+        Raises:
+          TypeError: an input is none of `tf.TensorSpec`, `InputDesc` and placeholder.
+          ValueError: an input has no name, or two have the same.
+        """
+        if "_input_signature" not in self.__dict__:
+            with tf.Graph().as_default():  # placeholders may be made in inputs(); nobody keeps them
+                specs = [_to_spec(each) for each in self.inputs()]
+            names = [spec.name for spec in specs]
+            if len(set(names)) < len(names):
+                raise ValueError(
+                    f"The inputs of {type(self).__name__} must have different names, got {names}."
+                )
+            self._input_signature = specs
+        return self._input_signature
+
+    def get_inputs_desc(self) -> List[InputDesc]:
+        """Returns the inputs in the spelling of 2017."""
+        return [
+            InputDesc(spec.dtype, _dims(spec.shape), spec.name)
+            for spec in self.get_input_signature()
+        ]
+
+    @property
+    def input_names(self) -> List[str]:
+        """The inputs' names, in order."""
+        return [spec.name for spec in self.get_input_signature()]
+
+    @property
+    def training(self) -> bool:
+        """Whether the tower under construction is one for training. Only for use within
+        `build_graph`.
+        """
+        context = get_current_tower_context()
+        if context is None:
+            raise RuntimeError(
+                "ModelDesc.training is known only while a tower is built, inside build_graph()."
+            )
+        return context.is_training
+
+
+class ModelDesc(ModelDescBase):
+    """A model with one scalar cost and one optimizer.
+
+    Besides `inputs` and `build_graph` (which returns the cost), override `optimizer`. In the
+    spelling of 2017 `_build_graph` sets `self.cost`, and what is in the collection
+    `REGULARIZATION_LOSSES` is added to it; in the later spelling the cost is taken as it is
+    returned.
+    """
+
+    cost: Optional[tf.Tensor] = None
+
+    def build_graph(self, *inputs: tf.Tensor) -> Any:
+        """Override to build the graph and return its scalar cost; see the base class."""
+        if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
+            inputs = tuple(inputs[0])
+        self.cost = None  # what another tower left there is not this one's
+        self._build_graph(list(inputs))
+        return self.get_cost() if self.training else None
+
+    def get_cost(self) -> tf.Tensor:
+        """Returns the cost that `_build_graph` set, with the regularisation losses of the graph
+        added.
+        """
+        cost = self._get_cost()
+        losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+        return tf.add_n([cost] + losses, name="cost_with_regularizer") if losses else cost
+
+    def _get_cost(self) -> tf.Tensor:
+        if self.cost is None:
+            raise RuntimeError(
+                f"{type(self).__name__}._build_graph() must set self.cost in a training tower."
+            )
+        return self.cost
+
+    def optimizer(self) -> tf.train.Optimizer:
+        """Override to return the `tf.train.Optimizer`. Called once per graph."""
+        return self._get_optimizer()
+
+    def _get_optimizer(self) -> tf.train.Optimizer:
+        """The 2017 spelling of `optimizer`."""
+        raise NotImplementedError(f"{type(self).__name__} must override optimizer().")
+
+    def get_optimizer(self) -> tf.train.Optimizer:
+        """Returns the optimizer, made on the first call in the default graph.
+
+        Raises:
+          TypeError: `optimizer` returned something else.
+        """
+        made = self.__dict__.setdefault("_optimizers", PerGraph(dict)).get()
+        if "optimizer" not in made:
+            optimizer = self.optimizer()
+            if not isinstance(optimizer, tf.train.Optimizer):
+                raise TypeError(
+                    f"{type(self).__name__}.optimizer() must return a tf.train.Optimizer (of "
+                    "tf.compat.v1), "
+                    f"got {type(optimizer).__name__}."
+                )
+            made["optimizer"] = optimizer
+        return made["optimizer"]
+
+
+def _dims(shape: tf.TensorShape) -> Any:
+    return shape.as_list() if shape.ndims is not None else ()
+
+
+def _to_spec(described: Any) -> tf.TensorSpec:
+    if isinstance(described, InputDesc):
+        spec = tf.TensorSpec(described.shape, described.type, described.name)
+    elif isinstance(described, tf.TensorSpec):
+        spec = described
+    elif isinstance(described, tf.Tensor):
+        name = get_op_tensor_name(described.name)[0]
+        spec = tf.TensorSpec(described.shape, described.dtype, name)
+    else:
+        raise TypeError(
+            f"An input is a tf.TensorSpec, an InputDesc or a placeholder, got {described!r}."
+        )
+    if not spec.name:
+        raise ValueError(f"Every input of a model needs a name, this one has none: {spec}.")
+    return spec

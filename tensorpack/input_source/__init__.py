@@ -1,0 +1,23 @@
+"""Where datapoints become tensors."""
+
+from .base import FeedfreeInput, InputSource
+from .check import DatapointChecker
+from .enqueue import BatchQueueInput, QueueInput
+from .enqueue_thread import EnqueueThread
+from .errors import DataFlowEmpty
+from .feed import FeedInput, PlaceholderInput
+from .tensor import DummyConstantInput, TensorInput
+
+__all__ = [
+    "BatchQueueInput",
+    "DataFlowEmpty",
+    "DatapointChecker",
+    "DummyConstantInput",
+    "EnqueueThread",
+    "FeedInput",
+    "FeedfreeInput",
+    "InputSource",
+    "PlaceholderInput",
+    "QueueInput",
+    "TensorInput",
+]

@@ -1,0 +1,53 @@
+"""Gives TensorFlow arrays that nobody else will write to.
+
+TensorFlow does not copy an array that is fed if its memory begins at a multiple of 64 bytes: an
+element of a queue is then the producer's own memory, and a producer that fills one buffer again and
+again changes what is in the queue already. Whether a producer will do so cannot be seen from the
+array, and afterwards it is too late. So what is enqueued is copied, into memory that TensorFlow
+takes over as it is. There is one copy either way: for memory that is not aligned, and what `malloc`
+gives for large arrays never is, TensorFlow would have made it, holding the interpreter's lock. An
+array that is read-only down to the memory it views is taken as it is.
+"""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["private", "stays_as_it_is"]
+
+_ALIGNMENT = 64  # bytes; what TensorFlow takes over without a copy
+_SMALL = 4096  # bytes; up to here aligning costs more than a second copy
+
+
+def private(array: np.ndarray) -> np.ndarray:
+    """Returns an array that keeps the values `array` has now, whatever its producer does to it.
+
+    This is `array` itself if `stays_as_it_is`, or if it holds strings, which TensorFlow always
+    copies. To have a large array fed without any copy, allocate it aligned, fill it, and call
+    `array.setflags(write=False)`.
+    """
+    if array.dtype.hasobject or stays_as_it_is(array):
+        return array
+    if array.nbytes <= _SMALL:
+        return array.copy()
+    return _aligned_copy(array)
+
+
+def stays_as_it_is(array: np.ndarray) -> bool:
+    """Whether an array is read-only, and so is everything that it is a view of."""
+    memory: Any = array
+    while isinstance(memory, np.ndarray):
+        if memory.flags.writeable:
+            return False
+        memory = memory.base
+    if isinstance(memory, memoryview):
+        return memory.readonly
+    return memory is None or isinstance(memory, bytes)
+
+
+def _aligned_copy(array: np.ndarray) -> np.ndarray:
+    memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    np.copyto(copy, array)
+    return copy

@@ -1,0 +1,156 @@
+"""The contract of an input source: where the tensors that a model is built on come from."""
+
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import Callback
+
+__all__ = ["FeedfreeInput", "InputSource"]
+
+
+class InputSource:
+    """Gives a model its input tensors, and sees to it that there is data behind them.
+
+    Used like this, and only so::
+
+        callbacks = source.setup(signature)     # once; ops may be added to the graph
+        tensors = source.get_input_tensors()    # once for each tower that is built
+        (the trainer runs the callbacks: they start and stop whatever the source needs)
+
+    Subclasses override the methods with a leading underscore. Calls out of order raise
+    RuntimeError.
+    """
+
+    def __init__(self) -> None:
+        self._signature: Optional[List[tf.TensorSpec]] = None
+        self._callbacks: List[Callback] = []
+
+    def setup(self, input_signature: Sequence[tf.TensorSpec]) -> List[Callback]:
+        """Prepares the source for the default graph.
+
+        Args:
+          input_signature: what the model takes; each spec has a name of its own.
+
+        Returns:
+          the callbacks without which the source does not work, as `get_callbacks`.
+
+        Raises:
+          RuntimeError: it was set up before.
+          TypeError: the signature holds something other than `tf.TensorSpec`.
+          ValueError: names are missing or not unique.
+        """
+        if self.setup_done():
+            raise RuntimeError(
+                f"This {type(self).__name__} is set up already. Make a new one for each graph "
+                "or trainer."
+            )
+        signature = _check_signature(input_signature)
+        self._setup(signature)
+        self._signature = signature
+        self._callbacks = list(self._get_callbacks())
+        if type(self)._reset_state is not InputSource._reset_state:
+            self._callbacks.insert(0, _ResetInput(self))
+        for callback in self._callbacks:
+            callback.set_chief_only(False)  # every worker of a distributed run reads data
+        return self.get_callbacks()
+
+    def setup_done(self) -> bool:
+        """Whether `setup` has been called."""
+        return self._signature is not None
+
+    def get_input_tensors(self) -> List[tf.Tensor]:
+        """Returns a tensor for each input of the model; new ones at each call, unless fed.
+
+        Raises:
+          RuntimeError: the source is not set up.
+          ValueError: the tensors are not what the signature says.
+        """
+        signature = self._require_setup("get_input_tensors")
+        tensors = self._get_input_tensors()
+        _check_tensors(tensors, signature, type(self).__name__)
+        return list(tensors)
+
+    def get_callbacks(self) -> List[Callback]:
+        """Returns the callbacks that the trainer must run, the same at each call.
+
+        Raises:
+          RuntimeError: the source is not set up.
+        """
+        self._require_setup("get_callbacks")
+        return list(self._callbacks)
+
+    def reset_state(self) -> None:
+        """Begins with the data from the start; called before the training."""
+        self._reset_state()
+
+    def size(self) -> int:
+        """Returns how many steps go through the data once.
+
+        Raises:
+          NotImplementedError: nobody knows.
+        """
+        return self._size()
+
+    def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        """Override to prepare for this signature; may add ops to the graph."""
+
+    def _get_input_tensors(self) -> Sequence[tf.Tensor]:
+        """Override to return a tensor for each spec of the signature, in the scopes of a tower."""
+        raise NotImplementedError(f"{type(self).__name__} must override _get_input_tensors().")
+
+    def _get_callbacks(self) -> Sequence[Callback]:
+        """Override to return what rides along with the training; called once, after `_setup`."""
+        return []
+
+    def _reset_state(self) -> None:
+        """Override to begin with the data from the start; is then called before the training."""
+
+    def _size(self) -> int:
+        raise NotImplementedError(
+            f"{type(self).__name__} does not know its size: say TrainConfig(steps_per_epoch=...)."
+        )
+
+    def _require_setup(self, method: str) -> List[tf.TensorSpec]:
+        if self._signature is None:
+            raise RuntimeError(f"{type(self).__name__}.{method}() comes after setup().")
+        return self._signature
+
+
+class FeedfreeInput(InputSource):
+    """An input source whose tensors have values by themselves, so that a step needs no feeding."""
+
+
+class _ResetInput(Callback):
+    """Lets the source begin from the start before the training."""
+
+    def __init__(self, source: InputSource) -> None:
+        self._source = source
+
+    def _before_train(self) -> None:
+        self._source.reset_state()
+
+
+def _check_signature(signature: Sequence[Any]) -> List[tf.TensorSpec]:
+    for spec in signature:
+        if not isinstance(spec, tf.TensorSpec):
+            raise TypeError(
+                f"An input signature is a list of tf.TensorSpec, got {type(spec).__name__} in it."
+            )
+    names = [spec.name for spec in signature]
+    if None in names or len(set(names)) < len(names):
+        raise ValueError(f"Each input needs a name of its own, got {names}.")
+    return list(signature)
+
+
+def _check_tensors(tensors: Any, signature: Sequence[tf.TensorSpec], source: str) -> None:
+    if not isinstance(tensors, (list, tuple)) or len(tensors) != len(signature):
+        names = ", ".join(spec.name for spec in signature)
+        raise ValueError(
+            f"{source} must give a list of {len(signature)} tensors ({names}), got {tensors!r}."
+        )
+    for tensor, spec in zip(tensors, signature):
+        if tensor.dtype.base_dtype != spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
+            raise ValueError(
+                f"{source} must give {spec.dtype.name} {spec.shape} for input {spec.name!r}, got "
+                f"{tensor.dtype.name} {tensor.shape} ({tensor.name})."
+            )

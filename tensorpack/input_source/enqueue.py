@@ -1,0 +1,182 @@
+"""Inputs through a TensorFlow queue, filled ahead of the training by a thread of its own."""
+
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow
+from tensorpack.tfutils.callback import Callback
+from tensorpack.tfutils.queues import QueueControl
+from tensorpack.tfutils.summary import add_moving_summary
+from tensorpack.utils import logger
+
+from .base import FeedfreeInput
+from .datapoints import check_is_dataflow
+from .enqueue_owner import EnqueueOwner
+from .enqueue_thread import EnqueueThread
+from .feed import make_placeholders
+
+__all__ = ["BatchQueueInput", "QueueInput"]
+
+
+class QueueInput(FeedfreeInput):
+    """Datapoints that are made ahead of the training and wait in a queue.
+
+    An `EnqueueThread` goes through the dataflow again and again and fills the queue; each step
+    takes one datapoint. How full the queue is, is summarised as `input_queue_size`: if that is near
+    zero, the data is too slow. Datapoints are checked against the model's inputs, see
+    `DatapointChecker`, and copied, see `aliasing`.
+
+    Args:
+      ds: the dataflow. An error in it ends the training.
+      queue: a `tf.QueueBase` of the same graph, whose components have the dtypes of the model's
+        inputs. Defaults to a `tf.FIFOQueue` named `input_queue`, with room for 50 datapoints.
+
+    Raises:
+      TypeError: `queue` is not a queue.
+      ValueError: `ds` is not a `DataFlow`, or the queue was made eagerly.
+    """
+
+    _default_capacity = 50
+
+    def __init__(self, ds: DataFlow, queue: Any = None) -> None:
+        super().__init__()
+        self._ds = check_is_dataflow(ds)
+        self._given_queue = _check_queue(queue)
+        self._queue: Any = None
+        self._thread: Optional[EnqueueThread] = None
+        self._control: Optional[QueueControl] = None
+
+    @property
+    def queue(self) -> Any:
+        """The `tf.QueueBase`; None before the setup if none was given."""
+        return self._given_queue if self._queue is None else self._queue
+
+    def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        logger.info("Setting up the queue for CPU prefetching ...")
+        signature = self._datapoint_signature(input_signature)
+        self._specs = list(input_signature)
+        with tf.device("/cpu:0"), tf.name_scope(None):
+            given = self._given_queue
+            self._queue = self._make_queue(signature) if given is None else given
+            _check_suits(self._queue, signature)
+            with tf.name_scope("QueueInput"):
+                placeholders = make_placeholders(signature)
+                self._thread = EnqueueThread(self._queue, self._ds, placeholders, signature)
+            self._control = QueueControl(self._queue)
+            # without a name the op would be called input_queue_Size, and the tag be taken
+            size = self._queue.size(name="QueueInput/size")
+            add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
+
+    def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
+        """Returns what a datapoint has to be, given what the model takes."""
+        return input_signature
+
+    def _make_queue(self, signature: Sequence[tf.TensorSpec]) -> Any:
+        dtypes = [spec.dtype for spec in signature]
+        return tf.FIFOQueue(self._default_capacity, dtypes, name="input_queue")
+
+    def _dequeue(self) -> Any:
+        return self._queue.dequeue(name="input_deque")
+
+    def _get_input_tensors(self) -> Sequence[tf.Tensor]:
+        with tf.device("/cpu:0"):
+            values = self._dequeue()
+        if isinstance(values, dict):
+            values = [values[name] for name in self._queue.names]
+        elif not isinstance(values, (list, tuple)):
+            values = [values]  # TensorFlow makes no list of a single component
+        for tensor, spec in zip(values, self._specs):
+            tensor.set_shape(spec.shape)
+        return values
+
+    def _get_callbacks(self) -> List[Callback]:
+        return [EnqueueOwner(self._thread, self._control)]
+
+    def _size(self) -> int:
+        return len(self._ds)
+
+
+class BatchQueueInput(QueueInput):
+    """As `QueueInput`, for single examples: each step takes `batch_size` of them from the queue.
+
+    Args:
+      ds: the dataflow; its datapoints have no batch dimension.
+      batch_size: how many make a batch, the first dimension of each of the model's inputs.
+      queue: as in `QueueInput`; to batch, it must know the shapes of its components. Defaults to a
+        `tf.FIFOQueue` with room for 3000 datapoints, for which the model's inputs must be fully
+        defined but for the batch.
+
+    Raises:
+      ValueError: `batch_size` is not positive; see also `QueueInput`.
+    """
+
+    _default_capacity = 3000
+
+    def __init__(self, ds: DataFlow, batch_size: int, queue: Any = None) -> None:
+        super().__init__(ds, queue)
+        if batch_size <= 0:
+            raise ValueError(f"batch_size is at least 1, got {batch_size}.")
+        self._batch_size = int(batch_size)
+
+    def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
+        signature = []
+        for spec in input_signature:
+            if not spec.shape.ndims or not spec.shape[:1].is_compatible_with([self._batch_size]):
+                raise ValueError(
+                    f"BatchQueueInput makes batches of {self._batch_size}, but input "
+                    f"{spec.name!r} has the shape {spec.shape}: its first dimension must be None "
+                    f"or {self._batch_size}."
+                )
+            signature.append(tf.TensorSpec(spec.shape[1:], spec.dtype, spec.name))
+        return signature
+
+    def _make_queue(self, signature: Sequence[tf.TensorSpec]) -> Any:
+        for spec in signature:
+            if not spec.shape.is_fully_defined():
+                raise ValueError(
+                    f"BatchQueueInput needs to know the shape of {spec.name!r}, which is "
+                    f"{spec.shape} without the batch. Define it, or give a tf.PaddingFIFOQueue."
+                )
+        dtypes, shapes = [each.dtype for each in signature], [each.shape for each in signature]
+        return tf.FIFOQueue(self._default_capacity, dtypes, shapes, name="input_queue")
+
+    def _dequeue(self) -> Any:
+        return self._queue.dequeue_many(self._batch_size, name="input_deque")
+
+    def _size(self) -> int:
+        return len(self._ds) // self._batch_size
+
+
+def _check_queue(queue: Any) -> Any:
+    if queue is None:
+        return None
+    if not isinstance(queue, tf.QueueBase):
+        raise TypeError(
+            f"queue must be a tf.QueueBase such as tf.FIFOQueue, got {type(queue).__name__}."
+        )
+    if not isinstance(queue.queue_ref, tf.Tensor) or not hasattr(queue.queue_ref, "op"):
+        raise ValueError(
+            "The queue was made eagerly, so it is in no graph. Make it in the graph that is "
+            "trained: call tf.compat.v1.disable_eager_execution() first, or use "
+            "`with graph.as_default()`."
+        )
+    return queue
+
+
+def _check_suits(queue: Any, signature: Sequence[tf.TensorSpec]) -> None:
+    name = queue.queue_ref.op.name
+    if queue.queue_ref.graph is not tf.get_default_graph():
+        raise ValueError(f"Queue {name!r} is in another graph: make it in the one that is trained.")
+    got = [dtype.base_dtype.name for dtype in queue.dtypes]
+    needed = [spec.dtype.name for spec in signature]
+    if got != needed:
+        raise ValueError(
+            f"Queue {name!r} has components of {got}, the model takes {needed}: make the queue "
+            "with these dtypes."
+        )
+    for shape, spec in zip(queue.shapes, signature):
+        if not shape.is_compatible_with(spec.shape):
+            raise ValueError(
+                f"Queue {name!r} has the shape {shape} for {spec.name!r}, the model takes "
+                f"{spec.shape}."
+            )

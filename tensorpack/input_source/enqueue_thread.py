@@ -1,0 +1,147 @@
+"""The thread between a dataflow and a TensorFlow queue."""
+
+import threading
+from contextlib import closing
+from typing import Any, Callable, List, Optional, Sequence
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow, DataFlowTerminated
+from tensorpack.utils.concurrency import ShareSessionThread
+from tensorpack.utils.stopping import StopRequested
+
+from .aliasing import private
+from .check import DatapointChecker
+from .datapoints import check_is_dataflow, datapoints
+from .errors import QueueClosed
+
+__all__ = ["EnqueueThread"]
+
+# What running an op on a closed queue, or in a closed session, raises.
+_CLOSED = (tf.errors.CancelledError, RuntimeError)
+
+
+class EnqueueThread(ShareSessionThread):
+    """Puts the datapoints of a dataflow into a queue, pass after pass, until it is asked to stop.
+
+    Whoever starts it stops and joins it, and listens to its error with `guard_thread`. Once it is
+    asked to stop it enqueues nothing more, and it closes the queue: whoever waits for data then
+    does not wait for ever. A thread that waits for room in a full queue sees the stop only when it
+    gets some, so make room (`QueueControl.drain_until`) before joining it; nothing has to be
+    cancelled.
+
+    Made while the graph can still be changed, started where the session is the default one.
+
+    Args:
+      queue: the `tf.QueueBase` to fill.
+      ds: the dataflow; the thread calls its `reset_state`.
+      placeholders: one for each component.
+      signature: what a datapoint has to be; defaults to what the placeholders say.
+    """
+
+    def __init__(
+        self,
+        queue: Any,
+        ds: DataFlow,
+        placeholders: Sequence[tf.Tensor],
+        signature: Optional[Sequence[tf.TensorSpec]] = None,
+    ) -> None:
+        super().__init__()
+        self.name = "EnqueueThread"
+        self._ds = check_is_dataflow(ds)
+        self._placeholders = list(placeholders)
+        self._check = DatapointChecker(signature or [_spec(each) for each in self._placeholders])
+        self._queue_name = queue.queue_ref.op.name
+        self._capacity = queue.queue_ref.op.get_attr("capacity")
+        with tf.device("/cpu:0"):
+            self._enqueue_op = _enqueue_op(queue, self._placeholders)
+            self._close_op = queue.close()
+            self._state = [queue.is_closed(), queue.size()]
+        self._enqueuing = threading.Lock()  # held while the enqueue op runs
+
+    def run(self) -> None:
+        """Fills the queue; called by `start`."""
+        with self.default_sess() as sess:
+            if sess is None:
+                raise RuntimeError(
+                    "EnqueueThread has no session: start it inside `with sess.as_default()`."
+                )
+            enqueue = sess.make_callable(self._enqueue_op, feed_list=self._placeholders)
+            try:
+                self._fill(enqueue)
+            except StopRequested:
+                pass  # the dataflow looked at the same stop token as we
+            except DataFlowTerminated:
+                if not self.stopped():
+                    raise
+            except Exception:
+                raise
+            except BaseException as error:  # SystemExit would end this thread without a word
+                raise RuntimeError(f"The dataflow raised {error!r} in {self.name}.") from error
+            self.close_queue()
+
+    def stop(self) -> None:
+        """Asks the thread to stop; closes the queue unless the thread is about to do so."""
+        super().stop()
+        # While it holds the lock it will come out, see the stop and close the queue. While it does
+        # not, it is in the dataflow, perhaps for long, and a consumer may be waiting.
+        if self._enqueuing.acquire(blocking=False):
+            try:
+                self._close(wait=False)
+            finally:
+                self._enqueuing.release()
+
+    def close_queue(self) -> None:
+        """Closes the queue if it is open. For who has told why the thread ended by an error."""
+        self._close(wait=True)
+
+    def _fill(self, enqueue: Callable[..., Any]) -> None:
+        if self.stopped():
+            return
+        self._ds.reset_state()
+        with closing(datapoints(self._ds)) as source:
+            for datapoint in source:
+                if self.stopped():
+                    return
+                arrays = [private(each) for each in self._check(datapoint)]
+                if not self._enqueue(enqueue, arrays):
+                    return
+
+    def _enqueue(self, enqueue: Callable[..., Any], arrays: List[np.ndarray]) -> bool:
+        """Waits for room and enqueues; returns whether to go on."""
+        with self._enqueuing:
+            if self.stopped():
+                return False
+            try:
+                enqueue(*arrays)
+            except _CLOSED as error:
+                if self.stopped():
+                    return False
+                raise QueueClosed(
+                    f"{self.name} cannot fill {self._queue_name!r} any more: the queue or its "
+                    "session was closed by somebody else while the training went on. To end a "
+                    "training, use trainer.stop_token."
+                ) from error
+        return not self.stopped()
+
+    def _close(self, wait: bool) -> None:
+        """Closes the queue; with `wait=False` not if that has to wait for somebody's enqueue."""
+        if self._sess is None:
+            return
+        try:
+            is_closed, size = self._sess.run(self._state)
+            if not is_closed and (wait or size < self._capacity):
+                self._sess.run(self._close_op)
+        except _CLOSED:
+            pass  # by another thread, or with the session: nobody waits on it
+
+
+def _spec(placeholder: tf.Tensor) -> tf.TensorSpec:
+    return tf.TensorSpec(placeholder.shape, placeholder.dtype, placeholder.op.name)
+
+
+def _enqueue_op(queue: Any, components: Sequence[tf.Tensor]) -> tf.Operation:
+    if queue.names:
+        return queue.enqueue(dict(zip(queue.names, components)))
+    return queue.enqueue(components)

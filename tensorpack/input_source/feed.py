@@ -1,0 +1,121 @@
+"""Inputs through placeholders: fed by whoever runs the graph, or by us from a dataflow."""
+
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow
+from tensorpack.tfutils.callback import Callback
+from tensorpack.utils.stopping import EndOfData
+
+from .base import InputSource
+from .check import DatapointChecker
+from .datapoints import check_is_dataflow, datapoints
+
+__all__ = ["FeedInput", "PlaceholderInput", "make_placeholders"]
+
+
+def make_placeholders(signature: Sequence[tf.TensorSpec], prefix: str = "") -> List[tf.Tensor]:
+    """Returns a placeholder for each spec, under `prefix` and the name of the spec."""
+    return [tf.placeholder(spec.dtype, spec.shape, prefix + spec.name) for spec in signature]
+
+
+class PlaceholderInput(InputSource):
+    """Placeholders alone, named like the model's inputs.
+
+    Args:
+      prefix: put before the names.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        super().__init__()
+        self._prefix = prefix
+        self._placeholders: List[tf.Tensor] = []
+
+    def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        self._placeholders = make_placeholders(input_signature, self._prefix)
+
+    def _get_input_tensors(self) -> Sequence[tf.Tensor]:
+        return self._placeholders
+
+
+class FeedInput(InputSource):
+    """Placeholders that are fed from a dataflow.
+
+    Each run of the trainer's hooked session takes the next datapoint. Simple, and slow: nothing is
+    done in advance. See `QueueInput`.
+
+    Args:
+      ds: the dataflow. It is checked against the model's inputs, see `DatapointChecker`.
+      infinite: whether to begin again when it ends. If not, a step that finds no datapoint ends the
+        training with the reason `EndOfData`.
+
+    Raises:
+      ValueError: `ds` is not a `DataFlow`.
+    """
+
+    def __init__(self, ds: DataFlow, infinite: bool = True) -> None:
+        super().__init__()
+        self._ds = check_is_dataflow(ds)
+        self._infinite = infinite
+        self._reset_done = False
+        self._placeholders: List[tf.Tensor] = []
+        self._check: Optional[DatapointChecker] = None
+        self._datapoints: Optional[Iterator[Any]] = None
+
+    def next_feed(self) -> Dict[tf.Tensor, Any]:
+        """Takes the next datapoint and returns it as a feed.
+
+        Raises:
+          RuntimeError: the source is not set up, or `reset_state` was not called.
+          StopIteration: there are no more, and the source is not infinite.
+          DataFlowEmpty: a whole pass gave none.
+          TypeError, ValueError: the datapoint does not suit the model.
+        """
+        if self._datapoints is None or self._check is None:
+            raise RuntimeError("FeedInput gives data after setup() and reset_state().")
+        return dict(zip(self._placeholders, self._check(next(self._datapoints))))
+
+    def close(self) -> None:
+        """Leaves the running pass over the dataflow; `reset_state` begins a new one."""
+        if self._datapoints is not None:
+            self._datapoints.close()  # type: ignore[attr-defined]
+            self._datapoints = None
+
+    def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        self._placeholders = make_placeholders(input_signature)
+        self._check = DatapointChecker(input_signature)
+
+    def _get_input_tensors(self) -> Sequence[tf.Tensor]:
+        return self._placeholders
+
+    def _get_callbacks(self) -> List[Callback]:
+        return [_Feeder(self)]
+
+    def _reset_state(self) -> None:
+        if not self._reset_done:  # a dataflow is reset once per process
+            self._ds.reset_state()
+            self._reset_done = True
+        self.close()
+        self._datapoints = datapoints(self._ds, self._infinite)
+
+    def _size(self) -> int:
+        return len(self._ds)
+
+
+class _Feeder(Callback):
+    """Feeds each run of the hooked session."""
+
+    def __init__(self, source: FeedInput) -> None:
+        self._source = source
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
+        try:
+            feed = self._source.next_feed()
+        except StopIteration:
+            self.trainer.stop_token.request(EndOfData(type(self._source).__name__))
+            self.trainer.stop_token.raise_if_requested()
+            raise
+        return tf.train.SessionRunArgs(fetches=None, feed_dict=feed)
+
+    def _after_train(self) -> None:
+        self._source.close()

@@ -1,0 +1,95 @@
+"""What several layers ask of their inputs and options before they add anything to the graph."""
+
+import numbers
+from typing import Any, List, Sequence, Union
+
+from tensorpack.compat import tfv1 as tf
+
+__all__ = [
+    "IntPair",
+    "channel_axis",
+    "check_count",
+    "check_floating",
+    "check_image",
+    "check_padding",
+    "check_pair",
+]
+
+IntPair = Union[int, Sequence[int]]
+
+
+def check_image(layer_name: str, inputs: Any, data_format: str) -> tf.Tensor:
+    """Returns the inputs as a tensor, which has four dimensions and a known number of channels.
+
+    Raises:
+      ValueError: it has not, or it does not hold floating point numbers.
+    """
+    tensor = tf.convert_to_tensor(inputs)
+    rank = tensor.shape.ndims
+    if rank != 4:
+        raise ValueError(
+            f"{layer_name} needs images, a {data_format} tensor of 4 dimensions; "
+            f"got {tensor.name} with shape {tensor.shape}."
+        )
+    if tensor.shape.as_list()[channel_axis(data_format)] is None:
+        raise ValueError(
+            f"{layer_name} needs to know the number of channels of its input ({data_format}); "
+            f"got {tensor.name} with shape {tensor.shape}. Give it with set_shape()."
+        )
+    return check_floating(layer_name, tensor)
+
+
+def check_floating(layer_name: str, tensor: tf.Tensor) -> tf.Tensor:
+    """Returns the tensor, which holds floating point numbers.
+
+    Raises:
+      ValueError: it does not.
+    """
+    if not tensor.dtype.base_dtype.is_floating:
+        raise ValueError(
+            f"{layer_name} needs floating point numbers, got {tensor.name} of type "
+            f"{tensor.dtype.base_dtype.name}. Convert it first, with tf.cast(x, tf.float32)."
+        )
+    return tensor
+
+
+def channel_axis(data_format: str) -> int:
+    """Returns the axis of the channels in `NHWC` or `NCHW`."""
+    return data_format.index("C")
+
+
+def check_padding(layer_name: str, padding: Any) -> str:
+    """Returns `SAME` or `VALID`, which may be given in any case.
+
+    Raises:
+      ValueError: it is neither.
+    """
+    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
+        return padding.upper()
+    raise ValueError(
+        f"{layer_name}: padding must be 'SAME' or 'VALID', got {padding!r}. "
+        "(Options after the sizes are best passed by name.)"
+    )
+
+
+def check_count(layer_name: str, what: str, value: Any) -> int:
+    """Returns a positive whole number as an int.
+
+    Raises:
+      ValueError: it is something else.
+    """
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) > 0:
+        return int(value)
+    raise ValueError(f"{layer_name}: {what} must be a positive whole number, got {value!r}.")
+
+
+def check_pair(layer_name: str, what: str, value: Any) -> List[int]:
+    """Returns `[height, width]` of a size that may be one number for both.
+
+    Raises:
+      ValueError: it is neither one positive whole number nor two.
+    """
+    pair = list(value) if isinstance(value, (list, tuple)) else [value, value]
+    if len(pair) != 2:
+        raise ValueError(f"{layer_name}: {what} must be one number or two, got {value!r}.")
+    return [check_count(layer_name, what, each) for each in pair]

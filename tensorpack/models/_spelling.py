@@ -1,0 +1,89 @@
+"""The names of layer arguments in scripts of 2017, and the later names that the layers use inside.
+
+Both spellings are translated here, at the border, and only the later one is seen further in. The
+order of positional arguments needs no translation: the layers keep the order of 2017, of which the
+later order is a prefix wherever later scripts may pass arguments by position.
+"""
+
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Union
+
+__all__ = ["Converted", "RENAMED", "Renaming", "translate"]
+
+
+class Converted(NamedTuple):
+    """A renamed argument whose value changes as well."""
+
+    name: str
+    convert: Callable[[Any], Any]
+
+
+Renaming = Mapping[str, Union[str, Converted]]
+
+_INPUTS: Dict[str, str] = {"x": "inputs"}
+_WEIGHTS: Dict[str, str] = {
+    "W_init": "kernel_initializer",
+    "b_init": "bias_initializer",
+    "nl": "activation",
+}
+_WINDOW: Dict[str, str] = {"kernel_shape": "kernel_size", "stride": "strides"}
+_POOLING: Dict[str, str] = {**_INPUTS, "shape": "pool_size", "stride": "strides"}
+_AFFINE: Dict[str, str] = {
+    "use_bias": "center",
+    "use_scale": "scale",
+    "gamma_init": "gamma_initializer",
+}
+
+# Layer -> other spelling of an argument -> the spelling inside.
+RENAMED: Dict[str, Renaming] = {
+    "AvgPooling": _POOLING,
+    "BNReLU": _INPUTS,
+    "BatchNorm": {**_INPUTS, **_AFFINE, "use_local_stat": "training", "decay": "momentum"},
+    "ConcatWith": _INPUTS,
+    "Conv2D": {**_INPUTS, **_WEIGHTS, **_WINDOW, "out_channel": "filters"},
+    "Conv2DTranspose": {**_INPUTS, **_WEIGHTS, **_WINDOW, "out_shape": "filters"},
+    # The second positional argument has always meant the probability to keep, so that is the name
+    # inside.
+    "Dropout": {
+        **_INPUTS,
+        "is_training": "training",
+        "rate": Converted("keep_prob", lambda rate: 1.0 - rate),
+    },
+    "FixedUnPooling": _INPUTS,
+    "FullyConnected": {**_INPUTS, **_WEIGHTS, "out_dim": "units"},
+    "GlobalAvgPooling": _INPUTS,
+    "InstanceNorm": {**_INPUTS, **_AFFINE},
+    "LayerNorm": {**_INPUTS, **_AFFINE},
+    "LeakyReLU": _INPUTS,
+    "MaxPooling": _POOLING,
+    "Maxout": _INPUTS,
+    "PReLU": _INPUTS,
+}
+
+
+def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns keyword arguments under the names that are used inside.
+
+    Args:
+      layer_name: for the error message.
+      renaming: the layer's row of `RENAMED`.
+      arguments: as the caller spelled them; names that `renaming` does not know are left alone.
+
+    Raises:
+      TypeError: one argument was given in both spellings.
+    """
+    translated: Dict[str, Any] = {}
+    given_as: Dict[str, str] = {}
+    for name, value in arguments.items():
+        target = renaming.get(name, name)
+        if isinstance(target, Converted):
+            value = target.convert(value)
+            target = target.name
+        if target in translated:
+            first, second = sorted([given_as[target], name])
+            raise TypeError(
+                f"{layer_name}() got both {first!r} and {second!r}, two spellings of one argument. "
+                "Give one of them."
+            )
+        translated[target] = value
+        given_as[target] = name
+    return translated

@@ -1,0 +1,15 @@
+"""Old address of `layer_register` and its relatives; they live in `registry.py`."""
+
+from .registry import (
+    VariableHolder,
+    disable_layer_logging,
+    get_registered_layer,
+    layer_register,
+)
+
+__all__ = [
+    "VariableHolder",
+    "disable_layer_logging",
+    "get_registered_layer",
+    "layer_register",
+]

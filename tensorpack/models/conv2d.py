@@ -1,0 +1,257 @@
+"""Convolution of images and its transpose."""
+
+from typing import Any, Callable, List, Optional, Sequence, Union
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import get_data_format
+
+from ._checks import (
+    IntPair,
+    channel_axis,
+    check_count,
+    check_image,
+    check_padding,
+    check_pair,
+)
+from ._spelling import RENAMED
+from ._weights import default_kernel_initializer, finish, get_weights
+from .registry import layer_register
+
+__all__ = ["Conv2D", "Conv2DTranspose", "Deconv2D"]
+
+
+@layer_register(spelling=RENAMED["Conv2D"])
+def Conv2D(
+    inputs: tf.Tensor,
+    filters: int,
+    kernel_size: IntPair,
+    padding: str = "same",
+    strides: IntPair = 1,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    activation: Optional[Callable[..., Any]] = None,
+    split: int = 1,
+    use_bias: bool = True,
+    data_format: str = "channels_last",
+    *,
+    dilation_rate: IntPair = 1,
+    kernel_regularizer: Optional[Callable[..., Any]] = None,
+    bias_regularizer: Optional[Callable[..., Any]] = None,
+    activity_regularizer: Optional[Callable[..., Any]] = None,
+) -> tf.Tensor:
+    """Convolves images. Variables: `W` `[h, w, channels / split, filters]`, `b` `[filters]`.
+
+    Args:
+      inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`; C must
+        be known.
+      filters: number of output channels.
+      kernel_size: height and width of the kernel in pixels; one number for both.
+      padding: `"same"` or `"valid"`, in any case.
+      strides: step in pixels, down and across; one number for both.
+      kernel_initializer: of `W`; by default He's, a normal distribution (not truncated) of variance
+        2 / fan-in.
+      bias_initializer: of `b`; zeros by default.
+      activation: a function of a tensor, and of `name` if it likes.
+      split: number of groups that the channels are parted into; each group of outputs sees one
+        group of inputs.
+      use_bias: whether there is a `b`.
+      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
+      dilation_rate: distance in input pixels between taps of the kernel; one number for both.
+      kernel_regularizer: function of `W`; its result goes into `REGULARIZATION_LOSSES`, as that of
+        the next two.
+      bias_regularizer: function of `b`.
+      activity_regularizer: function of the output.
+
+    Returns:
+      The op `<layer>/output`, `[N, H', W', filters]` (or channels first), with the `.variables` `W`
+      and `b`.
+
+    Raises:
+      ValueError: the input is no such tensor, or an option is out of range.
+    """
+    data_format = get_data_format(data_format)
+    inputs = check_image("Conv2D", inputs, data_format)
+    filters = check_count("Conv2D", "filters", filters)
+    kernel_size = check_pair("Conv2D", "kernel_size", kernel_size)
+    channels = inputs.shape.as_list()[channel_axis(data_format)]
+    _check_groups(channels, filters, split)
+    weights = get_weights(
+        [*kernel_size, channels // split, filters],
+        filters,
+        inputs.dtype.base_dtype,
+        use_bias,
+        kernel_initializer or default_kernel_initializer(),
+        bias_initializer,
+        kernel_regularizer,
+        bias_regularizer,
+    )
+    convolve = _convolution(
+        check_pair("Conv2D", "strides", strides),
+        check_pair("Conv2D", "dilation_rate", dilation_rate),
+        check_padding("Conv2D", padding),
+        data_format,
+    )
+    convolved = _in_groups(convolve, inputs, weights.kernel, split, channel_axis(data_format))
+    return finish(convolved, weights, activation, activity_regularizer, data_format)
+
+
+@layer_register(spelling=RENAMED["Conv2DTranspose"], aliases=["Deconv2D"])
+def Conv2DTranspose(
+    inputs: tf.Tensor,
+    filters: Union[int, Sequence[int]],
+    kernel_size: IntPair,
+    strides: IntPair = 1,
+    padding: str = "same",
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    activation: Optional[Callable[..., Any]] = None,
+    use_bias: bool = True,
+    data_format: str = "channels_last",
+    *,
+    kernel_regularizer: Optional[Callable[..., Any]] = None,
+    bias_regularizer: Optional[Callable[..., Any]] = None,
+    activity_regularizer: Optional[Callable[..., Any]] = None,
+) -> tf.Tensor:
+    """Convolves backwards, from small images to large: the gradient of Conv2D, as a layer.
+
+    Variables: `W` `[h, w, filters, channels]`, `b` `[filters]`.
+
+    Args:
+      inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`; C must
+        be known.
+      filters: number of output channels, or the output's (height, width, channels), in this order
+        always.
+      kernel_size: height and width of the kernel in pixels; one number for both.
+      strides: factor by which the image grows, down and across; one number for both.
+      padding: `"same"` (the output has `strides` times the size) or `"valid"` (and what the kernel
+        adds to it).
+      kernel_initializer: of `W`; by default Glorot's, uniform.
+      bias_initializer: of `b`; zeros by default.
+      activation: a function of a tensor, and of `name` if it likes.
+      use_bias: whether there is a `b`.
+      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
+      kernel_regularizer: function of `W`; its result goes into `REGULARIZATION_LOSSES`, as that of
+        the next two.
+      bias_regularizer: function of `b`.
+      activity_regularizer: function of the output.
+
+    Returns:
+      The op `<layer>/output` with the `.variables` `W` and `b`.
+
+    Raises:
+      ValueError: the input is no such tensor, or an option is out of range.
+    """
+    layer_name = "Conv2DTranspose"
+    data_format = get_data_format(data_format)
+    inputs = check_image(layer_name, inputs, data_format)
+    window = check_pair(layer_name, "kernel_size", kernel_size)
+    steps = check_pair(layer_name, "strides", strides)
+    padding = check_padding(layer_name, padding)
+    size, outputs = _parse_output_shape(layer_name, filters)
+    weights = get_weights(
+        [*window, outputs, inputs.shape.as_list()[channel_axis(data_format)]],
+        outputs,
+        inputs.dtype.base_dtype,
+        use_bias,
+        kernel_initializer or tf.glorot_uniform_initializer(),
+        bias_initializer,
+        kernel_regularizer,
+        bias_regularizer,
+    )
+    static, dynamic = _grown_shape(inputs, size, outputs, window, steps, padding, data_format)
+    grown = tf.nn.conv2d_transpose(
+        inputs,
+        weights.kernel,
+        dynamic,
+        _per_axis(steps, data_format),
+        padding=padding,
+        data_format=data_format,
+    )
+    grown.set_shape(static)
+    return finish(grown, weights, activation, activity_regularizer, data_format)
+
+
+Deconv2D = Conv2DTranspose
+
+
+def _check_groups(channels: int, filters: int, split: Any) -> None:
+    check_count("Conv2D", "split", split)
+    if channels % split or filters % split:
+        raise ValueError(
+            f"Conv2D: split={split} must divide the input's {channels} channels and the {filters} "
+            "filters."
+        )
+
+
+def _convolution(
+    strides: List[int], dilation: List[int], padding: str, data_format: str
+) -> Callable[[Any, Any], tf.Tensor]:
+    """A function of image and kernel."""
+    if dilation == [1, 1]:
+        return lambda image, kernel: tf.nn.conv2d(
+            image, kernel, _per_axis(strides, data_format), padding, data_format=data_format
+        )
+    if strides != [1, 1]:
+        raise ValueError(
+            f"Conv2D: strides and dilation_rate cannot both be above 1, got {strides} and "
+            f"{dilation}."
+        )
+    # The op's own `dilations` have no gradient on the CPU in TF 1.15.
+    return lambda image, kernel: tf.nn.convolution(
+        image, kernel, padding, dilation_rate=dilation, data_format=data_format
+    )
+
+
+def _in_groups(
+    convolve: Callable[[Any, Any], tf.Tensor], image: Any, kernel: Any, groups: int, axis: int
+) -> tf.Tensor:
+    """Convolves each group of channels with its share of the kernel."""
+    if groups == 1:
+        return convolve(image, kernel)
+    pairs = zip(tf.split(image, groups, axis), tf.split(kernel, groups, 3))
+    return tf.concat([convolve(part, share) for part, share in pairs], axis)
+
+
+def _per_axis(strides: Sequence[int], data_format: str) -> List[int]:
+    """Strides for all four axes."""
+    return [1, *strides, 1] if data_format == "NHWC" else [1, 1, *strides]
+
+
+def _parse_output_shape(layer_name: str, filters: Any) -> Any:
+    """The fixed (height, width), None for "what strides make of it", and the number of channels."""
+    if not isinstance(filters, (list, tuple)):
+        return None, check_count(layer_name, "filters", filters)
+    if len(filters) != 3:
+        raise ValueError(
+            f"{layer_name}: an output shape has three numbers, (height, width, channels); got "
+            f"{filters!r}."
+        )
+    height, width, channels = (check_count(layer_name, "output shape", each) for each in filters)
+    return [height, width], channels
+
+
+def _grown_shape(
+    inputs: tf.Tensor,
+    size: Optional[List[int]],
+    filters: int,
+    kernel_size: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
+) -> Any:
+    """The output's shape: as a list with None for unknown, and as a tensor."""
+    height_axis = data_format.index("H")
+    known, running = inputs.shape.as_list(), tf.unstack(tf.shape(inputs), num=4)
+    shapes = []
+    for shape in (known, running):
+        grown = list(shape)
+        grown[channel_axis(data_format)] = filters
+        for i in (0, 1):
+            axis = height_axis + i
+            if size is not None:
+                grown[axis] = size[i]
+            elif grown[axis] is not None:
+                extra = max(kernel_size[i] - strides[i], 0) if padding == "VALID" else 0
+                grown[axis] = grown[axis] * strides[i] + extra
+        shapes.append(grown)
+    return shapes[0], tf.stack(shapes[1])

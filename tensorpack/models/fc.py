@@ -1,0 +1,79 @@
+"""The fully connected layer."""
+
+from typing import Any, Callable, List, Optional
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+
+from ._checks import check_count, check_floating
+from ._spelling import RENAMED
+from ._weights import default_kernel_initializer, finish, get_weights
+from .registry import layer_register
+
+__all__ = ["FullyConnected"]
+
+
+@layer_register(spelling=RENAMED["FullyConnected"])
+def FullyConnected(
+    inputs: tf.Tensor,
+    units: int,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    activation: Optional[Callable[..., Any]] = None,
+    use_bias: bool = True,
+    *,
+    kernel_regularizer: Optional[Callable[..., Any]] = None,
+    bias_regularizer: Optional[Callable[..., Any]] = None,
+    activity_regularizer: Optional[Callable[..., Any]] = None,
+) -> tf.Tensor:
+    """Multiplies each example, flattened, by a matrix.
+
+    Variables: `W` `[inputs, units]`, `b` `[units]`.
+
+    Args:
+      inputs: floating `[N, ...]`; all axes but the first must be known.
+      units: number of outputs.
+      kernel_initializer: of `W`; by default He's, a normal distribution (not truncated) of variance
+        2 / fan-in.
+      bias_initializer: of `b`; zeros by default.
+      activation: a function of a tensor, and of `name` if it likes.
+      use_bias: whether there is a `b`.
+      kernel_regularizer: function of `W`; its result goes into `REGULARIZATION_LOSSES`, as that of
+        the next two.
+      bias_regularizer: function of `b`.
+      activity_regularizer: function of the output.
+
+    Returns:
+      The op `<layer>/output`, `[N, units]`, with the `.variables` `W` and `b`.
+
+    Raises:
+      ValueError: the input is no such tensor, or `units` is no positive number.
+    """
+    units = check_count("FullyConnected", "units", units)
+    flat = _flatten(check_floating("FullyConnected", tf.convert_to_tensor(inputs)))
+    weights = get_weights(
+        [flat.shape.as_list()[1], units],
+        units,
+        flat.dtype.base_dtype,
+        use_bias,
+        kernel_initializer or default_kernel_initializer(),
+        bias_initializer,
+        kernel_regularizer,
+        bias_regularizer,
+    )
+    return finish(tf.matmul(flat, weights.kernel), weights, activation, activity_regularizer)
+
+
+def _flatten(tensor: tf.Tensor) -> tf.Tensor:
+    """`[N, ...]` to `[N, M]`."""
+    rank = tensor.shape.ndims
+    sizes: List[Any] = tensor.shape.as_list()[1:] if rank else [None]
+    if None in sizes:
+        raise ValueError(
+            f"FullyConnected needs to know all axes of its input but the first; got {tensor.name} "
+            f"with shape {tensor.shape}. Give them with set_shape(), or pool over the image first."
+        )
+    if rank == 2:
+        return tensor
+    return tf.reshape(tensor, [-1, int(np.prod(sizes, dtype=np.int64))])

@@ -1,0 +1,126 @@
+"""Writes a straight chain of layers as a chain of method calls."""
+
+from difflib import get_close_matches
+from types import ModuleType
+from typing import Any, Callable
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+from .registry import get_registered_layer, registered_names
+
+__all__ = ["LinearWrap"]
+
+
+class LinearWrap:
+    """Holds a tensor and applies layers to it, one after the other. ::
+
+        logits = (
+            LinearWrap(image)
+            .Conv2D("conv0", 32, 3, activation=tf.nn.relu)
+            .MaxPooling("pool0", 2)
+            .tf.nn.relu()
+            .apply(tf.reshape, [-1, 288])
+            .FullyConnected("fc", 10)()
+        )
+
+    Every registered layer is a method, and `tf` leads to the functions of TensorFlow; both are
+    given the tensor as their first argument and return a new LinearWrap around the result. Calling
+    the wrap gives the tensor.
+
+    Args:
+      tensor: what to start from; a tensor, or whatever the first layer takes.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __getattr__(self, name: str) -> Callable[..., "LinearWrap"]:
+        layer = None if name.startswith("_") else get_registered_layer(name)
+        if layer is None:
+            raise AttributeError(_explain_unknown(name))
+        found = layer
+
+        def apply_layer(*args: Any, **kwargs: Any) -> "LinearWrap":
+            if args and isinstance(args[0], str):
+                return LinearWrap(found(args[0], self._tensor, *args[1:], **kwargs))
+            if found.use_scope:
+                raise TypeError(
+                    f"LinearWrap.{name}() needs the name of the layer's variable scope first, "
+                    f"as in .{name}('name', ...); got {args!r}."
+                )
+            return LinearWrap(found(self._tensor, *args, **kwargs))
+
+        return apply_layer
+
+    @property
+    def tf(self) -> "_Functions":
+        """The functions of TensorFlow (those of `tf.compat.v1`), to be applied to the tensor."""
+        return _Functions(tf, "tf", self._tensor)
+
+    def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> "LinearWrap":
+        """Returns a wrap around `func(tensor, *args, **kwargs)`."""
+        return LinearWrap(func(self._tensor, *args, **kwargs))
+
+    def apply2(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> "LinearWrap":
+        """Returns a wrap around `func(args[0], tensor, *args[1:], **kwargs)`.
+
+        Raises:
+          TypeError: there is no first argument.
+        """
+        if not args:
+            raise TypeError(
+                "LinearWrap.apply2() puts the tensor second and needs the first argument, as in "
+                ".apply2(func, first); use .apply(func) to put the tensor first."
+            )
+        return LinearWrap(func(args[0], self._tensor, *args[1:], **kwargs))
+
+    def print_tensor(self) -> "LinearWrap":
+        """Logs what the tensor is, not its value, and returns this wrap."""
+        logger.info(str(self._tensor))
+        return self
+
+    def tensor(self) -> Any:
+        """Returns the tensor."""
+        return self._tensor
+
+    def __call__(self) -> Any:
+        """Returns the tensor."""
+        return self._tensor
+
+
+class _Functions:
+    """A module whose functions are applied to a tensor; its submodules are found as attributes."""
+
+    def __init__(self, module: ModuleType, path: str, tensor: Any) -> None:
+        self._module = module
+        self._path = path
+        self._tensor = tensor
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name, None)
+        path = f"{self._path}.{name}"
+        if isinstance(found, ModuleType):
+            return _Functions(found, path, self._tensor)
+        if not callable(found):
+            known = [each for each in dir(self._module) if not each.startswith("_")]
+            raise AttributeError(f"{path} is no function.{_suggest(name, known)}")
+
+        def apply_function(*args: Any, **kwargs: Any) -> LinearWrap:
+            return LinearWrap(found(self._tensor, *args, **kwargs))
+
+        return apply_function
+
+
+def _explain_unknown(name: str) -> str:
+    methods = [each for each in vars(LinearWrap) if not each.startswith("_")]
+    return (
+        f"LinearWrap has no method {name!r}, and no layer of this name is registered."
+        f"{_suggest(name, [*methods, *registered_names()])} "
+        "Other functions are applied with .apply(func, ...)."
+    )
+
+
+def _suggest(name: str, known: Any) -> str:
+    near = get_close_matches(name, known, 3)
+    return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -1,0 +1,109 @@
+"""Activations: layers that change each number, and can stand as another layer's `activation`."""
+
+from typing import Any, Optional
+
+from tensorpack.compat import tfv1 as tf
+
+from ._checks import check_count
+from ._spelling import RENAMED
+from .batch_norm import BatchNorm
+from .registry import VariableHolder, layer_register
+
+__all__ = ["BNReLU", "LeakyReLU", "Maxout", "PReLU"]
+
+
+@layer_register(log_shape=False, use_scope=None, spelling=RENAMED["PReLU"])
+def PReLU(inputs: tf.Tensor, init: float = 0.001, name: Optional[str] = "output") -> tf.Tensor:
+    """A rectifier with a learned slope: `max(x, 0) + alpha * min(x, 0)`.
+
+    Variable: `alpha`, a scalar.
+
+    With a scope name, `PReLU("prelu", x)`, the variable is `prelu/alpha`. As the activation of
+    another layer (`activation=PReLU`, or `nl=PReLU.symbolic_function`) it belongs to that layer:
+    `conv0/alpha`.
+
+    Reference: He et al., "Delving Deep into Rectifiers", 2015, with one slope for all channels.
+
+    Args:
+      inputs: floating, any shape.
+      init: where the slope starts.
+      name: of the resulting op.
+
+    Returns:
+      A tensor like `inputs`, with the `.variables` `alpha`.
+    """
+    inputs = tf.convert_to_tensor(inputs)
+    alpha = tf.get_variable(
+        "alpha", [], inputs.dtype.base_dtype, initializer=tf.constant_initializer(init)
+    )
+    with tf.name_scope("prelu"):
+        # Of the ways to write this, the one with the least work forward and backward on the CPU.
+        positive = tf.nn.relu(inputs)
+        negative = alpha * (inputs - positive)
+    output = tf.add(positive, negative, name=name or "output")
+    output.variables = VariableHolder(alpha=alpha)
+    return output
+
+
+@layer_register(log_shape=False, use_scope=None, spelling=RENAMED["LeakyReLU"])
+def LeakyReLU(inputs: tf.Tensor, alpha: float, name: Optional[str] = "output") -> tf.Tensor:
+    """A rectifier with a fixed slope: `max(x, alpha * x)`.
+
+    Args:
+      inputs: floating, any shape.
+      alpha: the slope, in [0, 1].
+      name: of the resulting op.
+
+    Returns:
+      A tensor like `inputs`.
+
+    Raises:
+      ValueError: `alpha` is not in [0, 1].
+    """
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"LeakyReLU: alpha must be in [0, 1], got {alpha!r}.")
+    inputs = tf.convert_to_tensor(inputs)
+    return tf.nn.leaky_relu(inputs, alpha, name=name or "output")
+
+
+@layer_register(spelling=RENAMED["Maxout"], use_scope=None)
+def Maxout(inputs: tf.Tensor, num_unit: int) -> tf.Tensor:
+    """Takes the maximum of each `num_unit` neighbouring channels.
+
+    Args:
+      inputs: `[..., C]`; C must be known and a multiple of `num_unit`.
+      num_unit: how many channels make one.
+
+    Returns:
+      The op `<layer>/output`, `[..., C / num_unit]`.
+
+    Raises:
+      ValueError: C is unknown or no multiple of `num_unit`.
+    """
+    inputs = tf.convert_to_tensor(inputs)
+    num_unit = check_count("Maxout", "num_unit", num_unit)
+    channels = inputs.shape.as_list()[-1] if inputs.shape.ndims else None
+    if channels is None or channels % num_unit:
+        raise ValueError(
+            f"Maxout: the number of channels must be a known multiple of {num_unit}; "
+            f"got {inputs.name} with shape {inputs.shape}."
+        )
+    groups = [channels // num_unit, num_unit]
+    parted = tf.reshape(inputs, tf.concat([tf.shape(inputs)[:-1], groups], 0))
+    output = tf.reduce_max(parted, -1, name="output")
+    output.set_shape(inputs.shape[:-1].concatenate(groups[0]))
+    return output
+
+
+@layer_register(log_shape=False, use_scope=None, spelling=RENAMED["BNReLU"])
+def BNReLU(inputs: Any, name: Optional[str] = None) -> tf.Tensor:
+    """BatchNorm under the scope `bn`, then ReLU; usable as the activation of another layer.
+
+    Args:
+      inputs: `[N, C]` or `[N, H, W, C]`.
+      name: of the resulting op.
+
+    Returns:
+      A tensor like `inputs`.
+    """
+    return tf.nn.relu(BatchNorm("bn", inputs), name=name)

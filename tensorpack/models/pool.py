@@ -1,0 +1,174 @@
+"""Layers that make images smaller by pooling, or larger by unpooling."""
+
+from typing import Any, Callable, Optional
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import get_data_format
+
+from ._checks import IntPair, check_padding, check_pair
+from ._spelling import RENAMED
+from .registry import layer_register
+
+__all__ = ["AvgPooling", "FixedUnPooling", "GlobalAvgPooling", "MaxPooling"]
+
+
+@layer_register(spelling=RENAMED["MaxPooling"])
+def MaxPooling(
+    inputs: tf.Tensor,
+    pool_size: IntPair,
+    strides: Optional[IntPair] = None,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+) -> tf.Tensor:
+    """Takes the maximum of each window of an image.
+
+    Args:
+      inputs: `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`.
+      pool_size: height and width of the window in pixels; one number for both.
+      strides: step of the window in pixels; by default the window's size.
+      padding: `"valid"` or `"same"`, in any case.
+      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
+
+    Returns:
+      The op `<layer>/output`.
+
+    Raises:
+      ValueError: the input has not four axes, or an option is out of range.
+    """
+    return _pool("MaxPooling", tf.nn.max_pool, inputs, pool_size, strides, padding, data_format)
+
+
+@layer_register(spelling=RENAMED["AvgPooling"])
+def AvgPooling(
+    inputs: tf.Tensor,
+    pool_size: IntPair,
+    strides: Optional[IntPair] = None,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+) -> tf.Tensor:
+    """Takes the mean of each window of an image; padded pixels do not count.
+
+    Args:
+      inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`.
+      pool_size: height and width of the window in pixels; one number for both.
+      strides: step of the window in pixels; by default the window's size.
+      padding: `"valid"` or `"same"`, in any case.
+      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
+
+    Returns:
+      The op `<layer>/output`.
+
+    Raises:
+      ValueError: the input has not four axes, or an option is out of range.
+    """
+    return _pool("AvgPooling", tf.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
+
+
+@layer_register(spelling=RENAMED["GlobalAvgPooling"])
+def GlobalAvgPooling(inputs: tf.Tensor, data_format: str = "channels_last") -> tf.Tensor:
+    """Takes the mean of each channel over the whole image.
+
+    Args:
+      inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`.
+      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
+
+    Returns:
+      The op `<layer>/output`, `[N, C]`.
+
+    Raises:
+      ValueError: the input has not four axes.
+    """
+    data_format = get_data_format(data_format)
+    inputs = _check_rank("GlobalAvgPooling", inputs)
+    height_axis = data_format.index("H")
+    return tf.reduce_mean(inputs, [height_axis, height_axis + 1], name="output")
+
+
+@layer_register(spelling=RENAMED["FixedUnPooling"])
+def FixedUnPooling(
+    inputs: tf.Tensor,
+    shape: IntPair,
+    unpool_mat: Any = None,
+    data_format: str = "channels_last",
+) -> tf.Tensor:
+    """Turns each pixel into a block: the pixel times a fixed matrix (a Kronecker product).
+
+    Args:
+      inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`.
+      shape: height and width of the block in pixels; one number for both.
+      unpool_mat: a matrix of this shape; by default 1 at the top left and 0 elsewhere.
+      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
+
+    Returns:
+      The op `<layer>/output`, larger by `shape`.
+
+    Raises:
+      ValueError: the input has not four axes, or the matrix is not of this shape.
+    """
+    data_format = get_data_format(data_format)
+    inputs = _check_rank("FixedUnPooling", inputs)
+    block = check_pair("FixedUnPooling", "shape", shape)
+    matrix = _unpool_matrix(unpool_mat, block, inputs.dtype.base_dtype)
+    height_axis = data_format.index("H")
+    # [.., H, W, ..] -> [.., H, 1, W, 1, ..], which the matrix fills.
+    spread = tf.expand_dims(tf.expand_dims(inputs, height_axis + 1), height_axis + 3)
+    trailing = [1] * (3 - (height_axis + 1))
+    filled = spread * tf.reshape(matrix, [block[0], 1, block[1], *trailing])
+    running, known = tf.unstack(tf.shape(inputs), num=4), inputs.shape.as_list()
+    for i, factor in enumerate(block):
+        axis = height_axis + i
+        running[axis] = running[axis] * factor
+        known[axis] = known[axis] * factor if known[axis] is not None else None
+    output = tf.reshape(filled, tf.stack(running), name="output")
+    output.set_shape(known)
+    return output
+
+
+def _pool(
+    layer_name: str,
+    pool: Callable[..., tf.Tensor],
+    inputs: Any,
+    pool_size: IntPair,
+    strides: Optional[IntPair],
+    padding: str,
+    data_format: str,
+) -> tf.Tensor:
+    data_format = get_data_format(data_format)
+    inputs = _check_rank(layer_name, inputs)
+    window = check_pair(layer_name, "pool_size", pool_size)
+    step = window if strides is None else check_pair(layer_name, "strides", strides)
+    return pool(
+        inputs,
+        _per_axis(window, data_format),
+        _per_axis(step, data_format),
+        check_padding(layer_name, padding),
+        data_format=data_format,
+        name="output",
+    )
+
+
+def _per_axis(pair: Any, data_format: str) -> Any:
+    return [1, *pair, 1] if data_format == "NHWC" else [1, 1, *pair]
+
+
+def _check_rank(layer_name: str, inputs: Any) -> tf.Tensor:
+    tensor = tf.convert_to_tensor(inputs)
+    if tensor.shape.ndims != 4:
+        raise ValueError(
+            f"{layer_name} needs images, a tensor of 4 dimensions; "
+            f"got {tensor.name} with shape {tensor.shape}."
+        )
+    return tensor
+
+
+def _unpool_matrix(unpool_mat: Any, block: Any, dtype: tf.DType) -> tf.Tensor:
+    if unpool_mat is None:
+        rows = [[0.0] * block[1] for _ in range(block[0])]
+        rows[0][0] = 1.0
+        return tf.constant(rows, dtype)
+    matrix = tf.cast(tf.convert_to_tensor(unpool_mat), dtype)
+    if matrix.shape.as_list() != block:
+        raise ValueError(
+            f"FixedUnPooling: unpool_mat must have the shape {block}, got {matrix.shape}."
+        )
+    return matrix

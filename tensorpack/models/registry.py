@@ -1,0 +1,255 @@
+"""Turns a function of tensors into a layer: scope name, default arguments, shape log.
+
+A layer is called as `Conv2D("conv0", x, 32, 3)`. Registration also makes it known by name, to
+`LinearWrap`.
+"""
+
+import functools
+import inspect
+from difflib import get_close_matches
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.argscope import get_layer_defaults
+from tensorpack.tfutils.common import PerGraph
+from tensorpack.tfutils.model_utils import get_shape_str
+from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.utils import logger
+
+from ._spelling import Renaming, translate
+
+__all__ = [
+    "VariableHolder",
+    "disable_layer_logging",
+    "get_registered_layer",
+    "layer_register",
+    "registered_names",
+]
+
+Layer = Any  # a function that carries `.symbolic_function` and `.use_scope`
+
+# Layers are code, as classes are: they are defined once in a process, when their module is
+# imported.
+_layers: Dict[str, Layer] = {}
+
+
+class VariableHolder:
+    """The variables of one layer call, as attributes: `Conv2D("c", x, 8, 3).variables.W`.
+
+    Args:
+      **variables: the variables by the name they have inside the layer's scope.
+    """
+
+    def __init__(self, **variables: Any) -> None:
+        object.__setattr__(self, "_variables", variables)
+
+    def __getattr__(self, name: str) -> Any:
+        variables = object.__getattribute__(self, "_variables")
+        if name in variables:
+            return variables[name]
+        known = ", ".join(sorted(variables)) or "none"
+        raise _UnknownVariable(f"the layer has no variable {name!r}; it has: {known}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._variables:
+            raise AttributeError(f"variable {name!r} of a layer is set already, and stays as it is")
+        self._variables[name] = value
+
+    def all(self) -> List[Any]:
+        """Returns the variables, in the order in which they were named."""
+        return list(self._variables.values())
+
+
+class _UnknownVariable(AttributeError, KeyError):
+    """An AttributeError, as `hasattr` needs it; scripts may catch the KeyError it once was."""
+
+    __str__ = Exception.__str__
+
+
+class _ShapeLog:
+    """Which scopes of one graph have had their shapes logged."""
+
+    def __init__(self) -> None:
+        self.enabled = True
+        self._seen: Set[str] = set()
+
+    def admits(self, scope_name: str) -> bool:
+        """Whether the layer in this scope should log its shapes now: true once for each scope."""
+        if not self.enabled or scope_name in self._seen:
+            return False
+        self._seen.add(scope_name)
+        return True
+
+
+_shape_logs: PerGraph = PerGraph(_ShapeLog)
+
+
+def disable_layer_logging() -> None:
+    """Stops the shape lines of layers in the default graph, from now on."""
+    _shape_logs.get().enabled = False
+
+
+def get_registered_layer(name: str) -> Optional[Layer]:
+    """Returns the layer registered under this name, or None."""
+    return _layers.get(name)
+
+
+def registered_names() -> List[str]:
+    """Returns the names of all registered layers, sorted."""
+    return sorted(_layers)
+
+
+def layer_register(
+    log_shape: bool = True,
+    use_scope: Optional[bool] = True,
+    *,
+    spelling: Optional[Renaming] = None,
+    aliases: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Layer]:
+    """Decorates a function `f(inputs, ...)`: makes it a layer, registered under its own name.
+
+    The layer opens the variable scope it is called with, fills in what `argscope` says about
+    arguments that are not given, and logs the shapes of its input and output: once for each scope
+    of a graph, and neither in predictors nor in any training tower but the main one. It carries the
+    undecorated function as `.symbolic_function`, to be used inside another layer's scope, and
+    `.use_scope`.
+
+    Args:
+      log_shape: whether to log shapes. Calls without a scope name log nothing.
+      use_scope: True: the first argument must be a scope name. False or None: it may be left out,
+        and then no scope is opened.
+      spelling: other names of arguments -> their names in the function.
+      aliases: more names to register the layer under.
+
+    Raises:
+      ValueError: another function is registered under the name.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Layer:
+        layer = _make_layer(function, log_shape, use_scope, spelling or {})
+        for name in [function.__name__, *aliases]:
+            _register(name, layer)
+        return layer
+
+    return decorate
+
+
+def _register(name: str, layer: Layer) -> None:
+    taken = _layers.get(name)
+    # The same definition once more, as when a notebook cell is run again, replaces itself.
+    if taken is not None and _origin(taken) != _origin(layer):
+        raise ValueError(
+            f"A layer {name!r} is registered already, by {_origin(taken)}; {_origin(layer)} needs "
+            "another name."
+        )
+    _layers[name] = layer
+
+
+def _origin(layer: Layer) -> str:
+    return f"{layer.__module__}.{layer.__qualname__}"
+
+
+def _make_layer(
+    function: Callable[..., Any], log_shape: bool, use_scope: Optional[bool], spelling: Renaming
+) -> Layer:
+    layer_name = function.__name__
+    parameters = inspect.signature(function).parameters
+
+    def call_layer(*args: Any, **kwargs: Any) -> Any:
+        scope_name, args = _split_scope_name(layer_name, use_scope, args)
+        given = translate(layer_name, spelling, kwargs)
+        inputs = _find_inputs(layer_name, parameters, args, given)
+        defaults = get_layer_defaults(layer)
+        for name in [*list(parameters)[: len(args)], *given]:
+            defaults.pop(name, None)
+        call = functools.partial(function, *args, **defaults, **given)
+        if scope_name is None:
+            return call()
+        return _call_in_scope(call, scope_name, inputs, log_shape)
+
+    def spell(kwargs: Mapping[str, Any]) -> Dict[str, Any]:
+        translated = translate(layer_name, spelling, kwargs)
+        _check_arguments(layer_name, parameters, spelling, translated)
+        return translated
+
+    layer: Layer = functools.update_wrapper(call_layer, function)
+    layer.symbolic_function = function
+    layer.use_scope = use_scope
+    layer.__argscope_spelling__ = spell
+    return layer
+
+
+def _split_scope_name(
+    layer_name: str, use_scope: Optional[bool], args: Tuple[Any, ...]
+) -> Tuple[Optional[str], Tuple[Any, ...]]:
+    """Parts the scope name from the other positional arguments."""
+    if args and isinstance(args[0], str):
+        return args[0], args[1:]
+    if use_scope:
+        got = f"{type(args[0]).__name__} {args[0]!r}" if args else "no positional argument"
+        raise TypeError(
+            f"{layer_name}() needs the name of its variable scope first, as in "
+            f"{layer_name}('name', inputs); got {got}."
+        )
+    return None, args
+
+
+def _find_inputs(
+    layer_name: str, parameters: Mapping[str, Any], args: Tuple[Any, ...], given: Mapping[str, Any]
+) -> Any:
+    """What the layer is applied to, a tensor or a list of them; None if it was not given."""
+    if args:
+        inputs = args[0]
+    else:
+        inputs = given.get(next(iter(parameters), ""))
+        if inputs is None:
+            return None  # Python's own error about the missing argument says it best
+    first = inputs[0] if isinstance(inputs, (list, tuple)) and inputs else inputs
+    if not tf.is_tensor(first):
+        raise ValueError(
+            f"Invalid inputs to layer: {layer_name}() takes a tensor or a list of tensors, got "
+            f"{inputs!r}."
+        )
+    return inputs
+
+
+def _call_in_scope(call: Callable[[], Any], scope_name: str, inputs: Any, log_shape: bool) -> Any:
+    with tf.variable_scope(scope_name) as scope:
+        shown_name = _name_in_tower(scope.name)
+        logs = log_shape and _tower_logs() and _shape_logs.get().admits(shown_name)
+        if logs:
+            logger.info(f"{shown_name} input: {get_shape_str(inputs)}")
+        outputs = call()
+        if logs:
+            logger.info(f"{shown_name} output: {get_shape_str(outputs)}")
+        return outputs
+
+
+def _tower_logs() -> bool:
+    tower = get_current_tower_context()
+    return tower is None or tower.is_main_training_tower
+
+
+def _name_in_tower(scope_name: str) -> str:
+    """The scope name without the variable scope that makes up the tower."""
+    tower = get_current_tower_context()
+    prefix = f"{tower.vs_name}/" if tower is not None and tower.vs_name else ""
+    return scope_name[len(prefix) :] if scope_name.startswith(prefix) else scope_name
+
+
+def _check_arguments(
+    layer_name: str, parameters: Mapping[str, Any], spelling: Renaming, arguments: Mapping[str, Any]
+) -> None:
+    """Raises if the layer does not take one of the arguments, which are in its own spelling."""
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
+        return
+    unknown = [name for name in arguments if name not in parameters]
+    if unknown:
+        known = [*parameters, *spelling]
+        near = [match for name in unknown for match in get_close_matches(name, known, 3)]
+        hint = (
+            f"Did you mean {', '.join(near)}?" if near else f"It takes {', '.join(sorted(known))}."
+        )
+        raise TypeError(
+            f"argscope() got {', '.join(unknown)}, which {layer_name} does not take. {hint}"
+        )

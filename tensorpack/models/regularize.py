@@ -1,0 +1,178 @@
+"""What keeps a model from overfitting: dropout, and costs on the size of its variables."""
+
+import re
+from typing import Any, Callable, List, Optional, Set, Union
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import PerGraph
+from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.utils import logger
+
+from ._checks import check_floating
+from ._spelling import RENAMED
+from .registry import layer_register
+
+__all__ = [
+    "Dropout",
+    "l1_regularizer",
+    "l2_regularizer",
+    "regularize_cost",
+    "regularize_cost_from_collection",
+]
+
+# Names of variables whose regularization was logged, per graph.
+_logged_names: PerGraph = PerGraph(set)
+
+
+@layer_register(log_shape=False, use_scope=None, spelling=RENAMED["Dropout"])
+def Dropout(
+    inputs: tf.Tensor,
+    keep_prob: Any = 0.5,
+    training: Union[bool, tf.Tensor, None] = None,
+    noise_shape: Any = None,
+    *,
+    seed: Optional[int] = None,
+) -> tf.Tensor:
+    """Sets numbers to zero by chance while training, and scales up the others to keep the mean.
+
+    Args:
+      inputs: floating, any shape.
+      keep_prob: probability that a number is kept, in (0, 1]; may be given as `rate`, which is 1
+        minus that.
+      training: whether to drop at all; a bool, or a bool scalar tensor. By default only in a
+        training tower.
+      noise_shape: int32, shape of the random mask; an axis of 1 is dropped as a whole. By default
+        that of `inputs`.
+      seed: of the op.
+
+    Returns:
+      A tensor like `inputs`.
+
+    Raises:
+      ValueError: `keep_prob` is not in (0, 1].
+    """
+    inputs = check_floating("Dropout", tf.convert_to_tensor(inputs))
+    if not tf.is_tensor(keep_prob) and not 0 < keep_prob <= 1:
+        raise ValueError(
+            f"Dropout: the probability to keep must be in (0, 1], got keep_prob={keep_prob} "
+            f"(rate={1 - keep_prob})."
+        )
+    if training is None:
+        tower = get_current_tower_context()
+        training = tower is not None and tower.is_training
+
+    def drop() -> tf.Tensor:
+        return tf.nn.dropout(inputs, rate=1 - keep_prob, noise_shape=noise_shape, seed=seed)
+
+    if tf.is_tensor(training):
+        return tf.cond(training, drop, lambda: tf.identity(inputs))
+    return drop() if training else tf.identity(inputs)
+
+
+def l2_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
+    """Returns a function of a variable: `scale * sum(w ** 2) / 2`.
+
+    Args:
+      scale: 0 or more.
+
+    Raises:
+      ValueError: `scale` is negative.
+    """
+    _check_scale("l2_regularizer", scale)
+    return lambda variable: tf.multiply(
+        tf.nn.l2_loss(variable), tf.cast(scale, variable.dtype.base_dtype), name="l2_regularizer"
+    )
+
+
+def l1_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
+    """Returns a function of a variable: `scale * sum(abs(w))`.
+
+    Args:
+      scale: 0 or more.
+
+    Raises:
+      ValueError: `scale` is negative.
+    """
+    _check_scale("l1_regularizer", scale)
+    return lambda variable: tf.multiply(
+        tf.reduce_sum(tf.abs(variable)),
+        tf.cast(scale, variable.dtype.base_dtype),
+        name="l1_regularizer",
+    )
+
+
+def regularize_cost(
+    regex: str, func: Callable[[Any], tf.Tensor], name: str = "regularize_cost"
+) -> tf.Tensor:
+    """Sums `func(variable)` over trainable variables; call it after the layers. ::
+
+        cost = regularize_cost("fc.*/W", l2_regularizer(1e-5))
+
+    In a tower with variables of its own only those count, under their names within the tower. In a
+    tower that is not for training the result is zero. Each variable is logged once for each graph.
+
+    Args:
+      regex: looked for anywhere in the variable's op name, such as `fc0/W`.
+      func: a function of a variable that returns a scalar.
+      name: of the resulting op.
+
+    Returns:
+      A scalar; zero if nothing was selected.
+    """
+    tower = get_current_tower_context()
+    variables = tf.trainable_variables()
+    prefix = ""
+    if tower is not None:
+        if not tower.is_training:
+            return tf.constant(0.0, name=name)
+        variables = tower.filter_vars_by_vs_name(variables)
+        prefix = f"{tower.vs_name}/" if tower.vs_name else ""
+    selected = [each for each in variables if re.search(regex, each.op.name[len(prefix) :])]
+    if not selected:
+        return tf.constant(0.0, name=name)
+    _log_once_per_graph(selected)
+    with tf.name_scope(name) as scope:
+        return _sum([func(each) for each in selected], scope)
+
+
+def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
+    """Sums what layers put into `REGULARIZATION_LOSSES`; call it after the layers.
+
+    In a tower with variables of its own only its own losses count; in a tower that is not for
+    training the result is zero.
+
+    Args:
+      name: of the resulting op.
+
+    Returns:
+      A scalar; zero if there are no such losses.
+    """
+    key = tf.GraphKeys.REGULARIZATION_LOSSES
+    tower = get_current_tower_context()
+    if tower is not None and not tower.is_training:
+        return tf.constant(0.0, name=name)
+    # Variables that are shared were regularized in the tower that made them, and nowhere else.
+    own = tower is not None and tower.vs_name
+    losses = tower.get_collection_in_tower(key) if own else tf.get_collection(key)
+    if not losses:
+        return tf.constant(0.0, name=name)
+    with tf.name_scope(name) as scope:
+        return _sum(losses, scope)
+
+
+def _sum(costs: List[tf.Tensor], scope: str) -> tf.Tensor:
+    """Their sum as the op that has the name of the scope itself."""
+    return tf.add_n([tf.cast(cost, tf.float32) for cost in costs], name=scope)
+
+
+def _check_scale(name: str, scale: float) -> None:
+    if not scale >= 0:
+        raise ValueError(f"{name}: the scale must be 0 or more, got {scale!r}.")
+
+
+def _log_once_per_graph(variables: List[Any]) -> None:
+    logged: Set[str] = _logged_names.get()
+    for variable in variables:
+        if variable.op.name not in logged:
+            logged.add(variable.op.name)
+            logger.info(f"Apply regularizer for {variable.name}")

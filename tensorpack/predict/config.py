@@ -1,0 +1,89 @@
+"""What a predictor is made of: the model, its weights, and which tensors go in and come out."""
+
+from typing import Any, Callable, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import ModelDescBase
+from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
+from tensorpack.tfutils.tower import TowerFunc
+
+__all__ = ["PredictConfig"]
+
+_MEM_FRACTION = 0.4  # of a GPU: a predictor often stands beside something else
+
+
+class PredictConfig:
+    """Options of an `OfflinePredictor`. Keyword arguments only in new code; the order is that of
+    2017.
+
+    Args:
+      model: a `ModelDescBase`. Or give `tower_func` and `input_signature` instead.
+      session_creator: defaults to `NewSessionCreator()` with `session_config`.
+      session_init: where the variables come from; by default they keep their initial values.
+      input_names: names of the tensors that are fed, inputs of the model or any tensor inside of
+        it; defaults to all inputs.
+      output_names: names of the tensors to compute; required.
+      return_input: whether calls return `(inputs, outputs)`.
+      create_graph: whether to build in a new graph rather than in the default one.
+      session_config: a `tf.ConfigProto` for the default session creator.
+      tower_func: a function of one tensor for each input, or a `TowerFunc`.
+      input_signature: the `tf.TensorSpec` of each input, with `tower_func`.
+
+    Raises:
+      ValueError: no outputs, or neither or both of `model` and `tower_func`, or both of
+        `session_creator` and `session_config`.
+    """
+
+    def __init__(
+        self,
+        model: Optional[ModelDescBase] = None,
+        session_creator: Any = None,
+        session_init: Optional[SessionInit] = None,
+        input_names: Optional[Sequence[str]] = None,
+        output_names: Optional[Sequence[str]] = None,
+        return_input: bool = False,
+        create_graph: bool = True,
+        session_config: Optional[tf.ConfigProto] = None,
+        tower_func: Optional[Callable[..., Any]] = None,
+        input_signature: Optional[Sequence[tf.TensorSpec]] = None,
+    ) -> None:
+        self.tower_func = _tower_func(model, tower_func, input_signature)
+        self.input_signature = self.tower_func.input_signature
+        default_inputs = [spec.name for spec in self.input_signature]
+        self.input_names = _names(
+            "input_names", default_inputs if input_names is None else input_names
+        )
+        self.output_names = _names("output_names", output_names)
+        if session_creator is not None and session_config is not None:
+            raise ValueError(
+                "Give session_creator or session_config, not both: the creator has a config of its "
+                "own."
+            )
+        self.session_creator = session_creator or NewSessionCreator(
+            config=session_config or get_default_sess_config(_MEM_FRACTION)
+        )
+        self.session_init = session_init or JustCurrentSession()
+        self.return_input = return_input
+        self.create_graph = create_graph
+
+
+def _tower_func(model: Any, function: Any, signature: Any) -> TowerFunc:
+    if (model is None) == (function is None):
+        raise ValueError("Give a model, or a tower_func with its input_signature, and not both.")
+    if model is not None:
+        if not isinstance(model, ModelDescBase):
+            raise TypeError(f"model must be a ModelDescBase, got {type(model).__name__}.")
+        return TowerFunc(model.build_graph, model.get_input_signature())
+    if isinstance(function, TowerFunc):
+        return function
+    if signature is None:
+        raise ValueError("A tower_func needs its input_signature, a list of tf.TensorSpec.")
+    return TowerFunc(function, signature)
+
+
+def _names(argument: str, names: Optional[Sequence[str]]) -> List[str]:
+    if not names or isinstance(names, str):
+        raise ValueError(f"{argument} must be a non-empty list of tensor names, got {names!r}.")
+    return list(names)

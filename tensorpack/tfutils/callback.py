@@ -1,0 +1,200 @@
+"""The contract between a training run and what rides along with it.
+
+It lies this low in the package because input sources bring callbacks of their own and must not
+import upwards; its public address is `tensorpack.callbacks`.
+"""
+
+import weakref
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+
+from .common import get_op_or_tensor_by_name
+
+__all__ = ["Callback", "StopTraining"]
+
+
+class StopTraining(BaseException):
+    """Raised by a callback or a step to end the training in order, as if the last epoch were
+    over.
+    """
+
+
+class Callback:
+    """Rides along with one training run. The run is this, and only this::
+
+        cb.setup_graph(trainer)        # ops may still be added to the graph
+        (session created, variables initialised and restored, graph finalised)
+        cb.before_train()
+        for each epoch:
+            cb.before_epoch()
+            for each step:
+                hooked_sess.run(...)   # cb.before_run(ctx), the run, cb.after_run(ctx, values)
+                cb.trigger_step()
+            cb.after_epoch()
+            cb.trigger_epoch()         # calls trigger() unless overridden
+        cb.after_train()               # always, also after an error, if before_train() was entered
+
+    Everything is called on the main thread, callback after callback in the order of their list.
+    Subclasses override the methods with a leading underscore; the framework calls those without. An
+    exception from any of them ends the run. A loop in a callback that takes long calls
+    `self.trainer.check_stop()` in every round, so that a stop does not have to wait for its end.
+
+    Attributes:
+      trainer: the trainer (a weak proxy), from `setup_graph` on.
+      graph: the `tf.Graph` of the run, from `setup_graph` on.
+      name_scope: under which name `_setup_graph` adds its ops; the class name by default.
+    """
+
+    trainer: Any = None
+    graph: Optional[tf.Graph] = None
+    name_scope: Optional[str] = None
+    _chief_only = True
+
+    def setup_graph(self, trainer: Any) -> None:
+        """Binds the callback to a trainer and lets it add ops to the graph, for the only time."""
+        self.trainer = (
+            trainer if isinstance(trainer, weakref.ProxyTypes) else weakref.proxy(trainer)
+        )
+        self.graph = tf.get_default_graph()
+        with tf.name_scope(self.name_scope or type(self).__name__.strip("_")):
+            self._setup_graph()
+
+    def _setup_graph(self) -> None:
+        """Override to add ops to the graph, or to look tensors up."""
+
+    def before_train(self) -> None:
+        """Called once: the session is open, variables have their values, the graph is finalised."""
+        self._before_train()
+
+    def _before_train(self) -> None:
+        """Override to do something before the first step."""
+
+    def before_epoch(self) -> None:
+        """Called before each epoch."""
+        self._before_epoch()
+
+    def _before_epoch(self) -> None:
+        """Override to do something before each epoch; should be quick."""
+
+    def before_run(self, ctx: tf.train.SessionRunContext) -> Optional[tf.train.SessionRunArgs]:
+        """Called before each run of the hooked session; says what is to be fetched or fed along
+        with it.
+        """
+        request = self._before_run(ctx)
+        if request is None or isinstance(request, tf.train.SessionRunArgs):
+            return request
+        if isinstance(request, (list, tuple)) and any(isinstance(each, str) for each in request):
+            request = [
+                get_op_or_tensor_by_name(each) if isinstance(each, str) else each
+                for each in request
+            ]
+        return tf.train.SessionRunArgs(fetches=request)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        """Override to return `tf.train.SessionRunArgs`, or a list of tensors, ops or their names,
+        or None.
+        """
+        return None
+
+    def after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        """Called after each run of the hooked session, with what `before_run` asked for."""
+        self._after_run(ctx, run_values)
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        """Override to look at `run_values.results`, shaped as the fetches of `_before_run`."""
+
+    def trigger_step(self) -> None:
+        """Called after each step."""
+        self._trigger_step()
+
+    def _trigger_step(self) -> None:
+        """Override to do something after each step; anything slow here slows the training."""
+
+    def after_epoch(self) -> None:
+        """Called right after the last step of each epoch."""
+        self._after_epoch()
+
+    def _after_epoch(self) -> None:
+        """Override for what must happen before any `trigger_epoch`; should be quick."""
+
+    def trigger_epoch(self) -> None:
+        """Called once per epoch, after every callback's `after_epoch`."""
+        self._trigger_epoch()
+
+    def _trigger_epoch(self) -> None:
+        """Override to do something every epoch, unless `_trigger` says it already."""
+        self.trigger()
+
+    def trigger(self) -> None:
+        """Does what the callback is for, whenever whoever schedules it decides."""
+        self._trigger()
+
+    def _trigger(self) -> None:
+        """Override to do something that may be scheduled freely, for example by
+        `PeriodicTrigger`.
+        """
+
+    def after_train(self) -> None:
+        """Called once after the run, however it ended, if `before_train` was entered."""
+        self._after_train()
+
+    def _after_train(self) -> None:
+        """Override to release what `_before_train` took. Must work after a failed `_before_train`
+        too.
+        """
+
+    @property
+    def epoch_num(self) -> int:
+        """The number of the running epoch; `starting_epoch - 1` before the training."""
+        return self.trainer.epoch_num
+
+    @property
+    def global_step(self) -> int:
+        """How many steps have finished or are running, over all epochs and resumed runs."""
+        return self.trainer.global_step
+
+    @property
+    def local_step(self) -> int:
+        """The index of the running step in its epoch, from 0."""
+        return self.trainer.local_step
+
+    @property
+    def chief_only(self) -> bool:
+        """Whether only the chief of several workers runs this callback."""
+        return self._chief_only
+
+    @chief_only.setter
+    def chief_only(self, value: bool) -> None:
+        self._chief_only = bool(value)
+
+    def set_chief_only(self, value: bool = True) -> "Callback":
+        """Sets `chief_only` and returns the callback itself."""
+        self._chief_only = bool(value)
+        return self
+
+    def get_tensors_maybe_in_tower(self, names: Sequence[str]) -> List[Any]:
+        """Returns the ops and tensors of these names, looked for in the graph, then in the first
+        training tower.
+
+        Raises:
+          KeyError: a name is in neither.
+        """
+        return [self._tensor_maybe_in_tower(name) for name in names]
+
+    def _tensor_maybe_in_tower(self, name: str) -> Any:
+        try:
+            return get_op_or_tensor_by_name(name)
+        except KeyError:
+            towers = getattr(self.trainer, "towers", None)
+            training = towers.training() if towers is not None else []
+            if not training:
+                raise
+            return training[0].get_tensor(name)
+
+    def __str__(self) -> str:
+        return type(self).__name__

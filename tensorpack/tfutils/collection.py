@@ -1,0 +1,40 @@
+"""Saves, restores and freezes the collections of a graph."""
+
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, List, Optional
+
+from tensorpack.compat import tfv1 as tf
+
+__all__ = ["backup_collection", "freeze_collection", "restore_collection"]
+
+
+def backup_collection(keys: Optional[Iterable[str]] = None) -> Dict[str, List[Any]]:
+    """Returns what is in collections of the default graph, as copies.
+
+    Args:
+      keys: names of the collections; None for all that exist.
+    """
+    graph = tf.get_default_graph()
+    if keys is None:
+        keys = graph.get_all_collection_keys()
+    return {key: graph.get_collection(key) for key in keys}
+
+
+def restore_collection(backup: Dict[str, List[Any]]) -> None:
+    """Sets collections of the default graph back to what `backup_collection` returned.
+
+    Collections that are not in the backup stay as they are.
+    """
+    graph = tf.get_default_graph()
+    for key, members in backup.items():
+        graph.get_collection_ref(key)[:] = members
+
+
+@contextmanager
+def freeze_collection(keys: Iterable[str]) -> Iterator[None]:
+    """Undoes what the block did to these collections when it ends, also by an error."""
+    backup = backup_collection(keys)
+    try:
+        yield
+    finally:
+        restore_collection(backup)

@@ -1,0 +1,180 @@
+"""What all parts of the framework need from a graph: state of its own, names, the global step.
+
+Also the configuration of sessions that nobody configured.
+"""
+
+import functools
+from typing import Any, Callable, Generic, List, Optional, Sequence, Tuple, TypeVar, Union
+
+from tensorpack.compat import tf_version
+from tensorpack.compat import tfv1 as tf
+
+__all__ = [
+    "PerGraph",
+    "get_default_sess_config",
+    "get_global_step_value",
+    "get_global_step_var",
+    "get_op_or_tensor_by_name",
+    "get_op_tensor_name",
+    "get_tensors_by_names",
+    "get_tf_version_tuple",
+    "graph_memoized",
+]
+
+T = TypeVar("T")
+_STATE_ATTRIBUTE = "_tensorpack_state"
+
+
+class PerGraph(Generic[T]):
+    """One value for each graph, made when first asked for, gone when the graph is gone.
+
+    The values hang on the graph itself. A `WeakKeyDictionary` would do for plain values, but a
+    value that refers to a tensor refers to its graph, which would then stay in such a dictionary
+    for ever.
+
+    Args:
+      make: called without arguments for the first value of a graph.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+
+    def get(self, graph: Optional[tf.Graph] = None) -> T:
+        """Returns the value that belongs to `graph`, by default the default graph."""
+        if graph is None:
+            graph = tf.get_default_graph()
+        values = getattr(graph, _STATE_ATTRIBUTE, None)
+        if values is None:
+            values = {}
+            setattr(graph, _STATE_ATTRIBUTE, values)
+        if self not in values:
+            values[self] = self._make()
+        return values[self]
+
+
+def graph_memoized(func: Callable[..., T]) -> Callable[..., T]:
+    """Decorates a function so that it runs once for each default graph and set of arguments.
+
+    The arguments must be hashable. A call that raises is not remembered.
+    """
+    results: PerGraph = PerGraph(dict)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> T:
+        known = results.get()
+        key = (args, tuple(sorted(kwargs.items())))
+        if key not in known:
+            known[key] = func(*args, **kwargs)
+        return known[key]
+
+    return wrapper
+
+
+def get_default_sess_config(mem_fraction: float = 0.99) -> tf.ConfigProto:
+    """Returns the session configuration that is used where none is given.
+
+    Ops that have no kernel for their device go elsewhere, GPU memory is taken as it is needed,
+    and the number of threads is left to TensorFlow.
+
+    Args:
+      mem_fraction: share of the memory of each GPU that may be taken, in (0, 1].
+
+    Raises:
+      ValueError: `mem_fraction` is not in that range.
+    """
+    if not 0 < mem_fraction <= 1:
+        raise ValueError(
+            f"mem_fraction is a share of the GPU memory in (0, 1], got {mem_fraction}."
+        )
+    config = tf.ConfigProto(allow_soft_placement=True)
+    config.gpu_options.per_process_gpu_memory_fraction = mem_fraction
+    config.gpu_options.allow_growth = True
+    return config
+
+
+def get_global_step_var() -> tf.Variable:
+    """Returns the global step of the default graph, which is created at the first call.
+
+    It is an int64 scalar named `global_step`, on the CPU, not trainable, whatever the scopes,
+    devices and control dependencies are under which it is asked for. TensorFlow's own
+    `tf.train.get_global_step` finds it as well.
+    """
+    existing = tf.train.get_global_step()
+    if existing is not None:
+        return existing
+    root = tf.VariableScope(reuse=False, name="")
+    with tf.control_dependencies(None), tf.device(None), tf.device("/cpu:0"):
+        with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
+            return tf.get_variable(
+                "global_step",
+                shape=[],
+                dtype=tf.int64,
+                initializer=tf.zeros_initializer(),
+                trainable=False,
+                collections=[tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.GLOBAL_STEP],
+            )
+
+
+def get_global_step_value() -> int:
+    """Returns the value of the global step in the default session.
+
+    Raises:
+      RuntimeError: there is no default session, or the graph has no global step.
+    """
+    session = tf.get_default_session()
+    if session is None:
+        raise RuntimeError("The global step has a value only in a session: call this under one.")
+    with session.graph.as_default():
+        variable = tf.train.get_global_step()
+    if variable is None:
+        raise RuntimeError("The graph has no global step: call get_global_step_var() to make one.")
+    return int(session.run(variable))
+
+
+def get_op_tensor_name(name: str) -> Tuple[str, str]:
+    """Splits the name of an op or tensor: `a` gives `("a", "a:0")`, `a:10` gives `("a", "a:10")`.
+
+    Raises:
+      ValueError: what follows the colon is no output number.
+    """
+    op_name, colon, index = name.partition(":")
+    if not colon:
+        return name, name + ":0"
+    if not op_name or not index.isdigit():
+        raise ValueError(f"A tensor is named like 'op' or 'op:0', got {name!r}.")
+    return op_name, name
+
+
+def get_tensors_by_names(names: Sequence[str]) -> List[tf.Tensor]:
+    """Returns the tensors of these names in the default graph; a bare op name means output 0.
+
+    Raises:
+      KeyError: there is no such tensor.
+    """
+    graph = tf.get_default_graph()
+    return [graph.get_tensor_by_name(get_op_tensor_name(name)[1]) for name in names]
+
+
+def get_op_or_tensor_by_name(
+    name: Union[str, Sequence[str]],
+) -> Union[tf.Operation, tf.Tensor, List[Union[tf.Operation, tf.Tensor]]]:
+    """Returns the tensor named `op:0`, or the operation named `op`, of the default graph.
+
+    Args:
+      name: one name, or a list of names for a list of results.
+
+    Raises:
+      KeyError: there is no such op or tensor.
+    """
+    if not isinstance(name, str):
+        return [get_op_or_tensor_by_name(each) for each in name]
+    op_name, tensor_name = get_op_tensor_name(name)
+    graph = tf.get_default_graph()
+    if name == tensor_name:
+        return graph.get_tensor_by_name(name)
+    return graph.get_operation_by_name(op_name)
+
+
+def get_tf_version_tuple() -> Tuple[int, int]:
+    """Returns the major and minor version of TensorFlow, such as `(1, 15)`."""
+    return tf_version()[:2]

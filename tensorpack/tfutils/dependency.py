@@ -1,0 +1,71 @@
+"""Does this fetch depend on that tensor? Asked of the graph, without running it."""
+
+from typing import Any, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple, Union
+
+from tensorpack.compat import tfv1 as tf
+
+from .common import PerGraph
+
+__all__ = ["dependency_of_fetches", "dependency_of_targets"]
+
+OpOrTensor = Union[tf.Operation, tf.Tensor, tf.Variable]
+
+_known: PerGraph[Dict[Tuple[FrozenSet[str], str], bool]] = PerGraph(dict)
+
+
+def ancestors(targets: Iterable[OpOrTensor]) -> List[tf.Operation]:
+    """Returns all ops that run when these are computed, themselves included, in no order."""
+    found: Set[tf.Operation] = set()
+    waiting = [_op_of(target) for target in targets]
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            waiting += [tensor.op for tensor in op.inputs]
+            waiting += op.control_inputs
+    return list(found)
+
+
+def dependency_of_targets(targets: Sequence[OpOrTensor], op: OpOrTensor) -> bool:
+    """Returns whether computing any of the targets makes `op` run. The answer is remembered.
+
+    Args:
+      targets: ops, tensors or variables of one graph.
+      op: an op, tensor or variable of the same graph.
+    """
+    wanted = _op_of(op)
+    key = (frozenset(_op_of(target).name for target in targets), wanted.name)
+    known = _known.get(wanted.graph)
+    if key not in known:
+        known[key] = wanted in ancestors(targets)
+    return known[key]
+
+
+def dependency_of_fetches(fetches: Any, op: OpOrTensor) -> bool:
+    """Returns whether `Session.run(fetches)` makes `op` run.
+
+    Args:
+      fetches: whatever `Session.run` takes: an op, tensor, variable or name, or lists, tuples and
+        dictionaries of them.
+      op: an op, tensor or variable.
+    """
+    graph = _op_of(op).graph
+    return dependency_of_targets([_element(each, graph) for each in _flatten(fetches)], op)
+
+
+def _flatten(fetches: Any) -> List[Any]:
+    if isinstance(fetches, dict):
+        fetches = list(fetches.values())
+    if isinstance(fetches, (list, tuple)):
+        return [leaf for each in fetches for leaf in _flatten(each)]
+    if isinstance(fetches, tf.IndexedSlices):
+        return [fetches.values, fetches.indices]
+    return [] if fetches is None else [fetches]
+
+
+def _element(fetch: Any, graph: tf.Graph) -> OpOrTensor:
+    return graph.as_graph_element(fetch) if isinstance(fetch, str) else fetch
+
+
+def _op_of(target: OpOrTensor) -> tf.Operation:
+    return target if isinstance(target, tf.Operation) else target.op

@@ -1,0 +1,258 @@
+"""Gradient processors: what happens to gradients between their computation and the update.
+
+A processor maps a list of (gradient, variable) to another. `apply_grad_processors` in
+`optimizer.py` puts a chain of them into an optimizer.
+"""
+
+import inspect
+import re
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+from ._summary_ops import create_histogram_summary, in_main_training_tower
+from .common import PerGraph
+from .summary import add_tagged_moving_summary
+from .symbolic_functions import print_stat, rms
+
+__all__ = [
+    "CheckGradient",
+    "FilterNoneGrad",
+    "GlobalNormClip",
+    "GradientProcessor",
+    "MapGradient",
+    "PrintGradient",
+    "ScaleGradient",
+    "SummaryGradient",
+]
+
+# A gradient is a tensor, `tf.IndexedSlices` where only some rows were used, or None.
+Gradient = Any
+GradVars = List[Tuple[Gradient, Any]]
+
+
+class GradientProcessor:
+    """Base of all processors. Override `_process`."""
+
+    def __init__(self) -> None:
+        self._scopes: PerGraph[List[str]] = PerGraph(list)
+
+    def process(self, grads: Sequence[Tuple[Gradient, Any]]) -> GradVars:
+        """Returns the processed list of (gradient, variable).
+
+        All ops go under one name scope, named after the class, however often this is called for a
+        graph.
+        """
+        # A subclass of a user may not call our constructor.
+        scopes = self.__dict__.setdefault("_scopes", PerGraph(list)).get()
+        with tf.name_scope(scopes[0] if scopes else type(self).__name__) as scope:
+            if not scopes:
+                scopes.append(scope)
+            return self._process(list(grads))
+
+    def _process(self, grads: GradVars) -> GradVars:
+        """Override: receives and returns a list of (gradient, variable)."""
+        raise NotImplementedError(f"{type(self).__name__} must override _process().")
+
+
+class FilterNoneGrad(GradientProcessor):
+    """Drops the variables that have no gradient.
+
+    Args:
+      verbose: whether to warn about them.
+    """
+
+    def __init__(self, verbose: bool = True) -> None:
+        super().__init__()
+        self._verbose = verbose
+
+    def _process(self, grads: GradVars) -> GradVars:
+        without = [variable.op.name for gradient, variable in grads if gradient is None]
+        if without and self._verbose:
+            logger.warn(f"No gradient w.r.t. {len(without)} variables: {', '.join(without)}")
+        return [(gradient, variable) for gradient, variable in grads if gradient is not None]
+
+
+class GlobalNormClip(GradientProcessor):
+    """Scales all gradients down together, so that their joint L2 norm is at most `global_norm`.
+
+    With n the joint norm, each gradient is multiplied by `global_norm / max(n, global_norm)`.
+
+    Raises:
+      ValueError: `global_norm` is not positive.
+    """
+
+    def __init__(self, global_norm: float) -> None:
+        super().__init__()
+        if not global_norm > 0:
+            raise ValueError(f"GlobalNormClip needs a positive norm, got {global_norm}.")
+        self._norm = float(global_norm)
+
+    def _process(self, grads: GradVars) -> GradVars:
+        clipped, _ = tf.clip_by_global_norm([gradient for gradient, _ in grads], self._norm)
+        return [(gradient, variable) for gradient, (_, variable) in zip(clipped, grads)]
+
+
+class MapGradient(GradientProcessor):
+    """Applies a function to the gradients of the variables whose names match.
+
+    Args:
+      func: called as `func(gradient)`, or as `func(gradient, variable)` if it needs two
+        arguments; returns the new gradient, or None to drop the variable. A sparse gradient comes
+        as `tf.IndexedSlices`.
+      regex: must match the whole name of the variable, without `:0`.
+
+    Raises:
+      TypeError: `func` takes neither one nor two arguments.
+    """
+
+    def __init__(self, func: Callable[..., Optional[Gradient]], regex: str = ".*") -> None:
+        super().__init__()
+        self._func = _with_two_arguments(func)
+        self._regex = re.compile(regex)
+
+    def _process(self, grads: GradVars) -> GradVars:
+        processed = []
+        matched = False
+        for gradient, variable in grads:
+            if self._regex.fullmatch(variable.op.name):
+                matched = True
+                if gradient is not None:
+                    gradient = self._func(gradient, variable)
+                    if gradient is None:
+                        continue
+            processed.append((gradient, variable))
+        if not matched:
+            logger.warn(
+                f"{type(self).__name__}: no variable matches the pattern {self._regex.pattern!r}."
+            )
+        return processed
+
+
+class SummaryGradient(MapGradient):
+    """Summarises gradients; passes them on as they are.
+
+    For each variable: a moving average of the root mean square, tagged
+    `SummaryGradient/{variable}/rms`, and a histogram `SummaryGradient/{variable}-grad`. A sparse
+    gradient is summarised by the rows that it has. Each variable once in a graph, and only outside
+    of towers or in the main training tower.
+
+    Args:
+      regex: must match the whole name of the variable.
+      collections: names of the collections for the summaries; `SUMMARIES` by default.
+    """
+
+    def __init__(self, regex: str = ".*", collections: Optional[Iterable[str]] = None) -> None:
+        super().__init__(self._summarise, regex)
+        self._collections = None if collections is None else list(collections)
+
+    def _summarise(self, gradient: Gradient, variable: Any) -> Gradient:
+        done = _summarised_variables.get()
+        name = variable.op.name
+        if name in done or not in_main_training_tower():
+            return gradient
+        done.add(name)
+        values = _values(gradient)
+        with tf.device(values.device):
+            scalar = rms(values, name=f"{name}/rms")
+        add_tagged_moving_summary(
+            f"SummaryGradient/{name}/rms", scalar, summary_collections=self._collections
+        )
+        create_histogram_summary(f"SummaryGradient/{name}-grad", values, self._collections)
+        return gradient
+
+
+_summarised_variables: PerGraph[set] = PerGraph(set)  # names; one summary tag for each
+
+
+class CheckGradient(MapGradient):
+    """Makes the step fail, with the variable's name, where a gradient is not finite."""
+
+    def __init__(self) -> None:
+        super().__init__(self._check)
+
+    def _check(self, gradient: Gradient, variable: Any) -> Gradient:
+        message = f"CheckGradient: the gradient of {variable.op.name} is not finite"
+        return _map_values(gradient, lambda values: tf.check_numerics(values, message))
+
+
+class ScaleGradient(MapGradient):
+    """Multiplies gradients by a factor for each variable, as if it had its own learning rate.
+
+    Args:
+      multipliers: a pair (regex, factor), or a list of them. The first whose regex matches the
+        whole name of the variable counts; a factor of 0 drops the variable.
+      verbose: whether to log the factor of each variable.
+      log: the name of `verbose` in 2017.
+    """
+
+    def __init__(
+        self,
+        multipliers: Union[Tuple[str, float], Sequence[Tuple[str, float]]],
+        verbose: bool = True,
+        log: Optional[bool] = None,
+    ) -> None:
+        super().__init__(self._scale)
+        if len(multipliers) == 2 and isinstance(multipliers[0], str):
+            multipliers = [multipliers]  # type: ignore[list-item]
+        self._multipliers = [(re.compile(each[0]), each[1]) for each in multipliers]  # type: ignore
+        self._verbose = verbose if log is None else log
+
+    def _scale(self, gradient: Gradient, variable: Any) -> Optional[Gradient]:
+        name = variable.op.name
+        for pattern, factor in self._multipliers:
+            if pattern.fullmatch(name):
+                if self._verbose:
+                    logger.info(f"Apply lr multiplier {factor} for {name}")
+                if factor == 0:
+                    return None
+                return _map_values(gradient, lambda values, factor=factor: values * factor)
+        return gradient
+
+
+class PrintGradient(MapGradient):
+    """Prints statistics of gradients to standard error at each step.
+
+    Args:
+      regex: must match the whole name of the variable.
+    """
+
+    def __init__(self, regex: str = ".*") -> None:
+        super().__init__(self._print, regex)
+
+    def _print(self, gradient: Gradient, variable: Any) -> Gradient:
+        message = f"Gradient of {variable.op.name}"
+        return _map_values(gradient, lambda values: print_stat(values, message))
+
+
+def _values(gradient: Gradient) -> tf.Tensor:
+    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+
+
+def _map_values(gradient: Gradient, func: Callable[[tf.Tensor], tf.Tensor]) -> Gradient:
+    """Applies an elementwise function to a gradient, dense or sparse."""
+    if isinstance(gradient, tf.IndexedSlices):
+        values = func(gradient.values)
+        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+    return func(gradient)
+
+
+def _with_two_arguments(func: Callable[..., Any]) -> Callable[[Gradient, Any], Any]:
+    try:
+        parameters = inspect.signature(func).parameters.values()
+    except ValueError:  # a builtin that does not say
+        return lambda gradient, variable: func(gradient)
+    positional = [
+        each
+        for each in parameters
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    required = sum(each.default is each.empty for each in positional)
+    if required == 2:
+        return func
+    if required > 2 or not (
+        positional or any(each.kind == each.VAR_POSITIONAL for each in parameters)
+    ):
+        raise TypeError(f"A gradient is mapped by func(grad) or func(grad, var), not by {func}.")
+    return lambda gradient, variable: func(gradient)

@@ -1,0 +1,45 @@
+"""Puts a model into words: the table of trainable variables, and the text form of shapes."""
+
+from typing import Any, Sequence, Union
+
+from tabulate import tabulate
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+__all__ = ["describe_model", "describe_trainable_vars", "get_shape_str"]
+
+
+def describe_trainable_vars() -> None:
+    """Logs a table of the trainable variables of the default graph, with their total size."""
+    variables = tf.trainable_variables()
+    if not variables:
+        logger.warn("There are no trainable variables in the graph!")
+        return
+    rows = []
+    for each in variables:
+        rows.append([each.name, str(each.shape.as_list()), each.shape.num_elements()])
+    total = sum(count for _, _, count in rows)
+    table = tabulate(rows, headers=["name", "shape", "dim"])
+    megabytes = total * 4 / 1024.0**2
+    logger.info(
+        f"Model Parameters: \n{table}\nTotal #vars={len(rows)}, #param={total} "
+        f"({megabytes:.02f} MB assuming all float32)"
+    )
+
+
+describe_model = describe_trainable_vars  # its name of 2017
+
+
+def get_shape_str(tensors: Union[tf.Tensor, Sequence[Any]]) -> str:
+    """Returns shapes in words: `[None, 84, 84, 4]` for a tensor, joined by `, ` for a list.
+
+    What has no shape, such as a number among the tensors, is written as it is; a tensor of unknown
+    rank as `?`.
+    """
+    if isinstance(tensors, (list, tuple)):
+        return ", ".join(get_shape_str(each) for each in tensors)
+    shape = getattr(tensors, "shape", None)
+    if not isinstance(shape, tf.TensorShape):
+        return str(tensors)
+    return "?" if shape.ndims is None else str(shape.as_list())

@@ -1,0 +1,218 @@
+"""Optimizers that wrap an optimizer: they change the gradients before it, or the variables after.
+
+Each has the interface of `tf.train.Optimizer`; the work is done inside `apply_gradients`.
+"""
+
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+from tensorpack.compat import tfv1 as tf
+
+from .gradproc import FilterNoneGrad, GradientProcessor
+
+__all__ = [
+    "AccumGradOptimizer",
+    "PostProcessOptimizer",
+    "ProxyOptimizer",
+    "VariableAssignmentOptimizer",
+    "apply_grad_processors",
+]
+
+GradsAndVars = Sequence[Tuple[Any, Any]]
+
+
+class ProxyOptimizer(tf.train.Optimizer):
+    """Does what the wrapped optimizer does; the base of those that do more.
+
+    Args:
+      opt: the wrapped optimizer.
+      name: of this one.
+    """
+
+    def __init__(self, opt: tf.train.Optimizer, name: str = "ProxyOptimizer") -> None:
+        super().__init__(use_locking=False, name=name)
+        self._opt = opt
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> List[Tuple[Any, Any]]:
+        """Returns the wrapped optimizer's `compute_gradients`."""
+        return self._opt.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        """Returns the wrapped optimizer's `apply_gradients`."""
+        return self._opt.apply_gradients(grads_and_vars, global_step, name)
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the wrapped optimizer's `get_slot`."""
+        return self._opt.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> List[str]:
+        """Returns the wrapped optimizer's `get_slot_names`."""
+        return self._opt.get_slot_names(*args, **kwargs)
+
+    def variables(self) -> List[tf.Variable]:
+        """Returns the wrapped optimizer's `variables`."""
+        return self._opt.variables()
+
+
+def apply_grad_processors(
+    opt: tf.train.Optimizer, gradprocs: Sequence[GradientProcessor]
+) -> tf.train.Optimizer:
+    """Returns an optimizer that sends the gradients through processors before it applies them.
+
+    Args:
+      opt: the optimizer that applies them.
+      gradprocs: called in this order.
+
+    Raises:
+      TypeError: `gradprocs` is no list or tuple of `GradientProcessor`.
+    """
+    if not isinstance(gradprocs, (list, tuple)):
+        raise TypeError(f"apply_grad_processors takes a list of processors, got {gradprocs!r}.")
+    for each in gradprocs:
+        if not isinstance(each, GradientProcessor):
+            raise TypeError(f"{each!r} is no GradientProcessor.")
+    return _GradProcOptimizer(opt, gradprocs)
+
+
+class _GradProcOptimizer(ProxyOptimizer):
+    def __init__(self, opt: tf.train.Optimizer, gradprocs: Sequence[GradientProcessor]) -> None:
+        super().__init__(opt, "GradientProcessorOptimizer")
+        self._gradprocs = list(gradprocs)
+
+    def apply_gradients(
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        grads = list(grads_and_vars)
+        for each in self._gradprocs:
+            grads = each.process(grads)
+        return self._opt.apply_gradients(grads, global_step, name)
+
+
+class PostProcessOptimizer(ProxyOptimizer):
+    """Runs an op for each variable after the update.
+
+    Args:
+      opt: the optimizer that updates.
+      func: takes a variable; returns an op, or None for nothing to do.
+      colocate: whether the ops go to the devices of their variables.
+    """
+
+    def __init__(
+        self,
+        opt: tf.train.Optimizer,
+        func: Callable[[Any], Optional[tf.Operation]],
+        colocate: bool = True,
+    ) -> None:
+        super().__init__(opt, type(self).__name__)
+        self._func = func
+        self._colocate = colocate
+
+    def apply_gradients(
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        """Returns an op that updates, and after that runs what `func` returned."""
+        grads_and_vars = list(grads_and_vars)
+        update = super().apply_gradients(grads_and_vars, global_step)
+        ops = []
+        with tf.control_dependencies([update]):
+            for _, variable in grads_and_vars:
+                with tf.device(variable.device if self._colocate else ""):
+                    op = self._func(variable)
+                if op is not None:
+                    ops.append(op)
+        return tf.group(update, *ops, name=name)
+
+
+class VariableAssignmentOptimizer(PostProcessOptimizer):
+    """Sets variables after the update, as to keep them within bounds.
+
+    Args:
+      opt: the optimizer that updates.
+      func: takes a variable; returns the tensor that it is set to, or None to leave it.
+    """
+
+    def __init__(self, opt: tf.train.Optimizer, func: Callable[[Any], Optional[tf.Tensor]]) -> None:
+        def assign(variable: Any) -> Optional[tf.Operation]:
+            value = func(variable)
+            return None if value is None else variable.assign(value, read_value=False)
+
+        super().__init__(opt, assign)
+
+
+class AccumGradOptimizer(ProxyOptimizer):
+    """Adds up the gradients of several steps, and applies the sum at the last of them.
+
+    It is like a batch `niter` times as large with a learning rate `niter` times as large. Sparse
+    gradients are made dense.
+
+    Args:
+      opt: the optimizer that applies the sums.
+      niter: number of steps that make one update.
+
+    Raises:
+      ValueError: `niter` is less than 1.
+    """
+
+    def __init__(self, opt: tf.train.Optimizer, niter: int) -> None:
+        super().__init__(opt, "AccumGrad")
+        if niter < 1:
+            raise ValueError(
+                f"AccumGradOptimizer updates every 1 or more steps, not every {niter}."
+            )
+        self._niter = int(niter)
+
+    def apply_gradients(
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        """Returns an op that adds the gradients, and at each `niter`-th run updates.
+
+        Raises:
+          ValueError: a global step is given: which of the runs is to count is not for us to say.
+        """
+        if global_step is not None:
+            raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")
+        grads = FilterNoneGrad().process(list(grads_and_vars))
+        sums = [_zeros_variable(f"AccumGrad/{v.op.name}", v.shape, v.dtype) for _, v in grads]
+        counter = _zeros_variable("AccumGrad/counter", [], tf.int32)
+        with tf.name_scope("AccumGrad"):
+            added = [
+                total.assign_add(tf.convert_to_tensor(gradient), read_value=False)
+                for total, (gradient, _) in zip(sums, grads)
+            ]
+            with tf.control_dependencies([*added, counter.assign_add(1, read_value=False)]):
+                is_last = tf.equal(tf.floormod(counter.read_value(), self._niter), 0)
+                pairs = [(total, variable) for total, (_, variable) in zip(sums, grads)]
+                updated = tf.cond(is_last, lambda: self._update(pairs), lambda: tf.constant(False))
+        return tf.group(updated, name=name)
+
+    def _update(self, pairs: GradsAndVars) -> tf.Tensor:
+        update = self._opt.apply_gradients([(total.read_value(), v) for total, v in pairs])
+        with tf.control_dependencies([update]):
+            zeros = [total.assign(tf.zeros_like(total), read_value=False) for total, _ in pairs]
+        with tf.control_dependencies(zeros):
+            return tf.constant(True)
+
+
+def _zeros_variable(name: str, shape: Any, dtype: Any) -> tf.Variable:
+    root = tf.VariableScope(reuse=False, name="")
+    with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
+        return tf.get_variable(
+            name,
+            shape=shape,
+            dtype=dtype.base_dtype,
+            initializer=tf.zeros_initializer(),
+            trainable=False,
+        )

@@ -1,0 +1,78 @@
+"""Decorators and contexts for variable and name scopes."""
+
+import functools
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Optional, TypeVar
+
+from tensorpack.compat import tfv1 as tf
+
+from .common import PerGraph
+
+__all__ = ["auto_reuse_variable_scope", "cached_name_scope", "under_name_scope"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_cached_scopes: PerGraph[dict] = PerGraph(dict)
+
+
+def auto_reuse_variable_scope(func: F) -> F:
+    """Decorates a function so that it makes its variables once, and reuses them from then on.
+
+    Once means: for each graph and each name of the variable scope that it is called in. Only a
+    call that returned counts. The name scope is the caller's.
+    """
+    called_in: PerGraph[set] = PerGraph(set)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        scope = tf.get_variable_scope()
+        seen = called_in.get()
+        if scope.name in seen:
+            with tf.variable_scope(scope, reuse=True, auxiliary_name_scope=False):
+                return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        seen.add(scope.name)
+        return result
+
+    return wrapper  # type: ignore[return-value]
+
+
+def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
+    """Returns a decorator that runs a function under a new name scope at each call.
+
+    Args:
+      name_scope: name of the scope; by default that of the function.
+    """
+
+    def decorate(func: F) -> F:
+        @functools.wraps(func)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with tf.name_scope(func.__name__ if name_scope is None else name_scope):
+                return func(*args, **kwargs)
+
+        return wrapper  # type: ignore[return-value]
+
+    return decorate
+
+
+@contextmanager
+def cached_name_scope(name: str, top_level: bool = True) -> Iterator[str]:
+    """Opens a name scope, which is the same one whenever it is opened under this name in a graph.
+
+    Args:
+      name: of the scope; made unique by TensorFlow when it is opened first.
+      top_level: whether it lies in the root, rather than in the scope that is open now.
+
+    Yields:
+      The scope's full name, ending with `/`.
+    """
+    scopes = _cached_scopes.get()
+    parent = "" if top_level else tf.get_default_graph().get_name_scope()
+    known = scopes.get((parent, name))
+    if known is not None:
+        with tf.name_scope(known) as scope:
+            yield scope
+    else:
+        with tf.name_scope(parent + "/" if parent else None), tf.name_scope(name) as scope:
+            scopes[parent, name] = scope
+            yield scope

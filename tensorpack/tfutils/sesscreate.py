@@ -1,0 +1,106 @@
+"""How sessions are made: a creator has one method, `create_session()`."""
+
+from typing import Callable, List, Optional
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+from .common import get_default_sess_config
+from .dependency import ancestors
+
+__all__ = ["NewSessionCreator", "ReuseSessionCreator", "SessionCreatorAdapter"]
+
+# An initialiser that waits for one of these waits for ever: nothing feeds the input yet.
+_BLOCKING_OPS = frozenset(
+    [
+        "IteratorGetNext",
+        "QueueDequeueManyV2",
+        "QueueDequeueUpToV2",
+        "QueueDequeueV2",
+        "Unstage",
+    ]
+)
+
+
+class NewSessionCreator(tf.train.SessionCreator):
+    """Makes a session, and initialises its variables and tables.
+
+    Args:
+      target: where TensorFlow runs, "" for this process.
+      graph: by default the default graph at the time of `create_session`.
+      config: a `tf.ConfigProto`; by default `get_default_sess_config()`.
+    """
+
+    def __init__(
+        self,
+        target: str = "",
+        graph: Optional[tf.Graph] = None,
+        config: Optional[tf.ConfigProto] = None,
+    ) -> None:
+        self.target = target
+        self.graph = graph
+        self.config = get_default_sess_config() if config is None else config
+
+    def create_session(self) -> tf.Session:
+        """Returns the new session. The graph must not be finalised yet."""
+        graph = tf.get_default_graph() if self.graph is None else self.graph
+        with graph.as_default():
+            first = tf.global_variables_initializer()
+            then = [tf.local_variables_initializer(), tf.tables_initializer()]
+        _warn_of_blocking(graph)
+        session = tf.Session(target=self.target, graph=graph, config=self.config)
+        try:
+            session.run(first)
+            session.run(then)
+        except BaseException:
+            session.close()
+            raise
+        logger.info("Global variables initialized.")
+        return session
+
+
+def _warn_of_blocking(graph: tf.Graph) -> None:
+    for variable in _all_variables(graph):
+        blocking = [op.name for op in ancestors([variable.initializer]) if op.type in _BLOCKING_OPS]
+        if blocking:
+            logger.warn(
+                f"The initial value of {variable.op.name} waits for {blocking[0]}, which has no "
+                "data before training starts: this may wait for ever."
+            )
+
+
+def _all_variables(graph: tf.Graph) -> List[tf.Variable]:
+    keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
+    return [variable for key in keys for variable in graph.get_collection(key)]
+
+
+class ReuseSessionCreator(tf.train.SessionCreator):
+    """Gives a session that exists already, as it is."""
+
+    def __init__(self, sess: tf.Session) -> None:
+        self.sess = sess
+
+    def create_session(self) -> tf.Session:
+        """Returns the session."""
+        return self.sess
+
+
+class SessionCreatorAdapter(tf.train.SessionCreator):
+    """Puts the sessions of another creator through a function.
+
+    Args:
+      session_creator: makes the session.
+      func: called with it; returns a session, such as a debugger's around it.
+    """
+
+    def __init__(
+        self,
+        session_creator: tf.train.SessionCreator,
+        func: Callable[[tf.Session], tf.Session],
+    ) -> None:
+        self._creator = session_creator
+        self._func = func
+
+    def create_session(self) -> tf.Session:
+        """Returns what the function makes of a new session."""
+        return self._func(self._creator.create_session())

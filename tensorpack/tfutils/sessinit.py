@@ -1,0 +1,227 @@
+"""How variables get the values that a run starts with: from a checkpoint, a dictionary, or both."""
+
+import os
+from typing import Any, Dict, Iterable, List, Optional, Sequence
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+from .checkpoint import (
+    CheckpointReader,
+    get_checkpoint_path,
+    load_checkpoint_vars,
+    names_without_output,
+)
+from .varmanip import SessionUpdate, is_training_name
+
+__all__ = [
+    "ChainInit",
+    "DictRestore",
+    "JustCurrentSession",
+    "SaverRestore",
+    "SaverRestoreRelaxed",
+    "SessionInit",
+    "SmartInit",
+    "TryResumeTraining",
+    "get_model_loader",
+]
+
+
+class SessionInit:
+    """Sets variables of a session whose variables have been initialised.
+
+    The trainer calls `init` once, before the graph is finalised. Override `_setup_graph` to add
+    ops, and `_run_init` to run them.
+    """
+
+    def init(self, sess: tf.Session) -> None:
+        """Sets the variables."""
+        with sess.graph.as_default():
+            self._setup_graph()
+            self._run_init(sess)
+
+    def _setup_graph(self) -> None:
+        """Override to add ops to the default graph, which is that of the session."""
+
+    def _run_init(self, sess: tf.Session) -> None:
+        """Override to set variables."""
+
+
+class JustCurrentSession(SessionInit):
+    """Leaves the variables as their initialisers made them."""
+
+
+class ChainInit(SessionInit):
+    """Applies several `SessionInit`, in order: what a later one sets is what remains."""
+
+    def __init__(self, sess_inits: Sequence[SessionInit]) -> None:
+        self._inits = list(sess_inits)
+
+    def _setup_graph(self) -> None:
+        for each in self._inits:
+            each._setup_graph()
+
+    def _run_init(self, sess: tf.Session) -> None:
+        for each in self._inits:
+            each._run_init(sess)
+
+
+class SaverRestore(SessionInit):
+    """Loads the variables that are both in the graph and in a checkpoint.
+
+    What is in only one of them is named in a warning, but for what only training uses (see
+    `is_training_name`); the graph's variables among these keep their initial values. Nothing is
+    set before all has been read, and no op is added to the graph.
+
+    Args:
+      model_path: a prefix, its `.index` or `.data-...` file, a `checkpoint` file or its directory.
+      prefix: the scope in the graph that the variables of the checkpoint belong to: `W` of the
+        checkpoint is loaded into `{prefix}/W`.
+      ignore: names of variables in the graph that are not loaded.
+
+    Raises:
+      FileNotFoundError: there is no checkpoint.
+      CheckpointCorrupt: it cannot be read (here, or in `init`).
+    """
+
+    ignore_mismatch = False
+
+    def __init__(
+        self, model_path: str, prefix: Optional[str] = None, ignore: Iterable[str] = ()
+    ) -> None:
+        self.path = get_checkpoint_path(model_path)
+        self.prefix = prefix.rstrip("/") if prefix else None
+        self.ignore = frozenset(names_without_output(ignore))
+
+    def _run_init(self, sess: tf.Session) -> None:
+        logger.info(f"Restoring checkpoint from {self.path} ...")
+        reader = CheckpointReader(self.path)
+        names = {self._name_in_graph(name): name for name in reader.names}
+        variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in self.ignore}
+        _warn_missing("graph", "checkpoint", [name for name in variables if name not in names])
+        _warn_missing(
+            "checkpoint",
+            "graph",
+            [saved for name, saved in names.items() if name not in {*variables, *self.ignore}],
+        )
+        values = {name: reader.read(names[name]) for name in variables if name in names}
+        SessionUpdate(sess, list(variables.values()), self.ignore_mismatch).update(values)
+
+    def _name_in_graph(self, name: str) -> str:
+        return f"{self.prefix}/{name}" if self.prefix else name
+
+
+class SaverRestoreRelaxed(SaverRestore):
+    """Like `SaverRestore`, but never fails on a value that does not fit its variable.
+
+    Such a value is reshaped where it has the right number of elements, and left out otherwise,
+    both with a warning.
+    """
+
+    ignore_mismatch = True
+
+
+class DictRestore(SessionInit):
+    """Loads variables from a dictionary.
+
+    What is only in the graph or only in the dictionary is named in a warning, as in
+    `SaverRestore`.
+
+    Args:
+      variable_dict: name of the variable, with or without `:0`, to its value.
+      ignore_mismatch: whether a value of the wrong shape or type is left out with a warning.
+
+    Raises:
+      TypeError: `variable_dict` is no dictionary.
+      ValueError: in `init`, a value does not fit its variable.
+    """
+
+    def __init__(self, variable_dict: Dict[str, Any], ignore_mismatch: bool = False) -> None:
+        if not isinstance(variable_dict, dict):
+            raise TypeError(f"DictRestore takes a dict of arrays, got {type(variable_dict)}.")
+        self._values = dict(zip(names_without_output(variable_dict), variable_dict.values()))
+        self._ignore_mismatch = ignore_mismatch
+
+    def _run_init(self, sess: tf.Session) -> None:
+        variables = {each.op.name: each for each in tf.global_variables()}
+        chosen = [name for name in variables if name in self._values]
+        logger.info(f"Params to restore: {', '.join(chosen)}")
+        _warn_missing("graph", "dict", [name for name in variables if name not in self._values])
+        _warn_missing("dict", "graph", [name for name in self._values if name not in variables])
+        logger.info("Restoring from dict ...")
+        update = SessionUpdate(sess, list(variables.values()), self._ignore_mismatch)
+        update.update({name: self._values[name] for name in chosen})
+
+
+def _warn_missing(present: str, absent: str, names: List[str]) -> None:
+    shown = [name for name in names if not is_training_name(name)]
+    if shown:
+        logger.warn(
+            f"The following variables are in the {present}, but not found in the {absent}: "
+            + ", ".join(shown)
+        )
+
+
+def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
+    """Returns the `SessionInit` that an object asks for.
+
+    Args:
+      obj: None or an empty string for none, a dictionary, a path of an `.npz` archive or of a
+        checkpoint (see `SaverRestore`), a `SessionInit` as it is, or a list of these.
+      ignore_mismatch: whether values that do not fit are left out with a warning.
+
+    Raises:
+      ValueError: it is none of those, or an `.npy` file.
+      FileNotFoundError: there is no such file.
+    """
+    if obj is None or obj == "":
+        return JustCurrentSession()
+    if isinstance(obj, SessionInit):
+        return obj
+    if isinstance(obj, (list, tuple)):
+        return ChainInit([SmartInit(each, ignore_mismatch=ignore_mismatch) for each in obj])
+    if isinstance(obj, dict):
+        return DictRestore(obj, ignore_mismatch=ignore_mismatch)
+    if isinstance(obj, (str, os.PathLike)):
+        return _init_from_file(os.fspath(obj), ignore_mismatch)
+    raise ValueError(f"A model is loaded from a path, a dict or a list of them, not from {obj!r}.")
+
+
+get_model_loader = SmartInit
+
+
+def _init_from_file(path: str, ignore_mismatch: bool) -> SessionInit:
+    if path.endswith(".npy"):
+        _refuse_npy(path)
+    if path.endswith(".npz"):
+        return DictRestore(load_checkpoint_vars(path), ignore_mismatch=ignore_mismatch)
+    return SaverRestoreRelaxed(path) if ignore_mismatch else SaverRestore(path)
+
+
+def _refuse_npy(path: str) -> None:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(
+            f"{path} holds a pickled dictionary, and to unpickle it would run whatever code is in "
+            "it, so it is not loaded. If you trust the file, unpickle it in a script of your own "
+            f"and write the arrays to {path[: -len('.npy')]}.npz with np.savez(path, **arrays)."
+        ) from error
+    raise ValueError(
+        f"{path} holds one array of shape {list(array.shape)}, which has no variable's name: "
+        "give an .npz archive, or a dict."
+    )
+
+
+def TryResumeTraining() -> SessionInit:
+    """Returns a `SaverRestore` of the latest checkpoint in the log directory, if there is one.
+
+    Raises:
+      CheckpointCorrupt: the file that says which is the latest is damaged.
+    """
+    directory = logger.get_logger_dir()
+    if not directory or not os.path.isfile(os.path.join(directory, "checkpoint")):
+        return JustCurrentSession()
+    return SaverRestore(os.path.join(directory, "checkpoint"))

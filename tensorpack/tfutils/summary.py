@@ -1,0 +1,253 @@
+"""Summaries of tensors: moving averages of scalars, and pictures of parameters and activations.
+
+All tags are exact: they are what the caller sees in the log and in TensorBoard, never made unique
+behind his back. Only the main training tower is summarised; in any other these functions do
+nothing. The ops live under the name scope `summaries/`, so no name of the model is taken.
+"""
+
+import re
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+from ._summary_ops import (
+    create_histogram_summary,
+    create_scalar_summary,
+    in_main_training_tower,
+    op_name_of_tag,
+    tag_of_tensor,
+)
+from .common import PerGraph
+
+__all__ = [
+    "MOVING_SUMMARY_OPS_KEY",
+    "add_activation_summary",
+    "add_moving_summary",
+    "add_param_summary",
+    "add_tensor_summary",
+    "create_histogram_summary",
+    "create_scalar_summary",
+]
+
+MOVING_SUMMARY_OPS_KEY = "MOVING_SUMMARY_OPS"  # collection of the ops that update the averages
+
+_SUMMARY_TYPES = ["histogram", "mean", "rms", "scalar", "sparsity"]
+
+
+class _MovingAverage(NamedTuple):
+    value: tf.Tensor
+    decay: float
+    collection: str
+
+
+_averages: PerGraph[Dict[str, _MovingAverage]] = PerGraph(dict)  # tag -> average
+
+
+def add_moving_summary(
+    *tensors: Any,
+    decay: float = 0.95,
+    collection: str = MOVING_SUMMARY_OPS_KEY,
+    summary_collections: Optional[Iterable[str]] = None,
+) -> List[tf.Tensor]:
+    """Maintains and summarises a moving average of each scalar tensor.
+
+    With `x_t` the value of the tensor at the update number t, counted from 1::
+
+        biased_t  = decay * biased_{t-1} + (1 - decay) * x_t        biased_0 = 0
+        average_t = biased_t / (1 - decay^t)
+
+    so the average is not drawn towards zero at the start: `average_1 = x_1`. It is 0 before the
+    first update. A value that is NaN makes the average NaN, and it stays so.
+
+    The state is one non-trainable variable `EMA/{tag}`, float32 `[2]`, saved with the model. The
+    tag is the name of the tensor's op inside its tower (for output k > 0 of an op, with `_k`).
+    A tensor that has its average already keeps that one.
+
+    Args:
+      *tensors: numeric scalars, or lists of them.
+      decay: in [0, 1), the share of the old average that is kept at an update.
+      collection: name of the collection that gets one update op for each tensor.
+      summary_collections: names of the collections for the summaries; `SUMMARIES` by default.
+
+    Returns:
+      The averages, float32 scalars, one for each tensor; nothing outside the main training tower.
+
+    Raises:
+      ValueError: a tensor is no scalar, `decay` is out of range, or the tensor is averaged already
+        with another decay or for another collection.
+    """
+    if not 0 <= decay < 1:
+        raise ValueError(f"decay must be in [0, 1), got {decay}.")
+    scalars = [tf.convert_to_tensor(each) for each in _flatten(tensors)]
+    for each in scalars:
+        if each.shape.ndims != 0:
+            raise ValueError(
+                f"add_moving_summary takes scalars, but {each.name} has the shape {each.shape}. "
+                "Reduce it first, as with tf.reduce_mean."
+            )
+    if not in_main_training_tower():
+        return []
+    return [
+        add_tagged_moving_summary(tag_of_tensor(each), each, decay, collection, summary_collections)
+        for each in scalars
+    ]
+
+
+def add_tagged_moving_summary(
+    tag: str,
+    scalar: tf.Tensor,
+    decay: float = 0.95,
+    collection: str = MOVING_SUMMARY_OPS_KEY,
+    summary_collections: Optional[Iterable[str]] = None,
+) -> tf.Tensor:
+    """Does the work of `add_moving_summary` for one scalar, under a tag of the caller's choice."""
+    averages = _averages.get()
+    if tag in averages:
+        known = averages[tag]
+        if (known.decay, known.collection) != (decay, collection):
+            raise ValueError(
+                f"{tag!r} has a moving average with decay {known.decay} in {known.collection!r} "
+                f"already, so it cannot have another with {decay} in {collection!r}."
+            )
+        return known.value
+    with tf.control_dependencies(None), tf.device(scalar.device):
+        state = _average_variable(tag)
+    with tf.name_scope(None), tf.name_scope(f"summaries/{op_name_of_tag(tag)}/"), tf.device(
+        scalar.device
+    ):
+        observed = tf.stack([tf.cast(scalar, tf.float32), 1.0])
+        update = state.assign_sub((state - observed) * (1.0 - decay), read_value=False)
+        biased, weight = tf.unstack(tf.convert_to_tensor(state))
+        value = tf.div_no_nan(biased, weight, name="average")
+    tf.add_to_collection(collection, update)
+    create_scalar_summary(tag, value, summary_collections)
+    averages[tag] = _MovingAverage(value, decay, collection)
+    return value
+
+
+def _average_variable(tag: str) -> tf.Variable:
+    """State of one average: the biased average, and the sum of the weights of what went into it."""
+    root = tf.VariableScope(reuse=False, name="")
+    with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
+        return tf.get_variable(
+            f"EMA/{op_name_of_tag(tag)}",
+            shape=[2],
+            dtype=tf.float32,
+            initializer=tf.zeros_initializer(),
+            trainable=False,
+            collections=[tf.GraphKeys.GLOBAL_VARIABLES],
+        )
+
+
+def add_tensor_summary(
+    x: Any,
+    types: Sequence[str],
+    name: Optional[str] = None,
+    collections: Optional[Iterable[str]] = None,
+    main_tower_only: bool = True,
+) -> None:
+    """Adds summaries of a tensor, each tagged `{name}-{type}`.
+
+    Args:
+      x: a numeric tensor; a scalar for the type `scalar`.
+      types: of `scalar`, `histogram`, `sparsity` (share of zeros), `mean`, `rms`.
+      name: by default the name of the tensor's op.
+      collections: names of the collections that get the summaries; `SUMMARIES` by default.
+      main_tower_only: whether to do nothing outside the main training tower.
+
+    Raises:
+      ValueError: there is no such type of summary.
+    """
+    _check_types(types)
+    if main_tower_only and not in_main_training_tower():
+        return
+    x = tf.convert_to_tensor(x)
+    for kind in types:
+        tag = f"{tag_of_tensor(x) if name is None else name}-{kind}"
+        if kind == "histogram":
+            create_histogram_summary(tag, x, collections)
+        else:
+            create_scalar_summary(tag, _statistic(x, kind), collections)
+
+
+def add_activation_summary(
+    x: tf.Tensor,
+    types: Optional[Sequence[str]] = None,
+    name: Optional[str] = None,
+    collections: Optional[Iterable[str]] = None,
+) -> None:
+    """Adds summaries of a layer's output, tagged `activation-summary/{name}-{type}`.
+
+    Args:
+      x: a numeric tensor of rank 2 or more; others are left out with a warning.
+      types: as in `add_tensor_summary`; by default `sparsity`, `rms` and `histogram`.
+      name: by default the name of the tensor's op.
+      collections: names of the collections that get the summaries; `SUMMARIES` by default.
+
+    Raises:
+      ValueError: there is no such type of summary.
+    """
+    if x.shape.ndims is not None and x.shape.ndims < 2:
+        logger.warn(f"{x.name} has no activation summary: its rank is {x.shape.ndims}, below 2.")
+        return
+    chosen = ["sparsity", "rms", "histogram"] if types is None else types
+    tag = f"activation-summary/{tag_of_tensor(x) if name is None else name}"
+    add_tensor_summary(x, chosen, name=tag, collections=collections)
+
+
+def add_param_summary(
+    *summary_lists: Tuple[str, Sequence[str]], collections: Optional[Iterable[str]] = None
+) -> None:
+    """Adds summaries of trainable variables, tagged `param-summary/{variable}-{type}`.
+
+    Args:
+      *summary_lists: pairs of a regular expression, which must match the whole name of a variable
+        (without `:0`), and a list of types, as in `add_tensor_summary`.
+      collections: names of the collections that get the summaries; `SUMMARIES` by default.
+
+    Raises:
+      ValueError: there is no such type of summary.
+    """
+    for _, types in summary_lists:
+        _check_types(types)
+    if not in_main_training_tower():
+        return
+    for pattern, types in summary_lists:
+        matching = [
+            each for each in tf.trainable_variables() if re.fullmatch(pattern, each.op.name)
+        ]
+        if not matching:
+            logger.warn(f"add_param_summary: no trainable variable matches {pattern!r} so far.")
+        for variable in matching:
+            tag = f"param-summary/{variable.op.name}"
+            with tf.device(variable.device):
+                add_tensor_summary(variable, types, name=tag, collections=collections)
+
+
+def _statistic(x: tf.Tensor, kind: str) -> tf.Tensor:
+    if kind == "scalar":
+        return x
+    with tf.name_scope(None), tf.name_scope("summaries/"):
+        if kind == "sparsity":
+            return tf.nn.zero_fraction(x)
+        if not x.dtype.is_floating:
+            x = tf.cast(x, tf.float32)
+        if kind == "mean":
+            return tf.reduce_mean(x)
+        return tf.sqrt(tf.reduce_mean(tf.square(x)))
+
+
+def _check_types(types: Sequence[str]) -> None:
+    for kind in [types] if isinstance(types, str) else types:
+        if kind not in _SUMMARY_TYPES:
+            raise ValueError(
+                f"There is no summary of the type {kind!r}: give a list of {_SUMMARY_TYPES}."
+            )
+
+
+def _flatten(tensors: Iterable[Any]) -> List[Any]:
+    flat = []
+    for each in tensors:
+        flat.extend(_flatten(each) if isinstance(each, (list, tuple)) else [each])
+    return flat

@@ -1,0 +1,214 @@
+"""A few op recipes that models of 2017 share; new models rather call TensorFlow itself."""
+
+from typing import Optional, Sequence, Union
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+
+from .summary import create_scalar_summary
+
+__all__ = [
+    "accuracy",
+    "batch_flatten",
+    "class_balanced_cross_entropy",
+    "class_balanced_sigmoid_cross_entropy",
+    "flatten",
+    "get_scalar_var",
+    "huber_loss",
+    "prediction_incorrect",
+    "print_stat",
+    "psnr",
+    "rms",
+    "saliency_map",
+    "shapeless_placeholder",
+]
+
+
+def prediction_incorrect(
+    logits: tf.Tensor, label: tf.Tensor, topk: int = 1, name: str = "incorrect_vector"
+) -> tf.Tensor:
+    """Returns 1 where the label is not among the best predictions, else 0; float32 `[B]`.
+
+    Args:
+      logits: float32 `[B, C]`.
+      label: int32 or int64 `[B]`.
+      topk: how many of the best predictions count; ties as in `tf.nn.in_top_k`.
+      name: of the result.
+    """
+    return tf.cast(tf.logical_not(tf.nn.in_top_k(logits, label, topk)), tf.float32, name=name)
+
+
+def accuracy(
+    logits: tf.Tensor, label: tf.Tensor, topk: int = 1, name: str = "accuracy"
+) -> tf.Tensor:
+    """Returns the share of labels among the best predictions; float32 scalar.
+
+    The arguments are those of `prediction_incorrect`.
+    """
+    return tf.reduce_mean(tf.cast(tf.nn.in_top_k(logits, label, topk), tf.float32), name=name)
+
+
+def flatten(x: tf.Tensor) -> tf.Tensor:
+    """Returns the elements of `x` as a vector."""
+    return tf.reshape(x, [-1])
+
+
+def batch_flatten(x: tf.Tensor) -> tf.Tensor:
+    """Returns `x`, `[B, ...]`, as `[B, D]`; D is static where all but the first dimension are."""
+    dimensions = x.shape.as_list()[1:]
+    if None not in dimensions:
+        return tf.reshape(x, [-1, int(np.prod(dimensions))])
+    return tf.reshape(x, tf.stack([tf.shape(x)[0], -1]))
+
+
+def class_balanced_cross_entropy(
+    pred: tf.Tensor, label: tf.Tensor, name: str = "cross_entropy_loss"
+) -> tf.Tensor:
+    """Returns the cross entropy of binary predictions with both classes weighted equally.
+
+    With b the share of negative labels, the loss is the mean over all elements of
+    `-b y log p - (1 - b) (1 - y) log(1 - p)`. See "Holistically-Nested Edge Detection",
+    https://arxiv.org/abs/1504.06375, equation 2.
+
+    Args:
+      pred: float32, probabilities, of any shape.
+      label: 0 or 1, of the same shape.
+      name: of the result, a float32 scalar.
+    """
+    with tf.name_scope("class_balanced_cross_entropy"):
+        probability, target = flatten(pred), tf.cast(flatten(label), tf.float32)
+        negative_share = 1.0 - tf.reduce_mean(target)
+        tiny = 1e-12
+        positive = negative_share * target * tf.log(probability + tiny)
+        negative = (1.0 - negative_share) * (1.0 - target) * tf.log(1.0 - probability + tiny)
+    return tf.negative(tf.reduce_mean(positive + negative), name=name)
+
+
+def class_balanced_sigmoid_cross_entropy(
+    logits: tf.Tensor, label: tf.Tensor, name: str = "cross_entropy_loss"
+) -> tf.Tensor:
+    """Returns `class_balanced_cross_entropy` of `sigmoid(logits)`, computed stably.
+
+    It is 0 where there is no positive label. The arguments are as there.
+    """
+    with tf.name_scope("class_balanced_sigmoid_cross_entropy"):
+        target = tf.cast(label, tf.float32)
+        positive_share = tf.reduce_mean(target)
+        weight = target * (1.0 - positive_share) + (1.0 - target) * positive_share
+        costs = tf.nn.sigmoid_cross_entropy_with_logits(logits=logits, labels=target)
+    return tf.reduce_mean(weight * costs, name=name)
+
+
+def print_stat(x: tf.Tensor, message: Optional[str] = None) -> tf.Tensor:
+    """Returns `x`, and prints its shape, mean, rms and first values whenever it is computed.
+
+    Args:
+      x: a numeric tensor.
+      message: what the line begins with; by default the name of the op.
+    """
+    with tf.name_scope("print_stat"):
+        floats = x if x.dtype.is_floating else tf.cast(x, tf.float32)
+        data = [tf.shape(x), tf.reduce_mean(floats), rms(floats, name="rms"), x]
+        text = f"{x.op.name if message is None else message}: "
+        return tf.raw_ops.Print(input=x, data=data, message=text, summarize=20)
+
+
+def rms(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
+    """Returns the root mean square of all elements, a scalar.
+
+    Args:
+      x: a float tensor.
+      name: of the result; by default `{op}/rms`, in the scope of the op of `x`.
+    """
+    if name is not None:
+        return tf.sqrt(tf.reduce_mean(tf.square(x)), name=name)
+    with tf.name_scope(None):
+        return tf.sqrt(tf.reduce_mean(tf.square(x)), name=x.op.name + "/rms")
+
+
+def huber_loss(x: tf.Tensor, delta: float = 1, name: str = "huber_loss") -> tf.Tensor:
+    """Returns `x^2 / 2` where `|x| <= delta`, else `delta (|x| - delta / 2)`; elementwise."""
+    with tf.name_scope("huber_loss"):
+        size = tf.abs(x)
+        inside = tf.minimum(size, delta)
+        # In the middle inside = |x|, beyond it inside = delta: one formula serves both.
+        loss = inside * (size - 0.5 * inside)
+    return tf.identity(loss, name=name)
+
+
+def get_scalar_var(
+    name: str, init_value: float, summary: bool = False, trainable: bool = False
+) -> tf.Variable:
+    """Returns a new float32 scalar variable.
+
+    Args:
+      name: of the variable.
+      init_value: its first value.
+      summary: whether to add a scalar summary `{name}-summary`.
+      trainable: whether an optimizer may change it.
+    """
+    variable = tf.get_variable(
+        name,
+        shape=[],
+        dtype=tf.float32,
+        initializer=tf.constant_initializer(init_value),
+        trainable=trainable,
+    )
+    if summary:
+        create_scalar_summary(variable.op.name + "-summary", variable)
+    return variable
+
+
+def psnr(
+    prediction: tf.Tensor,
+    ground_truth: tf.Tensor,
+    maxp: Optional[float] = None,
+    name: str = "psnr",
+) -> tf.Tensor:
+    """Returns the peak signal-to-noise ratio `10 log10(maxp^2 / mean((a - b)^2))` in dB, a scalar.
+
+    Args:
+      prediction: float32.
+      ground_truth: float32, of the same shape.
+      maxp: the largest value a pixel can have; by default 1.
+      name: of the result.
+    """
+    peak = 1.0 if maxp is None else float(maxp)
+    with tf.name_scope("psnr"):
+        error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))
+        decibels = 10.0 / np.log(10.0) * (2.0 * np.log(peak) - tf.log(error))
+    return tf.identity(decibels, name=name)
+
+
+def saliency_map(output: tf.Tensor, input: tf.Tensor, name: str = "saliency_map") -> tf.Tensor:
+    """Returns the gradient of the largest output of each row with respect to the input.
+
+    Args:
+      output: float32 `[B, C]`.
+      input: the tensor that it was computed from.
+      name: of the result, which has the shape of `input`.
+    """
+    best = tf.reduce_max(output, axis=1)
+    return tf.identity(tf.gradients(best, input)[0], name=name)
+
+
+def shapeless_placeholder(
+    x: tf.Tensor, axis: Union[int, Sequence[int]], name: Optional[str] = None
+) -> tf.Tensor:
+    """Returns a placeholder that is `x` unless fed, with the given dimensions left open.
+
+    Args:
+      x: a tensor of known rank.
+      axis: the dimension or dimensions to leave open.
+      name: of the placeholder.
+
+    Raises:
+      ValueError: a dimension is open in `x` already.
+    """
+    shape = x.shape.as_list()
+    for each in [axis] if isinstance(axis, int) else axis:
+        if shape[each] is None:
+            raise ValueError(f"Dimension {each} of {x.name} is open already: {shape}.")
+        shape[each] = None
+    return tf.placeholder_with_default(x, shape=shape, name=name)

@@ -1,0 +1,222 @@
+"""Sets variables in a session, and takes them out; the names that checkpoints know them by."""
+
+from typing import Any, Dict, List, Optional, Sequence
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+from .checkpoint import (
+    CheckpointCorrupt,
+    PathLike,
+    get_all_checkpoints,
+    get_checkpoint_path,
+    load_checkpoint_vars,
+    names_without_output,
+    save_checkpoint_vars,
+)
+
+__all__ = [
+    "CheckpointCorrupt",
+    "SessionUpdate",
+    "dump_chkpt_vars",
+    "dump_session_params",
+    "get_all_checkpoints",
+    "get_checkpoint_path",
+    "get_savename_from_varname",
+    "is_training_name",
+    "load_checkpoint_vars",
+    "load_chkpt_vars",
+    "save_checkpoint_vars",
+    "save_chkpt_vars",
+]
+
+# Their names in other versions of the API.
+load_chkpt_vars = load_checkpoint_vars
+dump_chkpt_vars = load_checkpoint_vars
+save_chkpt_vars = save_checkpoint_vars
+
+# What the optimizers of TensorFlow call the variables that they keep for each trained variable.
+_SLOT_NAMES = frozenset(
+    [
+        "Adadelta",
+        "Adagrad",
+        "AdagradDA",
+        "Adam",
+        "Ftrl",
+        "Momentum",
+        "RMSProp",
+        "beta1_power",
+        "beta2_power",
+    ]
+)
+
+
+class SessionUpdate:
+    """Gives variables new values in a session, in one run and without adding to the graph.
+
+    Args:
+      sess: the session.
+      vars_to_update: the variables that may be set.
+      ignore_mismatch: whether a value that does not fit its variable is left out, with a warning,
+        or only reshaped where that makes it fit.
+    """
+
+    def __init__(
+        self, sess: tf.Session, vars_to_update: Sequence[tf.Variable], ignore_mismatch: bool = False
+    ) -> None:
+        self._sess = sess
+        self._variables = {variable.op.name: variable for variable in vars_to_update}
+        self._ignore_mismatch = ignore_mismatch
+
+    def update(self, prms: Dict[str, Any]) -> None:
+        """Sets variables. Where one value is refused, none is set.
+
+        Args:
+          prms: name of the variable, with or without `:0`, to its new value.
+
+        Raises:
+          KeyError: there is no such variable among those given.
+          ValueError: a value has the wrong shape, or a number is out of the variable's range.
+          TypeError: a value is of another kind (such as integers for a float variable).
+        """
+        fitting = []
+        for name, value in zip(names_without_output(prms), prms.values()):
+            if name not in self._variables:
+                raise KeyError(f"There is no variable {name!r} among those to be updated.")
+            variable = self._variables[name]
+            array = self.relaxed_value_for_var(value, variable, self._ignore_mismatch)
+            if array is not None:
+                fitting.append((variable, array))
+        while fitting:
+            fitting = self._run_initializers(fitting)
+
+    def _run_initializers(self, assignments: List[Any]) -> List[Any]:
+        """Feeds the values in the place of the initial ones. Returns the assignments not made yet.
+
+        That is empty, but where variables share the tensor of their initial value.
+        """
+        ops, feeds, left = [], {}, []
+        for variable, array in assignments:
+            initial_value = variable.initializer.inputs[1]
+            if initial_value.name in feeds:
+                left.append((variable, array))
+            else:
+                ops.append(variable.initializer)
+                feeds[initial_value.name] = array
+        self._sess.run(ops, feeds)
+        return left
+
+    @staticmethod
+    def relaxed_value_for_var(
+        value: Any, var: tf.Variable, ignore_mismatch: bool = False
+    ) -> Optional[np.ndarray]:
+        """Returns `value` as an array that can be assigned to `var`, of its shape and dtype.
+
+        Floats become floats of another width and integers others, if they are in its range.
+
+        Args:
+          value: anything that NumPy makes an array of.
+          var: the variable.
+          ignore_mismatch: whether to reshape a value that has the right number of elements, and
+            return None, with a warning, for one that does not fit; rather than raise.
+
+        Raises:
+          ValueError: the shape differs, or a number is out of range.
+          TypeError: the value is of another kind.
+        """
+        array = np.asarray(value)
+        shape = var.shape.as_list() if var.shape.ndims is not None else list(array.shape)
+        try:
+            if ignore_mismatch and list(array.shape) != shape and None not in shape:
+                if array.size == np.prod(shape):
+                    logger.warn(f"{var.op.name}: reshaping {list(array.shape)} to {shape}.")
+                    array = array.reshape(shape)
+            if not var.shape.is_compatible_with(array.shape):
+                raise ValueError(
+                    f"The variable {var.op.name} has the shape {shape}, "
+                    f"the value for it {list(array.shape)}."
+                )
+            return _cast(array, var)
+        except (TypeError, ValueError) as error:
+            if not ignore_mismatch:
+                raise
+            logger.warn(f"{error} It keeps its value.")
+            return None
+
+
+def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
+    source, target = tf.as_dtype(array.dtype), var.dtype.base_dtype
+    if source == target:
+        return array
+    if _kind(source) != _kind(target) or _kind(target) == "other":
+        raise TypeError(
+            f"The variable {var.op.name} is {target.name}, the value for it {source.name}: "
+            "convert it first."
+        )
+    if target.is_integer:
+        in_range = array.size == 0 or (
+            int(target.min) <= int(array.min()) and int(array.max()) <= int(target.max)
+        )
+        result = array.astype(target.as_numpy_dtype)
+    else:
+        with np.errstate(over="ignore"):
+            result = array.astype(target.as_numpy_dtype)
+        in_range = bool(np.all(np.isfinite(result) == np.isfinite(array)))
+    if not in_range:
+        raise ValueError(
+            f"The variable {var.op.name} is {target.name}, the value for it is {source.name} "
+            f"and does not fit: it reaches from {array.min()} to {array.max()}."
+        )
+    return result
+
+
+def _kind(dtype: tf.DType) -> str:
+    for kind in ["floating", "integer", "complex"]:
+        if getattr(dtype, "is_" + kind):
+            return kind
+    return "other"
+
+
+def dump_session_params(path: PathLike) -> None:
+    """Writes the trainable and model variables of the default session with `save_checkpoint_vars`.
+
+    Raises:
+      RuntimeError: there is no default session.
+    """
+    session = tf.get_default_session()
+    if session is None:
+        raise RuntimeError("dump_session_params() takes the default session, but there is none.")
+    variables = {}
+    for key in [tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.MODEL_VARIABLES]:
+        variables.update({each.op.name: each for each in session.graph.get_collection(key)})
+    save_checkpoint_vars(session.run(variables), path)
+
+
+def get_savename_from_varname(
+    varname: str, varname_prefix: Optional[str] = None, savename_prefix: Optional[str] = None
+) -> str:
+    """Returns the name under which a variable is saved.
+
+    Args:
+      varname: name of the variable, with or without `:0`.
+      varname_prefix: scope to take off the front of it, if it is there.
+      savename_prefix: scope to put in front of it.
+    """
+    name = names_without_output([varname])[0]
+    if varname_prefix and name.startswith(varname_prefix + "/"):
+        name = name[len(varname_prefix) + 1 :]
+    return f"{savename_prefix}/{name}" if savename_prefix else name
+
+
+def is_training_name(name: str) -> bool:
+    """Returns whether this names a variable that only training uses.
+
+    Those are what optimizers keep for each variable, and the averages of summaries. A checkpoint
+    knows nothing but names, so a variable of the user's called `Adam` counts as well.
+    """
+    parts = names_without_output([name])[0].split("/")
+    last, _, number = parts[-1].rpartition("_")
+    slot = last if number.isdigit() else parts[-1]
+    return slot in _SLOT_NAMES or parts[0] in ("EMA", "AccumGrad") or "EMA" in parts[1:]

@@ -1,0 +1,52 @@
+"""Changes what `tf.get_variable` gives inside a block: frozen, remapped or custom variables."""
+
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
+
+from tensorpack.compat import tfv1 as tf
+
+__all__ = ["custom_getter_scope", "freeze_variables", "remap_variables"]
+
+
+@contextmanager
+def custom_getter_scope(custom_getter: Callable[..., Any]) -> Iterator[None]:
+    """Sends every `tf.get_variable` in the block through a getter; all scopes stay as they are.
+
+    Args:
+      custom_getter: called as `custom_getter(getter, name, *args, **kwargs)`, where `getter` is
+        what would have been called without it (an outer custom getter, in the end TensorFlow's).
+    """
+    scope = tf.get_variable_scope()
+    with tf.variable_scope(scope, custom_getter=custom_getter, auxiliary_name_scope=False):
+        yield
+
+
+def remap_variables(fn: Callable[[Any], Any]) -> Any:
+    """Returns a context in which `tf.get_variable` gives `fn(variable)` for each variable.
+
+    Args:
+      fn: takes the variable; returns it, or a tensor to be used in its place.
+    """
+
+    def getter(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return fn(inner(*args, **kwargs))
+
+    return custom_getter_scope(getter)
+
+
+def freeze_variables(stop_gradient: bool = True, skip_collection: bool = False) -> Any:
+    """Returns a context whose variables are not to be trained.
+
+    Args:
+      stop_gradient: whether `tf.get_variable` gives tensors that no gradient passes.
+      skip_collection: whether new variables stay out of `TRAINABLE_VARIABLES`. They can still be
+        trained by an optimizer that is given them by hand.
+    """
+
+    def getter(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if skip_collection:
+            kwargs["trainable"] = False
+        variable = inner(*args, **kwargs)
+        return tf.stop_gradient(variable) if stop_gradient else variable
+
+    return custom_getter_scope(getter)

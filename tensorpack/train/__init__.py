@@ -1,0 +1,32 @@
+"""Runs: what to train and how long, the loop, and how it ends."""
+
+from tensorpack.graph_builder import ModelDesc, ModelDescBase
+
+from .base import StopTraining, Trainer
+from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
+from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
+from .interface import launch_train_with_config
+from .interrupt import DataEnded, TrainingInterrupted
+from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer
+from .tower import SingleCostTrainer, TowerTrainer
+
+__all__ = [
+    "DEFAULT_CALLBACKS",
+    "DEFAULT_MONITORS",
+    "DataEnded",
+    "FeedfreeTrainerBase",
+    "ModelDesc",
+    "ModelDescBase",
+    "NoOpTrainer",
+    "QueueInputTrainer",
+    "SimpleFeedfreeTrainer",
+    "SimpleTrainer",
+    "SingleCostFeedfreeTrainer",
+    "SingleCostTrainer",
+    "StopTraining",
+    "TowerTrainer",
+    "TrainConfig",
+    "Trainer",
+    "TrainingInterrupted",
+    "launch_train_with_config",
+]

@@ -1,0 +1,303 @@
+"""The trainer: the phases of a run and its loop, on one screen each."""
+
+import time
+import weakref
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.callbacks.base import Callback
+from tensorpack.callbacks.group import Callbacks
+from tensorpack.callbacks.monitor import Monitors
+from tensorpack.callbacks.steps import MaintainStepCounter
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.common import get_global_step_value
+from tensorpack.tfutils.hooked_session import HookedSession
+from tensorpack.tfutils.model_utils import describe_trainable_vars
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.tfutils.sessinit import JustCurrentSession
+from tensorpack.utils import logger
+from tensorpack.utils.argtools import call_only_once
+from tensorpack.utils.stopping import StopRequested, StopToken
+
+from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
+from .ending import Ending
+from .interrupt import RunGuard
+from .loop import TrainLoop
+
+__all__ = ["StopTraining", "Trainer"]
+
+
+class Trainer:
+    """Runs `run_step` again and again, with callbacks around it.
+
+    A run goes through these phases, each once and in this order::
+
+        setup:       (subclasses build the graph) setup_callbacks -> initialize
+        main loop:   before_train
+                     for each epoch: before_epoch, (run_step, trigger_step) x steps_per_epoch,
+                     after_epoch,
+                                     trigger_epoch
+                     after_train            (always, also after an error)
+        teardown:    threads told to stop and joined, queues drained and closed, session closed
+
+    Given a `TrainConfig`, `train()` does all of it. Without one, `train(...)` takes the parts of it
+    as arguments.
+
+    Args:
+      config: what to train and how; None to say it later.
+
+    Attributes:
+      config: the `TrainConfig`, or None.
+      sess: the `tf.Session`, from `initialize` on.
+      hooked_sess: the session that calls the callbacks' hooks.
+      monitors: the `Monitors`; callbacks log scalars and images through it.
+      stop_token: through which any thread may end the run, see `tensorpack.utils.stopping`.
+      graph: the graph that is trained: the default graph at construction.
+      is_chief: whether this process is the one that saves and logs.
+      stop_grace: seconds that the run has for ending in order after a signal.
+    """
+
+    is_chief = True
+    stop_grace = 20.0
+
+    def __init__(self, config: Optional[TrainConfig] = None) -> None:
+        if config is not None and not isinstance(config, TrainConfig):
+            raise TypeError(f"A trainer takes a TrainConfig, got {type(config).__name__}.")
+        self.config = config
+        self.graph = tf.get_default_graph()
+        self.loop = TrainLoop()
+        self.stop_token = StopToken()
+        self.sess: Optional[tf.Session] = None
+        self.hooked_sess: Optional[HookedSession] = None
+        self.monitors: Optional[Monitors] = None
+        self.train_op: Any = None
+        self._registered: List[Callback] = []
+        self._callbacks: Optional[Callbacks] = None
+        self._ending = Ending(self)
+        self._guard: Optional[RunGuard] = None
+
+    def train(
+        self,
+        callbacks: Optional[Sequence[Callback]] = None,
+        monitors: Optional[Sequence[Callback]] = None,
+        session_creator: Any = None,
+        session_init: Any = None,
+        steps_per_epoch: Optional[int] = None,
+        starting_epoch: int = 1,
+        max_epoch: int = 99999,
+    ) -> None:
+        """Does the whole run. A trainer that has a config takes no arguments here.
+
+        Raises:
+          TrainingInterrupted: a signal ended the run.
+          Exception: whatever went wrong, with its original type and traceback.
+        """
+        if self.config is None:
+            if steps_per_epoch is None:
+                raise ValueError(
+                    "train() needs steps_per_epoch, unless the trainer was given a TrainConfig."
+                )
+            self.config = TrainConfig(
+                callbacks=list(callbacks or []),
+                extra_callbacks=[],
+                monitors=[] if monitors is None else list(monitors),
+                session_creator=session_creator,
+                session_init=session_init,
+                steps_per_epoch=steps_per_epoch,
+                starting_epoch=starting_epoch,
+                max_epoch=max_epoch,
+            )
+        elif callbacks is not None or steps_per_epoch is not None:
+            raise ValueError(
+                "This trainer has a TrainConfig: put callbacks and steps_per_epoch there."
+            )
+        with self._guarded():
+            self._ending.run(self.setup, self._loop)
+
+    def train_with_defaults(
+        self,
+        callbacks: Optional[Sequence[Callback]] = None,
+        monitors: Optional[Sequence[Callback]] = None,
+        session_creator: Any = None,
+        session_init: Any = None,
+        steps_per_epoch: Optional[int] = None,
+        starting_epoch: int = 1,
+        max_epoch: int = 9999999,
+        extra_callbacks: Optional[Sequence[Callback]] = None,
+    ) -> None:
+        """As `train`, with the default extra callbacks and monitors where none are given."""
+        extra = DEFAULT_CALLBACKS() if extra_callbacks is None else list(extra_callbacks)
+        self.train(
+            list(callbacks or []) + extra,
+            DEFAULT_MONITORS() if monitors is None else monitors,
+            session_creator,
+            session_init,
+            steps_per_epoch,
+            starting_epoch,
+            max_epoch,
+        )
+
+    def setup(self) -> None:
+        """Builds the graph, sets the callbacks up, creates and initialises the session."""
+        config = self._require_config()
+        with self.graph.as_default():
+            self._setup()
+            self.check_stop()
+            self.setup_callbacks(config.callbacks, config.monitors)
+            self.check_stop()
+            self.initialize(config.session_creator, config.session_init)
+
+    def _setup(self) -> None:
+        """Override to build the graph and set `train_op`, or whatever `run_step` needs."""
+
+    @call_only_once
+    def setup_callbacks(self, callbacks: Sequence[Callback], monitors: Sequence[Callback]) -> None:
+        """Sets up the step counter, `callbacks`, those registered, `monitors` and their group, in
+        this order.
+        """
+        describe_trainable_vars()
+        self.monitors = Monitors(monitors)
+        everyone = (
+            [MaintainStepCounter()]
+            + list(callbacks)
+            + self._registered
+            + list(monitors)
+            + [self.monitors]
+        )
+        self._callbacks = Callbacks(self._only_mine(everyone))
+        logger.info("Setup callbacks graph ...")
+        self._callbacks.setup_graph(weakref.proxy(self))
+
+    @call_only_once
+    def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
+        """Creates the session, gives the variables their values and finalises the graph."""
+        logger.info("Creating the session ...")
+        self._ending.find_queues()
+        self.sess = (session_creator or NewSessionCreator()).create_session()
+        self.hooked_sess = HookedSession(self.sess, self._callbacks.get_hooks())
+        logger.info("Initializing the session ...")
+        (session_init or JustCurrentSession()).init(self.sess)
+        self.sess.graph.finalize()
+        logger.info("Graph Finalized.")
+
+    def main_loop(self) -> None:
+        """Runs the epochs after `setup`, and the teardown, whatever happens."""
+        with self._guarded():
+            self._ending.run(self._loop)
+
+    def _guarded(self) -> RunGuard:
+        self._guard = RunGuard(self.stop_token, self.stop_grace)
+        return self._guard
+
+    def _loop(self) -> None:
+        config = self._require_config()
+        with self.graph.as_default(), self.sess.as_default():
+            self.loop.config(config.steps_per_epoch, config.starting_epoch, config.max_epoch)
+            self.loop.global_step = get_global_step_value()
+            self._callbacks.before_train()
+            for epoch in self.loop.epochs():
+                self._run_epoch(epoch)
+            logger.info("Training has finished!")
+
+    def _run_epoch(self, epoch: int) -> None:
+        logger.info(f"Start Epoch {epoch} ...")
+        self.loop.begin_epoch(epoch)
+        start = time.monotonic()
+        self._callbacks.before_epoch()
+        for _ in range(self.loop.steps_per_epoch):
+            self.loop.begin_step()
+            self.run_step()
+            if self.hooked_sess.should_stop():
+                raise StopTraining(f"A hook asked for the end at global_step={self.global_step}.")
+            self._callbacks.trigger_step()
+            if self.stop_token.requested:
+                self.check_stop()
+        self._callbacks.after_epoch()
+        took = time.monotonic() - start
+        logger.info(
+            f"Epoch {epoch} (global_step {self.global_step}) finished, time:{took:.2f} sec."
+        )
+        self._callbacks.trigger_epoch()
+
+    def run_step(self) -> None:
+        """Runs one iteration: `train_op`, unless overridden.
+
+        The first run of `hooked_sess` in a step counts the step.
+        """
+        if self.train_op is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} must set self.train_op or override run_step()."
+            )
+        self.hooked_sess.run(self.train_op)
+
+    def register_callback(self, callback: Any) -> None:
+        """Adds a callback, or a list of them, behind those of the config. Only before the callbacks
+        are set up.
+        """
+        if self._callbacks is not None:
+            raise RuntimeError(
+                "Callbacks can be registered only before setup_callbacks: their ops would come too "
+                "late."
+            )
+        if isinstance(callback, (list, tuple)):
+            for each in callback:
+                self.register_callback(each)
+            return
+        if not isinstance(callback, Callback):
+            raise TypeError(f"register_callback takes a Callback, got {type(callback).__name__}.")
+        self._registered.append(callback)
+
+    def check_stop(self) -> None:
+        """Unwinds a long loop on the main thread if the run has been asked to end.
+
+        Raises:
+          StopRequested: it has. Let it pass: the trainer turns it into what the reason was.
+        """
+        if self.stop_token.requested:
+            raise StopRequested(self.stop_token.reason)
+
+    def _only_mine(self, callbacks: Sequence[Callback]) -> List[Callback]:
+        if self.is_chief:
+            return list(callbacks)
+        skipped = [str(each) for each in callbacks if each.chief_only]
+        logger.warning(
+            f"These callbacks run on the chief only and are skipped here: {', '.join(skipped)}."
+        )
+        return [each for each in callbacks if not each.chief_only]
+
+    def _require_config(self) -> TrainConfig:
+        if self.config is None:
+            raise RuntimeError(
+                "This trainer has no TrainConfig: give it one, or call train(...) with its parts."
+            )
+        return self.config
+
+    @property
+    def epoch_num(self) -> int:
+        """The running epoch; `starting_epoch - 1` before the first."""
+        return self.loop.epoch_num
+
+    @property
+    def local_step(self) -> int:
+        """Index of the running step in its epoch, from 0; -1 before the first."""
+        return self.loop.local_step
+
+    @property
+    def global_step(self) -> int:
+        """How many steps have finished or are running, those of earlier runs included."""
+        return self.loop.global_step
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in each epoch."""
+        return self.loop.steps_per_epoch
+
+    @property
+    def starting_epoch(self) -> int:
+        """Number of the first epoch of this run."""
+        return self.loop.starting_epoch
+
+    @property
+    def max_epoch(self) -> int:
+        """Number of the last epoch."""
+        return self.loop.max_epoch

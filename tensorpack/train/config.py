@@ -1,0 +1,185 @@
+"""What to train, on which data, with which callbacks, for how long."""
+
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.callbacks.base import Callback
+from tensorpack.callbacks.event_writer import TFEventWriter
+from tensorpack.callbacks.graph import RunUpdateOps
+from tensorpack.callbacks.json_writer import JSONWriter
+from tensorpack.callbacks.monitor import MonitorBase
+from tensorpack.callbacks.scalar_printer import ScalarPrinter
+from tensorpack.callbacks.steps import ProgressBar
+from tensorpack.callbacks.summary import MergeAllSummaries, MovingAverageSummary
+from tensorpack.dataflow.base import DataFlow
+from tensorpack.graph_builder import ModelDescBase
+from tensorpack.input_source import InputSource
+from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
+
+__all__ = ["DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
+
+
+def DEFAULT_CALLBACKS() -> List[Callback]:
+    """Returns new callbacks of the kinds that every run has unless `extra_callbacks` says
+    otherwise.
+    """
+    return [MovingAverageSummary(), ProgressBar(), MergeAllSummaries(), RunUpdateOps()]
+
+
+def DEFAULT_MONITORS() -> List[MonitorBase]:
+    """Returns new monitors of the kinds that every run has unless `monitors` says otherwise."""
+    return [TFEventWriter(), JSONWriter(), ScalarPrinter()]
+
+
+class TrainConfig:
+    """Options of a training run.
+
+    Args:
+      dataflow: the `DataFlow` to train on.
+      data: the `InputSource` to train on, instead of `dataflow`.
+      model: the `ModelDesc` to train.
+      callbacks: what rides along.
+      extra_callbacks: the same, behind `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
+      monitors: where scalars go; defaults to `DEFAULT_MONITORS()`.
+      session_creator: defaults to a `NewSessionCreator` with `session_config`.
+      session_config: a `tf.ConfigProto`, for the default session creator; defaults to
+        `get_default_sess_config()`.
+      session_init: how variables get their values after their initialisers; defaults to leaving
+        them so.
+      starting_epoch: number of the first epoch.
+      steps_per_epoch: steps in each epoch; defaults to the size of the data.
+      max_epoch: number of the last epoch.
+      nr_tower: number of training towers; sets `tower` to the first so many.
+      tower: relative GPU ids of the training towers; defaults to `[0]`.
+      predict_tower: relative GPU ids of the towers of predictors, -1 for the CPU; defaults to
+        `[0]`.
+
+    Raises:
+      TypeError: an argument is of a wrong kind, or unknown.
+      ValueError: arguments exclude each other, or a number makes no sense.
+    """
+
+    def __init__(
+        self,
+        dataflow: Optional[DataFlow] = None,
+        data: Optional[InputSource] = None,
+        model: Optional[ModelDescBase] = None,
+        callbacks: Optional[Sequence[Callback]] = None,
+        extra_callbacks: Optional[Sequence[Callback]] = None,
+        monitors: Optional[Sequence[MonitorBase]] = None,
+        session_creator: Any = None,
+        session_config: Any = None,
+        session_init: Optional[SessionInit] = None,
+        starting_epoch: int = 1,
+        steps_per_epoch: Optional[int] = None,
+        max_epoch: int = 99999,
+        nr_tower: int = 1,
+        tower: Optional[Sequence[int]] = None,
+        predict_tower: Optional[Sequence[int]] = None,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs:
+            raise TypeError(
+                f"TrainConfig has no argument {', '.join(sorted(kwargs))}.{_advice(kwargs)}"
+            )
+        if dataflow is not None and data is not None:
+            raise ValueError(
+                "Give dataflow or data, not both: data is an InputSource, which has its own."
+            )
+        if session_creator is not None and session_config is not None:
+            raise ValueError(
+                "Give session_creator or session_config, not both: the creator has a config of its "
+                "own."
+            )
+        self.dataflow = _check("dataflow", dataflow, DataFlow)
+        self.data = _check("data", data, InputSource)
+        self.model = _check("model", model, ModelDescBase)
+        extra = DEFAULT_CALLBACKS() if extra_callbacks is None else extra_callbacks
+        self._callbacks = _check_all("callbacks", callbacks or []) + _check_all(
+            "extra_callbacks", extra
+        )
+        self.monitors = _check_all(
+            "monitors", DEFAULT_MONITORS() if monitors is None else monitors, MonitorBase
+        )
+        self.session_creator = session_creator or NewSessionCreator(
+            config=session_config or get_default_sess_config()
+        )
+        self.session_init = (
+            _check("session_init", session_init, SessionInit) or JustCurrentSession()
+        )
+        self._set_epochs(starting_epoch, steps_per_epoch, max_epoch)
+        self.tower = _check_ids(
+            "tower", range(_at_least_one("nr_tower", nr_tower)) if tower is None else tower
+        )
+        self.predict_tower = _check_ids(
+            "predict_tower", [0] if predict_tower is None else predict_tower
+        )
+
+    def _set_epochs(
+        self, starting_epoch: int, steps_per_epoch: Optional[int], max_epoch: int
+    ) -> None:
+        self.starting_epoch = _at_least_one("starting_epoch", starting_epoch)
+        self.max_epoch = _at_least_one("max_epoch", max_epoch)
+        if steps_per_epoch is None:
+            steps_per_epoch = self._data_size()
+        self.steps_per_epoch = _at_least_one("steps_per_epoch", steps_per_epoch)
+
+    def _data_size(self) -> int:
+        if self.data is None and self.dataflow is None:
+            raise ValueError(
+                "TrainConfig needs steps_per_epoch, or data whose size can be used for it."
+            )
+        try:
+            return len(self.dataflow) if self.dataflow is not None else self.data.size()
+        except (NotImplementedError, TypeError) as error:
+            raise ValueError(
+                "The data does not know its size: give TrainConfig(steps_per_epoch=...)."
+            ) from error
+
+    @property
+    def callbacks(self) -> List[Callback]:
+        """`callbacks` and `extra_callbacks`, in this order."""
+        return self._callbacks
+
+    @property
+    def nr_tower(self) -> int:
+        """Number of training towers; setting it takes the first so many GPUs."""
+        return len(self.tower)
+
+    @nr_tower.setter
+    def nr_tower(self, value: int) -> None:
+        self.tower = list(range(_at_least_one("nr_tower", value)))
+
+
+def _advice(unknown: Any) -> str:
+    if "dataset" in unknown:
+        return " It is called dataflow."
+    if "optimizer" in unknown:
+        return " The optimizer is ModelDesc.optimizer()."
+    return ""
+
+
+def _check(argument: str, value: Any, kind: type) -> Any:
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(f"{argument} must be a {kind.__name__}, got {type(value).__name__}.")
+    return value
+
+
+def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"{argument} must be a list, got {type(values).__name__}.")
+    return [_check(f"each of {argument}", each, kind) for each in values]
+
+
+def _at_least_one(argument: str, value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{argument} must be a whole number of at least 1, got {value!r}.")
+    return int(value)
+
+
+def _check_ids(argument: str, ids: Any) -> List[int]:
+    ids = list(ids)
+    if not ids or len(set(ids)) < len(ids):
+        raise ValueError(f"{argument} must be a non-empty list of different GPU ids, got {ids}.")
+    return ids

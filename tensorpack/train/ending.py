@@ -1,0 +1,192 @@
+"""Sees a run to its end: stops what runs beside it, in order, and says truthfully how it ended.
+
+"The data is over" and "something broke" look the same from inside a step: an error from a closed
+queue. So nothing is concluded from the type of such an error while somebody has given a reason to
+the run's stop token.
+"""
+
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source.errors import QueueClosed
+from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.queues import QueueControl, all_queues
+from tensorpack.utils import logger
+from tensorpack.utils.stopping import (
+    EndOfData,
+    Failed,
+    Finished,
+    Interrupted,
+    StopReason,
+    StopRequested,
+)
+
+from .interrupt import DataEnded, TrainingInterrupted
+
+__all__ = ["Ending"]
+
+_QUEUE_ERRORS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+_DRAIN_POLL_SECONDS = 0.005
+# Producers that look at their stop flag leave within this time; those that do not find the queue
+# closed.
+_COURTESY_SECONDS = 2.0
+
+
+class Ending:
+    """Runs the phases of a trainer, tears the run down and raises what ended it.
+
+    Args:
+      trainer: the trainer; its session, callbacks, guard and stop token are used.
+    """
+
+    def __init__(self, trainer: Any) -> None:
+        self._trainer = trainer
+        self._queues: List[QueueControl] = []
+
+    def find_queues(self) -> None:
+        """Prepares to end every queue of the graph. Called when all ops are there, before it is
+        finalised.
+        """
+        self._queues = all_queues(self._trainer.graph)
+
+    def run(self, *phases: Callable[[], None]) -> None:
+        """Runs the phases; whatever happens, the teardown; and raises how it ended, unless that was
+        in order.
+        """
+        trainer = self._trainer
+        trainer._guard.unblock = self._close_queues
+        error: Optional[BaseException] = None
+        try:
+            for phase in phases:
+                phase()
+        except BaseException as caught:  # judged below, once everything has been stopped
+            error = caught
+        verdict = self._judge(error, trainer.stop_token.reason)
+        trainer._guard.left_loop()
+        late = self._teardown()
+        for reason in trainer.stop_token.late_reasons:
+            if isinstance(reason, Failed):
+                logger.warning(f"While the run was ending, {reason.where} failed: {reason.error!r}")
+        verdict = verdict or late
+        if verdict is not None:
+            raise verdict
+
+    def _judge(
+        self, error: Optional[BaseException], reason: Optional[StopReason]
+    ) -> Optional[BaseException]:
+        """Returns what `train` is to raise, None for an end in order; says so in the log."""
+        if isinstance(reason, Failed):
+            self._say_failed(f"because of {reason.where}")
+            return reason.error
+        if error is None:
+            return None  # a signal that came after the last step changes nothing
+        if isinstance(error, StopTraining):
+            logger.info(f"Training was stopped. {error}".rstrip())
+            return None
+        if error is not None and not isinstance(error, (StopRequested,) + _QUEUE_ERRORS):
+            self._say_failed(f"with {type(error).__name__}")
+            return error
+        if isinstance(reason, Interrupted):
+            return self._interrupted(reason.signum)
+        return self._data_error(error, reason)
+
+    def _say_failed(self, how: str) -> None:
+        logger.error(f"Training failed at global_step={self._trainer.global_step} {how}.")
+
+    @staticmethod
+    def _interrupted(signum: int) -> TrainingInterrupted:
+        what = "Ctrl-C" if signum == signal.SIGINT else signal.Signals(signum).name
+        logger.info(f"Detected {what} and exiting main loop.")
+        return TrainingInterrupted(signum)
+
+    def _data_error(
+        self, error: Optional[BaseException], reason: Optional[StopReason]
+    ) -> BaseException:
+        trainer = self._trainer
+        where = (
+            f"at step {trainer.local_step + 1} of {trainer.steps_per_epoch} of epoch "
+            f"{trainer.epoch_num} "
+            f"(global_step {trainer.global_step})"
+        )
+        op = getattr(error, "op", None)
+        if isinstance(reason, EndOfData):
+            verdict: RuntimeError = DataEnded(
+                f"{reason.where} gave its last datapoint {where}. Train for fewer steps, or repeat "
+                "the data."
+            )
+        elif op is not None and op.type.startswith("QueueDequeue"):
+            name = op.inputs[0].op.name
+            verdict = QueueClosed(
+                f"Queue {name!r} was closed {where}, and nobody said why. Whoever closes a queue "
+                "that the training "
+                "reads from must give its reason to trainer.stop_token first."
+            )
+        else:
+            verdict = DataEnded(
+                f"The input ran out {where}. Train for fewer steps, or repeat the data."
+            )
+        self._say_failed(f"with {type(verdict).__name__}")
+        verdict.__cause__ = error
+        return verdict
+
+    def _teardown(self) -> Optional[BaseException]:
+        """Stops, joins and closes everything; returns the first error on the way."""
+        trainer = self._trainer
+        trainer.stop_token.request(Finished())
+        if trainer.sess is None:
+            return None
+        error: Optional[BaseException] = None
+        with trainer.graph.as_default(), trainer.sess.as_default(), self._draining():
+            try:
+                trainer._callbacks.after_train()
+            except (
+                BaseException
+            ) as caught:  # the session must be closed all the same; run() raises it
+                error = caught
+        self._close_queues(cancel=True)
+        (trainer.hooked_sess or trainer.sess).close()
+        return error
+
+    def _close_queues(self, cancel: bool = False) -> None:
+        sess = self._trainer.sess
+        if sess is None:
+            return
+        for queue in self._queues:
+            queue.close(sess)
+            if (
+                cancel
+            ):  # what waits on a closed queue may be cancelled without a word of TensorFlow's
+                queue.close(sess, cancel=True)
+
+    @contextmanager
+    def _draining(self) -> Iterator[None]:
+        """Keeps making room in full queues, so that whoever waits to enqueue comes out and sees its
+        stop flag.
+        """
+        done = threading.Event()
+        thread = threading.Thread(target=self._drain, args=(done,), name="QueueDrain", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def _drain(self, done: threading.Event) -> None:
+        sess, start, closed = self._trainer.sess, time.monotonic(), False
+        try:
+            while not done.wait(_DRAIN_POLL_SECONDS):
+                for queue in self._queues:
+                    while queue.make_room(sess):
+                        pass
+                if not closed and time.monotonic() - start > _COURTESY_SECONDS:
+                    self._close_queues()
+                    closed = True
+        except _QUEUE_ERRORS:
+            pass  # somebody closed a queue: nobody waits on it any more
+        except Exception:
+            logger.exception("Could not empty the queues at the end of the run.")

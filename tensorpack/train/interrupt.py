@@ -1,0 +1,141 @@
+"""What ends a run from outside: signals, their escalation, and the exceptions that tell how the run
+ended.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Callable, Optional
+
+from tensorpack.utils import logger
+from tensorpack.utils.signals import SignalListener
+from tensorpack.utils.stopping import Interrupted, StopToken
+
+__all__ = ["DataEnded", "RunGuard", "TrainingInterrupted"]
+
+# How long a step may take to come back by itself after a stop was requested, before what it may
+# wait for is closed.
+_UNBLOCK_SECONDS = 0.5
+
+
+class TrainingInterrupted(SystemExit, KeyboardInterrupt):
+    """The training was ended by a signal; everything has been stopped, joined and closed.
+
+    Not caught, it ends the process with code 130 (SIGINT) or 143 (SIGTERM) and prints nothing. It
+    is caught by `except KeyboardInterrupt`.
+
+    Attributes:
+      signum: the signal.
+      code: the exit code, 128 + signum.
+    """
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(128 + signum)
+        self.signum = signum
+        self.code = 128 + signum
+
+
+class DataEnded(RuntimeError):
+    """The data came to its end before the training did."""
+
+
+class RunGuard:
+    """Watches over one run: turns signals into a stop request, and sees to it that the stop comes
+    about.
+
+    First signal: the stop is requested. Second: optional work is to be skipped. Third, or `grace`
+    seconds after the first: the child processes are killed and the process ends on the spot. If the
+    main thread has not come out of a step soon after a stop was requested (by whomever), `unblock`
+    is called, on another thread.
+
+    Args:
+      token: the run's stop token.
+      grace: seconds that the run has to end in order after a signal.
+      hard_exit: called with the exit code when there is no more waiting.
+    """
+
+    def __init__(
+        self, token: StopToken, grace: float = 20.0, hard_exit: Callable[[int], None] = os._exit
+    ) -> None:
+        self.unblock: Callable[[], None] = lambda: None
+        self.skip_optional = False
+        self._token = token
+        self._grace = grace
+        self._hard_exit = hard_exit
+        self._left_loop = threading.Event()
+        self._unblocked = False
+        self._signals = 0
+        self._signum: Optional[int] = None
+        self._requested_at: Optional[float] = None
+        self._signalled_at = 0.0
+        self._listener = SignalListener(self._on_signal, self._on_tick)
+
+    def __enter__(self) -> "RunGuard":
+        self._listener.__enter__()
+        self._forget = self._token.on_request(self._listener.poke)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._forget()
+        self._listener.__exit__(*exc_info)
+
+    def left_loop(self) -> None:
+        """Tells that the main thread has come out of its last step, so nothing has to be
+        unblocked.
+        """
+        self._left_loop.set()
+
+    def _on_signal(self, signum: int) -> None:
+        self._signals += 1
+        if self._signals == 1:
+            self._signum, self._signalled_at = signum, time.monotonic()
+            self._token.request(Interrupted(signum))
+        elif self._signals == 2:
+            self.skip_optional = True
+            logger.warning("Stopping. Once more, and the process ends at once without cleaning up.")
+        else:
+            self._end_process(f"{signal.Signals(signum).name} came for the third time")
+
+    def _on_tick(self) -> Optional[float]:
+        if not self._token.requested:
+            return None
+        now = time.monotonic()
+        if self._requested_at is None:
+            self._requested_at = now
+        waits = [self._tick_unblock(now), self._tick_grace(now)]
+        return min((each for each in waits if each is not None), default=None)
+
+    def _tick_unblock(self, now: float) -> Optional[float]:
+        if self._unblocked or self._left_loop.is_set():
+            return None
+        remaining = self._requested_at + _UNBLOCK_SECONDS - now
+        if remaining > 0:
+            return remaining
+        self._unblocked = True
+        try:
+            self.unblock()
+        except Exception:  # a session that was closed meanwhile blocks nobody
+            logger.exception("Could not wake the training up.")
+        return None
+
+    def _tick_grace(self, now: float) -> Optional[float]:
+        if self._signum is None:
+            return None
+        remaining = self._signalled_at + self._grace - now
+        if remaining <= 0:
+            self._end_process(f"the run did not end within {self._grace:g} seconds")
+        return max(remaining, 0.0)
+
+    def _end_process(self, why: str) -> None:
+        logger.error(f"Ending the process without cleaning up: {why}.")
+        for child in multiprocessing.active_children():
+            child.terminate()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                pass  # nobody reads it any more
+        self._hard_exit(128 + (self._signum or signal.SIGTERM))

@@ -1,0 +1,177 @@
+"""Trainers that own a tower function: they build training towers and, on request, towers for
+prediction.
+"""
+
+from typing import Any, Callable, List, Optional, Sequence
+
+from tensorpack.callbacks.base import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import InputSource, PlaceholderInput
+from tensorpack.predict.base import OnlinePredictor
+from tensorpack.tfutils.gradproc import FilterNoneGrad
+from tensorpack.tfutils.tower import TowerContext, TowerFunc, TowerTensorHandle, TowerTensorHandles
+from tensorpack.utils import logger
+from tensorpack.utils.argtools import call_only_once
+
+from .base import Trainer
+
+__all__ = ["SingleCostTrainer", "TowerTrainer"]
+
+
+class TowerTrainer(Trainer):
+    """A trainer whose model is a tower function, which it can build again for prediction.
+
+    Attributes:
+      tower_func: the `TowerFunc`; set once, by a subclass.
+      vs_name_for_predictor: variable scope of the variables that predictors use.
+    """
+
+    vs_name_for_predictor = ""
+
+    def __init__(self, config: Any = None) -> None:
+        super().__init__(config)
+        self._tower_func: Optional[TowerFunc] = None
+        self._predictors: List[OnlinePredictor] = []
+
+    @property
+    def tower_func(self) -> TowerFunc:
+        """The function that builds the towers."""
+        if self._tower_func is None:
+            raise RuntimeError(
+                "This trainer has no tower function yet: its graph is built in setup()."
+            )
+        return self._tower_func
+
+    @tower_func.setter
+    def tower_func(self, value: TowerFunc) -> None:
+        if self._tower_func is not None:
+            raise RuntimeError("The tower function of a trainer can be set only once.")
+        if not isinstance(value, TowerFunc):
+            raise TypeError(f"tower_func must be a TowerFunc, got {type(value).__name__}.")
+        self._tower_func = value
+
+    @property
+    def input_signature(self) -> List[tf.TensorSpec]:
+        """The `tf.TensorSpec` of each input of the model."""
+        return self.tower_func.input_signature
+
+    @property
+    def towers(self) -> TowerTensorHandles:
+        """Handles of all towers built so far."""
+        return self.tower_func.towers
+
+    def get_predictor(
+        self,
+        input_names: Sequence[str],
+        output_names: Sequence[str],
+        tower: int = 0,
+        device: Optional[int] = None,
+    ) -> OnlinePredictor:
+        """Returns a predictor with the variables that are being trained.
+
+        It may be called once the session exists. Its tower is built on the first request for it, so
+        that comes before the callbacks are set up, at the latest in a callback's `_setup_graph`.
+
+        Args:
+          input_names: names of inputs, or of any tensor of the tower, to be fed.
+          output_names: names of the tensors to compute.
+          tower: index into `TrainConfig.predict_tower`.
+          device: a GPU id, or -1 for the CPU, instead of `tower` (the later spelling).
+        """
+        name, gpu = self._predict_tower(tower) if device is None else (_tower_name(device), device)
+        handle = self._predict_handle(name, gpu)
+        predictor = OnlinePredictor(
+            handle.get_tensors(input_names), handle.get_tensors(output_names)
+        )
+        if self.sess is not None:
+            predictor.bind(self.sess)
+        self._predictors.append(predictor)
+        return predictor
+
+    def get_predictors(
+        self, input_names: Sequence[str], output_names: Sequence[str], n: int
+    ) -> List[OnlinePredictor]:
+        """Returns n predictors, on the predict towers in turn."""
+        count = len(self.config.predict_tower) if self.config else 1
+        return [self.get_predictor(input_names, output_names, tower=i % count) for i in range(n)]
+
+    def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
+        """As the base class; then the predictors made so far get the session."""
+        super().initialize(session_creator, session_init)
+        for predictor in self._predictors:
+            predictor.bind(self.sess)
+
+    def _predict_tower(self, tower: int) -> Any:
+        ids = self.config.predict_tower if self.config else [0]
+        if tower >= len(ids):
+            logger.warning(
+                f"There are {len(ids)} predict towers, number {tower} was asked for: "
+                f"using number {tower % len(ids)}."
+            )
+        index = tower % len(ids)
+        return f"towerp{index}", ids[index]
+
+    def _predict_handle(self, name: str, gpu: int) -> TowerTensorHandle:
+        towers = self.towers
+        if name in towers:
+            return towers[name]
+        device = f"/gpu:{gpu}" if gpu >= 0 else "/cpu:0"
+        logger.info(f"Building predictor tower '{name}' on device {device} ...")
+        # whoever asks may be inside of scopes of its own
+        with self.graph.as_default(), tf.name_scope(None), tf.device(device):
+            source = PlaceholderInput()
+            source.setup(self.input_signature)
+            with TowerContext(name, is_training=False, vs_name=self.vs_name_for_predictor):
+                self.tower_func(*source.get_input_tensors())
+        return self.towers[name]
+
+
+def _tower_name(device: int) -> str:
+    return f"towerp{device}" if device >= 0 else "towerp-cpu"
+
+
+class SingleCostTrainer(TowerTrainer):
+    """A trainer that minimises one scalar, the cost that the tower function returns."""
+
+    @call_only_once
+    def setup_graph(
+        self,
+        input_signature: Sequence[tf.TensorSpec],
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
+    ) -> None:
+        """Builds the training graph.
+
+        Args:
+          input_signature: the `tf.TensorSpec` of each input.
+          input: where the inputs come from.
+          get_cost_fn: takes one tensor for each input and returns the scalar cost.
+          get_opt_fn: returns the optimizer.
+        """
+        self.tower_func = TowerFunc(get_cost_fn, input_signature)
+        with self.graph.as_default():
+            input_callbacks = input.setup(self.input_signature)
+            self.register_callback(list(input_callbacks) + self._setup_graph(input, get_opt_fn))
+
+    def _setup_graph(
+        self, input: InputSource, get_opt_fn: Callable[[], tf.train.Optimizer]
+    ) -> List[Callback]:
+        """Override to build the towers and `train_op`; returns callbacks that they need."""
+        raise NotImplementedError(f"{type(self).__name__} must override _setup_graph().")
+
+    def _gradients(self, input: InputSource, optimizer: tf.train.Optimizer) -> List[Any]:
+        """Builds the tower and returns its (gradient, variable) pairs, without the variables it
+        does not reach.
+        """
+        cost = self.tower_func(*input.get_input_tensors())
+        if not isinstance(cost, tf.Tensor) or cost.shape.as_list() != []:
+            raise ValueError(
+                f"The cost must be a scalar tensor, got {cost!r}. Return it from build_graph() "
+                "(or, in the spelling "
+                "of 2017, set self.cost in _build_graph())."
+            )
+        grads = optimizer.compute_gradients(
+            cost, var_list=tf.trainable_variables(), colocate_gradients_with_ops=True
+        )
+        return FilterNoneGrad().process(grads)

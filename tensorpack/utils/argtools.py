@@ -1,0 +1,211 @@
+"""Small decorators and checks around arguments, and things that happen only once."""
+
+import functools
+import inspect
+import operator
+import sys
+from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, TypeVar, Union
+
+from . import logger
+
+__all__ = [
+    "call_only_once",
+    "execute_only_once",
+    "get_data_format",
+    "log_once",
+    "map_arg",
+    "memoized",
+    "memoized_ignoreargs",
+    "memoized_method",
+    "shape2d",
+    "shape4d",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_MISSING = object()
+
+
+def map_arg(**maps: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
+    """Decorator that sends arguments, given or default, through functions before the call.
+
+    `@map_arg(shape=tuple)` calls the function with `tuple(shape)`.
+
+    Raises:
+      TypeError: at decoration, if the function has no argument of one of these names.
+    """
+
+    def decorate(func: _Function) -> _Function:
+        signature = inspect.signature(func)
+        unknown = sorted(set(maps) - set(signature.parameters))
+        if unknown:
+            raise TypeError(f"{func.__qualname__}() has no argument {', '.join(unknown)} to map.")
+
+        @functools.wraps(func)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            for name, function in maps.items():
+                bound.arguments[name] = function(bound.arguments[name])
+            return func(*bound.args, **bound.kwargs)
+
+        return wrapper  # type: ignore[return-value]
+
+    return decorate
+
+
+def memoized(func: _Function) -> _Function:
+    """Decorator that computes once for each combination of (hashable) arguments, of equal types.
+
+    Arguments and results are kept for ever; for a method see `memoized_method`.
+    """
+    return functools.lru_cache(maxsize=None, typed=True)(func)  # type: ignore[return-value]
+
+
+def memoized_ignoreargs(func: _Function) -> _Function:
+    """Decorator that computes at the first call and then always returns that result."""
+    results: List[Any] = []
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not results:
+            results.append(func(*args, **kwargs))
+        return results[0]
+
+    return wrapper  # type: ignore[return-value]
+
+
+def memoized_method(func: _Function) -> _Function:
+    """Decorator that computes a method once per instance and (hashable) arguments.
+
+    Results, None among them, are kept on the instance and go away with it.
+    """
+
+    @functools.wraps(func)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        results = _on_instance(self, "_memoized_results", dict).setdefault(func.__qualname__, {})
+        key = (args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
+        result = results.get(key, _MISSING)
+        if result is _MISSING:
+            result = results[key] = func(self, *args, **kwargs)
+        return result
+
+    return wrapper  # type: ignore[return-value]
+
+
+def call_only_once(func: _Function) -> _Function:
+    """Decorator for a method that must be called at most once on each instance.
+
+    A call that raises counts. An overriding method may call the one it overrides.
+
+    Raises:
+      RuntimeError: at the second call.
+    """
+
+    @functools.wraps(func)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        called = _on_instance(self, "_called_only_once", set)
+        if func.__qualname__ in called:
+            raise RuntimeError(
+                f"{type(self).__name__}.{func.__name__}() was called before, and can be called "
+                "only once: make a new object."
+            )
+        called.add(func.__qualname__)
+        return func(self, *args, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def _on_instance(obj: Any, name: str, make: Callable[[], Any]) -> Any:
+    # Not hasattr: a class with __getattr__ (a proxy) would answer for its inner object.
+    return vars(obj).setdefault(name, make())
+
+
+class _Memory:
+    """What was already logged and executed in this process."""
+
+    def __init__(self) -> None:
+        self.messages: Set[Tuple[str, str]] = set()
+        self.sites: Set[Tuple[str, int]] = set()
+
+
+_memory = _Memory()
+
+
+def log_once(message: str, func: str = "info") -> None:
+    """Logs a message the first time this process comes across it, with the caller's line.
+
+    Args:
+      message: the text, which is also what is remembered.
+      func: name of the logger's function: debug, info, warn, warning, error or critical.
+
+    Raises:
+      ValueError: if the logger has no such function.
+    """
+    levels: Dict[str, Callable[..., None]] = {
+        name: getattr(logger, name)
+        for name in ("critical", "debug", "error", "info", "warn", "warning")
+    }
+    if func not in levels:
+        raise ValueError(f"Cannot log with {func!r}: use one of {', '.join(levels)}.")
+    if (func, message) not in _memory.messages:
+        _memory.messages.add((func, message))
+        levels[func](message, stacklevel=2)
+
+
+def execute_only_once() -> bool:
+    """Returns True the first time it is called from a line of source, False ever after."""
+    frame = sys._getframe(1)
+    site = (frame.f_code.co_filename, frame.f_lineno)
+    if site in _memory.sites:
+        return False
+    _memory.sites.add(site)
+    return True
+
+
+def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
+    """Returns `[a, a]` for an integer, and a sequence of two integers as a list.
+
+    Raises:
+      TypeError: if it is neither, or holds what is no integer.
+      ValueError: if the sequence has another length.
+    """
+    try:
+        return [operator.index(a)] * 2  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    try:
+        shape = [operator.index(n) for n in a]  # type: ignore[union-attr]
+    except TypeError:
+        raise TypeError(f"A 2D shape is an integer or two integers, got {a!r}.") from None
+    if len(shape) != 2:
+        raise ValueError(f"A 2D shape has two numbers, got {len(shape)}: {a!r}.")
+    return shape
+
+
+def shape4d(a: Union[int, Sequence[int]], data_format: str = "NHWC") -> List[int]:
+    """Returns a 2D shape with ones for batch and channel, in the order of a data format.
+
+    Raises:
+      TypeError, ValueError: as in `shape2d` and `get_data_format`.
+    """
+    height, width = shape2d(a)
+    if get_data_format(data_format) == "NHWC":
+        return [1, height, width, 1]
+    return [1, 1, height, width]
+
+
+def get_data_format(data_format: str) -> str:
+    """Returns "NHWC" or "NCHW" for either spelling ("channels_last", "channels_first").
+
+    Raises:
+      ValueError: if it is none of the four.
+    """
+    formats = {
+        "NHWC": "NHWC",
+        "channels_last": "NHWC",
+        "NCHW": "NCHW",
+        "channels_first": "NCHW",
+    }
+    if data_format not in formats:
+        raise ValueError(f"Unknown data format {data_format!r}: use one of {', '.join(formats)}.")
+    return formats[data_format]

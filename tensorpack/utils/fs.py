@@ -1,0 +1,186 @@
+"""Paths, downloads, the dataset folder, and files that are there whole or not at all."""
+
+import hashlib
+import os
+import urllib.request
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, Iterator, Optional
+from urllib.parse import unquote, urlsplit
+
+from .argtools import log_once
+from .progress import get_tqdm
+
+__all__ = [
+    "download",
+    "fsync_dir",
+    "get_dataset_path",
+    "mkdir_p",
+    "normpath",
+    "open_atomic",
+    "recursive_walk",
+    "write_atomic",
+]
+
+_BLOCK = 1 << 16
+_TIMEOUT_SECONDS = 60
+
+
+def mkdir_p(dirname: str) -> None:
+    """Makes a directory and its parents; nothing happens if it exists or the name is empty.
+
+    Raises:
+      OSError: if it cannot be made, or is something else.
+    """
+    if dirname:
+        os.makedirs(dirname, exist_ok=True)
+
+
+def normpath(path: str) -> str:
+    """Returns a path without redundant parts; an address such as `gs://a/b` is left alone."""
+    return path if "://" in path else os.path.normpath(path)
+
+
+def recursive_walk(rootdir: str) -> Iterator[str]:
+    """Yields the paths of all files below a directory, in sorted order."""
+    for folder, subfolders, files in os.walk(rootdir):
+        subfolders.sort()
+        for name in sorted(files):
+            yield os.path.join(folder, name)
+
+
+def get_dataset_path(*args: str) -> str:
+    """Returns the path of something in the dataset folder; makes nothing.
+
+    The folder is $TENSORPACK_DATASET, or `tensorpack_data` in the home directory, which is said in
+    a warning, once.
+
+    Args:
+      *args: parts of a path below the folder.
+    """
+    root = os.environ.get("TENSORPACK_DATASET")
+    if not root:
+        root = os.path.join(os.path.expanduser("~"), "tensorpack_data")
+        log_once(f"Env var $TENSORPACK_DATASET not set, using {root} for datasets.", "warn")
+    return os.path.join(root, *args)
+
+
+def fsync_dir(dirname: str) -> None:
+    """Waits until the names in a directory are on the disk, so that a rename outlives a crash."""
+    descriptor = os.open(dirname, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def open_atomic(path: str) -> Iterator[BinaryIO]:
+    """Opens a file for writing bytes that appears under its name, whole, at the end of the block.
+
+    If the block raises, or the machine stops, what was there before is still there. The bytes and
+    the name are on the disk when the block is left.
+
+    Raises:
+      OSError: if the file cannot be written.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    fsync_dir(folder)
+
+
+def write_atomic(path: str, data: bytes) -> None:
+    """Writes a file so that at any moment it has either the old content or the new one.
+
+    Raises:
+      OSError: if the file cannot be written.
+    """
+    with open_atomic(path) as file:
+        file.write(data)
+
+
+def download(
+    url: str,
+    dir: str,
+    filename: Optional[str] = None,
+    expect_size: Optional[int] = None,
+    sha256: Optional[str] = None,
+) -> str:
+    """Downloads a file, with a progress bar, and returns its path.
+
+    A file that is there already and is known to be right, by its size or its hash, is kept.
+
+    Args:
+      url: a `https:` or `file:` address.
+      dir: where to put it; made if missing.
+      filename: its name there, by default the last part of the address.
+      expect_size: its size in bytes, if known.
+      sha256: the hexadecimal hash of its content, if known.
+
+    Raises:
+      ValueError: for other kinds of addresses, or if the content has another size or hash; then
+        no file is left.
+      OSError: if it cannot be fetched or written.
+    """
+    _check_scheme(url)
+    filename = filename or os.path.basename(unquote(urlsplit(url).path))
+    if not filename:
+        raise ValueError(f"There is no file name in {url}: pass `filename`.")
+    path = os.path.join(dir, filename)
+    known = expect_size is not None or sha256 is not None
+    if known and os.path.isfile(path) and _complaint(path, expect_size, sha256) is None:
+        return path
+    mkdir_p(dir)
+    with open_atomic(path) as file:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response:
+            _check_scheme(response.geturl())  # it may have been redirected
+            _copy(response, file, filename)
+        file.flush()
+        complaint = _complaint(file.name, expect_size, sha256)
+        if complaint is not None:
+            raise ValueError(f"What came from {url} {complaint}.")
+    return path
+
+
+def _check_scheme(url: str) -> None:
+    if urlsplit(url).scheme not in ("https", "file"):
+        raise ValueError(f"Only https: and file: addresses are downloaded, got {url}.")
+
+
+def _copy(response: Any, file: BinaryIO, title: str) -> None:
+    length = response.headers.get("Content-Length")
+    total = int(length) if length else None
+    with get_tqdm(total=total, desc=title, unit="B", unit_scale=True) as bar:
+        for block in iter(lambda: response.read(_BLOCK), b""):
+            file.write(block)
+            bar.update(len(block))
+        if total is not None and bar.n != total:
+            raise OSError(f"The connection ended after {bar.n} of {total} bytes of {title}.")
+
+
+def _complaint(path: str, expect_size: Optional[int], sha256: Optional[str]) -> Optional[str]:
+    size = os.path.getsize(path)
+    if expect_size is not None and size != expect_size:
+        return f"has {size} bytes instead of {expect_size}"
+    if sha256 is not None:
+        found = _sha256(path)
+        if found != sha256.lower():
+            return f"has SHA-256 {found} instead of {sha256}"
+    return None
+
+
+def _sha256(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(_BLOCK), b""):
+            digest.update(block)
+    return digest.hexdigest()

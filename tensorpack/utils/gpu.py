@@ -1,0 +1,80 @@
+"""How many GPUs there are, and how to choose among them; without touching any of them."""
+
+import os
+from typing import ContextManager, Optional, Sequence, Union
+
+from .env import change_env
+from .optional import require
+from .processes import subproc_call
+
+__all__ = ["change_gpu", "get_nr_gpu", "get_num_gpu"]
+
+_VARIABLE = "CUDA_VISIBLE_DEVICES"
+_SMI_SECONDS = 20
+
+
+def change_gpu(val: Union[int, str, Sequence[int]]) -> ContextManager[None]:
+    """Returns a context in which CUDA_VISIBLE_DEVICES names these GPUs.
+
+    It has an effect only before the process touches CUDA for the first time.
+
+    Args:
+      val: a number, several numbers, or text such as "0,2"; -1 means none.
+    """
+    if isinstance(val, (int, str)):
+        text = str(val)
+    else:
+        text = ",".join(str(number) for number in val)
+    return change_env(_VARIABLE, "" if text == "-1" else text)
+
+
+def get_num_gpu() -> int:
+    """Returns the number of GPUs that this process may use.
+
+    What CUDA_VISIBLE_DEVICES names is believed. Without it the GPUs of the machine are counted, by
+    nvidia-ml-py or by `nvidia-smi`; without these there are none.
+    """
+    visible = os.environ.get(_VARIABLE)
+    if visible is not None:
+        return _count_visible(visible)
+    for count in (_count_by_nvml, _count_by_smi):
+        found = count()
+        if found is not None:
+            return found
+    return 0
+
+
+get_nr_gpu = get_num_gpu  # the spelling of 2017
+
+
+def _count_visible(visible: str) -> int:
+    # CUDA reads the list up to the first entry that is no device.
+    count = 0
+    for entry in visible.split(","):
+        entry = entry.strip()
+        if not entry or entry.startswith("-"):
+            break
+        count += 1
+    return count
+
+
+def _count_by_nvml() -> Optional[int]:
+    try:
+        pynvml = require("pynvml")
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:  # there is no driver
+        return None
+    try:
+        return int(pynvml.nvmlDeviceGetCount())
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _count_by_smi() -> Optional[int]:
+    output, code = subproc_call(["nvidia-smi", "-L"], timeout=_SMI_SECONDS)
+    if code != 0:
+        return None
+    return sum(line.startswith(b"GPU ") for line in output.splitlines())

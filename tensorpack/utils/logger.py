@@ -1,0 +1,245 @@
+"""The library's logger, and the directory that a run writes its files to.
+
+Lines look like `[0724 10:43:13 @DQN.py:156] text`, with `WRN` or `ERR` before the text of warnings
+and errors. They go to standard output, in colour where that is a terminal, and without colour to
+`log.log` in the log directory once there is one. A full disk or a closed pipe never ends a run: the
+sink that failed complains once on standard error.
+
+All functions that log take `msg % args`, and two options. `exc_info` (True or an exception) adds a
+traceback. `stacklevel` (also on Python 3.7) is for a function that logs on behalf of its caller:
+with 2 the line names where that function was called, not where it stands itself.
+"""
+
+import logging
+import os
+import sys
+from types import FrameType
+from typing import Any, List, Optional
+
+from . import _log_directory
+from ._log_handlers import ConsoleHandler, LogFileHandler
+from ._streams import is_terminal
+
+__all__ = [
+    "LOG_DIR",
+    "auto_set_dir",
+    "close_logger_dir",
+    "critical",
+    "debug",
+    "error",
+    "exception",
+    "get_logger_dir",
+    "info",
+    "setLevel",
+    "set_logger_dir",
+    "warn",
+    "warning",
+]
+
+LOG_DIR: Optional[str]  # the log directory as `get_logger_dir()` returns it, by `__getattr__`
+
+_ACTIONS = {"keep": "k", "backup": "b", "delete": "d", "new": "n", "quit": "q"}
+
+
+class _RunLog:
+    """The Python logger, and the log directory of this process with its open file."""
+
+    def __init__(self) -> None:
+        self.logger = logging.getLogger("tensorpack")
+        self.logger.propagate = False
+        self.logger.setLevel(logging.INFO)
+        for handler in list(self.logger.handlers):  # where this module is loaded a second time
+            self.logger.removeHandler(handler)
+        self.logger.addHandler(ConsoleHandler())
+        self.directory: Optional[str] = None
+        self._file: Optional[LogFileHandler] = None
+
+    def move_to(self, directory: Optional[str], file: Optional[LogFileHandler]) -> None:
+        """Makes an open log file in a directory the present one and closes the one before."""
+        before, self._file = self._file, file
+        self.directory = directory
+        if file is not None:
+            self.logger.addHandler(file)
+        if before is not None:
+            self.logger.removeHandler(before)
+            before.close()
+
+
+_run_log = _RunLog()
+
+
+def debug(msg: object, *args: Any, **options: Any) -> None:
+    """Logs what only the developer of the program wants to see."""
+    _log(logging.DEBUG, msg, args, **options)
+
+
+def info(msg: object, *args: Any, **options: Any) -> None:
+    """Logs what goes as it should."""
+    _log(logging.INFO, msg, args, **options)
+
+
+def warning(msg: object, *args: Any, **options: Any) -> None:
+    """Logs what may not be what the user wants."""
+    _log(logging.WARNING, msg, args, **options)
+
+
+warn = warning  # the spelling of most scripts
+
+
+def error(msg: object, *args: Any, **options: Any) -> None:
+    """Logs what failed."""
+    _log(logging.ERROR, msg, args, **options)
+
+
+def exception(msg: object, *args: Any, **options: Any) -> None:
+    """Logs what failed, with the traceback of the exception being handled."""
+    _log(logging.ERROR, msg, args, **{"exc_info": True, **options})
+
+
+def critical(msg: object, *args: Any, **options: Any) -> None:
+    """Logs what makes the program give up."""
+    _log(logging.CRITICAL, msg, args, **options)
+
+
+def setLevel(level: Any) -> None:
+    """Sets the least level that is logged, such as `logging.DEBUG` or "DEBUG"."""
+    _run_log.logger.setLevel(level)
+
+
+def _log(level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel: int = 1) -> None:
+    target = _run_log.logger
+    if not target.isEnabledFor(level):
+        return
+    if isinstance(exc_info, BaseException):
+        exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
+    elif exc_info and not isinstance(exc_info, tuple):
+        exc_info = sys.exc_info()
+    frame = _caller(stacklevel)
+    file, function = frame.f_code.co_filename, frame.f_code.co_name
+    target.handle(
+        target.makeRecord(
+            target.name, level, file, frame.f_lineno, msg, args, exc_info, func=function
+        )
+    )
+
+
+def _caller(stacklevel: int) -> FrameType:
+    frame = sys._getframe(3)  # past this function, `_log` and the public function
+    for _ in range(stacklevel - 1):
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return frame
+
+
+def get_logger_dir() -> Optional[str]:
+    """Returns the log directory of this process, or None if none was set."""
+    return _run_log.directory
+
+
+def __getattr__(name: str) -> Any:
+    if name == "LOG_DIR":
+        return get_logger_dir()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def auto_set_dir(action: Optional[str] = None, name: Optional[str] = None) -> None:
+    """Sets the log directory to `train_log/{script}` or `train_log/{script}:{name}`.
+
+    Args:
+      action: as in `set_logger_dir`.
+      name: tells runs of one script apart.
+
+    Raises:
+      RuntimeError: if there is no script, as in a notebook.
+    """
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    if script is None:
+        raise RuntimeError("There is no script to name a directory after: use set_logger_dir().")
+    base = os.path.splitext(os.path.basename(script))[0]
+    set_logger_dir(os.path.join("train_log", f"{base}:{name}" if name else base), action)
+
+
+def set_logger_dir(dirname: str, action: Optional[str] = None) -> None:
+    """Sets the log directory, makes it, and logs to a new `log.log` in it (without colour).
+
+    A `log.log` of an earlier run is renamed to `log.log.MMDD-HHMMSS`. Where the directory already
+    has files in it (names with a leading dot do not count) and no action is given, a person at a
+    terminal is asked; without a terminal the first free one of `{dirname}-1`, `{dirname}-2`, ...
+    is taken, with a warning. The directory that is already in use is simply kept.
+
+    Args:
+      dirname: the directory; missing parents are made too.
+      action: what to do with a directory that has files in it. "k" or "keep" it and write beside
+        them, "b" or "backup" (rename it), "d" or "delete" it, "n" or "new" (take a new numbered
+        one), "q" or "quit" the program.
+
+    Raises:
+      ValueError: if the action is none of these, or would delete the working directory.
+      OSError: if the directory or the file in it cannot be made; it names the path.
+      SystemExit: on "quit", with code 1.
+    """
+    letter = None if action is None else _letter_of(action)
+    if action is not None and letter is None:
+        raise ValueError(f"Unknown action {action!r}: use one of {', '.join(_ACTIONS)}.")
+    dirname = os.path.normpath(os.fspath(dirname))
+    current = _run_log.directory
+    if letter is None and current and os.path.realpath(current) == os.path.realpath(dirname):
+        return
+    news: List[str] = []  # told when there is a file to tell it to
+    if _log_directory.has_files(dirname):
+        dirname = _make_way(dirname, letter or _ask(dirname), news)
+    os.makedirs(dirname, exist_ok=True)
+    _run_log.move_to(dirname, _new_log_file(os.path.join(dirname, "log.log"), news))
+    info("Argv: %s", " ".join(sys.argv))
+    for line in news:
+        info(line)
+
+
+def close_logger_dir() -> None:
+    """Closes `log.log` and forgets the log directory, as if none had been set."""
+    _run_log.move_to(None, None)
+
+
+def _letter_of(answer: str) -> Optional[str]:
+    answer = answer.strip().lower()
+    return answer if answer in _ACTIONS.values() else _ACTIONS.get(answer)
+
+
+def _ask(dirname: str) -> str:
+    if not is_terminal(sys.stdin):
+        warning(f"Log directory {dirname} exists, and there is no terminal to ask what to do.")
+        return "n"
+    warning(
+        f"Log directory {dirname} exists! Please either backup/delete it, or use a new directory."
+    )
+    warning("If you're resuming from a previous run you can choose to keep it.")
+    letter = None
+    while letter is None:
+        info("Select Action: k (keep) / b (backup) / d (delete) / n (new) / q (quit):")
+        try:
+            letter = _letter_of(input())
+        except EOFError:
+            letter = "q"
+    return letter
+
+
+def _make_way(dirname: str, letter: str, news: List[str]) -> str:
+    """Acts on a directory with files in it; returns the directory to use."""
+    if letter == "q":
+        info(f"Quit; {dirname} was left as it is.")
+        raise SystemExit(1)
+    if letter == "n":
+        dirname = _log_directory.make_numbered(dirname)
+        warning(f"Use a new log directory {dirname}.")
+    elif letter == "b":
+        news.append(f"Directory '{dirname}' backuped to '{_log_directory.set_aside(dirname)}'")
+    elif letter == "d":
+        _log_directory.delete(dirname)
+    return dirname
+
+
+def _new_log_file(path: str, news: List[str]) -> LogFileHandler:
+    if os.path.lexists(path):
+        news.append(f"Existing log file '{path}' backuped to '{_log_directory.set_aside(path)}'")
+    return LogFileHandler(path)

@@ -1,0 +1,33 @@
+"""Turns a missing optional dependency into an error at use, naming the package to install."""
+
+import importlib
+from types import ModuleType
+from typing import Optional
+
+__all__ = ["require"]
+
+# Modules whose package has another name.
+_PACKAGES = {"cv2": "opencv-python-headless", "pynvml": "nvidia-ml-py", "zmq": "pyzmq"}
+
+
+def require(module: str, package: Optional[str] = None) -> ModuleType:
+    """Imports and returns an optional module; to be called where it is used.
+
+    Args:
+      module: its name, such as "cv2" or "matplotlib.pyplot".
+      package: what to give to `pip install`; by default what is known for the module.
+
+    Raises:
+      ImportError: if it is not installed, saying how to install it. An error inside an installed
+        module comes through as it is.
+    """
+    root = module.split(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name not in (root, module):
+            raise
+        install = package or _PACKAGES.get(root, root)
+        raise ImportError(
+            f"This needs {module}, which is not installed: pip install {install}", name=error.name
+        ) from error

@@ -1,0 +1,222 @@
+"""Processes that are waited for, terminated in time, and deaf to Ctrl-C.
+
+Ctrl-C reaches every process of the terminal's foreground group. Workers must not react to it by
+themselves: the process that started them decides, and stops them in order.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from multiprocessing.process import BaseProcess
+from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
+
+from . import logger
+
+__all__ = [
+    "ProcessGroup",
+    "ensure_proc_terminate",
+    "mask_sigint",
+    "set_parent_death_signal",
+    "start_proc_mask_signal",
+    "subproc_call",
+]
+
+_PR_SET_PDEATHSIG = 1
+_Processes = Union[BaseProcess, Sequence[BaseProcess]]
+
+
+class ProcessGroup:
+    """Owns processes of `multiprocessing`; leaving its `with` block terminates and joins them.
+
+    Only the process that made the group acts on it: in a forked copy `close` does nothing.
+
+    Args:
+      processes: a process or several, started or not.
+    """
+
+    def __init__(self, processes: _Processes):
+        self.processes = _as_list(processes)
+        self._owner = os.getpid()
+
+    def start(self) -> None:
+        """Starts all processes with SIGINT masked, see `start_proc_mask_signal`."""
+        start_proc_mask_signal(self.processes)
+
+    def close(self, grace: float = 2.0) -> None:
+        """Terminates all that are alive, waits, and kills those that are still there.
+
+        May be called more than once.
+
+        Args:
+          grace: seconds that they have together to leave after SIGTERM.
+        """
+        if os.getpid() != self._owner:
+            return
+        started = [process for process in self.processes if process.pid is not None]
+        for process in started:
+            process.terminate()
+        deadline = time.monotonic() + grace
+        for process in started:
+            process.join(max(0.0, deadline - time.monotonic()))
+        for process in started:
+            if process.is_alive():
+                process.kill()
+            process.join()
+
+    def __enter__(self) -> "ProcessGroup":
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.close()
+
+
+def ensure_proc_terminate(proc: _Processes) -> ProcessGroup:
+    """Sees to it that processes do not outlive this one; returns the group that owns them.
+
+    Whoever starts processes should end them by `close()` of the group or its `with` block. For a
+    program that just ends, the processes become daemonic, which makes `multiprocessing` itself
+    terminate them when the interpreter exits: so call this before they are started. As daemonic
+    processes cannot have processes of their own, own those that do by a `ProcessGroup`. A parent
+    that is killed terminates nobody: see `set_parent_death_signal` for the worker's side.
+
+    Args:
+      proc: a process or several, best not started yet.
+    """
+    group = ProcessGroup(proc)
+    for process in group.processes:
+        if process.pid is None:
+            process.daemon = True
+        elif not process.daemon:
+            logger.warning(
+                f"{process.name} was started before ensure_proc_terminate(): it is terminated "
+                "only if you close() the returned group.",
+                stacklevel=2,
+            )
+    return group
+
+
+@contextmanager
+def mask_sigint() -> Iterator[bool]:
+    """Ignores SIGINT inside the block; processes started there ignore it for good.
+
+    Yields:
+      True; or False outside the main thread, where Python cannot change handlers and nothing is
+      done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield False
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield True
+    finally:
+        # None stands for a handler that was not installed by Python and cannot be put back.
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+
+
+def start_proc_mask_signal(proc: _Processes) -> None:
+    """Starts processes that do not hear SIGINT.
+
+    A Ctrl-C that comes meanwhile is not lost: this process hears it at the end of the call.
+
+    Args:
+      proc: a process or several.
+    """
+    # Blocked as well as ignored: blocking keeps the signal pending for us and works in every
+    # thread, ignoring survives multiprocessing's own unblocking when it starts its tracker.
+    with _sigint_blocked(), mask_sigint():
+        for process in _as_list(proc):
+            process.start()
+
+
+@contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def set_parent_death_signal(signum: int = signal.SIGTERM, parent_pid: Optional[int] = None) -> bool:
+    """Asks Linux to send this process a signal when its parent dies, even by SIGKILL.
+
+    To be called in the child. The "parent" is the *thread* that started the child: start such
+    children from a thread that lives as long as they do.
+
+    Args:
+      signum: the signal.
+      parent_pid: process id of the parent, taken there; if it is gone already, the signal is sent
+        now.
+
+    Returns:
+      True if it is arranged, False where the system has no such thing.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signum), 0, 0, 0) != 0:
+        return False
+    if parent_pid is not None and os.getppid() != parent_pid:
+        os.kill(os.getpid(), signum)
+    return True
+
+
+def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[bytes, int]:
+    """Runs a program, without a shell, and returns what it wrote and its exit code.
+
+    Args:
+      args: program and arguments.
+      timeout: seconds after which it is killed, with all processes that it started.
+
+    Returns:
+      its output and errors together, and its exit code: 128 + n if signal n ended it, -1 if it
+      was killed by the timeout, -2 if it could not be started (the output is then the reason).
+
+    Raises:
+      TypeError: if `args` is a string.
+    """
+    if isinstance(args, (str, bytes)):
+        raise TypeError(f"Got the command line {args!r}: pass a list of arguments.")
+    try:
+        process = subprocess.Popen(
+            list(args),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return str(error).encode(), -2
+    return _communicate(process, timeout)
+
+
+def _communicate(process: subprocess.Popen, timeout: Optional[float]) -> Tuple[bytes, int]:
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        _kill_session(process)
+        output, _ = process.communicate()
+        return output, -1
+    except BaseException:
+        _kill_session(process)
+        process.communicate()
+        raise
+    code = process.returncode
+    return output, 128 - code if code < 0 else code
+
+
+def _kill_session(process: subprocess.Popen) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _as_list(processes: _Processes) -> List[BaseProcess]:
+    return [processes] if isinstance(processes, BaseProcess) else list(processes)

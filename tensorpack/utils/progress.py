@@ -1,0 +1,69 @@
+"""Progress bars on standard error: lively in a terminal, quiet in a file."""
+
+import os
+import sys
+from typing import Any, Dict, Iterable, Optional
+
+from tqdm import tqdm
+
+from ._streams import ForgivingStream, is_terminal
+
+__all__ = ["get_tqdm", "get_tqdm_kwargs"]
+
+_TERMINAL_SECONDS = 0.5
+_FILE_SECONDS = 60.0
+_FORMAT = "{l_bar}{bar}|{n_fmt}/{total_fmt}[{elapsed}<{remaining},{rate_noinv_fmt}]"
+
+
+class _Bar(tqdm):
+    # tqdm's monitor thread corrects a guessed `miniters`; ours is given, so no thread is needed.
+    monitor_interval = 0
+
+
+def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
+    """Returns the arguments for a tqdm bar of the library's look; those given replace ours.
+
+    A bar is drawn again after 0.5 seconds in a terminal and 60 in a file. The environment variable
+    TENSORPACK_PROGRESS_REFRESH, looked at in each call, sets other seconds for both.
+
+    Raises:
+      ValueError: if TENSORPACK_PROGRESS_REFRESH is not a positive number.
+    """
+    seconds = _refresh_seconds()
+    ours = {
+        "file": ForgivingStream(sys.stderr),
+        "ascii": True,
+        "bar_format": _FORMAT,
+        "dynamic_ncols": True,
+        "smoothing": 0.5,
+        "mininterval": seconds,
+        "maxinterval": max(seconds, 10.0),
+        "miniters": 1,
+    }
+    return {**ours, **kwargs}
+
+
+def get_tqdm(iterable: Optional[Iterable] = None, **kwargs: Any) -> tqdm:
+    """Returns a tqdm bar of the library's look, such as `  5%|#    |50/1000[00:05<01:35,9.98it/s]`.
+
+    Args:
+      iterable: what to iterate over, or None to call `update()` by hand.
+      **kwargs: any of tqdm's arguments.
+
+    Raises:
+      ValueError: as in `get_tqdm_kwargs`.
+    """
+    return _Bar(iterable, **get_tqdm_kwargs(**kwargs))
+
+
+def _refresh_seconds() -> float:
+    wish = os.environ.get("TENSORPACK_PROGRESS_REFRESH")
+    if not wish:
+        return _TERMINAL_SECONDS if is_terminal(sys.stderr) else _FILE_SECONDS
+    try:
+        seconds = float(wish)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise ValueError(f"TENSORPACK_PROGRESS_REFRESH={wish!r}: set it to seconds, such as 30.")
+    return seconds

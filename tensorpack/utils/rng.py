@@ -1,0 +1,151 @@
+"""Seeds as a tree: one root, and a distinct, reproducible stream for each object and process."""
+
+import hashlib
+import itertools
+import multiprocessing
+import operator
+import os
+from typing import Any, List, Optional, Tuple, Union
+
+import numpy as np
+
+__all__ = ["SeedTree", "fix_rng_seed", "get_rng"]
+
+_WORD = 2**32
+
+
+class SeedTree:
+    """A node in a tree of seeds. Equal paths from equal roots give equal streams, others do not.
+
+    A node is a value: it can be pickled, compared and sent to a worker process, and asking it for a
+    stream does not change it::
+
+        root = SeedTree(42)
+        memory = root.child("replay").random_state()
+        players = [root.child("player", i).random_state() for i in range(4)]
+
+    Args:
+      seed: a non-negative integer of any size; None takes one from the operating system.
+
+    Raises:
+      TypeError: if the seed is no integer.
+      ValueError: if it is negative.
+    """
+
+    def __init__(self, seed: Optional[int] = None):
+        if seed is None:
+            seed = int.from_bytes(os.urandom(16), "little")
+        self.seed = operator.index(seed)
+        if self.seed < 0:
+            raise ValueError(f"A seed is a non-negative integer, got {seed!r}.")
+        self._path: Tuple[int, ...] = ()
+
+    def child(self, *names: Union[int, str]) -> "SeedTree":
+        """Returns the node reached from this one by a path of strings and non-negative integers.
+
+        Raises:
+          TypeError: if a name is neither a string nor an integer.
+          ValueError: if there is no name, or an integer is negative or above 32 bits.
+        """
+        if not names:
+            raise ValueError("child() needs at least one name: without one it would be its parent.")
+        node = SeedTree(self.seed)
+        node._path = self._path + tuple(word for name in names for word in _words(name))
+        return node
+
+    def sequence(self) -> np.random.SeedSequence:
+        """Returns the numpy seed sequence of this node."""
+        # Both lengths come first: otherwise zeros at the end would make two nodes alike.
+        # Not by `spawn_key`: numpy changed its meaning in 1.19, and all versions are to agree.
+        count = max(1, (self.seed.bit_length() + 31) // 32)
+        words = [self.seed >> 32 * i & (_WORD - 1) for i in range(count)]
+        return np.random.SeedSequence([len(self._path), count, *words, *self._path])
+
+    def random_state(self) -> np.random.RandomState:
+        """Returns a new generator that starts this node's stream."""
+        # By words, the old way of seeding: it too is the same in all versions of numpy.
+        return np.random.RandomState(self.sequence().generate_state(8))
+
+    def integer(self) -> int:
+        """Returns this node's seed as an integer in [0, 2**31), for libraries that want one."""
+        return int(self.sequence().generate_state(1)[0]) & 0x7FFFFFFF
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SeedTree):
+            return NotImplemented
+        return (self.seed, self._path) == (other.seed, other._path)
+
+    def __hash__(self) -> int:
+        return hash((self.seed, self._path))
+
+    def __repr__(self) -> str:
+        return f"SeedTree(seed={self.seed}, path={self._path})"
+
+
+def _words(name: Union[int, str]) -> List[int]:
+    """Encodes a name, so that no path is the beginning of another one's last name."""
+    if isinstance(name, str):
+        digest = hashlib.sha256(name.encode("utf-8")).digest()
+        return [1] + [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
+    number = operator.index(name)
+    if not 0 <= number < _WORD:
+        raise ValueError(f"An integer in a path of seeds lies in [0, 2**32), got {number}.")
+    return [0, number]
+
+
+class _Streams:
+    """Hands out the streams of this process, in the order they are asked for."""
+
+    def __init__(self) -> None:
+        self.plant(SeedTree())
+
+    def plant(self, root: SeedTree) -> None:
+        """Starts over from another root."""
+        self._root = self._branch = root
+        self._pid = os.getpid()
+        self._count = itertools.count()
+
+    def next(self) -> SeedTree:
+        """Returns a node that was never returned before, here or in a related process."""
+        if os.getpid() != self._pid:  # forked: the copy of our branch belongs to the parent
+            self._pid, self._count = os.getpid(), itertools.count()
+            self._branch = self._root.child("process", *_process_identity())
+        return self._branch.child(next(self._count))
+
+
+def _process_identity() -> Tuple[Union[int, str], ...]:
+    # Numbers of multiprocessing, in the order of starting, are the same in the next run.
+    identity = getattr(multiprocessing.current_process(), "_identity", ())
+    return tuple(identity) or ("pid", os.getpid())
+
+
+_streams = _Streams()
+
+
+def fix_rng_seed(seed: int) -> None:
+    """Makes all streams of `get_rng` from here on reproducible.
+
+    Call it once, first thing in the program. Each later `get_rng` still returns a stream of its
+    own: the first call the first one, and so on. A process forked by `multiprocessing` has its own
+    branch, by the order in which processes were started. A process started by "spawn" or
+    "forkserver" inherits nothing: send it a `SeedTree`, or a seed to call this with.
+
+    Args:
+      seed: a non-negative integer.
+
+    Raises:
+      TypeError: if the seed is no integer.
+      ValueError: if it is negative.
+    """
+    _streams.plant(SeedTree(operator.index(seed)))
+
+
+def get_rng(obj: Any = None) -> np.random.RandomState:
+    """Returns a new random generator whose stream nobody else has, in this process or another.
+
+    Args:
+      obj: the object that will use it. Not looked at: two objects get two streams because they
+        ask twice.
+    """
+    del obj
+    return _streams.next().random_state()

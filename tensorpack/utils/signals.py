@@ -1,0 +1,107 @@
+"""Hears signals at once, even while the main thread sits in C code, and tells a function about
+them.
+
+Python runs signal handlers only between two bytecodes of the main thread, so a handler never runs
+while a `Session.run` blocks. The C part of the interpreter, however, writes a byte into the wake-up
+descriptor as soon as the signal comes. A thread that reads the other end of it can act. The
+installed handlers do nothing themselves.
+"""
+
+import os
+import select
+import signal
+import socket
+import threading
+from typing import Any, Callable, Dict, Optional, Sequence
+
+__all__ = ["SignalListener"]
+
+_POKE = 0  # no signal has this number
+
+
+class SignalListener:
+    """A context within which `on_signal(signum)` runs on a thread of its own for each signal that
+    comes.
+
+    Handlers and the wake-up descriptor are put back at the end; bytes meant for a descriptor that
+    was there before (a notebook's event loop has one) are passed on to it. Entered outside the main
+    thread, where Python allows no handlers, it hears no signals but its timer and `poke` still
+    work.
+
+    Args:
+      on_signal: called with the signal's number, on the listener's thread.
+      on_tick: called on the same thread after each signal or `poke`, and again each time the number
+        of seconds that it returned is over; None means that there is nothing to wait for.
+      signums: the signals to hear.
+    """
+
+    def __init__(
+        self,
+        on_signal: Callable[[int], None],
+        on_tick: Callable[[], Optional[float]] = lambda: None,
+        signums: Sequence[int] = (signal.SIGINT, signal.SIGTERM),
+    ) -> None:
+        self._on_signal = on_signal
+        self._on_tick = on_tick
+        self._signums = tuple(signums)
+        self._outer_handlers: Dict[int, Any] = {}
+        self._outer_fd = -1
+
+    def __enter__(self) -> "SignalListener":
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        self._closing = False
+        self._thread = threading.Thread(target=self._listen, name="SignalListener", daemon=True)
+        self._thread.start()
+        if threading.current_thread() is threading.main_thread():
+            self._outer_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+            for signum in self._signums:
+                self._outer_handlers[signum] = signal.signal(signum, _do_nothing)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._outer_handlers:
+            for signum, handler in self._outer_handlers.items():
+                # None: set by C code that Python cannot put back
+                signal.signal(signum, signal.SIG_DFL if handler is None else handler)
+            self._outer_handlers = {}
+            signal.set_wakeup_fd(self._outer_fd)
+        self._closing = True
+        self.poke()
+        self._thread.join()
+        self._reader.close()
+        self._writer.close()
+
+    def poke(self) -> None:
+        """Makes the listener's thread call `on_tick` now. Safe from any thread and from a signal
+        handler.
+        """
+        try:
+            self._writer.send(bytes([_POKE]))
+        except BlockingIOError:
+            pass  # it is full of bytes, so the thread is about to wake up anyway
+
+    def _listen(self) -> None:
+        timeout: Optional[float] = None
+        while True:
+            ready, _, _ = select.select([self._reader], [], [], timeout)
+            for number in self._reader.recv(4096) if ready else b"":
+                if number in self._signums:
+                    self._on_signal(number)
+                if number != _POKE:
+                    self._pass_on(number)
+            if self._closing:
+                return
+            timeout = self._on_tick()
+
+    def _pass_on(self, number: int) -> None:
+        if self._outer_fd == -1:
+            return
+        try:
+            os.write(self._outer_fd, bytes([number]))
+        except OSError:
+            pass  # its owner closed it, or it is full: both are the owner's business
+
+
+def _do_nothing(signum: int, frame: object) -> None:
+    """Takes the place of the default action; the listener's thread does the work."""

@@ -1,0 +1,188 @@
+"""Running statistics of values that come one after another."""
+
+import math
+from typing import Any, List
+
+import numpy as np
+
+__all__ = ["Accuracy", "BinaryStatistics", "OnlineMoments", "RatioCounter", "StatCounter"]
+
+
+class StatCounter:
+    """Keeps values and tells their sum, mean and extremes."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def feed(self, v: float) -> None:
+        """Adds a value."""
+        self._values.append(v)
+
+    def reset(self) -> None:
+        """Forgets all values."""
+        self._values: List[float] = []
+
+    @property
+    def count(self) -> int:
+        """Number of values."""
+        return len(self._values)
+
+    @property
+    def sum(self) -> float:
+        """Their sum. Raises RuntimeError without a value, as do the others below."""
+        return float(np.sum(self.samples()))
+
+    @property
+    def average(self) -> float:
+        """Their mean."""
+        return float(np.mean(self.samples()))
+
+    @property
+    def max(self) -> float:
+        """The greatest of them."""
+        return float(np.max(self.samples()))
+
+    @property
+    def min(self) -> float:
+        """The least of them."""
+        return float(np.min(self.samples()))
+
+    def samples(self) -> List[float]:
+        """Returns a list of the values.
+
+        Raises:
+          RuntimeError: if there is none.
+        """
+        if not self._values:
+            raise RuntimeError("There is no value yet: look at `count` before asking for more.")
+        return list(self._values)
+
+
+class RatioCounter:
+    """The ratio of two running sums, such as errors to examples."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def feed(self, count: float, total: float = 1) -> None:
+        """Adds to the numerator and to the denominator."""
+        self._count += count
+        self._total += total
+
+    def reset(self) -> None:
+        """Sets both sums to zero."""
+        self._count: float = 0
+        self._total: float = 0
+
+    @property
+    def count(self) -> float:
+        """The numerator."""
+        return self._count
+
+    @property
+    def total(self) -> float:
+        """The denominator."""
+        return self._total
+
+    @property
+    def ratio(self) -> float:
+        """The numerator by the denominator; 0 if the latter is 0."""
+        return self._count / self._total if self._total else 0.0
+
+
+class Accuracy(RatioCounter):
+    """A ratio of correct answers to all."""
+
+    @property
+    def accuracy(self) -> float:
+        """The ratio."""
+        return self.ratio
+
+
+class BinaryStatistics:
+    """Precision and recall of yes-or-no answers."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets all answers."""
+        self._predicted = 0
+        self._positive = 0
+        self._correct = 0
+
+    def feed(self, pred: Any, label: Any) -> None:
+        """Adds answers and truths: arrays of 0 and 1 of the same shape.
+
+        Raises:
+          ValueError: if the shapes differ, or there are other numbers in them.
+        """
+        pred, label = np.asarray(pred), np.asarray(label)
+        if pred.shape != label.shape:
+            raise ValueError(f"pred has shape {pred.shape} and label {label.shape}: need the same.")
+        for name, array in (("pred", pred), ("label", label)):
+            if not np.all((array == 0) | (array == 1)):
+                raise ValueError(f"{name} holds other numbers than 0 and 1: apply the threshold.")
+        self._predicted += int(np.sum(pred == 1))
+        self._positive += int(np.sum(label == 1))
+        self._correct += int(np.sum((pred == 1) & (label == 1)))
+
+    @property
+    def precision(self) -> float:
+        """Of those answered 1, the part that is 1; 0 if there are none."""
+        return self._correct / self._predicted if self._predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Of those that are 1, the part answered 1; 0 if there are none."""
+        return self._correct / self._positive if self._positive else 0.0
+
+    @property
+    def false_positive(self) -> float:
+        """1 - precision; 0 if nothing was answered 1."""
+        return 1 - self.precision if self._predicted else 0.0
+
+    @property
+    def false_negative(self) -> float:
+        """1 - recall; 0 if nothing is 1."""
+        return 1 - self.recall if self._positive else 0.0
+
+
+class OnlineMoments:
+    """Mean and variance of values that are not kept.
+
+    Welford's recurrence: it loses no digits where the mean is large against the deviation.
+    """
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._mean = 0.0
+        self._squares = 0.0
+
+    def feed(self, x: float) -> None:
+        """Adds a value."""
+        self._n += 1
+        delta = x - self._mean
+        self._mean += delta / self._n
+        self._squares += delta * (x - self._mean)
+
+    @property
+    def mean(self) -> float:
+        """The mean. Raises RuntimeError without a value, as do the others."""
+        self._check()
+        return self._mean
+
+    @property
+    def variance(self) -> float:
+        """The sample variance (divided by n - 1); NaN after a single value."""
+        self._check()
+        return self._squares / (self._n - 1) if self._n > 1 else math.nan
+
+    @property
+    def std(self) -> float:
+        """The square root of the sample variance."""
+        return math.sqrt(self.variance)
+
+    def _check(self) -> None:
+        if self._n == 0:
+            raise RuntimeError("There is no value yet: feed() one before asking for moments.")

@@ -1,0 +1,186 @@
+"""Timers that take their clock as an argument, and durations for people to read."""
+
+import time
+from contextlib import contextmanager
+from typing import Callable, Dict, Iterator, Optional
+
+from . import logger
+from .stats import StatCounter
+
+__all__ = [
+    "IterSpeedCounter",
+    "Timer",
+    "humanize_time_delta",
+    "print_total_timer",
+    "timed_operation",
+    "total_timer",
+]
+
+_Clock = Callable[[], float]
+
+_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
+
+
+class Timer:
+    """A stop watch; it runs from the start.
+
+    Args:
+      clock: returns the time in seconds.
+    """
+
+    def __init__(self, clock: _Clock = time.perf_counter):
+        self._clock = clock
+        self.reset()
+
+    def reset(self) -> None:
+        """Sets the watch to zero and lets it run."""
+        self._total = 0.0
+        self._since: Optional[float] = self._clock()
+
+    def pause(self) -> None:
+        """Stops the watch.
+
+        Raises:
+          RuntimeError: if it is stopped already.
+        """
+        if self._since is None:
+            raise RuntimeError("The timer is paused already: call resume() first.")
+        self._total += self._clock() - self._since
+        self._since = None
+
+    def resume(self) -> None:
+        """Lets a stopped watch run on.
+
+        Raises:
+          RuntimeError: if it is running.
+        """
+        if self._since is not None:
+            raise RuntimeError("The timer is running: call pause() first.")
+        self._since = self._clock()
+
+    def is_paused(self) -> bool:
+        """Tells whether the watch is stopped."""
+        return self._since is None
+
+    def seconds(self) -> float:
+        """Returns the seconds that it ran since the last `reset`."""
+        running = 0.0 if self._since is None else self._clock() - self._since
+        return self._total + running
+
+
+@contextmanager
+def timed_operation(
+    msg: str, log_start: bool = False, clock: _Clock = time.perf_counter
+) -> Iterator[None]:
+    """Logs how long the block took, or how long it ran before it failed.
+
+    Args:
+      msg: what the block does.
+      log_start: whether to announce it too.
+      clock: returns the time in seconds.
+    """
+    # Between this generator and the `with` statement stands one frame of contextlib.
+    if log_start:
+        logger.info(f"Start {msg} ...", stacklevel=3)
+    timer = Timer(clock)
+    try:
+        yield
+    except BaseException:
+        logger.info(f"{msg} failed, time:{timer.seconds():.4f}sec.", stacklevel=3)
+        raise
+    logger.info(f"{msg} finished, time:{timer.seconds():.4f}sec.", stacklevel=3)
+
+
+class _Totals:
+    """Seconds spent in each kind of operation, over the whole process."""
+
+    def __init__(self) -> None:
+        self.counters: Dict[str, StatCounter] = {}
+
+
+_totals = _Totals()
+
+
+@contextmanager
+def total_timer(msg: str, clock: _Clock = time.perf_counter) -> Iterator[None]:
+    """Adds the time of the block, also of one that raises, to the total of `msg`.
+
+    Args:
+      msg: what the block does; `print_total_timer` has one line for each.
+      clock: returns the time in seconds.
+    """
+    timer = Timer(clock)
+    try:
+        yield
+    finally:
+        _totals.counters.setdefault(msg, StatCounter()).feed(timer.seconds())
+
+
+def print_total_timer() -> None:
+    """Logs the totals of `total_timer`, one line for each operation."""
+    for msg, counter in _totals.counters.items():
+        logger.info(
+            f"{msg}: {counter.sum:.4f} sec, {counter.count} times, {counter.average:.4g} sec/time",
+            stacklevel=2,
+        )
+
+
+class IterSpeedCounter:
+    """Logs the mean speed of a loop every so many rounds; call it once per round.
+
+    Args:
+      print_every: rounds between two lines.
+      name: what the lines begin with.
+      clock: returns the time in seconds.
+
+    Raises:
+      ValueError: if `print_every` is not positive.
+    """
+
+    def __init__(
+        self, print_every: int, name: Optional[str] = None, clock: _Clock = time.perf_counter
+    ):
+        if print_every < 1:
+            raise ValueError(f"print_every is a number of rounds from 1 on, got {print_every}.")
+        self._print_every = print_every
+        self._name = name or "Speed"
+        self._clock = clock
+        self.reset()
+
+    def reset(self) -> None:
+        """Starts counting anew."""
+        self._rounds = 0
+        self._start = self._clock()
+
+    def __call__(self) -> None:
+        """Counts one round, and logs the mean speed since `reset` if it is time."""
+        self._rounds += 1
+        if self._rounds % self._print_every == 0:
+            seconds = (self._clock() - self._start) / self._rounds
+            rate = 1 / seconds if seconds > 0 else float("inf")
+            logger.info(f"{self._name}: {seconds:.4f} sec/iter, {rate:.4g} iter/sec", stacklevel=2)
+
+
+def humanize_time_delta(sec: float) -> str:
+    """Returns a duration in words: `1 hour 2 minutes 3 seconds`, or `1.23 seconds` below 10.
+
+    Raises:
+      ValueError: if it is negative.
+    """
+    if sec < 0:
+        raise ValueError(f"A duration is not negative, got {sec}.")
+    if sec < 10:
+        return f"{sec:.2f} seconds"
+    words = []
+    rest = int(round(sec))
+    for name, length in _UNITS:
+        count, rest = divmod(rest, length)
+        if count:
+            words.append(_plural(count, name))
+    if rest or not words:
+        words.append(_plural(rest, "second"))
+    return " ".join(words)
+
+
+def _plural(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"

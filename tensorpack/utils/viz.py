@@ -1,0 +1,316 @@
+"""Image grids for people to look at. Needs OpenCV; colour maps need matplotlib."""
+
+import os
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .fs import mkdir_p
+from .optional import require
+
+__all__ = [
+    "draw_boxes",
+    "dump_dataflow_images",
+    "gen_stack_patches",
+    "intensity_to_rgb",
+    "interactive_imshow",
+    "stack_patches",
+]
+
+_BOX_COLOUR = (218, 120, 40)
+_LABEL_COLOUR = (255, 255, 255)
+_ESCAPE = 27
+
+_ClickCallback = Callable[[np.ndarray, int, int], Any]
+
+
+def interactive_imshow(
+    img: np.ndarray,
+    lclick_cb: Optional[_ClickCallback] = None,
+    rclick_cb: Optional[_ClickCallback] = None,
+    **kwargs: Callable[[np.ndarray], Any],
+) -> None:
+    """Shows an image in a window until a key is pressed: `s` saves it as out.png, `x` exits.
+
+    Args:
+      img: [H, W] or [H, W, 3] BGR.
+      lclick_cb: called with (img, x, y) at a click of the left button.
+      rclick_cb: the same for the right one.
+      **kwargs: `key_cb_<c>=f` calls `f(img)` when key c is pressed.
+
+    Raises:
+      ImportError: if OpenCV is missing.
+      TypeError: if there are other keyword arguments.
+      SystemExit: if `x` is pressed.
+    """
+    prefix = "key_cb_"
+    wrong = sorted(name for name in kwargs if not name.startswith(prefix))
+    if wrong:
+        raise TypeError(f"Unknown arguments {', '.join(wrong)}: callbacks are key_cb_<c>.")
+    callbacks = {name[len(prefix) :]: callback for name, callback in kwargs.items()}
+    cv2 = require("cv2")
+    clicks = {cv2.EVENT_LBUTTONUP: lclick_cb, cv2.EVENT_RBUTTONUP: rclick_cb}
+
+    def on_mouse(event: int, x: int, y: int, *_: Any) -> None:
+        callback = clicks.get(event)
+        if callback is not None:
+            callback(img, x, y)
+
+    cv2.imshow("tensorpack", img)
+    cv2.setMouseCallback("tensorpack", on_mouse)
+    while _handle_key(cv2, img, cv2.waitKey(-1) & 0xFF, callbacks):
+        pass
+    cv2.destroyWindow("tensorpack")
+
+
+def _handle_key(cv2: Any, img: np.ndarray, key: int, callbacks: Dict[str, Any]) -> bool:
+    """Acts on a key; returns whether the window stays."""
+    name = chr(key)
+    if name in callbacks:
+        callbacks[name](img)
+        return True
+    if name == "s":
+        cv2.imwrite("out.png", img)
+        return True
+    if name == "x":
+        raise SystemExit(0)
+    return name != "q" and key != _ESCAPE
+
+
+def stack_patches(
+    patch_list: Sequence[np.ndarray],
+    nr_row: int,
+    nr_col: int,
+    border: Optional[int] = None,
+    pad: bool = False,
+    bgcolor: Any = 255,
+    viz: bool = False,
+    lclick_cb: Optional[Callable[[int], Any]] = None,
+) -> np.ndarray:
+    """Puts images into a grid, row by row; cells without an image show the background.
+
+    Args:
+      patch_list: images [H, W], [H, W, 1] or [H, W, 3]; of one size unless `pad`.
+      nr_row: rows of the grid.
+      nr_col: columns of the grid.
+      border: pixels between images; by default a tenth of the longer side, at most 10.
+      pad: whether smaller images are put in the middle of a cell for the largest.
+      bgcolor: the background, a number or three (BGR).
+      viz: whether to show the grid in a window.
+      lclick_cb: called with the index of an image at a click on it.
+
+    Returns:
+      uint8 [rows, columns, 3], BGR.
+
+    Raises:
+      ValueError: if there are no images, more than cells, or of different sizes without `pad`.
+    """
+    patches = [_to_bgr(patch) for patch in patch_list]
+    if not 0 < len(patches) <= nr_row * nr_col:
+        raise ValueError(f"A grid of {nr_row} x {nr_col} cannot hold {len(patches)} images.")
+    sizes = {patch.shape for patch in patches}
+    if len(sizes) > 1 and not pad:
+        raise ValueError(f"The images have different sizes {sorted(sizes)}: resize, or pad=True.")
+    height, width = max(size[0] for size in sizes), max(size[1] for size in sizes)
+    border = _default_border(height, width) if border is None else border
+    grid = np.empty((nr_row * (height + border), nr_col * (width + border), 3), np.uint8)
+    grid[:] = bgcolor
+    for index, patch in enumerate(patches):
+        row, col = divmod(index, nr_col)
+        top = row * (height + border) + (height - patch.shape[0]) // 2
+        left = col * (width + border) + (width - patch.shape[1]) // 2
+        grid[top : top + patch.shape[0], left : left + patch.shape[1]] = patch
+    grid = grid[: grid.shape[0] - border, : grid.shape[1] - border]
+    if viz:
+        _show_grid(grid, nr_col, (height + border, width + border), len(patches), lclick_cb)
+    return grid
+
+
+def _show_grid(
+    grid: np.ndarray,
+    nr_col: int,
+    cell: Tuple[int, int],
+    count: int,
+    lclick_cb: Optional[Callable[[int], Any]],
+) -> None:
+    def on_click(img: np.ndarray, x: int, y: int) -> None:
+        index = y // cell[0] * nr_col + x // cell[1]
+        if lclick_cb is not None and index < count:
+            lclick_cb(index)
+
+    interactive_imshow(grid, lclick_cb=on_click)
+
+
+def gen_stack_patches(
+    patch_list: Sequence[np.ndarray],
+    nr_row: Optional[int] = None,
+    nr_col: Optional[int] = None,
+    border: Optional[int] = None,
+    max_width: int = 1000,
+    max_height: int = 1000,
+    bgcolor: Any = 255,
+    viz: bool = False,
+    lclick_cb: Optional[Callable[[int], Any]] = None,
+) -> Iterator[np.ndarray]:
+    """Yields grids of images, page after page, the last one with empty cells if need be.
+
+    Args:
+      patch_list: images of one size, as in `stack_patches`.
+      nr_row: rows of a page; by default as many as fit into `max_height` pixels.
+      nr_col: columns of a page; by default as many as fit into `max_width` pixels.
+      border, bgcolor, viz: as in `stack_patches`.
+      max_width: pixels.
+      max_height: pixels.
+      lclick_cb: called with the index of an image in `patch_list` at a click on it.
+    """
+    if not len(patch_list):
+        return
+    height, width = np.asarray(patch_list[0]).shape[:2]
+    border = _default_border(height, width) if border is None else border
+    rows = nr_row or max(1, (max_height + border) // (height + border))
+    cols = nr_col or max(1, (max_width + border) // (width + border))
+    for start in range(0, len(patch_list), rows * cols):
+        page = patch_list[start : start + rows * cols]
+        on_click = None if lclick_cb is None else _shifted(lclick_cb, start)
+        yield stack_patches(
+            page, rows, cols, border=border, bgcolor=bgcolor, viz=viz, lclick_cb=on_click
+        )
+
+
+def _shifted(callback: Callable[[int], Any], start: int) -> Callable[[int], Any]:
+    return lambda index: callback(start + index)
+
+
+def dump_dataflow_images(
+    df: Any,
+    index: int = 0,
+    batched: bool = True,
+    number: int = 1000,
+    output_dir: Optional[str] = None,
+    scale: float = 1,
+    resize: Optional[Tuple[int, int]] = None,
+    viz: Optional[Tuple[int, int]] = None,
+    flipRGB: bool = False,
+) -> int:
+    """Writes images of a dataflow as `000.jpg`, `001.jpg`, ..., or shows them in grids, or both.
+
+    Args:
+      df: a DataFlow; its state is reset first, and it is read once.
+      index: the component of a datapoint that holds the image, or the batch of images.
+      batched: whether that is a batch.
+      number: where to stop.
+      output_dir: where to write; made if missing.
+      scale: what to multiply the values by.
+      resize: (width, height) in pixels, by default as they are.
+      viz: (rows, columns) of the grids to show.
+      flipRGB: whether the images are RGB instead of BGR.
+
+    Returns:
+      how many images there were.
+    """
+    cv2 = require("cv2")
+    if output_dir is not None:
+        mkdir_p(output_dir)
+    page: List[np.ndarray] = []
+    count = 0
+    df.reset_state()
+    for image in _images(df, index, batched, number):
+        image = _to_bgr(np.clip(np.asarray(image, dtype=np.float32) * scale, 0, 255))
+        image = image[:, :, ::-1] if flipRGB else image
+        if resize is not None:
+            image = cv2.resize(np.ascontiguousarray(image), tuple(resize))
+        if output_dir is not None:
+            cv2.imwrite(os.path.join(output_dir, f"{count:03d}.jpg"), image)
+        count += 1
+        page.append(image)
+        if viz is not None and len(page) == viz[0] * viz[1]:
+            stack_patches(page, viz[0], viz[1], viz=True)
+            page = []
+    if viz is not None and page:
+        stack_patches(page, viz[0], viz[1], viz=True)
+    return count
+
+
+def _images(df: Any, index: int, batched: bool, number: int) -> Iterator[np.ndarray]:
+    left = number
+    for datapoint in df:
+        for image in datapoint[index] if batched else [datapoint[index]]:
+            if left <= 0:
+                return
+            left -= 1
+            yield image
+
+
+def intensity_to_rgb(
+    intensity: np.ndarray, cmap: str = "cubehelix", normalize: bool = False
+) -> np.ndarray:
+    """Returns the colours of a map of intensities, float32 [H, W, 3] in [0, 255], RGB.
+
+    Args:
+      intensity: [H, W], in [0, 1] unless `normalize`.
+      cmap: a colour map of matplotlib.
+      normalize: whether to stretch the values to [0, 1].
+
+    Raises:
+      ImportError: if matplotlib is missing.
+      ValueError: if it is not two-dimensional.
+    """
+    intensity = np.asarray(intensity, dtype=np.float32)
+    if intensity.ndim != 2:
+        raise ValueError(f"Intensities have shape [H, W], got {list(intensity.shape)}.")
+    if normalize:
+        low, high = intensity.min(), intensity.max()
+        intensity = (intensity - low) / (high - low) if high > low else intensity - low
+    colours = require("matplotlib.cm", "matplotlib").ScalarMappable(cmap=cmap).get_cmap()
+    return (colours(intensity)[:, :, :3] * 255).astype(np.float32)
+
+
+def draw_boxes(
+    im: np.ndarray,
+    boxes: np.ndarray,
+    labels: Optional[Sequence[str]] = None,
+    color: Optional[Tuple[int, int, int]] = None,
+) -> np.ndarray:
+    """Returns a copy of an image with boxes drawn into it, uint8 [H, W, 3], BGR.
+
+    Args:
+      im: [H, W] or [H, W, 3].
+      boxes: [N, 4], each (x1, y1, x2, y2) in pixels, inside the image.
+      labels: a text for each box.
+      color: of the boxes, BGR.
+
+    Raises:
+      ImportError: if OpenCV is missing.
+      ValueError: if a box is empty or not inside, or there are not as many labels as boxes.
+    """
+    cv2 = require("cv2")
+    image = np.ascontiguousarray(_to_bgr(im))
+    boxes = np.asarray(boxes, dtype=np.int64).reshape(-1, 4)
+    if labels is not None and len(labels) != len(boxes):
+        raise ValueError(f"Got {len(labels)} labels for {len(boxes)} boxes: need one for each.")
+    height, width = image.shape[:2]
+    for number, (x1, y1, x2, y2) in enumerate(boxes.tolist()):
+        if not (0 <= x1 < x2 <= width and 0 <= y1 < y2 <= height):
+            raise ValueError(f"Box {[x1, y1, x2, y2]} is not inside an image {width} x {height}.")
+        cv2.rectangle(image, (x1, y1), (x2, y2), color or _BOX_COLOUR, 1)
+        if labels is not None:
+            place, font = (x1, max(y1 - 3, 10)), cv2.FONT_HERSHEY_SIMPLEX
+            cv2.putText(image, labels[number], place, font, 0.4, _LABEL_COLOUR, 1, cv2.LINE_AA)
+    return image
+
+
+def _default_border(height: int, width: int) -> int:
+    return min(10, max(height, width) // 10)
+
+
+def _to_bgr(image: np.ndarray) -> np.ndarray:
+    """Returns a fresh uint8 [H, W, 3] of a grey or colour image."""
+    image = np.asarray(image)
+    if image.ndim == 2:
+        image = image[:, :, np.newaxis]
+    if image.ndim != 3 or image.shape[2] not in (1, 3):
+        raise ValueError(
+            f"An image has shape [H, W], [H, W, 1] or [H, W, 3], got {list(image.shape)}."
+        )
+    image = np.clip(image, 0, 255).astype(np.uint8)
+    return np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image

@@ -1,0 +1,157 @@
+"""What the architecture tests ask of the source; reads files, imports nothing of ours."""
+
+import ast
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "tensorpack"
+
+# The import table: a module imports from lower rows, or from its own package.
+LAYERS = [
+    "utils",
+    "dataflow RL",
+    "compat",
+    "tfutils",
+    "models input_source",
+    "graph_builder",
+    "callbacks",
+    "predict",
+    "train",
+]
+RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
+
+# Modules that old scripts reach as attributes of `tensorpack`, beside the packages themselves.
+OLD_MODULES = {
+    "utils": "argtools concurrency fs logger serialize stats timer viz",
+    "dataflow": "dataset imgaug",
+    "tfutils": (
+        "collection export gradproc model_utils optimizer scope_utils sesscreate sessinit "
+        "summary symbolic_functions tower varmanip varreplace"
+    ),
+}
+
+
+class Import(NamedTuple):
+    """One import of a part of the library by another."""
+
+    source: str  # top-level part that imports, such as "callbacks"
+    target: str  # top-level part that is imported, such as "utils"
+    where: str  # file and line
+
+
+def module_files() -> List[Path]:
+    """Every Python file of the library, in order."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    """The row entry that a file belongs to: its package, its own name, or "" for the root."""
+    relative = path.relative_to(PACKAGE)
+    if len(relative.parts) > 1:
+        return relative.parts[0]
+    return "" if relative.stem == "__init__" else relative.stem
+
+
+def dotted_name(path: Path) -> str:
+    """The name under which a file of the library is imported."""
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_imports() -> Iterator[Import]:
+    """Every import between two parts of the library, also those inside functions."""
+    for path in module_files():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            for name in _imported_names(node, path):
+                target = _part_of_name(name)
+                if target is not None and target != part_of(path):
+                    where = f"{path.relative_to(ROOT)}:{node.lineno}"
+                    yield Import(part_of(path), target, where)
+
+
+def _imported_names(node: ast.AST, path: Path) -> List[str]:
+    """Absolute dotted names that an import statement may load; [] for other nodes."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    base = node.module or ""
+    if node.level:
+        package = dotted_name(path).split(".")
+        if path.name != "__init__.py":
+            package.pop()
+        package = package[: len(package) - (node.level - 1)]
+        base = ".".join([*package, base]) if base else ".".join(package)
+    return [f"{base}.{alias.name}" for alias in node.names]
+
+
+def _part_of_name(name: str) -> Optional[str]:
+    """The part of the library that a dotted name lies in; None for others' modules."""
+    parts = name.split(".")
+    if parts[0] != "tensorpack":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in RANK else ""
+
+
+def declared_names(path: Path) -> List[str]:
+    """The `__all__` of a file, as written.
+
+    Raises:
+      ValueError: if the file has none, or one that is not a plain list of strings.
+    """
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
+        ):
+            return list(ast.literal_eval(node.value))
+    raise ValueError(f"{path} has no `__all__`; write it out, sorted")
+
+
+def defined_names(path: Path) -> Set[str]:
+    """Public functions and classes that a file defines at its top level."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {
+        node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")
+    }
+
+
+def reexported_names(path: Path) -> Set[str]:
+    """Public names that a package's `__init__` imports at its top level."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+    return {name for name in names if not name.startswith("_")}
+
+
+def packages() -> List[str]:
+    """The packages of the library that exist, lowest row first, then by name."""
+    names = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
+    return sorted(names, key=lambda name: (RANK.get(name, len(LAYERS)), name))
+
+
+def public_homes() -> Dict[str, str]:
+    """Public name -> the lowest package that has it; what `from tensorpack import *` gives."""
+    homes = {"tfv1": "compat"} if (PACKAGE / "compat.py").exists() else {}
+    for package in packages():
+        for name in declared_names(PACKAGE / package / "__init__.py"):
+            homes.setdefault(name, package)
+    return dict(sorted(homes.items()))
+
+
+def public_modules() -> Dict[str, str]:
+    """Name -> dotted path of each package and module that is reachable from the root."""
+    found = {name: f"tensorpack.{name}" for name in packages()}
+    if (PACKAGE / "compat.py").exists():
+        found["compat"] = "tensorpack.compat"
+    for package, names in OLD_MODULES.items():
+        for name in names.split():
+            folder = PACKAGE / package / name
+            if folder.with_suffix(".py").exists() or (folder / "__init__.py").exists():
+                found[name] = f"tensorpack.{package}.{name}"
+    homes = public_homes()
+    return {name: path for name, path in sorted(found.items()) if name not in homes}

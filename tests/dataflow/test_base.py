@@ -1,0 +1,248 @@
+"""The contract itself: both spellings of its methods, unknown lengths, random streams."""
+
+import pytest
+
+from tensorpack.dataflow import (
+    DataFlow,
+    DataFlowTerminated,
+    DataFromList,
+    ProxyDataFlow,
+    RNGDataFlow,
+    UnknownLength,
+)
+from tensorpack.utils import fix_rng_seed
+from tests.contracts.dataflow import DataFlowContract
+
+
+class Later(DataFlow):
+    def __iter__(self):
+        yield from ([i] for i in range(5))
+
+    def __len__(self):
+        return 5
+
+
+class Of2017(DataFlow):
+    def get_data(self):
+        for i in range(5):
+            yield [i]
+
+    def size(self):
+        return 5
+
+
+class Doubled(ProxyDataFlow):
+    """Overrides by the name of 2017, and calls the base class by both names."""
+
+    def get_data(self):
+        yield from super().get_data()
+        yield from super().__iter__()
+
+    def size(self):
+        return super().size() + super().__len__()
+
+
+class Tripled(Doubled):
+    def __iter__(self):
+        yield from super().__iter__()
+        yield from self.ds.get_data()
+
+    def __len__(self):
+        return super().__len__() + self.ds.size()
+
+
+class Dice(RNGDataFlow):
+    def __iter__(self):
+        rng = self.rng_of_pass()
+        for _ in range(10):
+            yield [rng.randint(6)]
+
+    def __len__(self):
+        return 10
+
+
+class TestLater(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return Later()
+
+
+class TestOf2017(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return Of2017()
+
+
+class TestProxy(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return ProxyDataFlow(Of2017())
+
+
+class TestMixedNames(DataFlowContract):
+    length = 15
+
+    def make_flow(self):
+        return Tripled(Later())
+
+
+class TestDice(DataFlowContract):
+    length = 10
+    deterministic = False
+
+    def make_flow(self):
+        return Dice()
+
+
+def test_an_override_by_either_name_is_found_by_both():
+    flow = Doubled(Of2017())
+    assert list(flow) == list(flow.get_data()) == [[i] for i in range(5)] * 2
+    assert len(flow) == flow.size() == 10
+
+
+def test_a_mixin_may_bring_the_names_of_2017():
+    class Mixin:
+        def get_data(self):
+            yield ["mixin"]
+
+        def size(self):
+            return 1
+
+    class Mixed(Mixin, Later):
+        pass
+
+    class Child(Mixed):
+        pass
+
+    assert list(Mixed()) == list(Child()) == [["mixin"]]
+    assert len(Mixed()) == len(Child()) == 1
+
+
+def test_both_names_of_one_class_stay_as_they_are():
+    class Both(DataFlow):
+        def __iter__(self):
+            yield ["later"]
+
+        def get_data(self):
+            yield ["2017"]
+
+    assert list(Both()) == [["later"]]
+    assert list(Both().get_data()) == [["2017"]]
+
+
+def test_a_flow_that_defines_nothing_says_so():
+    class Nothing(DataFlow):
+        pass
+
+    flow = Nothing()
+    flow.reset_state()
+    with pytest.raises(NotImplementedError, match=r"define Nothing.__iter__\(\)"):
+        iter(flow)
+    with pytest.raises(NotImplementedError, match="Nothing"):
+        flow.get_data()
+    with pytest.raises(UnknownLength, match="The length of Nothing is not known"):
+        len(flow)
+
+
+def test_a_size_that_is_not_implemented_is_a_type_error_for_len():
+    class Unsized(DataFlow):
+        def get_data(self):
+            yield [1]
+
+        def size(self):
+            raise NotImplementedError()
+
+    with pytest.raises(UnknownLength, match="Unsized"):
+        len(Unsized())
+    with pytest.raises(UnknownLength, match="Unsized"):
+        len(ProxyDataFlow(Unsized()))
+    with pytest.raises(NotImplementedError):
+        Unsized().size()
+    assert list(Unsized()) == [[1]]  # `list` asks for the length, and takes only TypeError
+
+
+def test_unknown_length_passes_through_a_size():
+    class Inner(DataFlow):
+        pass
+
+    class Outer(ProxyDataFlow):
+        def size(self):
+            return self.ds.size()
+
+    with pytest.raises(UnknownLength, match="Inner"):
+        len(Outer(Inner()))
+
+
+def test_an_error_in_size_is_not_hidden():
+    class Broken(DataFlow):
+        def size(self):
+            return self.missing
+
+    with pytest.raises(AttributeError, match="missing"):
+        len(Broken())
+
+
+def test_proxy_takes_only_flows():
+    with pytest.raises(TypeError, match="ProxyDataFlow wraps a DataFlow, but got list"):
+        ProxyDataFlow([[1]])
+
+
+def test_proxy_resets_what_it_wraps():
+    class Counting(Later):
+        resets = 0
+
+        def reset_state(self):
+            self.resets += 1
+
+    inner = Counting()
+    ProxyDataFlow(ProxyDataFlow(inner)).reset_state()
+    assert inner.resets == 1
+
+
+def test_random_streams_come_from_the_root_seed():
+    def rolls(seed):
+        fix_rng_seed(seed)
+        flows = [Dice(), Dice()]
+        for flow in flows:
+            flow.reset_state()
+        return [[list(flow) for _ in range(2)] for flow in flows]
+
+    first = rolls(1)
+    assert first == rolls(1)
+    assert first != rolls(2)
+    one, two = first
+    assert one != two
+    assert one[0] != one[1]
+
+
+def test_reset_state_gives_a_new_stream():
+    flow = Dice()
+    flow.reset_state()
+    before = flow.rng
+    assert flow.rng is before
+    flow.reset_state()
+    assert flow.rng is not before
+
+
+def test_a_pass_is_not_changed_by_another_one():
+    fix_rng_seed(3)
+    alone = list(Dice())
+    fix_rng_seed(3)
+    flow = Dice()
+    one = iter(flow)
+    first = next(one)
+    list(flow)
+    assert [first, *one] == alone
+
+
+def test_own_stream():
+    flow = Dice()
+    flow.rng = stream = DataFromList([]).rng
+    assert flow.rng is stream
+
+
+def test_terminated_is_an_ordinary_exception():
+    assert issubclass(DataFlowTerminated, Exception)

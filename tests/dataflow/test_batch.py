@@ -1,0 +1,189 @@
+"""A batch holds exactly the values of its datapoints, in arrays of its own, or is an error."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData, UnknownLength
+from tests.contracts.dataflow import DataFlowContract
+
+
+def flow_of(datapoints):
+    return DataFromList(datapoints, shuffle=False)
+
+
+class TestBatchData(DataFlowContract):
+    length = 3
+
+    def make_flow(self):
+        return BatchData(FakeData([[2, 3], []], size=11, random=False), 3)
+
+
+class TestBatchDataWithRemainder(DataFlowContract):
+    length = 4
+
+    def make_flow(self):
+        return BatchData(flow_of([{"n": i, "s": str(i)} for i in range(11)]), 3, remainder=True)
+
+
+class TestBatchDataOfLists(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return BatchData(flow_of([[np.zeros(i), None] for i in range(10)]), 2, use_list=True)
+
+
+class TestBatchDataOfUnknownLength(DataFlowContract):
+    length = 2
+    has_len = False
+
+    def make_flow(self):
+        return BatchData(DataFromGenerator(two_pairs), 2)
+
+
+def two_pairs():
+    return iter([[0], [1], [2], [3], [4]])
+
+
+@given(st.integers(1, 20), st.integers(1, 9), st.booleans(), st.booleans())
+def test_batches_joined_again_are_the_flow(count, size, remainder, use_list):
+    flow = flow_of([[i] for i in range(count)])
+    if size > count and not remainder:
+        with pytest.raises(ValueError, match=f"{size}.* has only {count} datapoints"):
+            BatchData(flow, size)
+        return
+    batches = BatchData(flow, size, remainder=remainder, use_list=use_list)
+    sizes = [len(component) for (component,) in batches]
+    joined = [int(i) for (component,) in batches for i in component]
+    kept = count if remainder else count - count % size
+    assert joined == list(range(kept))
+    assert len(sizes) == len(batches)
+    assert set(sizes[:-1]) <= {size}
+    assert 1 <= sizes[-1] <= size
+
+
+@given(
+    st.lists(st.integers(0, 4), max_size=3),
+    st.sampled_from(["bool", "uint8", "int32", "int64", "float16", "float32", "float64"]),
+    st.integers(1, 5),
+)
+def test_arrays_keep_dtype_shape_and_values(shape, dtype, size):
+    flow = FakeData([shape], size=size, dtype=dtype)
+    datapoints = list(flow)
+    (batch,) = BatchData.aggregate_batch(datapoints)
+    assert batch.dtype == np.dtype(dtype)
+    assert batch.shape == (size, *shape)
+    for row, (component,) in zip(batch, datapoints):
+        np.testing.assert_array_equal(row, component)
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        ([1, 2], np.array([1, 2], np.int32)),
+        ([True, False], np.array([True, False])),
+        ([0.5, 2.0], np.array([0.5, 2], np.float32)),
+        ([1, 0.5], np.array([1, 0.5], np.float32)),
+        ([True, 2], np.array([1, 2], np.int32)),
+        ([float("inf"), float("nan")], np.array([np.inf, np.nan], np.float32)),
+        ([np.int64(1), np.int64(2**40)], np.array([1, 2**40], np.int64)),
+        ([np.float32(1), np.float64(2)], np.array([1, 2], np.float64)),
+        ([np.int64(1), 2], np.array([1, 2], np.int64)),
+        ([np.uint8(1), np.int8(-1)], np.array([1, -1], np.int16)),
+        (["a", "bcd"], np.array(["a", "bcd"])),
+        ([b"a", b"bcd"], np.array([b"a", b"bcd"])),
+    ],
+)
+def test_scalars(values, expected):
+    (batch,) = BatchData.aggregate_batch([[value] for value in values])
+    assert batch.dtype == expected.dtype
+    np.testing.assert_array_equal(batch, expected)
+
+
+@pytest.mark.parametrize(
+    "values, error, message",
+    [
+        ([0, 2**31], ValueError, r"from 0 to 2147483648.*np.int64\(value\)"),
+        ([0, -(2**31) - 1], ValueError, "from -2147483649 to 0"),
+        ([np.int64(1), 2**31], ValueError, "int32"),
+        ([1.0, 1e39], ValueError, "too large for float32"),
+        ([b"a", b"b\0"], ValueError, "zero byte"),
+        (["a", "b\0"], ValueError, "zero byte"),
+        ([None, 1], TypeError, "Component 1 is NoneType"),
+        ([[1], [2]], TypeError, "Component 1 is list"),
+        ([np.array([None]), np.array([1])], TypeError, "Component 1 is an array of objects"),
+        (["a", b"a"], TypeError, "Component 1 is "),
+        ([np.int64(1), np.float32(1)], ValueError, "kinds: float32, int64"),
+        ([np.int64(1), np.uint64(1)], ValueError, "kinds: int64, uint64"),
+        ([np.bool_(True), np.uint8(1)], ValueError, "kinds: bool, uint8"),
+    ],
+)
+def test_what_does_not_fit_is_an_error(values, error, message):
+    with pytest.raises(error, match=message):
+        BatchData.aggregate_batch([["good", value] for value in values])
+
+
+def test_different_shapes_are_all_named():
+    shapes = [(2, 3), (4, 3), (2, 3), ()]
+    flow = BatchData(flow_of([{"image": np.zeros(shape)} for shape in shapes]), 4)
+    with pytest.raises(ValueError) as caught:
+        list(flow)
+    assert "Component 'image' of a batch of 4 has different shapes" in str(caught.value)
+    assert "(2, 3) (2 times), (4, 3) (1 times), () (1 times)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "datapoints, error, message",
+    [
+        ([[1, 2], [1]], ValueError, "different numbers of components: 2 and 1"),
+        ([[1], [1, 2]], ValueError, "different numbers of components: 1 and 2"),
+        ([{"a": 1}, {"b": 1}], ValueError, r"different keys: \['a'\] and \['b'\]"),
+        ([{0: 1}, [1]], ValueError, "some are lists"),
+        ([np.zeros(2), np.zeros(2)], TypeError, "got ndarray"),
+        ([], ValueError, "at least one"),
+    ],
+)
+def test_different_forms(datapoints, error, message):
+    with pytest.raises(error, match=message):
+        BatchData.aggregate_batch(datapoints, use_list=True)
+
+
+def test_dicts_and_tuples():
+    batch = BatchData.aggregate_batch([{"b": 1, "a": 2.0}, {"a": 3.0, "b": 4}])
+    assert list(batch) == ["b", "a"]
+    assert batch["b"].tolist() == [1, 4]
+    assert batch["a"].tolist() == [2, 3]
+    assert isinstance(BatchData.aggregate_batch([(1,), (2,)]), list)
+
+
+def test_batches_are_new_and_contiguous():
+    planar = np.zeros((3, 4, 5), np.float32).transpose(2, 1, 0)
+    reused = [planar]
+    flow = BatchData(DataFromGenerator(lambda: iter([reused] * 6)), 2)
+    batches = [batch for (batch,) in flow]
+    assert len(batches) == 3
+    for number, batch in enumerate(batches):
+        assert batch.flags.c_contiguous and batch.flags.owndata and batch.flags.writeable
+        assert batch.shape == (2, 5, 4, 3)
+        batch[:] = number
+    assert [batch.max() for batch in batches] == [0, 1, 2]
+    assert planar.max() == 0
+
+
+def test_a_batch_of_one_array_is_a_copy():
+    array = np.zeros(3)
+    (batch,) = BatchData.aggregate_batch([[array]])
+    assert not np.shares_memory(batch, array)
+
+
+def test_unknown_length_is_no_obstacle_and_stays_unknown():
+    flow = BatchData(DataFromGenerator(two_pairs), 100)
+    assert list(flow) == []
+    with pytest.raises(UnknownLength):
+        len(flow)
+
+
+def test_batch_size_must_be_positive():
+    with pytest.raises(ValueError, match="batch_size must be at least 1, but got 0"):
+        BatchData(flow_of([[1]]), 0)

@@ -1,0 +1,112 @@
+"""The measured rate is right on a clock of the test's own, and the description is readable."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DataFromGenerator, DataFromList, PrintData, TestDataSpeed
+from tests.contracts.dataflow import DataFlowContract
+
+
+def numbers(count):
+    return DataFromList([[i] for i in range(count)], shuffle=False)
+
+
+def ticking():
+    """A clock on which 2 seconds pass between every two looks."""
+    return itertools.count(0, 2).__next__
+
+
+class TestSpeedInAPipeline(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return TestDataSpeed(numbers(5), size=3)
+
+
+class TestPrintData(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return PrintData(numbers(5))
+
+
+def test_rate_is_datapoints_in_a_second(capsys):
+    assert TestDataSpeed(numbers(100), size=50, clock=ticking()).start() == 25
+    captured = capsys.readouterr()
+    assert "50 datapoints in 2.000 sec.: 25.0 datapoints/sec." in captured.out
+    assert "50/50" in captured.err
+
+
+def test_short_flow_is_measured_to_its_end(capsys):
+    assert TestDataSpeed(numbers(8), warmup=2, clock=ticking()).start_test() == 3
+    assert "6/6" in capsys.readouterr().err
+
+
+def test_warmup_is_not_counted():
+    taken = []
+
+    def source():
+        for i in itertools.count():
+            taken.append(i)
+            yield [i]
+
+    TestDataSpeed(DataFromGenerator(source), size=4, warmup=3).start()
+    assert taken == list(range(7))
+
+
+def test_flow_is_reset_before_the_measurement():
+    class Counting(DataFromList):
+        resets = 0
+
+        def reset_state(self):
+            super().reset_state()
+            self.resets += 1
+
+    flow = Counting([[1]])
+    TestDataSpeed(flow).start()
+    assert flow.resets == 1
+
+
+def test_nothing_to_measure():
+    with pytest.raises(RuntimeError, match="DataFromList yielded no datapoint after a warm-up"):
+        TestDataSpeed(numbers(3), warmup=3).start()
+    with pytest.raises(ValueError, match="size >= 1"):
+        TestDataSpeed(numbers(3), size=0)
+
+
+def test_print_shows_what_is_in_a_datapoint(capsys):
+    datapoint = [np.array([[1, 5]], np.uint8), {"name": "x" * 100, "box": (1.5, 2, 3, 4)}, [[[0]]]]
+    flow = PrintData(DataFromList([datapoint, datapoint]), name="train", max_list=3)
+    assert list(flow) == [datapoint, datapoint]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("DataFlow Info (train): datapoint 0 is")
+    assert lines[1:] == [
+        "  list of 3",
+        "    0: ndarray [1, 2] uint8 in [1, 5]",
+        "    1: dict of 2",
+        "      name: str '" + "x" * 56 + "...",
+        "      box: tuple of 4",
+        "        0: float 1.5",
+        "        1: int 2",
+        "        2: int 3",
+        "        ... 1 more",
+        "    2: list of 1",
+        "      0: list of 1",
+        "        0: list of 1",
+    ]
+
+
+def test_print_looks_at_the_first_datapoints_of_a_pass(capsys):
+    flow = PrintData(numbers(5), num=2, label="of 2017")
+    list(flow)
+    list(flow)
+    out = capsys.readouterr().out
+    assert out.count("(of 2017): datapoint 0") == out.count("(of 2017): datapoint 1") == 2
+    assert "datapoint 2" not in out
+
+
+def test_print_takes_no_negative_numbers():
+    with pytest.raises(ValueError, match="must not be negative"):
+        PrintData(numbers(1), num=-1)

@@ -1,0 +1,89 @@
+"""Random arrays have the shapes, dtypes and ranges that were asked for."""
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import FakeData
+from tests.contracts.dataflow import DataFlowContract
+
+
+class TestFakeData(DataFlowContract):
+    length = 12
+    deterministic = False
+
+    def make_flow(self):
+        return FakeData([[2, 3], []], size=12)
+
+
+class TestConstantFakeData(DataFlowContract):
+    length = 12
+
+    def make_flow(self):
+        return FakeData([[2, 3], []], size=12, random=False, dtype=["uint8", "float32"])
+
+
+def test_default_is_float32_in_the_unit_interval():
+    flow = FakeData([[50, 40], (7,)])
+    assert len(flow) == 1000
+    image, label = next(iter(flow))
+    assert image.dtype == label.dtype == np.float32
+    assert image.shape == (50, 40)
+    assert label.shape == (7,)
+    assert 0 <= image.min() < 0.1
+    assert 0.9 < image.max() <= 1
+
+
+def test_scalar_component():
+    (scalar,) = next(iter(FakeData([[]], dtype="int64", domain=(3, 4))))
+    assert isinstance(scalar, np.ndarray)
+    assert scalar.shape == ()
+    assert scalar.dtype == np.int64
+    assert scalar == 3
+
+
+def test_dtype_and_domain_of_each_component():
+    flow = FakeData(
+        [[500], [500], [500], [500]],
+        dtype=["uint8", "float64", "bool", "int32"],
+        domain=[(0, 256), (-2, -1), (0, 1), (-3, 3)],
+    )
+    bytes_, floats, bools, integers = next(iter(flow))
+    assert bytes_.dtype == np.uint8
+    assert bytes_.max() > 230
+    assert floats.dtype == np.float64
+    assert -2 <= floats.min() and floats.max() <= -1
+    assert set(bools.tolist()) == {False, True}
+    assert set(integers.tolist()) == {-3, -2, -1, 0, 1, 2}
+
+
+def test_integers_reach_the_ends_of_their_dtype():
+    limits = np.iinfo(np.int64)
+    (values,) = next(iter(FakeData([[9]], dtype="int64", domain=(limits.min, limits.max + 1))))
+    assert values.dtype == np.int64
+    (zeros,) = next(iter(FakeData([[9]], dtype="uint8")))
+    assert not zeros.any()
+
+
+def test_random_arrays_differ_and_constant_ones_are_shared():
+    one, two = list(FakeData([[8]], size=2))
+    assert not np.array_equal(one, two)
+    one, two = list(FakeData([[8]], size=2, random=False))
+    assert one[0] is two[0]
+    assert one is not two
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"dtype": ["uint8", "uint8"]}, "1 shapes but 2 values of dtype"),
+        ({"domain": [(0, 1), (0, 1)]}, "1 shapes but 2 values of domain"),
+        ({"dtype": "uint8", "domain": (0, 257)}, "does not lie within uint8"),
+        ({"dtype": "uint8", "domain": (-1, 2)}, "does not lie within uint8"),
+        ({"domain": (1, 0)}, "A domain is"),
+        ({"dtype": "object"}, "but not object"),
+        ({"size": -1}, "got -1"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FakeData([[2]], **arguments)

@@ -1,0 +1,116 @@
+"""Functions get a datapoint that they may change, and None drops it."""
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DataFromList, MapData, MapDataComponent, SelectComponent
+from tests.contracts.dataflow import DataFlowContract
+
+
+def flow_of(*datapoints):
+    return DataFromList(datapoints, shuffle=False)
+
+
+def swapped(datapoint):
+    return datapoint[::-1]
+
+
+def negative(component):
+    return -component
+
+
+class TestMapData(DataFlowContract):
+    length = 3
+
+    def make_flow(self):
+        return MapData(flow_of([1, 2], [3, 4], [5, 6]), swapped)
+
+
+class TestMapDataComponent(DataFlowContract):
+    length = 3
+
+    def make_flow(self):
+        return MapDataComponent(flow_of([1, 2], [3, 4], [5, 6]), negative, 1)
+
+
+class TestSelectComponent(DataFlowContract):
+    length = 3
+
+    def make_flow(self):
+        return SelectComponent(flow_of([1, 2], [3, 4], [5, 6]), [1, 1, 0])
+
+
+def test_map_drops_none_and_nothing_else():
+    flow = MapData(flow_of([0], [1], [2]), lambda dp: None if dp == [1] else dp[:0])
+    assert list(flow) == [[], []]
+    assert len(flow) == 3  # that of the wrapped flow
+
+
+@pytest.mark.parametrize("datapoint", [[1, 2], {0: 1, 1: 2}])
+def test_map_gets_a_copy_of_the_datapoint(datapoint):
+    def spoil(dp):
+        dp[0] = "spoiled"
+        return dp
+
+    (result,) = MapData(flow_of(datapoint), spoil)
+    assert result[0] == "spoiled"
+    assert datapoint[0] == 1
+
+
+def test_map_does_not_copy_arrays():
+    array = np.arange(3)
+    (result,) = MapData(flow_of(array), lambda dp: dp)
+    assert result is array
+    (result,) = MapData(flow_of([array]), lambda dp: dp)
+    assert result[0] is array
+
+
+@pytest.mark.parametrize(
+    "datapoint, index, expected",
+    [
+        ([1, 2], 0, [-1, 2]),
+        ([1, 2], -1, [1, -2]),
+        ((1, 2), 1, [1, -2]),
+        ({"a": 1, "b": 2}, "b", {"a": 1, "b": -2}),
+    ],
+)
+def test_component_is_replaced_in_a_copy(datapoint, index, expected):
+    before = type(datapoint)(datapoint)
+    (result,) = MapDataComponent(flow_of(datapoint), negative, index)
+    assert result == expected
+    assert type(result) is type(expected)
+    assert datapoint == before
+
+
+def test_component_none_drops_the_datapoint():
+    flow = MapDataComponent(flow_of([0, "a"], [1, "b"]), lambda n: n or None)
+    assert list(flow) == [[1, "b"]]
+
+
+def test_select_by_position_and_by_key():
+    assert list(SelectComponent(flow_of("abc", "def"), [2, 0])) == [["c", "a"], ["f", "d"]]
+    assert list(SelectComponent(flow_of({"x": 1, "y": 2}), ["y"])) == [[2]]
+
+
+def test_missing_component_is_named():
+    with pytest.raises(IndexError, match="takes component 5, but the datapoint has 2 components"):
+        list(MapDataComponent(flow_of([1, 2]), negative, 5))
+    with pytest.raises(KeyError, match=r"SelectComponent takes component 'z'.*\['x', 'y'\]"):
+        list(SelectComponent(flow_of({"x": 1, "y": 2}), ["z"]))
+
+
+def test_error_of_the_function_is_left_alone():
+    def broken(component):
+        raise IndexError("from the function")
+
+    with pytest.raises(IndexError, match="^from the function$"):
+        list(MapDataComponent(flow_of([1]), broken))
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="MapData applies a function, but got int"):
+        MapData(flow_of([1]), 3)
+    with pytest.raises(TypeError, match="MapDataComponent applies a function"):
+        MapDataComponent(flow_of([1]), 0)
+    with pytest.raises(TypeError, match="takes a list of indices, but got 1"):
+        SelectComponent(flow_of([1]), 1)

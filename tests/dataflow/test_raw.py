@@ -1,0 +1,169 @@
+"""Flows from lists, iterables, generators and queues; what can be read only once says so."""
+
+import itertools
+import queue
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    DataFromGenerator,
+    DataFromIterable,
+    DataFromList,
+    DataFromQueue,
+    RepeatedData,
+)
+from tests.contracts.dataflow import DataFlowContract
+
+
+def five():
+    for i in range(5):
+        yield [i, np.float32(i)]
+
+
+def endless():
+    for i in itertools.count():
+        yield [i]
+
+
+class TestDataFromList(DataFlowContract):
+    length = 7
+
+    def make_flow(self):
+        return DataFromList([[i] for i in range(7)], shuffle=False)
+
+
+class TestShuffledDataFromList(DataFlowContract):
+    length = 7
+    deterministic = False
+
+    def make_flow(self):
+        return DataFromList([[i] for i in range(7)])
+
+
+class TestDataFromIterable(DataFlowContract):
+    length = 6
+
+    def make_flow(self):
+        return DataFromIterable(dict.fromkeys(range(6)))
+
+
+class TestDataFromGenerator(DataFlowContract):
+    length = 5
+    has_len = False
+
+    def make_flow(self):
+        return DataFromGenerator(five)
+
+
+class TestSizedDataFromGenerator(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return DataFromGenerator(endless, size=5)
+
+
+class TestEndlessDataFromGenerator(DataFlowContract):
+    has_len = False
+
+    def make_flow(self):
+        return DataFromGenerator(endless)
+
+
+class TestOpenGenerator(DataFlowContract):
+    has_len = False
+    deterministic = False
+    independent = False
+    picklable = False
+
+    def make_flow(self):
+        return DataFromGenerator(endless())
+
+
+class TestDataFromQueue(DataFlowContract):
+    has_len = False
+    deterministic = False
+    independent = False
+    picklable = False
+
+    def make_flow(self):
+        source = queue.Queue()
+        for i in range(100):
+            source.put([i])
+        return DataFromQueue(source)
+
+
+def test_list_is_shuffled_anew_in_every_pass_and_left_as_it_is():
+    datapoints = [[i] for i in range(50)]
+    flow = DataFromList(datapoints)
+    first, second = list(flow), list(flow)
+    assert first != second
+    assert sorted(first) == sorted(second) == datapoints == [[i] for i in range(50)]
+
+
+def test_list_may_be_anything_with_indices():
+    rows = np.arange(6).reshape(3, 2)
+    assert [row.tolist() for row in DataFromList(rows, shuffle=False)] == rows.tolist()
+    assert len(DataFromList(rows)) == 3
+
+
+def test_open_generator_goes_on_where_an_abandoned_pass_stopped():
+    flow = DataFromGenerator(endless())
+    one = iter(flow)
+    assert next(one) == [0]
+    one.close()
+    assert next(iter(flow)) == [1]
+
+
+@pytest.mark.parametrize("kind", [DataFromGenerator, DataFromIterable])
+def test_open_generator_cannot_begin_again(kind):
+    flow = kind(five())
+    assert len(list(flow)) == 5
+    with pytest.raises(RuntimeError, match="give DataFromGenerator the function that makes it"):
+        list(flow)
+
+
+def test_open_generator_cannot_be_repeated():
+    with pytest.raises(RuntimeError, match="has ended and cannot begin again"):
+        list(RepeatedData(DataFromGenerator(five()), -1))
+
+
+def test_generator_takes_the_length_of_an_iterable():
+    assert len(DataFromGenerator([[1], [2]])) == 2
+
+
+def test_size_of_open_generator_divides_it_into_passes():
+    flow = DataFromGenerator(endless(), size=3)
+    assert list(flow) == [[0], [1], [2]]
+    assert list(flow) == [[3], [4], [5]]
+
+
+def test_size_that_is_too_large_is_an_error_at_the_end():
+    flow = iter(DataFromGenerator(five, size=6))
+    assert len(list(itertools.islice(flow, 5))) == 5
+    with pytest.raises(RuntimeError, match="size=6, but the generator ended after 5 datapoints"):
+        next(flow)
+
+
+def test_size_zero_is_a_size():
+    flow = DataFromGenerator(five, size=0)
+    assert len(flow) == 0
+    assert list(flow) == []
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="a generator function or an iterable, but got int"):
+        DataFromGenerator(3)
+    with pytest.raises(ValueError, match="got -1"):
+        DataFromGenerator(five, size=-1)
+
+
+def test_error_in_the_generator_reaches_the_consumer():
+    def broken():
+        yield [1]
+        raise ZeroDivisionError("from the generator")
+
+    datapoints = iter(DataFromGenerator(broken))
+    assert next(datapoints) == [1]
+    with pytest.raises(ZeroDivisionError, match="from the generator"):
+        next(datapoints)

@@ -1,0 +1,89 @@
+"""Small parts that many tests need; TensorFlow is loaded with them."""
+
+from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import ModelDesc
+
+
+class CallbackSpy(Callback):
+    """Writes the name of each hook on a tape when it is called.
+
+    Args:
+      tape: the list to write on; a new one unless given, so that several spies can share one.
+      label: put before each name, with a dot between.
+    """
+
+    def __init__(self, tape=None, label=""):
+        self.tape = [] if tape is None else tape
+        self._prefix = label + "." if label else ""
+
+    def _note(self, hook):
+        self.tape.append(self._prefix + hook)
+
+    def _setup_graph(self):
+        self._note("setup_graph")
+
+    def _before_train(self):
+        self._note("before_train")
+
+    def _before_epoch(self):
+        self._note("before_epoch")
+
+    def _before_run(self, ctx):
+        self._note("before_run")
+
+    def _after_run(self, ctx, run_values):
+        self._note("after_run")
+
+    def _trigger_step(self):
+        self._note("trigger_step")
+
+    def _after_epoch(self):
+        self._note("after_epoch")
+
+    def _trigger_epoch(self):
+        self._note("trigger_epoch")
+
+    def _after_train(self):
+        self._note("after_train")
+
+
+class TinyModel(ModelDesc):
+    """One weight and one bias that learn `y = x w + b`; the smallest model that trains.
+
+    Args:
+      learning_rate: of plain gradient descent.
+    """
+
+    def __init__(self, learning_rate=0.1):
+        self._learning_rate = learning_rate
+
+    def inputs(self):
+        return [tf.TensorSpec([None], tf.float32, "x"), tf.TensorSpec([None], tf.float32, "y")]
+
+    def build_graph(self, x, y):
+        weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+        bias = tf.get_variable("bias", [], initializer=tf.zeros_initializer())
+        predicted = tf.add(x * weight, bias, name="predicted")
+        return tf.reduce_mean(tf.square(predicted - y), name="cost")
+
+    def optimizer(self):
+        return tf.train.GradientDescentOptimizer(self._learning_rate)
+
+
+class FakeClock:
+    """A clock that moves only when it is told to.
+
+    Args:
+      now: what it shows at first, in seconds.
+    """
+
+    def __init__(self, now=0.0):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+    def advance(self, seconds):
+        """Moves the clock on."""
+        self.now += seconds

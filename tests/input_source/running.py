@@ -1,0 +1,63 @@
+"""A run without a trainer: a real session, a real stop token, and the hooks in their order."""
+
+import types
+import weakref
+from contextlib import contextmanager
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow
+from tensorpack.utils.stopping import Finished, StopToken
+
+
+class Trainer(types.SimpleNamespace):
+    """What the callbacks of an input source ask of a trainer."""
+
+    __slots__ = ("__weakref__",)
+
+
+class FlowOf(DataFlow):
+    """A dataflow whose passes a function makes.
+
+    Args:
+      one_pass: called with the number of the pass, from 0; returns an iterator.
+      length: of a pass.
+    """
+
+    def __init__(self, one_pass, length=None):
+        self._one_pass = one_pass
+        self._length = length
+        self.passes = 0
+        self.resets = 0
+
+    def reset_state(self):
+        self.resets += 1
+
+    def __iter__(self):
+        self.passes += 1
+        return iter(self._one_pass(self.passes - 1))
+
+    def __len__(self):
+        return super().__len__() if self._length is None else self._length
+
+
+@contextmanager
+def running(source, signature, get_fetches=None):
+    """Sets a source up, yields (trainer, session, fetches, callbacks) between the hooks."""
+    callbacks = source.setup(signature)
+    fetches = (get_fetches or source.get_input_tensors)()
+    trainer = Trainer(stop_token=StopToken())
+    for callback in callbacks:
+        callback.setup_graph(weakref.proxy(trainer))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.graph.finalize()
+        entered = []
+        try:
+            for callback in callbacks:
+                entered.append(callback)
+                callback.before_train()
+            yield trainer, sess, fetches, callbacks
+        finally:
+            trainer.stop_token.request(Finished())
+            for callback in entered:
+                callback.after_train()

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source.aliasing import private, stays_as_it_is
+
+
+def at_offset(offset, size):
+    """A float32 array whose memory begins `offset` bytes after a multiple of 64."""
+    memory = np.zeros(size * 4 + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    array = memory[start : start + size * 4].view(np.float32)
+    assert array.ctypes.data % 64 == offset % 64
+    return array
+
+
+@pytest.mark.parametrize("size", [1, 16, 1000, 3000])  # on both sides of what counts as small
+def test_the_copy_is_not_the_producers_memory(size):
+    for offset in range(0, 64, 4):
+        array = at_offset(offset, size)
+        array[:] = 1
+        copy = private(array)
+        assert not np.shares_memory(copy, array)
+        array[:] = 2
+        assert copy.tolist() == [1] * size
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "int64", "float64", "complex128"])
+@pytest.mark.parametrize("shape", [(), (3,), (70, 80), (0, 5), (20, 30, 40)])
+def test_dtype_shape_and_values_are_kept(dtype, shape):
+    array = np.arange(int(np.prod(shape)), dtype="int64").reshape(shape).astype(dtype)
+    for view in array, array.T, array[..., ::2] if shape else array:
+        copy = private(view)
+        assert (copy.dtype, copy.shape) == (view.dtype, view.shape)
+        assert copy.tolist() == view.tolist()
+
+
+def test_what_tensorflow_takes_over_is_aligned():
+    assert private(np.zeros(10000, np.uint8)).ctypes.data % 64 == 0
+
+
+def test_what_nobody_can_write_is_not_copied():
+    array = np.zeros(5000)
+    assert private(array) is not array
+    array.setflags(write=False)
+    for each in array, array[10:], np.frombuffer(b"x" * 5000, np.uint8):
+        assert stays_as_it_is(each)
+        assert private(each) is each
+
+
+def test_a_read_only_view_of_what_can_be_written_is_copied():
+    memory = np.zeros(5000)
+    view = memory[:]
+    view.setflags(write=False)
+    borrowed = np.frombuffer(bytearray(5000), np.uint8)
+    borrowed.setflags(write=False)
+    for each in view, borrowed:
+        assert not stays_as_it_is(each)
+        assert not np.shares_memory(private(each), each)
+
+
+@pytest.mark.parametrize("size", [16, 3000])
+def test_a_queue_keeps_the_values_of_the_time_of_the_enqueue(size):
+    """One buffer, filled again and again: without `private` this fails at offset 0."""
+    queue = tf.FIFOQueue(100, [tf.float32])
+    placeholder = tf.placeholder(tf.float32, [None])
+    enqueue, dequeue = queue.enqueue([placeholder]), queue.dequeue()
+    with tf.Session() as sess:
+        for offset in range(0, 64, 4):
+            array = at_offset(offset, size)
+            for i in range(5):
+                array[:] = i
+                sess.run(enqueue, {placeholder: private(array)})
+            array[:] = -1
+            assert [sess.run(dequeue)[0] for _ in range(5)] == [0, 1, 2, 3, 4], offset

@@ -1,0 +1,84 @@
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import InputSource
+from tensorpack.tfutils.callback import Callback
+
+from .running import running
+
+SIGNATURE = [tf.TensorSpec([2], tf.float32, "x")]
+
+
+class Given(InputSource):
+    """Gives whatever tensors it is given; notes what is called."""
+
+    def __init__(self, tensors=None):
+        super().__init__()
+        self.tensors = tensors
+        self.tape = []
+
+    def _setup(self, input_signature):
+        self.tape.append("setup")
+
+    def _get_callbacks(self):
+        self.tape.append("callbacks")
+        return [Callback()]
+
+    def _get_input_tensors(self):
+        return [tf.zeros([2])] if self.tensors is None else self.tensors
+
+
+class Resettable(Given):
+    def _reset_state(self):
+        self.tape.append("reset")
+
+
+def test_setup_then_callbacks_each_once():
+    source = Given()
+    assert len(source.setup(SIGNATURE)) == 1
+    source.get_callbacks()
+    assert source.tape == ["setup", "callbacks"]
+
+
+def test_the_state_is_reset_before_the_training_and_before_other_callbacks():
+    source = Resettable()
+    with running(source, SIGNATURE) as (_, _, _, callbacks):
+        assert source.tape == ["setup", "callbacks", "reset"]
+    assert len(callbacks) == 2
+    assert type(callbacks[1]) is Callback
+
+
+def test_a_source_whose_setup_failed_is_not_set_up():
+    class Failing(Given):
+        def _setup(self, input_signature):
+            raise OSError("no such file")
+
+    source = Failing()
+    with pytest.raises(OSError):
+        source.setup(SIGNATURE)
+    assert not source.setup_done()
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (list, "must give a list of 1 tensors"),
+        (lambda: tf.zeros([2]), "must give a list of 1 tensors"),
+        (lambda: [tf.zeros([2], tf.int32)], "float32 .* for input 'x', got int32"),
+        (lambda: [tf.zeros([3])], r"for input 'x', got float32 \(3,\)"),
+    ],
+)
+def test_wrong_tensors_are_refused(make, message):
+    source = Given(make())
+    source.setup(SIGNATURE)
+    with pytest.raises(ValueError, match=message):
+        source.get_input_tensors()
+
+
+def test_what_must_be_overridden_says_so():
+    source = InputSource()
+    source.setup(SIGNATURE)
+    with pytest.raises(NotImplementedError, match="must override _get_input_tensors"):
+        source.get_input_tensors()
+    with pytest.raises(NotImplementedError, match="steps_per_epoch"):
+        source.size()

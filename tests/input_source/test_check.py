@@ -1,0 +1,113 @@
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import DatapointChecker
+
+SIGNATURE = [
+    tf.TensorSpec([None, 3], tf.float32, "image"),
+    tf.TensorSpec([None], tf.int32, "label"),
+]
+
+
+def right(size=2):
+    return [np.ones([size, 3], np.float32), np.arange(size, dtype=np.int32)]
+
+
+def test_right_arrays_pass_as_they_are():
+    check = DatapointChecker(SIGNATURE)
+    for size in 2, 2, 5, 2, 0:
+        datapoint = right(size)
+        found = check(datapoint)
+        assert found[0] is datapoint[0]
+        assert found[1] is datapoint[1]
+
+
+def test_tuples_and_dicts():
+    check = DatapointChecker(SIGNATURE)
+    image, label = right()
+    pair = namedtuple("Pair", "a b")
+    for datapoint in (image, label), pair(image, label), {"label": label, "image": image}:
+        found = check(datapoint)
+        assert found[0] is image
+        assert found[1] is label
+
+
+@pytest.mark.parametrize("index", [0, 1, 5])
+@pytest.mark.parametrize(
+    "bad, error, message",
+    [
+        (None, TypeError, "gave None"),
+        (np.array([None, 1], object), TypeError, r"gave object \[2\].*array of objects"),
+        (np.array([0.5, 1.5], np.float32), TypeError, r"gave float32 \[2\].*from float32 to int32"),
+        (np.array([0, 2**31]), ValueError, r"gave int64 \[2\]: 2147483648 is out of the range"),
+        (np.array(["a", "b"]), TypeError, r"gave <U1 \[2\]"),
+        (np.zeros([2, 1], np.int32), ValueError, r"gave int32 \[2, 1\]: it has 2 dimensions"),
+        (3, ValueError, "gave a int: it has 0 dimensions"),
+        ([1, [2]], TypeError, "gave a list of length 2"),
+    ],
+)
+def test_an_error_names_the_datapoint_the_component_and_both_sides(index, bad, error, message):
+    check = DatapointChecker(SIGNATURE)
+    for _ in range(index):
+        check(right())
+    prefix = rf"Datapoint {index}, component 1 \('label'\): the model takes int32 \[None\], .*"
+    with pytest.raises(error, match=prefix + message):
+        check([right()[0], bad])
+
+
+def test_the_first_datapoint_tells_all_that_is_wrong():
+    with pytest.raises(TypeError) as caught:
+        DatapointChecker(SIGNATURE)([None, np.zeros([2, 2], np.int32)])
+    first, second = str(caught.value).split("\n")
+    assert "component 0 ('image')" in first
+    assert "component 1 ('label')" in second
+
+
+@pytest.mark.parametrize("index", [0, 3])
+@pytest.mark.parametrize(
+    "bad, error, message",
+    [
+        ([1], ValueError, "has 1 components, the model takes 2"),
+        (right() + [1], ValueError, "has 3 components"),
+        ({"image": 1}, ValueError, r"has components named \['image'\]"),
+        ({"image": 1, "label": 2, "more": 3}, ValueError, "has components named .*'more'"),
+        (np.zeros([2, 3]), TypeError, r"is float64 \[2, 3\]. A dataflow must yield lists"),
+        (None, TypeError, "is None"),
+    ],
+)
+def test_wrong_datapoints(index, bad, error, message):
+    check = DatapointChecker(SIGNATURE)
+    for _ in range(index):
+        check(right())
+    with pytest.raises(error, match=f"Datapoint {index} {message}"):
+        check(bad)
+
+
+def test_numpys_own_dtypes_are_converted_and_checked_each_time():
+    check = DatapointChecker(SIGNATURE)
+    for _ in range(3):
+        image, label = check([np.full([2, 3], 0.5), np.array([1, -1])])
+        assert (image.dtype, label.dtype) == (np.float32, np.int32)
+        assert (image.tolist(), label.tolist()) == ([[0.5] * 3] * 2, [1, -1])
+    with pytest.raises(ValueError, match="Datapoint 3, component 0"):
+        check([np.full([2, 3], 1e300), np.array([1, -1])])
+
+
+def test_a_nan_of_the_user_passes():
+    image = DatapointChecker(SIGNATURE)([np.full([1, 3], np.nan), [0]])[0]
+    assert np.isnan(image).all()
+
+
+def test_a_value_that_is_right_after_a_conversion_is_still_checked():
+    check = DatapointChecker(SIGNATURE)
+    check([np.zeros([2, 3]), [1, 2]])  # the shapes are known now, the dtypes are not
+    with pytest.raises(TypeError, match="from float32 to int32"):
+        check([np.zeros([2, 3]), np.zeros(2, np.float32)])
+
+
+def test_a_subclass_of_ndarray_becomes_an_array():
+    found = DatapointChecker(SIGNATURE)([np.ma.MaskedArray(np.ones([2, 3], np.float32)), [1, 2]])
+    assert type(found[0]) is np.ndarray

@@ -1,0 +1,226 @@
+import time
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import is_tfv2
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.input_source import BatchQueueInput, QueueInput
+from tensorpack.tfutils.summary import MOVING_SUMMARY_OPS_KEY
+from tests.contracts.input_source import InputSourceContract
+
+from .running import FlowOf, running
+
+SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
+
+
+def numbers(length):
+    return FlowOf(lambda number: [[i] for i in range(length)], length)
+
+
+class TestQueueInput(InputSourceContract):
+    size = 5
+
+    def make_source(self):
+        return QueueInput(numbers(5))
+
+
+class TestQueueInputWithOneInput(TestQueueInput):
+    signature = [(tf.float32, [None, 3], "image")]
+
+
+class TestBatchQueueInput(InputSourceContract):
+    size = 2
+
+    def make_source(self):
+        return BatchQueueInput(numbers(5), 2)
+
+
+class TestQueueInputWithQueue(InputSourceContract):
+    size = 5
+
+    def make_source(self):
+        return QueueInput(numbers(5), tf.FIFOQueue(7, [tf.float32, tf.int32]))
+
+
+def test_the_default_queue():
+    source = QueueInput(numbers(5))
+    assert source.queue is None
+    with tf.name_scope("somewhere"):
+        source.setup(SIGNATURE)
+    op = source.queue.queue_ref.op
+    assert (op.name, op.type) == ("input_queue", "FIFOQueueV2")
+    assert op.get_attr("capacity") == 50
+
+
+def test_the_queue_and_what_belongs_to_it_is_on_the_cpu():
+    source = QueueInput(numbers(5))
+    with tf.device("/gpu:0"):
+        source.setup(SIGNATURE)
+        source.get_input_tensors()
+    ops = tf.get_default_graph().get_operations()
+    found = {op.type: op.device for op in ops if "Queue" in op.type}
+    assert set(found) >= {"FIFOQueueV2", "QueueEnqueueV2", "QueueDequeueV2", "QueueSizeV2"}
+    assert set(found.values()) == {"/device:CPU:0"}
+
+
+def test_the_setup_is_logged(logged):
+    QueueInput(numbers(5)).setup(SIGNATURE)
+    assert logged == ["Setting up the queue for CPU prefetching ..."]
+
+
+def test_the_size_of_the_queue_is_summarised_under_exactly_this_name():
+    source = QueueInput(numbers(5))
+    source.setup(SIGNATURE)
+    size = tf.get_default_graph().get_tensor_by_name("input_queue_size:0")
+    assert len(tf.get_collection(MOVING_SUMMARY_OPS_KEY)) == 1
+    (summary,) = tf.get_collection(tf.GraphKeys.SUMMARIES)
+    enqueue = source.queue.enqueue([tf.constant(1)])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for _ in range(3):
+            sess.run(enqueue)
+        assert sess.run(size) == 3.0
+        sess.run(tf.get_collection(MOVING_SUMMARY_OPS_KEY))
+        (value,) = tf.Summary.FromString(sess.run(summary)).value
+        assert (value.tag, value.simple_value) == ("input_queue_size", pytest.approx(3.0))
+
+
+def test_the_model_gets_the_datapoints_in_order_and_the_flow_repeats(logged):
+    flow = numbers(3)
+    with running(QueueInput(flow), SIGNATURE) as (_, sess, (number,), _):
+        assert [sess.run(number) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+    assert flow.resets == 1
+    assert logged[1:] == ["Starting EnqueueThread ..."]
+
+
+def test_shapes_come_from_the_signature():
+    signature = [
+        tf.TensorSpec([None, 2], tf.float32, "image"),
+        tf.TensorSpec([], tf.string, "name"),
+    ]
+    data = DataFromList([[np.zeros([5, 2]), "a\0b"], [np.zeros([1, 2]), b"c"]], shuffle=False)
+    with running(QueueInput(data), signature) as (_, sess, (image, name), _):
+        assert image.shape.as_list() == [None, 2]
+        assert name.shape.as_list() == []
+        found, text = sess.run([image, name])
+        assert (found.shape, found.dtype, text) == ((5, 2), np.float32, b"a\0b")
+
+
+def test_each_step_takes_a_batch():
+    signature = [tf.TensorSpec([None, 2], tf.float32, "pair"), tf.TensorSpec([2], tf.int32, "n")]
+    flow = FlowOf(lambda number: [[[i, -i], i] for i in range(3)], 3)
+    with running(BatchQueueInput(flow, 2), signature) as (_, sess, (pair, number), _):
+        assert pair.shape.as_list() == [2, 2]
+        assert [sess.run(number).tolist() for _ in range(3)] == [[0, 1], [2, 0], [1, 2]]
+        assert sess.run(pair).tolist() == [[0, 0], [1, -1]]
+
+
+def test_the_default_queue_of_batches():
+    source = BatchQueueInput(numbers(5), 2)
+    source.setup([tf.TensorSpec([None], tf.int32, "number")])
+    assert source.queue.queue_ref.op.get_attr("capacity") == 3000
+
+
+def test_a_random_shuffle_queue():
+    queue = tf.RandomShuffleQueue(40, 20, [tf.int32], shapes=[[]], seed=1)
+    with running(QueueInput(numbers(100), queue), SIGNATURE) as (_, sess, (number,), _):
+        found = [int(sess.run(number)) for _ in range(60)]
+    assert len(set(found)) == 60
+    assert found != sorted(found)
+
+
+def test_a_padding_queue():
+    queue = tf.PaddingFIFOQueue(40, [tf.int32], shapes=[[None]])
+    flow = FlowOf(lambda number: [[list(range(i))] for i in range(1, 4)])
+    signature = [tf.TensorSpec([None, None], tf.int32, "numbers")]
+    with running(BatchQueueInput(flow, 3, queue), signature) as (_, sess, (batch,), _):
+        assert sess.run(batch).tolist() == [[0, 0, 0], [0, 1, 0], [0, 1, 2]]
+
+
+def test_a_queue_with_names():
+    queue = tf.FIFOQueue(5, [tf.int32, tf.float32], names=["b", "a"])
+    signature = SIGNATURE + [tf.TensorSpec([], tf.float32, "half")]
+    flow = FlowOf(lambda number: [[i, i / 2] for i in range(5)])
+    with running(QueueInput(flow, queue), signature) as (_, sess, fetches, _):
+        assert [sess.run(fetches) for _ in range(3)] == [[0, 0.0], [1, 0.5], [2, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "make_queue, message",
+    [
+        (lambda: tf.FIFOQueue(5, [tf.int64]), r"components of \['int64'\].*takes \['int32'\]"),
+        (lambda: tf.FIFOQueue(5, [tf.int32] * 2), r"\['int32', 'int32'\], the model takes"),
+        (lambda: tf.FIFOQueue(5, [tf.int32], shapes=[[2]]), r"the shape \(2,\) for 'number'"),
+    ],
+)
+def test_a_queue_must_suit_the_signature(make_queue, message):
+    with pytest.raises(ValueError, match=message):
+        QueueInput(numbers(5), make_queue()).setup(SIGNATURE)
+
+
+def test_a_queue_of_another_graph_is_refused():
+    with tf.Graph().as_default():
+        queue = tf.FIFOQueue(5, [tf.int32])
+    with pytest.raises(ValueError, match="in another graph"):
+        QueueInput(numbers(5), queue).setup(SIGNATURE)
+
+
+@pytest.mark.skipif(not is_tfv2(), reason="TensorFlow 1 makes no queue eagerly")
+def test_a_queue_that_was_made_eagerly_is_refused():
+    with tf.init_scope():
+        if not tf.executing_eagerly():
+            pytest.skip("eager execution is off in this process")
+        queue = tf.FIFOQueue(5, [tf.int32])
+    with pytest.raises(ValueError, match="made eagerly"):
+        QueueInput(numbers(5), queue)
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="a tf.QueueBase such as tf.FIFOQueue, got int"):
+        QueueInput(numbers(5), 50)
+    with pytest.raises(ValueError, match="takes a DataFlow"):
+        QueueInput([[1]])
+    with pytest.raises(ValueError, match="batch_size is at least 1"):
+        BatchQueueInput(numbers(5), 0)
+
+
+@pytest.mark.parametrize(
+    "shape, message",
+    [
+        ([], "its first dimension must be None or 2"),
+        ([3], "its first dimension must be None or 2"),
+        (None, "its first dimension must be None or 2"),
+        ([None, None], "needs to know the shape of 'number'"),
+    ],
+)
+def test_batches_need_shapes(shape, message):
+    with pytest.raises(ValueError, match=message):
+        BatchQueueInput(numbers(5), 2).setup([tf.TensorSpec(shape, tf.int32, "number")])
+
+
+@pytest.mark.parametrize("size", [16, 3000])
+def test_one_buffer_filled_again_and_again(size):
+    """What is dequeued is what was yielded, wherever the buffer lies."""
+    memory = np.zeros(size * 4 + 128, np.uint8)
+    first = -memory.ctypes.data % 64
+
+    def one_pass(number):
+        count = 0
+        for offset in range(0, 64, 4):
+            start = first + offset
+            array = memory[start : start + size * 4].view(np.float32)
+            for _ in range(3):
+                array[:] = count
+                yield [array]
+                count += 1
+
+    signature = [tf.TensorSpec([size], tf.float32, "x")]
+    with running(QueueInput(FlowOf(one_pass)), signature) as (_, sess, (x,), _):
+        queue_size = tf.get_default_graph().get_tensor_by_name("input_queue_size:0")
+        deadline = time.monotonic() + 5
+        while sess.run(queue_size) < 48 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        for count in range(48):
+            assert set(sess.run(x)) == {count}

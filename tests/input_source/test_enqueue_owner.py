@@ -1,0 +1,288 @@
+"""How the enqueue thread begins and ends, whatever ends the run."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlowTerminated, DataFromList
+from tensorpack.input_source import BatchQueueInput, DataFlowEmpty, QueueInput
+from tensorpack.input_source.errors import QueueClosed
+from tensorpack.tfutils.callback import StopTraining
+from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
+
+from .running import FlowOf, Trainer, running
+
+SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
+
+
+def endless(number):
+    while True:
+        yield [1]
+
+
+def the_thread():
+    return [each for each in threading.enumerate() if each.name == "EnqueueThread"]
+
+
+def wait_until(condition, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.005)
+
+
+def queue_is_full(sess, source):
+    size = sess.graph.get_tensor_by_name("input_queue_size:0")
+    capacity = source.queue.queue_ref.op.get_attr("capacity")
+    return lambda: sess.run(size) >= capacity
+
+
+def test_a_producer_that_waits_for_room_is_let_go(capfd):
+    """TensorFlow says nothing about a cancelled enqueue, because none is cancelled."""
+    source = QueueInput(FlowOf(endless))
+    with running(source, SIGNATURE) as (_, sess, _, _):
+        wait_until(queue_is_full(sess, source))
+        assert len(the_thread()) == 1
+        time.sleep(0.05)  # so that it waits in the enqueue
+        start = time.monotonic()
+    assert time.monotonic() - start < 1.0
+    assert the_thread() == []
+    shown = capfd.readouterr().err
+    assert "ancelled" not in shown
+    assert "CANCELLED" not in shown
+
+
+@pytest.mark.parametrize(
+    "make_queue",
+    [
+        lambda: tf.RandomShuffleQueue(8, 4, [tf.int32], shapes=[[]]),
+        lambda: tf.PaddingFIFOQueue(8, [tf.int32], shapes=[[]]),
+    ],
+)
+def test_other_queues_are_let_go_too(make_queue, capfd):
+    source = QueueInput(FlowOf(endless), make_queue())
+    with running(source, SIGNATURE) as (_, sess, _, _):
+        wait_until(queue_is_full(sess, source))
+    assert the_thread() == []
+    assert "ancelled" not in capfd.readouterr().err
+
+
+def test_batches_are_let_go_too():
+    queue = tf.FIFOQueue(8, [tf.int32], shapes=[[]])
+    source = BatchQueueInput(FlowOf(endless), 3, queue)
+    with running(source, [tf.TensorSpec([None], tf.int32, "number")]) as (_, sess, _, _):
+        wait_until(queue_is_full(sess, source))
+    assert the_thread() == []
+
+
+def test_a_consumer_that_waits_is_woken_by_a_stop(capfd):
+    """The dataflow has nothing to give; a signal comes while the step waits."""
+    release = threading.Event()
+
+    def one_pass(number):
+        yield [1]
+        release.wait(10)
+        yield [2]
+
+    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (trainer, sess, (number,), _):
+        assert sess.run(number) == 1
+        timer = threading.Timer(0.1, lambda: trainer.stop_token.request(Interrupted(2)))
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(number)
+        assert time.monotonic() - start < 1.0
+        timer.join()
+        release.set()  # its datapoint comes too late, and goes nowhere
+    assert the_thread() == []
+    shown = capfd.readouterr().err
+    assert "Skipping cancelled" not in shown
+    assert "CANCELLED" not in shown
+
+
+def test_a_dataflow_that_does_not_come_back_is_named(logged, monkeypatch):
+    monkeypatch.setattr("tensorpack.input_source.enqueue_owner._LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr("tensorpack.input_source.enqueue_owner._CANCEL_SECONDS", 0.1)
+    release = threading.Event()
+
+    def one_pass(number):
+        release.wait(10)
+        yield [1]
+
+    with running(QueueInput(FlowOf(one_pass)), SIGNATURE):
+        (thread,) = the_thread()
+    assert "Cannot join thread EnqueueThread" in logged[-1]
+    release.set()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def failing_at(count, error):
+    def one_pass(number):
+        for i in range(count):
+            yield [i]
+        raise error
+
+    return FlowOf(one_pass)
+
+
+class FailingReset(FlowOf):
+    def __init__(self, error):
+        super().__init__(endless)
+        self._error = error
+
+    def reset_state(self):
+        raise self._error
+
+
+def data_of_wrong_kind():
+    return DataFromList([[0], [1], [2.5]], shuffle=False)
+
+
+@pytest.mark.parametrize(
+    "flow, count, error, message",
+    [
+        (failing_at(3, OSError("disk gone")), 3, OSError, "disk gone"),
+        (failing_at(0, OSError("disk gone")), 0, OSError, "disk gone"),
+        (failing_at(100, OSError("disk gone")), 100, OSError, "disk gone"),
+        (failing_at(2, DataFlowTerminated("peer gone")), 2, DataFlowTerminated, "peer gone"),
+        (failing_at(1, SystemExit(3)), 1, RuntimeError, r"raised SystemExit\(3.*EnqueueThread"),
+        (failing_at(1, StopTraining("enough")), 1, RuntimeError, "raised StopTraining"),
+        (FailingReset(ValueError("no file")), 0, ValueError, "no file"),
+        (DataFromList([]), 0, DataFlowEmpty, "without a single datapoint"),
+        (data_of_wrong_kind(), 2, TypeError, r"Datapoint 2, component 0 \('number'\)"),
+        (DataFromList([[1, 2]]), 0, ValueError, "2 components, the model takes 1"),
+    ],
+)
+def test_an_error_is_the_reason_before_the_queue_is_closed(flow, count, error, message):
+    with running(QueueInput(flow), SIGNATURE) as (trainer, sess, (number,), _):
+        for _ in range(count):
+            sess.run(number)
+        start = time.monotonic()
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(number)
+        reason = trainer.stop_token.reason
+        assert time.monotonic() - start < 1.0
+        assert isinstance(reason, Failed)
+        assert reason.where == "EnqueueThread"
+        with pytest.raises(error, match=message):
+            raise reason.error
+    assert the_thread() == []
+
+
+def test_the_error_keeps_its_traceback():
+    with running(QueueInput(failing_at(0, OSError("x"))), SIGNATURE) as (trainer, _, _, _):
+        assert trainer.stop_token.wait(5)
+        names, tb = [], trainer.stop_token.reason.error.__traceback__
+        while tb is not None:
+            names.append(tb.tb_frame.f_code.co_name)
+            tb = tb.tb_next
+        assert names[-1] == "one_pass"
+
+
+@pytest.mark.parametrize("error", [StopRequested(), DataFlowTerminated()])
+def test_a_dataflow_that_ends_because_of_the_stop_is_no_failure(error):
+    stopping = threading.Event()
+
+    def one_pass(number):
+        yield [1]
+        stopping.wait(10)
+        raise error
+
+    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (trainer, sess, (number,), _):
+        sess.run(number)
+        trainer.stop_token.request(Interrupted(2))
+        stopping.set()
+        wait_until(lambda: the_thread() == [])
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(number)
+        assert trainer.stop_token.reason == Interrupted(2)
+        assert trainer.stop_token.late_reasons == []
+
+
+def test_a_failure_after_the_stop_does_not_go_unheard():
+    stopping = threading.Event()
+
+    def one_pass(number):
+        stopping.wait(10)
+        raise OSError("disk gone")
+        yield
+
+    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (trainer, _, _, _):
+        trainer.stop_token.request(Interrupted(2))
+        stopping.set()
+        wait_until(lambda: the_thread() == [])
+        (late,) = trainer.stop_token.late_reasons
+        assert str(late.error) == "disk gone"
+
+
+@pytest.mark.parametrize("cancel", [False, True])
+def test_a_queue_closed_by_somebody_else_is_an_error_of_its_own(cancel):
+    queue = tf.FIFOQueue(5, [tf.int32])
+    close = queue.close(cancel_pending_enqueues=cancel)
+    source = QueueInput(FlowOf(endless), queue)
+    with running(source, SIGNATURE) as (trainer, sess, (number,), _):
+        wait_until(queue_is_full(sess, source))
+        closer = threading.Thread(target=lambda: sess.run(close))
+        closer.start()
+        if not cancel:
+            sess.run(number)  # a close waits for those who wait to get in
+        closer.join()
+        assert trainer.stop_token.wait(5)
+        error = trainer.stop_token.reason.error
+        assert isinstance(error, QueueClosed)
+        assert "EnqueueThread cannot fill 'fifo_queue' any more" in str(error)
+    assert the_thread() == []
+
+
+def test_a_pass_is_closed_in_the_thread():
+    tape = []
+
+    def one_pass(number):
+        try:
+            yield from endless(number)
+        finally:
+            tape.append(threading.current_thread().name)
+
+    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (_, sess, (number,), _):
+        sess.run(number)
+    assert tape == ["EnqueueThread"]
+
+
+def test_a_stop_before_the_start():
+    """Then nothing is read, and nobody waits for what will not come."""
+    flow = FlowOf(endless)
+    source = QueueInput(flow)
+    callbacks = source.setup(SIGNATURE)
+    (number,) = source.get_input_tensors()
+    trainer = Trainer(stop_token=StopToken())
+    trainer.stop_token.request(Interrupted(2))
+    with tf.Session() as sess:
+        for callback in callbacks:
+            callback.setup_graph(trainer)
+            callback.before_train()
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(number)
+        for callback in callbacks:
+            callback.after_train()
+    assert (flow.resets, flow.passes) == (0, 0)
+
+
+def test_after_train_without_before_train():
+    source = QueueInput(FlowOf(endless))
+    for callback in source.setup(SIGNATURE):
+        callback.after_train()
+
+
+def test_many_starts_and_stops():
+    """Stops at any point of the thread's loop; nothing hangs and nothing is printed."""
+    for i in range(10):
+        with tf.Graph().as_default():
+            source = QueueInput(FlowOf(endless), tf.FIFOQueue(3, [tf.int32]))
+            with running(source, SIGNATURE) as (_, sess, (number,), _):
+                for _ in range(i * 3):
+                    assert sess.run(number) == np.int32(1)
+            assert the_thread() == []

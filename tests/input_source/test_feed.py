@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.input_source import DataFlowEmpty, FeedInput, PlaceholderInput
+from tensorpack.tfutils.hooked_session import HookedSession
+from tensorpack.utils.stopping import EndOfData, StopRequested
+from tests.contracts.input_source import InputSourceContract
+
+from .running import FlowOf, running
+
+SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
+
+
+def numbers(length):
+    return FlowOf(lambda number: [[i] for i in range(length)], length)
+
+
+class TestPlaceholderInput(InputSourceContract):
+    feedfree = False
+
+    def make_source(self):
+        return PlaceholderInput()
+
+
+class TestFeedInput(InputSourceContract):
+    feedfree = False
+    size = 5
+
+    def make_source(self):
+        return FeedInput(FlowOf(lambda number: [], 5))
+
+
+def test_placeholders_have_the_names_of_the_inputs():
+    for prefix in "", "eval-":
+        source = PlaceholderInput(prefix)
+        source.setup(SIGNATURE)
+        (tensor,) = source.get_input_tensors()
+        assert tensor.name == prefix + "number:0"
+        assert tensor.op.type == "Placeholder"
+
+
+def hooks_of(callbacks):
+    """The callbacks as the session hooks that a trainer makes of them."""
+    return [_Hook(each) for each in callbacks]
+
+
+class _Hook(tf.train.SessionRunHook):
+    def __init__(self, callback):
+        self.before_run = callback.before_run
+        self.after_run = callback.after_run
+
+
+def test_each_run_takes_the_next_datapoint_and_the_flow_repeats():
+    flow = numbers(3)
+    with running(FeedInput(flow), SIGNATURE) as (_, sess, (number,), callbacks):
+        hooked = HookedSession(sess, hooks_of(callbacks))
+        assert [int(hooked.run(number)) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+    assert flow.resets == 1
+
+
+def test_reset_state_begins_anew_but_resets_the_flow_once():
+    flow = numbers(3)
+    source = FeedInput(flow)
+    with pytest.raises(RuntimeError, match="after setup"):
+        source.next_feed()
+    with running(source, SIGNATURE) as (_, _, (number,), _):
+        assert [int(source.next_feed()[number]) for _ in range(2)] == [0, 1]
+        source.reset_state()
+        assert [int(source.next_feed()[number]) for _ in range(2)] == [0, 1]
+    assert flow.resets == 1
+
+
+def test_a_dict_goes_to_the_placeholders_of_its_names():
+    signature = SIGNATURE + [tf.TensorSpec([2], tf.float32, "pair")]
+    flow = DataFromList([{"pair": [1.0, 2.0], "number": 3}], shuffle=False)
+    source = FeedInput(flow)
+    with running(source, signature) as (_, _, (number, pair), _):
+        feed = source.next_feed()
+        assert (feed[number].tolist(), feed[pair].tolist()) == (3, [1.0, 2.0])
+
+
+def test_the_end_of_what_is_not_infinite_ends_the_run():
+    with running(FeedInput(numbers(2), infinite=False), SIGNATURE) as (
+        trainer,
+        sess,
+        (number,),
+        cb,
+    ):
+        hooked = HookedSession(sess, hooks_of(cb))
+        assert [int(hooked.run(number)) for _ in range(2)] == [0, 1]
+        assert not trainer.stop_token.requested
+        with pytest.raises(StopRequested):
+            hooked.run(number)
+        assert trainer.stop_token.reason == EndOfData("FeedInput")
+
+
+@pytest.mark.parametrize("infinite", [True, False])
+def test_an_empty_flow_is_an_error(infinite):
+    source = FeedInput(DataFromList([]), infinite)
+    with running(source, SIGNATURE) as (trainer, sess, (number,), callbacks):
+        with pytest.raises(DataFlowEmpty):
+            HookedSession(sess, hooks_of(callbacks)).run(number)
+
+
+def test_errors_of_the_flow_and_of_the_check_reach_the_step():
+    def failing(number):
+        yield [1]
+        yield [1.5]
+        raise OSError("disk gone")
+
+    def checked(number):
+        yield [1]
+        raise OSError("disk gone")
+
+    for one_pass, error in (failing, TypeError), (checked, OSError):
+        with tf.Graph().as_default():
+            source = FeedInput(FlowOf(one_pass))
+            with running(source, SIGNATURE) as (_, sess, (number,), callbacks):
+                hooked = HookedSession(sess, hooks_of(callbacks))
+                assert hooked.run(number) == 1
+                with pytest.raises(error):
+                    hooked.run(number)
+
+
+def test_the_pass_is_closed_after_the_training():
+    tape = []
+
+    def one_pass(number):
+        try:
+            while True:
+                yield [np.int32(1)]
+        finally:
+            tape.append("closed")
+
+    source = FeedInput(FlowOf(one_pass))
+    with running(source, SIGNATURE):
+        source.next_feed()
+        assert tape == []
+    assert tape == ["closed"]
+
+
+def test_only_dataflows():
+    with pytest.raises(ValueError, match="takes a DataFlow, got list"):
+        FeedInput([[1]])

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import DummyConstantInput, TensorInput
+from tensorpack.tfutils.tower import TowerContext
+from tests.contracts.input_source import InputSourceContract
+
+SIGNATURE = [tf.TensorSpec([2, 3], tf.float32, "image"), tf.TensorSpec([], tf.int32, "label")]
+
+
+def zeros():
+    return [tf.zeros([2, 3]), tf.zeros([2], tf.int32)]
+
+
+class TestTensorInput(InputSourceContract):
+    def make_source(self):
+        return TensorInput(zeros)
+
+
+class TestTensorInputWithSize(InputSourceContract):
+    size = 7
+
+    def make_source(self):
+        return TensorInput(zeros, size=7)
+
+
+class TestDummyConstantInput(InputSourceContract):
+    def make_source(self):
+        return DummyConstantInput([[2, 3], [2]])
+
+
+def test_the_function_is_called_for_each_tower():
+    calls = []
+
+    def get():
+        calls.append(tf.get_default_graph().get_name_scope())
+        return [tf.ones([2, 3]), tf.constant(1)]
+
+    source = TensorInput(get)
+    source.setup(SIGNATURE)
+    assert calls == []
+    for name in "tower0", "tower1":
+        with TowerContext(name, is_training=False):
+            source.get_input_tensors()
+    assert calls == ["tower0", "tower1"]
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="a function that returns tensors, got list"):
+        TensorInput([tf.zeros([2])])
+    for size in 0, -1:
+        with pytest.raises(ValueError, match="at least 1"):
+            TensorInput(zeros, size=size)
+
+
+def test_a_random_shuffle_queue_of_the_users():
+    queue = tf.RandomShuffleQueue(100, 0, [tf.float32], shapes=[[2, 3]])
+    screen = tf.placeholder(tf.float32, [2, 3])
+    enqueue = queue.enqueue(screen)
+    source = TensorInput(lambda: [queue.dequeue()])
+    source.setup(SIGNATURE[:1])
+    (tensor,) = source.get_input_tensors()
+    with tf.Session() as sess:
+        for i in range(20):
+            sess.run(enqueue, {screen: np.full([2, 3], i, np.float32)})
+        found = [sess.run(tensor)[0, 0] for _ in range(20)]
+    assert sorted(found) == list(range(20))
+    assert found != list(range(20))
+
+
+def test_dummies_are_zeros_of_that_name(logged):
+    source = DummyConstantInput([[2, 3], []])
+    assert logged == ["Using dummy input for debug!"]
+    source.setup(SIGNATURE)
+    with TowerContext("", is_training=True):
+        image, label = source.get_input_tensors()
+    with TowerContext("tower1", is_training=False):
+        other = source.get_input_tensors()[0]
+    assert (image.op.name, label.op.name) == ("dummy-image", "dummy-label")
+    assert other.op.name == "tower1/dummy-image-tower1"
+    with tf.Session() as sess:
+        assert sess.run(image).tolist() == [[0.0] * 3] * 2
+        assert sess.run(label) == 0
+
+
+def test_dummies_need_a_shape_each():
+    with pytest.raises(ValueError, match=r"1 shapes for 2 inputs \(image, label\)"):
+        DummyConstantInput([[2, 3]]).setup(SIGNATURE)

@@ -1,0 +1,264 @@
+"""Tests of Conv2D and Conv2DTranspose."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.models import Conv2D, Conv2DTranspose, Deconv2D, PReLU, l2_regularizer
+
+from .tools import graph_of, image, run, variable_shapes
+
+
+def convolve(values, kernel, stride=1):
+    """VALID convolution of `[N, H, W, C]` with `[h, w, C, O]`, by definition."""
+    height, width = kernel.shape[:2]
+    rows = range(0, values.shape[1] - height + 1, stride)
+    columns = range(0, values.shape[2] - width + 1, stride)
+    return np.stack(
+        [
+            np.stack(
+                [
+                    np.tensordot(values[:, i : i + height, j : j + width], kernel, 3)
+                    for j in columns
+                ],
+                axis=1,
+            )
+            for i in rows
+        ],
+        axis=1,
+    )
+
+
+def test_values_names_and_shapes():
+    x, values = image(2, 7, 6, 3)
+    output = Conv2D("conv0", x, 4, [3, 2], padding="valid", strides=2, bias_initializer=ones(4))
+    kernel, result = run([output.variables.W, output])
+    np.testing.assert_allclose(result, convolve(values, kernel, 2) + [0, 1, 2, 3], atol=1e-4)
+    assert output.op.name == "conv0/output"
+    assert output.shape.as_list() == [2, 3, 3, 4]
+    assert variable_shapes() == {"conv0/W": [3, 2, 3, 4], "conv0/b": [4]}
+    assert [each.op.name for each in output.variables.all()] == ["conv0/W", "conv0/b"]
+
+
+def ones(count):
+    """An initializer that tells the channels apart."""
+    return tf.constant_initializer(np.arange(count, dtype=np.float32))
+
+
+def test_the_network_of_the_seeds_has_its_shapes():
+    x = tf.placeholder(tf.float32, [None, 84, 84, 4])
+    x = Conv2D("conv0", x, out_channel=32, kernel_shape=8, stride=4)
+    assert x.shape.as_list() == [None, 21, 21, 32]
+    x = Conv2D("conv1", x, out_channel=64, kernel_shape=4, stride=2)
+    assert x.shape.as_list() == [None, 11, 11, 64]
+    x = Conv2D("conv2", x, out_channel=64, kernel_shape=3)
+    assert x.shape.as_list() == [None, 11, 11, 64]
+
+
+def test_both_spellings_build_the_same_graph():
+    def old():
+        x = tf.placeholder(tf.float32, [None, 9, 9, 2])
+        nl, init = tf.nn.relu, tf.ones_initializer()
+        Conv2D("c", x, 8, 3, "VALID", 2, W_init=init, b_init=init, nl=nl, data_format="NHWC")
+        Conv2D("d", x=x, out_channel=8, kernel_shape=[3, 1], stride=(2, 1), use_bias=False)
+
+    def later():
+        x = tf.placeholder(tf.float32, [None, 9, 9, 2])
+        Conv2D(
+            "c",
+            x,
+            8,
+            3,
+            padding="valid",
+            strides=(2, 2),
+            kernel_initializer=tf.ones_initializer(),
+            bias_initializer=tf.ones_initializer(),
+            activation=tf.nn.relu,
+            data_format="channels_last",
+        )
+        Conv2D("d", inputs=x, filters=8, kernel_size=(3, 1), strides=[2, 1], use_bias=False)
+
+    assert graph_of(old) == graph_of(later)
+
+
+@pytest.mark.parametrize(
+    "old, later",
+    [
+        ("x", "inputs"),
+        ("out_channel", "filters"),
+        ("kernel_shape", "kernel_size"),
+        ("stride", "strides"),
+        ("W_init", "kernel_initializer"),
+        ("b_init", "bias_initializer"),
+        ("nl", "activation"),
+    ],
+)
+def test_one_argument_in_both_spellings_is_an_error(old, later):
+    x, _ = image(1, 4, 4, 1)
+    arguments = {"inputs": x, "filters": 2, "kernel_size": 3}
+    arguments[later] = arguments.get(later, 1)
+    arguments[old] = arguments[later]
+    with pytest.raises(TypeError, match=f"{old}.*{later}|{later}.*{old}"):
+        Conv2D("c", **arguments)
+
+
+def test_default_initializers():
+    x, _ = image(1, 4, 4, 50)
+    output = Conv2D("c", x, 400, 4)
+    kernel, bias = run([output.variables.W, output.variables.b])
+    expected = np.sqrt(2 / (4 * 4 * 50))
+    assert abs(kernel.std() / expected - 1) < 0.01
+    assert np.abs(kernel).max() > 3 * expected, "not truncated"
+    assert not bias.any()
+
+
+def test_gradients_reach_kernel_bias_and_input():
+    x, _ = image(2, 5, 5, 2)
+    output = Conv2D("c", x, 3, 3)
+    gradients = tf.gradients(tf.square(output), [x, output.variables.W, output.variables.b])
+    assert all(np.abs(each).max() > 0 for each in run(gradients))
+
+
+def test_reuse_shares_the_variables():
+    x, _ = image(1, 4, 4, 1)
+    first = Conv2D("c", x, 2, 3)
+    with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+        second = Conv2D("c", x, 2, 3)
+    assert list(variable_shapes()) == ["c/W", "c/b"]
+    assert second.variables.W is first.variables.W
+    a, b = run([first, second])
+    assert np.array_equal(a, b)
+
+
+def test_split_gives_each_group_its_own_channels():
+    x, values = image(1, 5, 5, 4)
+    output = Conv2D("c", x, 6, 3, padding="valid", split=2, use_bias=False)
+    assert variable_shapes() == {"c/W": [3, 3, 2, 6]}
+    kernel, result = run([output.variables.W, output])
+    expected = [
+        convolve(values[..., :2], kernel[..., :3]),
+        convolve(values[..., 2:], kernel[..., 3:]),
+    ]
+    np.testing.assert_allclose(result, np.concatenate(expected, 3), atol=1e-4)
+
+
+def test_dilation_spreads_the_kernel_and_has_a_gradient():
+    x, values = image(1, 7, 7, 1)
+    output = Conv2D("c", x, 2, 3, padding="VALID", dilation_rate=2)
+    kernel, result, gradient = run(
+        [output.variables.W, output, tf.gradients(output, output.variables.W)[0]]
+    )
+    spread = np.zeros((5, 5, 1, 2), np.float32)
+    spread[::2, ::2] = kernel
+    np.testing.assert_allclose(result, convolve(values, spread), atol=1e-4)
+    assert gradient.any()
+
+
+def test_channels_first():
+    x = tf.placeholder(tf.float32, [None, 3, 8, 6])
+    assert Conv2D("c", x, 5, 3, strides=2, data_format="NCHW").shape.as_list() == [None, 5, 4, 3]
+    assert variable_shapes() == {"c/W": [3, 3, 3, 5], "c/b": [5]}
+
+
+def test_variables_have_the_type_of_the_input():
+    x = tf.placeholder(tf.float64, [None, 4, 4, 1])
+    output = Conv2D("c", x, 2, 3)
+    assert output.dtype == tf.float64
+    assert output.variables.W.dtype.base_dtype == tf.float64
+
+
+def test_regularizers_go_into_the_collection():
+    x, _ = image(1, 4, 4, 1)
+    half_square = l2_regularizer(2.0)
+    output = Conv2D(
+        "c",
+        x,
+        2,
+        3,
+        kernel_regularizer=half_square,
+        bias_regularizer=half_square,
+        activity_regularizer=half_square,
+    )
+    losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    kernel, result, costs = run([output.variables.W, output, losses])
+    np.testing.assert_allclose(
+        costs, [np.square(kernel).sum(), 0, np.square(result).sum()], rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "shape, options, message",
+    [
+        ([None, 4, 4], {}, "4 dimensions"),
+        ([None, 4, 4, None], {}, "number of channels"),
+        ([None, 4, 4, 3], {"padding": "full"}, "'SAME' or 'VALID', got 'full'"),
+        ([None, 4, 4, 3], {"padding": 2}, "by name"),
+        ([None, 4, 4, 3], {"split": 2}, "split=2 .* 3 channels and the 4 filters"),
+        ([None, 4, 4, 3], {"split": 0}, "split must be a positive"),
+        ([None, 4, 4, 3], {"filters": 4.0}, "filters must be a positive whole number, got 4.0"),
+        ([None, 4, 4, 3], {"kernel_size": [3, 3, 3]}, "kernel_size must be one number or two"),
+        ([None, 4, 4, 3], {"strides": 0}, "strides must be a positive"),
+        ([None, 4, 4, 3], {"strides": 2, "dilation_rate": 2}, "cannot both be above 1"),
+        ([None, 4, 4, 3], {"data_format": "CHWN"}, "CHWN"),
+    ],
+)
+def test_bad_arguments(shape, options, message):
+    x = tf.placeholder(tf.float32, shape)
+    with pytest.raises(ValueError, match=message):
+        Conv2D("c", x, **{"filters": 4, "kernel_size": 3, **options})
+
+
+def test_integers_are_refused():
+    with pytest.raises(ValueError, match="uint8.*tf.cast"):
+        Conv2D("c", tf.placeholder(tf.uint8, [None, 4, 4, 3]), 2, 3)
+
+
+def test_transpose_is_the_gradient_of_the_convolution():
+    x, values = image(2, 3, 3, 2)
+    output = Conv2DTranspose("d", x, 4, 3, strides=2, padding="valid")
+    assert output.op.name == "d/output"
+    assert variable_shapes() == {"d/W": [3, 3, 4, 2], "d/b": [4]}
+    small = tf.zeros([2, 7, 7, 4])
+    forward = tf.nn.conv2d(small, output.variables.W, [1, 2, 2, 1], "VALID")
+    expected = tf.gradients(forward, small, x)[0]
+    result, gradient = run([output, expected])
+    assert result.shape == (2, 7, 7, 4) == tuple(output.shape.as_list())
+    np.testing.assert_allclose(result, gradient, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "padding, kernel, stride, size", [("same", 5, 2, 8), ("valid", 5, 2, 11), ("valid", 2, 3, 12)]
+)
+def test_transpose_knows_its_shape_for_any_batch(padding, kernel, stride, size):
+    x = tf.placeholder(tf.float32, [None, 4, 4, 2])
+    output = Deconv2D("d", x, 3, kernel, stride, padding)
+    assert output.shape.as_list() == [None, size, size, 3]
+    assert run(output, {x: np.ones([2, 4, 4, 2])}).shape == (2, size, size, 3)
+
+
+def test_transpose_of_unknown_size():
+    x = tf.placeholder(tf.float32, [None, None, 4, 2])
+    output = Conv2DTranspose("d", x, 3, 3, strides=2)
+    assert output.shape.as_list() == [None, None, 8, 3]
+    assert run(output, {x: np.ones([1, 5, 4, 2])}).shape == (1, 10, 8, 3)
+
+
+def test_transpose_with_the_output_shape_of_2017():
+    x = tf.placeholder(tf.float32, [None, 4, 4, 2])
+    output = Deconv2D("d", x, out_shape=(7, 8, 3), kernel_shape=3, stride=2, nl=PReLU)
+    assert output.shape.as_list() == [None, 7, 8, 3]
+    assert run(output, {x: np.ones([1, 4, 4, 2])}).shape == (1, 7, 8, 3)
+    assert list(variable_shapes()) == ["d/W", "d/b", "d/alpha"]
+
+
+def test_transpose_channels_first():
+    x = tf.placeholder(tf.float32, [None, 2, 4, 5])
+    output = Conv2DTranspose("d", x, 3, 3, strides=2, data_format="channels_first")
+    assert output.shape.as_list() == [None, 3, 8, 10]
+
+
+def test_transpose_refuses_half_an_output_shape():
+    with pytest.raises(ValueError, match="height, width, channels"):
+        Deconv2D("d", tf.zeros([1, 4, 4, 2]), (7, 8), 3, 2)
+    with pytest.raises(ValueError, match="filters must be a positive"):
+        Deconv2D("e", tf.zeros([1, 4, 4, 2]), "3", 3, 2)

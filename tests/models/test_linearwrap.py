@@ -1,0 +1,80 @@
+"""Tests of LinearWrap."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.models import LinearWrap, linearwrap
+
+from .tools import run, variable_shapes
+
+
+def test_a_chain_of_layers():
+    x = tf.placeholder(tf.float32, [None, 8, 8, 1])
+    wrap = (
+        LinearWrap(x)
+        .Conv2D("conv0", 4, 3, nl=tf.nn.relu)
+        .MaxPooling("pool0", 2)
+        .Deconv2D("up", 2, 3, strides=2)
+        .PReLU("prelu")
+        .Dropout(0.5)
+        .Dropout("drop", rate=0.5)
+        .FullyConnected("fc", out_dim=10)
+    )
+    assert isinstance(wrap, LinearWrap)
+    assert wrap().op.name == "fc/output"
+    assert wrap() is wrap.tensor()
+    assert "prelu/alpha" in variable_shapes()
+
+
+def test_functions_of_tensorflow():
+    wrap = LinearWrap(tf.constant([-1.0, 4.0])).tf.nn.relu(name="positive").tf.sqrt()
+    assert np.array_equal(run(wrap()), [0.0, 2.0])
+    assert wrap().op.inputs[0].op.name == "positive"
+
+
+def test_apply():
+    wrap = LinearWrap(tf.constant(3.0))
+    assert run(wrap.apply(tf.subtract, 1.0)()) == 2
+    assert run(wrap.apply2(tf.subtract, 1.0)()) == -2
+    assert run(wrap.apply(tf.subtract, y=1.0)()) == 2
+    with pytest.raises(TypeError, match="needs the first argument"):
+        wrap.apply2(tf.identity)
+
+
+def test_the_wrap_itself_stays_as_it_is():
+    x = tf.constant(3.0)
+    wrap = LinearWrap(x)
+    wrap.apply(tf.square)
+    assert wrap() is x
+
+
+def test_concat_with():
+    x = tf.constant([[1.0]])
+    wrap = LinearWrap(x).ConcatWith(x * 2, 1).ConcatWith([x * 3, x * 4], dim=1)
+    assert run(wrap()).tolist() == [[1, 2, 3, 4]]
+
+
+def test_print_tensor(monkeypatch):
+    lines = []
+    monkeypatch.setattr(linearwrap.logger, "info", lines.append)
+    wrap = LinearWrap(tf.constant(1.0, name="one"))
+    assert wrap.print_tensor() is wrap
+    assert len(lines) == 1 and "one" in lines[0]
+
+
+@pytest.mark.parametrize("name, near", [("Conv2d", "Conv2D"), ("aply", "apply"), ("Maxout2", "")])
+def test_unknown_methods_are_named(name, near):
+    with pytest.raises(AttributeError, match=f"no method '{name}'.*{near}"):
+        getattr(LinearWrap(tf.constant(1.0)), name)
+    assert not hasattr(LinearWrap(None), "__array__")
+
+
+def test_unknown_functions_are_named():
+    with pytest.raises(AttributeError, match="tf.nn.rellu is no function. Did you mean relu"):
+        LinearWrap(tf.constant(1.0)).tf.nn.rellu  # noqa: B018
+
+
+def test_a_layer_that_needs_a_scope_says_so():
+    with pytest.raises(TypeError, match=r"as in .Conv2D\('name', ...\)"):
+        LinearWrap(tf.zeros([1, 4, 4, 1])).Conv2D(4, 3)

@@ -1,0 +1,110 @@
+"""Tests of the activations, alone and inside other layers."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.models import BNReLU, Conv2D, FullyConnected, LeakyReLU, Maxout, PReLU
+
+from .tools import image, run, variable_shapes
+
+
+def test_prelu_values():
+    x, values = image(4, 5)
+    output = PReLU("p", x, init=0.25)
+    expected = np.maximum(values, 0) + 0.25 * np.minimum(values, 0)
+    np.testing.assert_allclose(run(output), expected, rtol=1e-6)
+    assert output.op.name == "p/output"
+    assert variable_shapes() == {"p/alpha": []}
+    assert output.variables.alpha.op.name == "p/alpha"
+
+
+def test_prelu_starts_at_a_small_slope():
+    assert run(PReLU("p", tf.zeros([1])).variables.alpha) == np.float32(0.001)
+
+
+def test_prelu_gradients():
+    x, values = image(4, 5)
+    weights = tf.constant(np.arange(20, dtype=np.float32).reshape(4, 5))
+    output = PReLU("p", x, init=0.25)
+    by_input, by_alpha = run(tf.gradients(output, [x, output.variables.alpha], weights))
+    arriving = np.arange(20).reshape(4, 5)
+    np.testing.assert_allclose(by_input, np.where(values > 0, 1, 0.25) * arriving, rtol=1e-6)
+    np.testing.assert_allclose(by_alpha, (np.minimum(values, 0) * arriving).sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"nl": PReLU.symbolic_function},
+        {"nl": PReLU},
+        {"activation": PReLU},
+        {"activation": functools.partial(PReLU, init=0.001)},
+        {"activation": lambda x: PReLU(x)},
+        {"nl": lambda x, name: PReLU.symbolic_function(x, name=name)},
+    ],
+)
+def test_prelu_in_a_layer_belongs_to_that_layer(option):
+    x, _ = image(1, 4, 4, 1)
+    output = Conv2D("conv0", x, 2, 3, **option)
+    assert list(variable_shapes()) == ["conv0/W", "conv0/b", "conv0/alpha"]
+    assert output.op.name == "conv0/output"
+
+
+def test_leaky_relu_values():
+    x, values = image(4, 5)
+    output = LeakyReLU(x, 0.1, name="leaky")
+    np.testing.assert_allclose(run(output), np.maximum(values, 0.1 * values), rtol=1e-6)
+    assert output.op.name == "leaky"
+    gradient = run(tf.gradients(output, x)[0])
+    np.testing.assert_allclose(gradient, np.where(values > 0, 1, 0.1), rtol=1e-6)
+
+
+def test_leaky_relu_in_a_layer():
+    x, _ = image(2, 3)
+    output = FullyConnected("fc0", x, 4, nl=lambda x, name: LeakyReLU(x, 0.01, name=name))
+    assert output.op.name == "fc0/output"
+    other = FullyConnected("fc1", x, 4, activation=functools.partial(LeakyReLU, alpha=0.01))
+    assert other.op.name == "fc1/output"
+
+
+def test_leaky_relu_with_a_scope():
+    assert LeakyReLU("l", tf.zeros([2]), 0.1).op.name == "l/output"
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.5])
+def test_leaky_relu_slope(alpha):
+    with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\]"):
+        LeakyReLU(tf.zeros([2]), alpha)
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (2, 3, 3, 6)])
+def test_maxout(shape):
+    x, values = image(*shape)
+    output = Maxout("m", x, 3)
+    expected = values.reshape(shape[:-1] + (2, 3)).max(-1)
+    assert np.array_equal(run(output), expected)
+    assert output.op.name == "m/output"
+    assert output.shape.as_list() == list(expected.shape)
+
+
+def test_maxout_of_an_unknown_batch():
+    x = tf.placeholder(tf.float32, [None, 3, None, 4])
+    output = Maxout(x, 2)
+    assert output.shape.as_list() == [None, 3, None, 2]
+    assert run(output, {x: np.zeros([1, 3, 2, 4])}).shape == (1, 3, 2, 2)
+
+
+def test_maxout_needs_whole_groups():
+    with pytest.raises(ValueError, match="multiple of 4"):
+        Maxout(tf.zeros([2, 6]), 4)
+
+
+def test_bn_relu_as_an_activation():
+    x, _ = image(2, 4, 4, 1)
+    output = Conv2D("c", x, 3, 3, use_bias=False, activation=BNReLU)
+    assert list(variable_shapes()) == ["c/W", "c/bn/beta", "c/bn/gamma"]
+    assert output.op.name == "c/output"
+    assert run(output).min() == 0

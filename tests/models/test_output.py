@@ -1,0 +1,49 @@
+"""Tests of the op `<layer>/output`."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.models import FullyConnected
+
+
+def build(activation, name="fc"):
+    return FullyConnected(name, tf.ones([2, 3]), 4, activation=activation)
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [
+        None,
+        tf.identity,
+        tf.nn.relu,
+        tf.nn.elu,
+        tf.sigmoid,
+        lambda x: tf.nn.relu(x) * 2,
+        lambda x, name=None: tf.nn.relu(x, name=name),
+        lambda x, **options: tf.nn.relu(x, **options),
+        lambda x, *, name: tf.nn.relu(x, name=name),
+        lambda x: x,
+    ],
+)
+def test_the_output_has_its_name_with_any_activation(activation):
+    assert build(activation).op.name == "fc/output"
+
+
+def test_a_name_scope_and_a_second_use():
+    with tf.name_scope("tower0"):
+        assert build(tf.nn.relu).op.name == "tower0/fc/output"
+    with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+        assert build(tf.nn.relu).op.name == "fc/output"
+        assert build(tf.nn.relu).op.name == "fc_1/output"
+
+
+def test_an_activation_that_gives_the_name_away():
+    with pytest.raises(ValueError, match="'fc/output'.*not its result .fc/mul."):
+        build(lambda x, name: tf.nn.relu(x, name=name) * 2)
+
+
+def test_what_is_no_activation():
+    with pytest.raises(TypeError, match="'relu'"):
+        build("relu")
+    with pytest.raises(TypeError, match="must return a tensor, it returned None"):
+        build(lambda x: None, "fc1")

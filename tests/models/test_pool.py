@@ -1,0 +1,116 @@
+"""Tests of pooling and unpooling."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.models import AvgPooling, FixedUnPooling, GlobalAvgPooling, MaxPooling
+
+from .tools import graph_of, image, run
+
+
+@pytest.mark.parametrize("layer, reduce", [(MaxPooling, np.max), (AvgPooling, np.mean)])
+def test_windows_side_by_side_by_default(layer, reduce):
+    x, values = image(2, 5, 6, 3)
+    output = layer("pool", x, 2)
+    blocks = values[:, :4].reshape(2, 2, 2, 3, 2, 3)
+    np.testing.assert_allclose(run(output), reduce(blocks, axis=(2, 4)), atol=1e-6)
+    assert output.op.name == "pool/output"
+    assert output.shape.as_list() == [2, 2, 3, 3]
+
+
+def test_overlapping_windows_with_padding():
+    x, values = image(1, 3, 3, 1)
+    output = run(MaxPooling("pool", x, shape=3, stride=1, padding="SAME"))[0, :, :, 0]
+    grid = values[0, :, :, 0]
+    assert output[0, 0] == grid[:2, :2].max()
+    assert output[1, 1] == grid.max()
+
+
+@pytest.mark.parametrize("layer", [MaxPooling, AvgPooling])
+def test_both_spellings_build_the_same_graph(layer):
+    def old():
+        layer("p", tf.zeros([1, 8, 8, 1]), shape=[3, 2], stride=2, padding="SAME")
+
+    def later():
+        layer("p", tf.zeros([1, 8, 8, 1]), pool_size=(3, 2), strides=(2, 2), padding="same")
+
+    def by_position():
+        layer("p", tf.zeros([1, 8, 8, 1]), (3, 2), 2, "same", "NHWC")
+
+    assert graph_of(old) == graph_of(later) == graph_of(by_position)
+
+
+@pytest.mark.parametrize("old, later", [("shape", "pool_size"), ("stride", "strides")])
+def test_both_spellings_of_one_argument(old, later):
+    with pytest.raises(TypeError, match=f"{later}.*{old}|{old}.*{later}"):
+        MaxPooling("p", tf.zeros([1, 8, 8, 1]), **{"pool_size": 2, old: 2, later: 2})
+
+
+@pytest.mark.parametrize("layer", [MaxPooling, AvgPooling])
+def test_channels_first(layer):
+    x = tf.placeholder(tf.float32, [None, 3, 8, 6])
+    assert layer("p", x, [4, 2], data_format="NCHW").shape.as_list() == [None, 3, 2, 3]
+
+
+@pytest.mark.parametrize("layer", [MaxPooling, AvgPooling, GlobalAvgPooling])
+def test_gradient(layer):
+    x, _ = image(1, 4, 4, 2)
+    output = layer("p", x) if layer is GlobalAvgPooling else layer("p", x, 2)
+    gradient = run(tf.gradients(output, x)[0])
+    assert gradient.sum() == pytest.approx(np.prod(output.shape.as_list()))
+
+
+def test_global_average():
+    x, values = image(2, 3, 4, 5)
+    output = GlobalAvgPooling("gap", x)
+    np.testing.assert_allclose(run(output), values.mean((1, 2)), atol=1e-6)
+    assert output.op.name == "gap/output"
+    first = GlobalAvgPooling("first", x, data_format="channels_first")
+    np.testing.assert_allclose(run(first), values.mean((2, 3)), atol=1e-6)
+
+
+def test_unpooling_puts_pixels_at_the_top_left():
+    x, values = image(2, 3, 4, 2)
+    output = FixedUnPooling("up", x, 2)
+    expected = np.zeros((2, 6, 8, 2), np.float32)
+    expected[:, ::2, ::2] = values
+    assert np.array_equal(run(output), expected)
+    assert output.op.name == "up/output"
+    assert output.shape.as_list() == [2, 6, 8, 2]
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_unpooling_is_a_kronecker_product(data_format):
+    matrix = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x = tf.placeholder(tf.float32, [None, None, 4, 5])
+    values = np.random.RandomState(0).randn(2, 3, 4, 5).astype(np.float32)
+    output = FixedUnPooling("up", x, (2, 3), matrix, data_format)
+    result, gradient = run([output, tf.gradients(output, x)[0]], {x: values})
+    planes = values.transpose(0, 3, 1, 2) if data_format == "NHWC" else values
+    expected = np.stack([[np.kron(plane, matrix) for plane in each] for each in planes])
+    if data_format == "NHWC":
+        expected = expected.transpose(0, 2, 3, 1)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
+    np.testing.assert_allclose(gradient, np.full_like(values, matrix.sum()))
+    known = [None, None, 12, 5] if data_format == "NHWC" else [None, None, 8, 15]
+    assert output.shape.as_list() == known
+
+
+def test_unpooling_refuses_another_matrix():
+    with pytest.raises(ValueError, match=r"\[2, 2\], got \(3, 3\)"):
+        FixedUnPooling("up", tf.zeros([1, 2, 2, 1]), 2, np.ones([3, 3]))
+
+
+@pytest.mark.parametrize("layer", [MaxPooling, AvgPooling, FixedUnPooling])
+def test_images_only(layer):
+    with pytest.raises(ValueError, match=f"{layer.__name__} needs images"):
+        layer("p", tf.zeros([1, 2, 2]), 2)
+
+
+def test_bad_options():
+    x = tf.zeros([1, 4, 4, 1])
+    with pytest.raises(ValueError, match="pool_size must be a positive"):
+        MaxPooling("p", x, 0)
+    with pytest.raises(ValueError, match="padding must be"):
+        MaxPooling("q", x, 2, padding="reflect")

@@ -1,0 +1,218 @@
+"""Tests of what makes a function a layer."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.models import (
+    Conv2D,
+    Conv2DTranspose,
+    Deconv2D,
+    Dropout,
+    FullyConnected,
+    MaxPooling,
+    PReLU,
+    VariableHolder,
+    disable_layer_logging,
+    get_registered_layer,
+    layer_register,
+    registry,
+)
+from tensorpack.models import common as old_address
+from tensorpack.tfutils.tower import TowerContext
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """Collects what layers log."""
+    found = []
+    monkeypatch.setattr(registry.logger, "info", found.append)
+    return found
+
+
+@pytest.fixture
+def make_layer(monkeypatch):
+    """Registers layers for the time of one test."""
+    monkeypatch.setattr(registry, "_layers", dict(registry._layers))
+    return layer_register
+
+
+def frames():
+    return tf.placeholder(tf.float32, [None, 84, 84, 4])
+
+
+def test_shapes_are_logged_as_in_the_seeds(lines):
+    x = Conv2D("conv0", frames(), 32, 8, strides=4, activation=PReLU)
+    x = MaxPooling("pool0", x, 2)
+    FullyConnected("fc0", x, 512)
+    assert lines == [
+        "conv0 input: [None, 84, 84, 4]",
+        "conv0 output: [None, 21, 21, 32]",
+        "pool0 input: [None, 21, 21, 32]",
+        "pool0 output: [None, 10, 10, 32]",
+        "fc0 input: [None, 10, 10, 32]",
+        "fc0 output: [None, 512]",
+    ]
+
+
+def test_the_scope_around_is_part_of_the_name(lines):
+    with tf.variable_scope("target"):
+        FullyConnected("fct", tf.zeros([2, 3]), 4)
+    assert lines == ["target/fct input: [2, 3]", "target/fct output: [2, 4]"]
+
+
+def test_each_scope_is_logged_once_for_each_graph(lines):
+    x = tf.zeros([2, 3])
+    FullyConnected("fc", x, 4)
+    with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+        FullyConnected("fc", x, 4)
+    assert len(lines) == 2
+    with tf.Graph().as_default():
+        FullyConnected("fc", tf.zeros([2, 3]), 4)
+    assert len(lines) == 4
+
+
+def test_only_the_main_training_tower_logs(lines):
+    x = tf.zeros([2, 3])
+    with TowerContext("", is_training=True):
+        FullyConnected("fc", x, 4)
+    assert len(lines) == 2
+    with TowerContext("tower1", is_training=True, index=1, vs_name="tower1"):
+        FullyConnected("fc", x, 4)
+    with TowerContext("towerp0", is_training=False):
+        FullyConnected("fc", x, 4)
+    assert len(lines) == 2
+
+
+def test_a_predictor_that_comes_first_does_not_use_up_the_log(lines):
+    x = tf.zeros([2, 3])
+    with TowerContext("towerp0", is_training=False, vs_name="p"):
+        FullyConnected("fc", x, 4)
+    assert lines == []
+    with TowerContext("tower0", is_training=True, vs_name="tower0"):
+        FullyConnected("fc", x, 4)
+    assert lines == ["fc input: [2, 3]", "fc output: [2, 4]"], "without the tower's own scope"
+
+
+def test_nothing_is_logged_without_a_scope(lines):
+    PReLU(tf.zeros([2]))
+    Dropout("drop", tf.zeros([2]))
+    assert lines == []
+
+
+def test_logging_can_be_disabled_for_a_graph(lines):
+    disable_layer_logging()
+    FullyConnected("fc", tf.zeros([2, 3]), 4)
+    assert lines == []
+    with tf.Graph().as_default():
+        FullyConnected("fc", tf.zeros([2, 3]), 4)
+    assert len(lines) == 2
+
+
+def test_lists_of_tensors(make_layer, lines):
+    @make_layer()
+    def AddUp(tensors):
+        return tf.add_n(tensors)
+
+    AddUp("sum", [tf.zeros([2]), tf.zeros([2])])
+    assert lines[0].startswith("sum input: ") and lines[0].count("[2]") == 2
+    assert lines[1] == "sum output: [2]"
+
+
+def test_a_layer_of_ones_own(make_layer):
+    @make_layer(log_shape=True)
+    def Scale(x, factor=2.0, nl=tf.identity):
+        """Multiplies."""
+        return nl(x * factor, name="output")
+
+    x = tf.ones([2])
+    assert Scale("s", x, 3.0, nl=tf.nn.relu).op.type == "Relu"
+    assert Scale("t", x).op.name == "t/output"
+    assert Scale.__name__ == "Scale" and Scale.__doc__ == "Multiplies."
+    assert Scale.use_scope is True
+    assert Scale.symbolic_function(x).op.name == "output"
+    assert get_registered_layer("Scale") is Scale
+
+
+def test_a_layer_with_any_arguments(make_layer):
+    @make_layer(use_scope=None)
+    def Total(x, *others, **options):
+        return tf.add_n([x, *others], **options)
+
+    ones = tf.ones([])
+    assert Total(ones, ones, ones, name="three").op.name == "three"
+    assert Total("scope", ones, name="one").op.name == "scope/one"
+
+
+def test_the_scope_name_is_asked_for():
+    with pytest.raises(TypeError, match=r"Conv2D\(\) needs the name of its variable scope first"):
+        Conv2D(frames(), 32, 3)
+    with pytest.raises(TypeError, match="got no positional argument"):
+        Conv2D(inputs=frames(), filters=32, kernel_size=3)
+
+
+@pytest.mark.parametrize("inputs", [None, 3, [], [1.0], {"x": 1}])
+def test_inputs_must_be_tensors(inputs):
+    with pytest.raises(ValueError, match="Invalid inputs to layer: FullyConnected"):
+        FullyConnected("fc", inputs, 4)
+
+
+def test_a_variable_is_an_input():
+    variable = tf.get_variable("v", [2, 3])
+    assert FullyConnected("fc", variable, 4).shape.as_list() == [2, 4]
+
+
+def test_wrong_arguments_are_pythons_own_errors():
+    with pytest.raises(TypeError, match="colour"):
+        FullyConnected("fc", tf.zeros([2, 3]), 4, colour=1)
+    with pytest.raises(TypeError, match="units"):
+        FullyConnected("fc", tf.zeros([2, 3]))
+    with pytest.raises(TypeError, match="inputs"):
+        FullyConnected("fc", units=3)
+    with pytest.raises(TypeError, match="units"):
+        FullyConnected("fc", tf.zeros([2, 3]), 4, out_dim=4)
+
+
+def test_a_name_can_be_taken_once(make_layer):
+    def define(body):
+        @make_layer()
+        def Conv2D(x):
+            return body(x)
+
+    with pytest.raises(ValueError, match="'Conv2D' is registered already.*models.conv2d"):
+        define(tf.identity)
+
+
+def test_the_same_definition_may_come_again(make_layer):
+    def define():
+        @make_layer()
+        def Again(x):
+            return x
+
+        return Again
+
+    define()
+    second = define()
+    assert get_registered_layer("Again") is second
+
+
+def test_lookup_by_name():
+    assert get_registered_layer("Conv2D") is Conv2D
+    assert get_registered_layer("Deconv2D") is Deconv2D is Conv2DTranspose
+    assert get_registered_layer("conv2d") is None
+
+
+def test_the_old_address():
+    assert old_address.layer_register is layer_register
+    assert old_address.VariableHolder is VariableHolder
+
+
+def test_variable_holder():
+    holder = VariableHolder(W=1, b=2)
+    holder.c = 3
+    assert (holder.W, holder.b, holder.c) == (1, 2, 3)
+    assert holder.all() == [1, 2, 3]
+    assert not hasattr(holder, "d")
+    with pytest.raises(KeyError, match="no variable 'd'; it has: W, b, c"):
+        holder.d  # noqa: B018
+    with pytest.raises(AttributeError, match="'b' of a layer is set already"):
+        holder.b = 4

@@ -1,0 +1,141 @@
+"""Tests of Dropout and of the costs on variables."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.models import (
+    Dropout,
+    FullyConnected,
+    l1_regularizer,
+    l2_regularizer,
+    regularize,
+    regularize_cost,
+    regularize_cost_from_collection,
+)
+from tensorpack.tfutils.tower import TowerContext
+
+from .tools import graph_of, run
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """Collects what is logged."""
+    found = []
+    monkeypatch.setattr(regularize.logger, "info", found.append)
+    return found
+
+
+def weights(name, values):
+    return tf.get_variable(name, initializer=np.array(values, np.float32))
+
+
+def test_dropout_keeps_the_mean_while_training():
+    with TowerContext("", is_training=True):
+        result = run(Dropout(tf.ones([100, 100]), 0.8, seed=1))
+    assert set(np.unique(result)) == {0.0, np.float32(1.25)}
+    assert abs((result > 0).mean() - 0.8) < 0.02
+
+
+def test_dropout_does_nothing_elsewhere():
+    x = tf.ones([4, 4])
+    with TowerContext("towerp0", is_training=False):
+        predicted = Dropout("drop", x, 0.5)
+    assert (run([predicted, Dropout(x, 0.5)])[0] == 1).all()
+    assert (run(Dropout(x, 0.5)) == 1).all()
+
+
+def test_training_may_be_said_or_computed():
+    x = tf.ones([100])
+    assert run(Dropout(x, training=True)).min() == 0
+    with TowerContext("", is_training=True):
+        assert run(Dropout(x, is_training=False)).min() == 1
+    flag = tf.placeholder(tf.bool, [])
+    output = Dropout(x, 0.5, flag)
+    assert run(output, {flag: True}).min() == 0
+    assert run(output, {flag: False}).min() == 1
+
+
+def test_dropout_spellings_build_the_same_graph():
+    def by(*args, **kwargs):
+        return graph_of(lambda: Dropout("d", tf.ones([9]), *args, training=True, **kwargs))
+
+    assert by(0.75) == by(keep_prob=0.75) == by(rate=0.25)
+    assert by() == by(rate=0.5)
+    assert by(0.75) != by(rate=0.75)
+    with pytest.raises(TypeError, match="'keep_prob' and 'rate'"):
+        Dropout(tf.ones([9]), keep_prob=0.5, rate=0.5)
+
+
+def test_dropout_noise_shape_and_gradient():
+    x = tf.ones([50, 20])
+    output = Dropout(x, 0.5, training=True, noise_shape=[50, 1])
+    result, gradient = run([output, tf.gradients(output, x)[0]])
+    assert (result == result[:, :1]).all()
+    assert np.array_equal(gradient, result)
+
+
+@pytest.mark.parametrize("option", [{"keep_prob": 0}, {"keep_prob": 1.5}, {"rate": 1.0}])
+def test_dropout_probability(option):
+    with pytest.raises(ValueError, match="must be in"):
+        Dropout(tf.ones([9]), **option)
+
+
+def test_regularizers():
+    w = weights("w", [[1.0, -2.0], [3.0, 0.0]])
+    assert run([l2_regularizer(0.5)(w), l1_regularizer(0.5)(w)]) == [3.5, 3.0]
+    with pytest.raises(ValueError, match="0 or more, got -1"):
+        l2_regularizer(-1)
+    with pytest.raises(ValueError, match="l1_regularizer"):
+        l1_regularizer(float("nan"))
+
+
+def test_cost_of_the_selected_variables(lines):
+    weights("fc0/W", [2.0])
+    weights("fc1/W", [4.0])
+    weights("fc1/b", [100.0])
+    tf.get_variable("fc2/W", initializer=1000.0, trainable=False)
+    cost = regularize_cost("fc.*/W$", l2_regularizer(1.0))
+    assert run(cost) == (4 + 16) / 2
+    assert cost.op.name == "regularize_cost"
+    assert lines == ["Apply regularizer for fc0/W:0", "Apply regularizer for fc1/W:0"]
+    assert run(regularize_cost("W", l1_regularizer(1.0), name="again")) == 6
+    assert len(lines) == 2
+
+
+def test_cost_of_nothing_is_zero():
+    cost = regularize_cost("fc.*/W", l2_regularizer(1.0))
+    assert run(cost) == 0
+    assert cost.op.name == "regularize_cost"
+    assert run(regularize_cost_from_collection("none")) == 0
+
+
+def test_cost_has_a_gradient():
+    w = weights("w", [3.0])
+    assert run(tf.gradients(regularize_cost("w", l2_regularizer(2.0)), w)[0]) == 6
+
+
+def test_cost_is_zero_in_predictors():
+    with TowerContext("", is_training=True):
+        weights("w", [3.0])
+    with TowerContext("towerp0", is_training=False):
+        assert run(regularize_cost("w", l2_regularizer(1.0))) == 0
+        assert run(regularize_cost_from_collection()) == 0
+
+
+def test_towers_with_own_variables_count_their_own():
+    costs = []
+    for i, value in enumerate([1.0, 5.0]):
+        with TowerContext(f"tower{i}", is_training=True, index=i, vs_name=f"tower{i}"):
+            tf.get_variable("w", initializer=value, regularizer=l1_regularizer(10.0))
+            costs += [regularize_cost("^w", l1_regularizer(1.0)), regularize_cost_from_collection()]
+    assert run(costs) == [1.0, 10.0, 5.0, 50.0]
+
+
+def test_cost_from_the_layers():
+    x = tf.ones([1, 2])
+    output = FullyConnected("fc", x, 3, kernel_regularizer=l2_regularizer(2.0))
+    cost = regularize_cost_from_collection()
+    assert cost.op.name == "regularize_cost"
+    kernel, result = run([output.variables.W, cost])
+    assert result == pytest.approx(np.square(kernel).sum(), rel=1e-5)

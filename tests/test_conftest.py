@@ -1,0 +1,91 @@
+"""What a test leaves behind is found and named."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.checks import ROOT
+
+LEAKY = """
+import os, subprocess, sys, threading, time, warnings
+
+def test_thread():
+    threading.Thread(target=time.sleep, args=(20,), name="sleeper", daemon=True).start()
+
+def test_process():
+    global process
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(20)"])
+
+def test_process_is_ended():
+    process.kill()
+    process.wait()
+
+def test_variable():
+    os.environ["LEFT_BEHIND"] = "1"
+
+def test_folder():
+    os.mkdir("train_log")
+
+def test_warning():
+    warnings.warn("old", DeprecationWarning)
+
+def test_short_thread():
+    threading.Thread(target=time.sleep, args=(0.1,)).start()
+
+def test_short_process():
+    subprocess.check_call([sys.executable, "-c", "pass"])
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """What pytest says about `LEAKY`, run with our conftest and settings."""
+    root = tmp_path_factory.mktemp("project")
+    folder = root / "tests" / "utils"
+    folder.mkdir(parents=True)
+    conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
+    assert "GRACE_SECONDS = 2.0" in conftest
+    (root / "tests" / "conftest.py").write_text(
+        conftest.replace("GRACE_SECONDS = 2.0", "GRACE_SECONDS = 0.5"), encoding="utf-8"
+    )
+    (folder / "test_leaky.py").write_text(LEAKY, encoding="utf-8")
+    shutil.copy(str(ROOT / "pyproject.toml"), str(root))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "-p", "no:randomly"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=str(root),
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "test, left",
+    [
+        ("test_thread", "thread 'sleeper'"),
+        ("test_process", r"process \d+ \(.*time.sleep"),
+        ("test_variable", "environment variable LEFT_BEHIND"),
+        ("test_folder", "folder .*train_log"),
+    ],
+)
+def test_a_leak_is_named(report, test, left):
+    assert re.search(f"Failed: the test left behind: {left}", report), report
+    assert re.search(rf"^ERROR tests/utils/test_leaky.py::{test} ", report, re.MULTILINE)
+
+
+def test_a_warning_is_an_error(report):
+    assert re.search(r"^FAILED tests/utils/test_leaky.py::test_warning ", report, re.MULTILINE)
+
+
+@pytest.mark.parametrize("test", ["test_short_thread", "test_short_process"])
+def test_what_ends_in_time_is_no_leak(report, test):
+    assert f"PASSED tests/utils/test_leaky.py::{test}\n" in report
+    assert f"ERROR tests/utils/test_leaky.py::{test}" not in report
+
+
+def test_nothing_else_is_reported(report):
+    assert re.search(r"1 failed, 7 passed, 4 errors", report), report

@@ -1,0 +1,68 @@
+"""Imports point down the table of docs/design/layers.md."""
+
+import ast
+
+import pytest
+
+from tests.checks import RANK, ROOT, module_files, package_imports, part_of
+
+
+def test_imports_point_strictly_down():
+    wrong = [
+        f"{edge.where}: {edge.source} must not import {edge.target or 'the root'}"
+        for edge in package_imports()
+        if edge.source and not _allowed(edge.source, edge.target)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _allowed(source, target):
+    if target == "":  # the root: only its version, which nobody below needs
+        return False
+    return RANK[target] < RANK.get(source, -1)
+
+
+def test_every_part_has_a_row():
+    parts = {part_of(path) for path in module_files()} - {"", "_version"}
+    assert parts <= set(RANK)
+
+
+def test_the_table_is_the_one_in_the_documentation():
+    text = (ROOT / "docs" / "design" / "layers.md").read_text(encoding="utf-8")
+    drawn = {}
+    for line in text.split("```")[1].splitlines():
+        fields = line.split("(")[0].replace("|", " ").split()
+        if fields and fields[0][0].isdigit():
+            drawn.update(dict.fromkeys(fields[1:], float(fields[0])))
+    assert sorted(drawn) == sorted(RANK)
+    in_order = sorted(RANK, key=lambda name: (RANK[name], name))
+    assert sorted(drawn, key=lambda name: (drawn[name], name)) == in_order
+
+
+@pytest.mark.parametrize("part", ["utils", "dataflow", "RL"])
+def test_the_parts_without_tensorflow_never_import_it(part):
+    wrong = []
+    for path in module_files():
+        if part_of(path) != part:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            wrong += [f"{path}:{node.lineno}" for name in names if _is_tensorflow(name)]
+    assert wrong == []
+
+
+def _is_tensorflow(name):
+    return name.split(".")[0] in ("tensorflow", "tensorflow_core")
+
+
+def test_every_module_says_what_it_is_for():
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in module_files()
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []

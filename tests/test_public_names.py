@@ -1,0 +1,111 @@
+"""`__all__` is sorted, complete and resolvable, and equal to the recorded list of the API.
+
+A name is added to or taken from the API on purpose: run `scripts/public_names`, look at what it
+changed in `tests/public_names.txt`, and commit that with the change.
+"""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from tests import checks
+from tests.conftest import HAS_TENSORFLOW
+
+RECORDED = checks.ROOT / "tests" / "public_names.txt"
+MODULES = [path for path in checks.module_files() if path != checks.PACKAGE / "__init__.py"]
+WITHOUT_TENSORFLOW = {"utils", "dataflow", "RL", "_version"}
+
+
+def module_id(path):
+    return str(path.relative_to(checks.PACKAGE))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_names_are_sorted_and_unique(path):
+    names = checks.declared_names(path)
+    assert names == sorted(set(names))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_names_are_complete(path):
+    if path.name.startswith("_") and path.name != "__init__.py":
+        pytest.skip("a private module")
+    defined = checks.defined_names(path)
+    if path.name == "__init__.py":
+        defined |= checks.reexported_names(path)
+    missing = sorted(defined - set(checks.declared_names(path)))
+    assert missing == [], "neither in `__all__` nor named with an underscore"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_names_resolve(path):
+    if not HAS_TENSORFLOW and checks.part_of(path) not in WITHOUT_TENSORFLOW:
+        pytest.skip("needs TensorFlow")
+    module = importlib.import_module(checks.dotted_name(path))
+    missing = [name for name in checks.declared_names(path) if not hasattr(module, name)]
+    assert missing == []
+
+
+def test_the_root_has_the_names_of_all_packages():
+    import tensorpack
+
+    assert tensorpack._HOME == checks.public_homes(), "run scripts/public_names"
+    assert tensorpack._MODULES == checks.public_modules(), "run scripts/public_names"
+    assert list(tensorpack._HOME) == sorted(tensorpack._HOME)
+    expected = {"__version__", *checks.public_homes(), *checks.public_modules()}
+    assert tensorpack.__all__ == sorted(expected)
+
+
+def test_the_names_are_the_recorded_ones():
+    script = checks.ROOT / "scripts" / "public_names"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], stdout=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_recorded_list_names_each_package_and_name():
+    lines = RECORDED.read_text(encoding="utf-8").split("\n")
+    assert lines[-1] == ""
+    expected = [
+        f"{package}.{name}"
+        for package in checks.packages()
+        for name in checks.declared_names(checks.PACKAGE / package / "__init__.py")
+    ]
+    assert sorted(lines[:-1]) == sorted(expected)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    import tensorpack
+
+    with pytest.raises(AttributeError, match="'no_such_name'"):
+        tensorpack.no_such_name  # noqa: B018
+
+
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_a_name_is_the_same_object_wherever_it_is_public():
+    import tensorpack
+
+    for package in checks.packages():
+        module = importlib.import_module(f"tensorpack.{package}")
+        for name in module.__all__:
+            assert getattr(module, name) is getattr(tensorpack, name), f"{package}.{name}"
+
+
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_star_import_gives_every_public_name():
+    namespace = {}
+    exec("from tensorpack import *", namespace)
+    import tensorpack
+
+    assert set(tensorpack.__all__) <= set(namespace)
+
+
+@pytest.mark.skipif(HAS_TENSORFLOW, reason="needs a Python without TensorFlow")
+def test_without_tensorflow_the_error_names_the_next_move():
+    import tensorpack
+
+    with pytest.raises(ImportError, match=r"pip install 'tensorpack\[tf\]'"):
+        tensorpack.TrainConfig  # noqa: B018

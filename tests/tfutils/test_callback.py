@@ -1,0 +1,79 @@
+"""What the base class of callbacks adds to its subclasses."""
+
+import weakref
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import Callback
+
+
+class Trainer:
+    epoch_num, local_step, global_step = 3, 4, 34
+
+
+class Adder(Callback):
+    def _setup_graph(self):
+        self.op = tf.constant(0, name="zero")
+
+    def _before_run(self, ctx):
+        return self.request
+
+
+@pytest.fixture
+def trainer():
+    return Trainer()
+
+
+def test_ops_go_under_the_class_name_unique_in_the_graph(trainer):
+    first, second = Adder(), Adder()
+    first.setup_graph(trainer)
+    second.setup_graph(trainer)
+    assert first.op.name == "Adder/zero:0"
+    assert second.op.name == "Adder_1/zero:0"
+    assert first.graph is tf.get_default_graph()
+
+
+def test_knows_its_trainer_weakly(trainer):
+    callback = Adder()
+    callback.setup_graph(trainer)
+    assert (callback.epoch_num, callback.local_step, callback.global_step) == (3, 4, 34)
+    assert isinstance(callback.trainer, weakref.ProxyTypes)
+
+
+def test_before_run_takes_fetches_in_every_form(trainer):
+    callback = Adder()
+    callback.setup_graph(trainer)
+    callback.request = None
+    assert callback.before_run(None) is None
+    callback.request = tf.train.SessionRunArgs(callback.op)
+    assert callback.before_run(None) is callback.request
+    for request in (["Adder/zero:0"], [callback.op]):
+        callback.request = request
+        assert callback.before_run(None).fetches == [callback.op]
+
+
+def test_trigger_epoch_triggers():
+    tape = []
+
+    class Triggered(Callback):
+        def _trigger(self):
+            tape.append("trigger")
+
+    Triggered().trigger_epoch()
+    assert tape == ["trigger"]
+
+
+def test_chief_only_and_name():
+    callback = Callback()
+    assert callback.chief_only and str(callback) == "Callback"
+    assert callback.set_chief_only(False) is callback
+    assert not callback.chief_only
+
+
+def test_tensors_are_looked_for_by_name(trainer):
+    callback = Adder()
+    callback.setup_graph(trainer)
+    assert callback.get_tensors_maybe_in_tower(["Adder/zero:0"]) == [callback.op]
+    with pytest.raises(KeyError):
+        callback.get_tensors_maybe_in_tower(["nothing"])

@@ -1,0 +1,164 @@
+"""Tests of checkpoint files: finding, reading and writing them, and saying when one is damaged."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.checkpoint import (
+    CheckpointCorrupt,
+    CheckpointReader,
+    get_all_checkpoints,
+    get_checkpoint_path,
+    load_checkpoint_vars,
+    save_checkpoint_vars,
+)
+
+DATA = ".data-00000-of-00001"
+VALUES = {
+    "conv/W": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "global_step": np.int64(7),
+    "on": np.array([True, False]),
+}
+
+
+@pytest.fixture
+def prefix(tmp_path):
+    """A checkpoint written by TensorFlow's own saver, with its `checkpoint` file."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        for name, value in VALUES.items():
+            tf.get_variable(name, initializer=value)
+        session.run(tf.global_variables_initializer())
+        return tf.train.Saver().save(session, str(tmp_path / "model"), global_step=7)
+
+
+def assert_same(loaded, expected):
+    assert sorted(loaded) == sorted(expected)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(loaded[name], value)
+        assert loaded[name].dtype == np.asarray(value).dtype
+
+
+@pytest.mark.parametrize("suffix", ["", ".index", DATA])
+def test_all_files_of_a_checkpoint_lead_to_it(prefix, suffix):
+    assert get_checkpoint_path(prefix + suffix) == prefix
+
+
+def test_pointer_file_and_directory_lead_to_the_latest(prefix, tmp_path, log_lines):
+    assert get_checkpoint_path(tmp_path / "checkpoint") == prefix
+    assert get_checkpoint_path(tmp_path) == prefix
+    assert log_lines[0] == ("info", f"{tmp_path}/checkpoint means the checkpoint {prefix}.")
+
+
+@pytest.mark.parametrize("name", ["model-8", "model-8.index", "nowhere/model-7", "other"])
+def test_missing_checkpoint_is_a_missing_file(prefix, tmp_path, name):
+    with pytest.raises(FileNotFoundError, match="There is no checkpoint"):
+        get_checkpoint_path(tmp_path / name)
+
+
+def test_pointer_to_a_checkpoint_that_is_gone_is_a_missing_file(prefix, tmp_path):
+    os.remove(prefix + ".index")
+    with pytest.raises(FileNotFoundError, match="model-7"):
+        get_checkpoint_path(tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xffgarbage", b"foo: 3", b"\n"])
+def test_pointer_without_sense_is_corrupt_and_never_a_fresh_start(prefix, tmp_path, content):
+    (tmp_path / "checkpoint").write_bytes(content)
+    with pytest.raises(CheckpointCorrupt) as caught:
+        get_checkpoint_path(tmp_path / "checkpoint")
+    assert caught.value.path == str(tmp_path / "checkpoint")
+
+
+def test_load_returns_every_variable(prefix):
+    assert_same(load_checkpoint_vars(prefix + ".index"), VALUES)
+
+
+@pytest.mark.parametrize("name", ["saved", "new/folder/saved", "saved.npz"])
+def test_saved_values_come_back(tmp_path, name):
+    save_checkpoint_vars({key + ":0": value for key, value in VALUES.items()}, tmp_path / name)
+    assert_same(load_checkpoint_vars(tmp_path / name), VALUES)
+    assert [each for each in os.listdir(str(tmp_path)) if "tmp" in each] == []
+
+
+def test_saved_values_can_be_restored_by_tensorflow(tmp_path):
+    save_checkpoint_vars({"w": np.float32([1, 2])}, tmp_path / "saved")
+    w = tf.get_variable("w", [2])
+    with tf.Session() as session:
+        tf.train.Saver().restore(session, str(tmp_path / "saved"))
+        assert session.run(w).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["saved", "saved.npz"])
+def test_objects_are_not_saved(tmp_path, name):
+    with pytest.raises(TypeError, match="w cannot be saved"):
+        save_checkpoint_vars({"w": np.array([None, {}])}, tmp_path / name)
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_reader_names_what_is_not_there(prefix):
+    reader = CheckpointReader(prefix)
+    assert reader.names == sorted(VALUES)
+    with pytest.raises(KeyError, match="'nothing'"):
+        reader.read("nothing")
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])
+@pytest.mark.parametrize("suffix", [".index", DATA])
+def test_truncated_file_is_corrupt(prefix, suffix, share):
+    size = os.path.getsize(prefix + suffix)
+    with open(prefix + suffix, "r+b") as file:
+        file.truncate(min(int(size * share), size - 1))
+    check_corrupt(prefix)
+
+
+@pytest.mark.parametrize("position", range(0, 33, 4))
+def test_flipped_bit_in_the_data_is_corrupt(prefix, position):
+    with open(prefix + DATA, "r+b") as file:
+        content = bytearray(file.read())
+        content[position] ^= 1
+        file.seek(0)
+        file.write(bytes(content))
+    check_corrupt(prefix)
+
+
+def test_missing_data_file_is_corrupt(prefix):
+    os.remove(prefix + DATA)
+    check_corrupt(prefix)
+
+
+def test_file_that_is_no_checkpoint_is_corrupt(tmp_path):
+    (tmp_path / "notes").write_text("hello")
+    check_corrupt(str(tmp_path / "notes"))
+
+
+def test_damaged_or_pickled_archive_is_corrupt(tmp_path):
+    path = tmp_path / "saved.npz"
+    save_checkpoint_vars(VALUES, path)
+    path.write_bytes(path.read_bytes()[:-30])
+    check_corrupt(str(path))
+    np.savez(str(path), w=np.array([{}]))
+    check_corrupt(str(path))
+    shutil.copy(__file__, str(path))
+    check_corrupt(str(path))
+
+
+def check_corrupt(path):
+    with pytest.raises(CheckpointCorrupt) as caught:
+        load_checkpoint_vars(path)
+    assert not isinstance(caught.value, tf.errors.OpError)
+    assert caught.value.path == path
+    assert caught.value.reason in str(caught.value)
+
+
+def test_all_checkpoints_of_a_prefix_are_listed_by_step(tmp_path):
+    for name in ["model-9", "model-10", "model-best", "other-3", "model"]:
+        (tmp_path / (name + ".index")).touch()
+    (tmp_path / "model-11.meta").touch()
+    assert get_all_checkpoints(tmp_path) == [
+        (str(tmp_path / "model-9"), 9),
+        (str(tmp_path / "model-10"), 10),
+    ]
+    assert get_all_checkpoints(tmp_path, "other") == [(str(tmp_path / "other-3"), 3)]

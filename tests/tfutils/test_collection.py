@@ -1,0 +1,48 @@
+"""Tests of saving, restoring and freezing graph collections."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.collection import backup_collection, freeze_collection, restore_collection
+
+
+def test_backup_is_a_copy_and_restore_brings_it_back():
+    tf.add_to_collection("a", 1)
+    backup = backup_collection(["a", "b"])
+    tf.add_to_collection("a", 2)
+    tf.add_to_collection("b", 3)
+    assert backup == {"a": [1], "b": []}
+    restore_collection(backup)
+    assert tf.get_collection("a") == [1]
+    assert tf.get_collection("b") == []
+
+
+def test_backup_of_everything_names_every_collection():
+    tf.add_to_collection("a", 1)
+    tf.get_variable("w", [])
+    assert {"a", tf.GraphKeys.GLOBAL_VARIABLES} <= set(backup_collection())
+
+
+def test_restore_keeps_the_list_that_others_hold():
+    held = tf.get_collection_ref("a")
+    held.append(1)
+    restore_collection({"a": [5]})
+    assert held == [5]
+
+
+def test_freeze_undoes_additions_and_leaves_other_collections():
+    tf.add_to_collection("a", 1)
+    with freeze_collection(["a"]):
+        tf.add_to_collection("a", 2)
+        tf.add_to_collection("b", 3)
+        assert tf.get_collection("a") == [1, 2]
+    assert tf.get_collection("a") == [1]
+    assert tf.get_collection("b") == [3]
+
+
+def test_freeze_undoes_additions_after_an_error():
+    with pytest.raises(ZeroDivisionError):
+        with freeze_collection(["a"]):
+            tf.add_to_collection("a", 2)
+            raise ZeroDivisionError
+    assert tf.get_collection("a") == []

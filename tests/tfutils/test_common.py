@@ -1,0 +1,153 @@
+"""Tests of names, per-graph state, the global step and the default session configuration."""
+
+import gc
+import weakref
+
+import pytest
+
+from tensorpack.compat import tf_version
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import (
+    PerGraph,
+    get_default_sess_config,
+    get_global_step_value,
+    get_global_step_var,
+    get_op_or_tensor_by_name,
+    get_op_tensor_name,
+    get_tensors_by_names,
+    get_tf_version_tuple,
+    graph_memoized,
+)
+
+
+def test_per_graph_keeps_one_value_for_each_graph():
+    state = PerGraph(list)
+    state.get().append(1)
+    other = tf.Graph()
+    assert state.get() == [1]
+    assert state.get(other) == []
+    assert PerGraph(list).get() == []
+
+
+def test_per_graph_does_not_keep_a_graph_alive():
+    state = PerGraph(list)
+    graph = tf.Graph()
+    with graph.as_default():
+        state.get().append(tf.constant(1))
+    gone = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert gone() is None
+
+
+def test_graph_memoized_runs_once_for_each_graph_and_argument():
+    calls = []
+
+    @graph_memoized
+    def make(name, scale=1):
+        calls.append((name, scale))
+        return len(calls)
+
+    assert [make("a"), make("a"), make("a", scale=2), make("a", scale=3)] == [1, 1, 2, 3]
+    with tf.Graph().as_default():
+        assert make("a") == 4
+
+
+def test_session_config_leaves_the_threads_to_tensorflow():
+    config = get_default_sess_config(0.5)
+    assert config.allow_soft_placement
+    assert config.gpu_options.allow_growth
+    assert config.gpu_options.per_process_gpu_memory_fraction == 0.5
+    assert config.intra_op_parallelism_threads == 0
+    assert config.inter_op_parallelism_threads == 0
+
+
+@pytest.mark.parametrize("fraction", [0, -1, 1.5])
+def test_session_config_refuses_a_share_that_is_none(fraction):
+    with pytest.raises(ValueError, match="mem_fraction"):
+        get_default_sess_config(fraction)
+
+
+def test_global_step_is_the_same_variable_wherever_it_is_asked_for():
+    tf.get_variable("w", [])
+    with tf.variable_scope("tower", reuse=True), tf.name_scope("ops"), tf.device("/gpu:3"):
+        step = get_global_step_var()
+    assert step.name == "global_step:0"
+    assert "CPU:0" in step.device.upper()
+    assert (step.dtype.base_dtype, step.shape.as_list()) == (tf.int64, [])
+    assert get_global_step_var() is step
+    assert tf.train.get_global_step() is step
+    assert step in tf.global_variables()
+    assert step not in tf.trainable_variables()
+
+
+def test_global_step_ignores_getters_and_loops_around_it():
+    def refuse(getter, *args, **kwargs):
+        raise AssertionError("asked the getter")
+
+    def body(i):
+        get_global_step_var()
+        return i + 1
+
+    with tf.variable_scope("outer", custom_getter=refuse):
+        tf.while_loop(lambda i: i < 1, body, [tf.constant(0)], back_prop=False)
+        step = get_global_step_var()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(step) == 0
+
+
+def test_global_step_made_by_tensorflow_is_taken():
+    step = tf.train.get_or_create_global_step()
+    assert get_global_step_var() is step
+
+
+def test_global_step_value_is_a_python_int():
+    step = get_global_step_var()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step.assign(12))
+        value = get_global_step_value()
+    assert value == 12
+    assert type(value) is int
+
+
+def test_global_step_value_needs_a_session_and_a_step():
+    with pytest.raises(RuntimeError, match="session"):
+        get_global_step_value()
+    with tf.Session(), pytest.raises(RuntimeError, match="get_global_step_var"):
+        get_global_step_value()
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [("a", ("a", "a:0")), ("a:0", ("a", "a:0")), ("s/a:10", ("s/a", "s/a:10"))],
+)
+def test_op_and_tensor_name(name, expected):
+    assert get_op_tensor_name(name) == expected
+
+
+@pytest.mark.parametrize("name", ["a:", "a:b", ":0", "a:0:1"])
+def test_names_that_are_none_are_refused(name):
+    with pytest.raises(ValueError, match="op:0"):
+        get_op_tensor_name(name)
+
+
+def test_tensors_and_ops_are_found_by_name():
+    parts = tf.split(tf.zeros([12]), 12, name="parts")
+    assert [each.name for each in get_tensors_by_names(["parts", "parts:10"])] == [
+        parts[0].name,
+        parts[10].name,
+    ]
+    assert get_op_or_tensor_by_name("parts") == parts[0].op
+    assert [each.name for each in get_op_or_tensor_by_name(["parts:11", "parts"])] == [
+        "parts:11",
+        "parts",
+    ]
+    for find in (lambda: get_tensors_by_names(["no"]), lambda: get_op_or_tensor_by_name("no:0")):
+        with pytest.raises(KeyError):
+            find()
+
+
+def test_tf_version_tuple_is_major_and_minor():
+    assert get_tf_version_tuple() == tf_version()[:2]

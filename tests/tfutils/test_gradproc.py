@@ -1,0 +1,220 @@
+"""Tests of the gradient processors, each on gradients of known values."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.gradproc import (
+    CheckGradient,
+    FilterNoneGrad,
+    GlobalNormClip,
+    GradientProcessor,
+    MapGradient,
+    PrintGradient,
+    ScaleGradient,
+    SummaryGradient,
+)
+from tensorpack.tfutils.summary import MOVING_SUMMARY_OPS_KEY
+from tensorpack.tfutils.tower import TowerContext
+
+
+def grads_of(**values):
+    """A list of (gradient, variable), with variables of these names."""
+    return [
+        (
+            None if value is None else tf.constant(value),
+            tf.get_variable(name, np.shape(value or [])),
+        )
+        for name, value in sorted(values.items())
+    ]
+
+
+def names(grads):
+    return [variable.op.name for _, variable in grads]
+
+
+def values(session, grads):
+    return [np.asarray(value).tolist() for value in session.run([grad for grad, _ in grads])]
+
+
+def sparse_grad(rows, name="table"):
+    """A gradient for rows 0 and 2 of a table of 4, with the table."""
+    slices = tf.IndexedSlices(tf.constant(rows), tf.constant([0, 2]), tf.constant([4, 1]))
+    return slices, tf.get_variable(name, [4, 1])
+
+
+def test_base_class_says_what_to_override():
+    class Mine(GradientProcessor):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Mine must override _process"):
+        Mine().process([])
+
+
+def test_ops_stay_in_one_name_scope_however_often_it_runs():
+    class Double(GradientProcessor):
+        def __init__(self):
+            pass  # forgets the base class, as a user may
+
+        def _process(self, grads):
+            return [(tf.multiply(g, 2, name="twice"), v) for g, v in grads]
+
+    processor = Double()
+    grads = grads_of(a=1.0)
+    tf.constant(0, name="Double")  # the name is taken, so the scope is made unique
+    seen = [processor.process(grads)[0][0].op.name for _ in range(2)]
+    assert seen == ["Double_1/twice", "Double_1/twice_1"]
+    with tf.Graph().as_default():
+        assert processor.process(grads_of(a=1.0))[0][0].op.name == "Double/twice"
+
+
+def test_filter_none_drops_and_names_what_it_drops(log_lines):
+    grads = grads_of(a=1.0, b=None, c=None)
+    assert names(FilterNoneGrad().process(grads)) == ["a"]
+    assert log_lines == [("warn", "No gradient w.r.t. 2 variables: b, c")]
+    assert names(FilterNoneGrad(verbose=False).process(grads)) == ["a"]
+    assert len(log_lines) == 1
+
+
+def test_global_norm_clip_scales_all_by_their_joint_norm(session):
+    clipped = GlobalNormClip(1.0).process(grads_of(a=3.0, b=None, c=4.0))
+    assert names(clipped) == ["a", "b", "c"]
+    assert clipped[1][0] is None
+    np.testing.assert_allclose(values(session(), FilterNoneGrad().process(clipped)), [0.6, 0.8])
+
+
+def test_global_norm_clip_leaves_small_and_scales_sparse_gradients(session):
+    (small,) = GlobalNormClip(10).process(grads_of(a=3.0))
+    (sparse,) = GlobalNormClip(1).process([sparse_grad([[3.0], [4.0]])])
+    sess = session()
+    assert sess.run(small[0]) == 3.0
+    assert isinstance(sparse[0], tf.IndexedSlices)
+    np.testing.assert_allclose(sess.run(sparse[0].values), [[0.6], [0.8]])
+
+
+@pytest.mark.parametrize("norm", [0, -1.0, float("nan")])
+def test_global_norm_clip_refuses_a_norm_that_is_not_positive(norm):
+    with pytest.raises(ValueError, match="positive norm"):
+        GlobalNormClip(norm)
+
+
+@pytest.mark.parametrize(
+    "func",
+    [
+        lambda grad: grad * 2,
+        lambda grad, factor=2: grad * factor,
+        lambda grad, var: grad * (2 if var.op.name == "ab" else 0),
+        lambda *args: args[0] * 2,
+        functools.partial(lambda factor, grad: grad * factor, 2),
+    ],
+)
+def test_map_gradient_takes_functions_of_one_and_two_arguments(session, func):
+    mapped = MapGradient(func, "a.").process(grads_of(a=1.0, ab=3.0, cab=1.0))
+    assert values(session(), mapped) == [1.0, 6.0, 1.0]
+
+
+@pytest.mark.parametrize("func", [lambda: 0, lambda a, b, c: a])
+def test_map_gradient_refuses_other_functions(func):
+    with pytest.raises(TypeError, match=r"func\(grad, var\)"):
+        MapGradient(func)
+
+
+def test_map_gradient_drops_what_maps_to_none_and_keeps_what_is_none():
+    grads = MapGradient(lambda grad: None, "[ab]").process(grads_of(a=1.0, b=None, c=1.0))
+    assert names(grads) == ["b", "c"]
+
+
+def test_map_gradient_warns_when_nothing_matches(log_lines):
+    MapGradient(lambda grad: grad, "conv.*").process(grads_of(a=1.0))
+    assert [level for level, text in log_lines if "'conv.*'" in text] == ["warn"]
+
+
+def summary_tags(sess):
+    values = sess.run(tf.get_collection(tf.GraphKeys.SUMMARIES))
+    return sorted(v.tag for each in values for v in tf.Summary.FromString(each).value)
+
+
+@pytest.mark.parametrize("graph_number", [1, 2])
+def test_summary_gradient_works_in_every_graph_of_the_process(session, graph_number):
+    grads = grads_of(W=[3.0, 4.0], b=2.0)
+    assert SummaryGradient().process(grads) == grads
+    sess = session()
+    sess.run(tf.get_collection(MOVING_SUMMARY_OPS_KEY))
+    assert summary_tags(sess) == [
+        "SummaryGradient/W-grad",
+        "SummaryGradient/W/rms",
+        "SummaryGradient/b-grad",
+        "SummaryGradient/b/rms",
+    ]
+    np.testing.assert_allclose(sess.run("summaries/SummaryGradient/W/rms/average:0"), 12.5**0.5)
+
+
+def test_one_summary_gradient_serves_two_graphs():
+    processor = SummaryGradient()
+    for graph in [tf.Graph(), tf.Graph()]:
+        with graph.as_default():
+            processor.process(grads_of(W=1.0))
+            assert len(tf.get_collection(MOVING_SUMMARY_OPS_KEY)) == 1
+
+
+def test_summary_gradient_once_for_a_variable_and_only_in_the_main_tower(session):
+    grads = grads_of(W=1.0, b=1.0)
+    with TowerContext("tower1", is_training=True, index=1):
+        SummaryGradient().process(grads)
+    assert tf.get_collection(MOVING_SUMMARY_OPS_KEY) == []
+    SummaryGradient("W", collections=["mine"]).process(grads)
+    SummaryGradient("W").process(grads)
+    assert len(tf.get_collection(MOVING_SUMMARY_OPS_KEY)) == 1
+    assert len(tf.get_collection("mine")) == 2
+    assert tf.get_collection(tf.GraphKeys.SUMMARIES) == []
+
+
+def test_summary_of_a_sparse_gradient_takes_its_rows(session):
+    SummaryGradient().process([sparse_grad([[3.0], [4.0]])])
+    sess = session()
+    sess.run(tf.get_collection(MOVING_SUMMARY_OPS_KEY))
+    average = sess.run("summaries/SummaryGradient/table/rms/average:0")
+    np.testing.assert_allclose(average, 12.5**0.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_check_gradient_names_the_variable(session, bad):
+    checked = CheckGradient().process(grads_of(a=1.0, b=bad))
+    sess = session()
+    assert sess.run(checked[0][0]) == 1.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="gradient of b is not finite"):
+        sess.run(checked[1][0])
+
+
+def test_scale_gradient_takes_the_first_match_and_drops_at_zero(session, log_lines):
+    processor = ScaleGradient([("fc/.*", 2), (".*/b", 0), ("conv/.*", 0.5)])
+    grads = grads_of(**{"fc/b": 1.0, "conv/b": 1.0, "conv/W": 1.0, "other": 1.0})
+    scaled = processor.process(grads)
+    assert dict(zip(names(scaled), values(session(), scaled))) == {
+        "fc/b": 2.0,
+        "conv/W": 0.5,
+        "other": 1.0,
+    }
+    assert log_lines == [
+        ("info", "Apply lr multiplier 0.5 for conv/W"),
+        ("info", "Apply lr multiplier 0 for conv/b"),
+        ("info", "Apply lr multiplier 2 for fc/b"),
+    ]
+
+
+@pytest.mark.parametrize("quiet", [{"verbose": False}, {"log": False}])
+def test_scale_gradient_of_one_pair_scales_sparse_gradients_quietly(session, log_lines, quiet):
+    ((scaled, _),) = ScaleGradient(("table", 3), **quiet).process([sparse_grad([[1.0], [2.0]])])
+    assert isinstance(scaled, tf.IndexedSlices)
+    assert session().run(scaled.values).tolist() == [[3.0], [6.0]]
+    assert log_lines == []
+
+
+def test_print_gradient_prints_the_matching_ones(session, capfd):
+    printed = PrintGradient("a").process(grads_of(a=3.0, b=4.0))
+    assert values(session(), printed) == [3.0, 4.0]
+    error = capfd.readouterr().err
+    assert "Gradient of a: [][3][3][3]" in error
+    assert "Gradient of b" not in error

@@ -1,0 +1,109 @@
+"""Towers share variables, keep out of each other's names, and are found again."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.tower import TowerContext, TowerFunc, get_current_tower_context
+
+SPEC = [tf.TensorSpec([None, 2], tf.float32, "x")]
+
+
+def dense(x):
+    weight = tf.get_variable("weight", [2, 3])
+    tf.add_to_collection(tf.GraphKeys.SUMMARIES, tf.constant(0))
+    return tf.matmul(x, weight, name="out")
+
+
+def test_context_is_known_inside_only():
+    assert get_current_tower_context() is None
+    with TowerContext("", is_training=True) as context:
+        assert get_current_tower_context() is context
+        assert context.is_training and context.is_main_training_tower and context.has_own_variables
+    assert get_current_tower_context() is None
+
+
+def test_context_is_left_after_an_error():
+    with pytest.raises(ZeroDivisionError):
+        with TowerContext("towerp0", is_training=False):
+            raise ZeroDivisionError
+    assert get_current_tower_context() is None
+    assert tf.get_variable_scope().reuse is False
+    assert tf.add(1, 1, name="plain").name == "plain:0"
+
+
+def test_towers_share_variables_and_keep_their_own_names():
+    function = TowerFunc(dense, SPEC)
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    with TowerContext("", is_training=True):
+        function(x)
+    with TowerContext("towerp0", is_training=False):
+        function(x)
+    assert [each.op.name for each in tf.trainable_variables()] == ["weight"]
+    assert function.towers[0].get_tensor("out").name == "out:0"
+    assert function.towers["towerp0"]["out"].name == "towerp0/out:0"
+    assert function.towers["towerp0"].get_tensor("x") is x
+    assert function.towers.training()[0].get_variable("weight") is tf.trainable_variables()[0]
+    assert [each.ns_name for each in function.towers.inference()] == ["towerp0"]
+
+
+def test_only_the_main_training_tower_adds_summaries():
+    function = TowerFunc(dense, SPEC)
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    with TowerContext("", is_training=True):
+        function(x)
+    with TowerContext("towerp0", is_training=False):
+        function(x)
+    assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 1
+
+
+def test_an_unnamed_inference_tower_makes_its_variables():
+    with TowerContext("", is_training=False):
+        dense(tf.zeros([1, 2]))
+    assert [each.op.name for each in tf.global_variables()] == ["weight"]
+
+
+def test_a_sharing_tower_may_not_make_variables():
+    with pytest.raises(RuntimeError, match="created stray"):
+        with TowerContext("towerp0", is_training=False):
+            with tf.name_scope(None):
+                tf.Variable(1.0, name="stray")
+
+
+def test_towers_do_not_nest():
+    with TowerContext("", is_training=True):
+        with pytest.raises(RuntimeError, match="leave that context"):
+            with TowerContext("towerp0", is_training=False):
+                raise AssertionError("must not be entered")
+
+
+def test_a_name_can_be_used_once():
+    with TowerContext("towerp0", is_training=False):
+        tf.constant(0)
+    with pytest.raises(RuntimeError, match="exists already"):
+        with TowerContext("towerp0", is_training=False):
+            raise AssertionError("must not be entered")
+
+
+def test_unknown_tensor_names_the_tower_and_its_inputs():
+    function = TowerFunc(dense, SPEC)
+    with TowerContext("", is_training=True):
+        function(tf.zeros([1, 2]))
+    with pytest.raises(KeyError, match=r"no tensor 'nothing:0'.*Inputs: x:0"):
+        function.towers[0].get_tensor("nothing")
+
+
+def test_wrong_number_of_inputs():
+    function = TowerFunc(dense, SPEC)
+    with TowerContext("", is_training=True):
+        with pytest.raises(ValueError, match=r"called with 2 tensors, it takes 1 \(x\)"):
+            function(tf.zeros([1, 2]), tf.zeros([1, 2]))
+
+
+def test_outside_of_a_context():
+    with pytest.raises(RuntimeError, match="inside of a TowerContext"):
+        TowerFunc(dense, SPEC)(tf.zeros([1, 2]))
+
+
+def test_inputs_need_names():
+    with pytest.raises(ValueError, match="needs a name"):
+        TowerFunc(dense, [tf.TensorSpec([2], tf.float32)])

@@ -1,0 +1,171 @@
+"""Tests of setting variables in a session: what is converted, what is refused, what it costs."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.checkpoint import load_checkpoint_vars
+from tensorpack.tfutils.varmanip import (
+    SessionUpdate,
+    dump_session_params,
+    get_savename_from_varname,
+    is_training_name,
+)
+
+
+class CountingSession(tf.Session):
+    """A session that counts its runs."""
+
+    runs = 0
+
+    def run(self, *args, **kwargs):
+        self.runs += 1
+        return super().run(*args, **kwargs)
+
+
+def fit(value, dtype, shape=None, **kwargs):
+    array = np.asarray(value)
+    var = tf.get_variable("v", array.shape if shape is None else shape, dtype)
+    return SessionUpdate.relaxed_value_for_var(value, var, **kwargs)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_update_is_one_run_on_a_finalised_graph(use_resource):
+    a = tf.get_variable("a", [2], use_resource=use_resource)
+    b = tf.get_variable("s/b", [], tf.int32, use_resource=use_resource)
+    init = tf.global_variables_initializer()
+    tf.get_default_graph().finalize()
+    with CountingSession() as session:
+        session.run(init)
+        before = session.runs
+        SessionUpdate(session, [a, b]).update({"a": [1.5, 2.5], "s/b:0": 3})
+        assert session.runs == before + 1
+        assert session.run(a).tolist() == [1.5, 2.5]
+        assert session.run(b) == 3
+
+
+def test_variables_that_share_an_initial_value_get_their_own():
+    initial = tf.zeros([2])
+    a, b = tf.Variable(initial, name="a"), tf.Variable(initial, name="b")
+    with tf.Session() as session:
+        SessionUpdate(session, [a, b]).update({"a": np.ones(2), "b": np.full(2, 2.0)})
+        assert session.run(a).tolist() == [1, 1]
+        assert session.run(b).tolist() == [2, 2]
+
+
+def test_training_afterwards_leaves_the_given_array_alone():
+    v = tf.get_variable("v", [16])
+    change = v.assign_sub(tf.ones([16]))
+    buffer = np.zeros(16 * 4 + 64, np.uint8)
+    offset = -buffer.ctypes.data % 64  # TensorFlow takes aligned arrays without copying them
+    aligned = buffer[offset : offset + 64].view(np.float32)
+    with tf.Session() as session:
+        SessionUpdate(session, [v]).update({"v": aligned})
+        session.run(change)
+        session.run(change)
+        assert session.run(v)[0] == -2
+    assert aligned.tolist() == [0] * 16
+
+
+def test_nothing_is_set_where_one_value_is_refused(session):
+    a = tf.get_variable("a", initializer=1.0)
+    b = tf.get_variable("b", [2])
+    sess = session()
+    with pytest.raises(ValueError, match=r"b has the shape \[2\], the value for it \[3\]"):
+        SessionUpdate(sess, [a, b]).update({"a": 5.0, "b": [1.0, 2.0, 3.0]})
+    with pytest.raises(KeyError, match="'c'"):
+        SessionUpdate(sess, [a, b]).update({"a": 5.0, "c": 1.0})
+    assert sess.run(a) == 1.0
+
+
+def test_mismatches_can_be_left_out_with_a_warning(session, log_lines):
+    a = tf.get_variable("a", initializer=[1.0, 1.0])
+    b = tf.get_variable("b", initializer=[1, 1])
+    c = tf.get_variable("c", initializer=[1.0, 1.0])
+    sess = session()
+    update = SessionUpdate(sess, [a, b, c], ignore_mismatch=True)
+    update.update({"a": [1.0, 2.0, 3.0], "b": [0.5, 0.5], "c": [[4.0], [5.0]]})
+    assert [x.tolist() for x in sess.run([a, b, c])] == [[1, 1], [1, 1], [4, 5]]
+    assert [level for level, _ in log_lines] == ["warn"] * 3
+    assert "a has the shape [2], the value for it [3]" in log_lines[0][1]
+
+
+@pytest.mark.parametrize(
+    "value, dtype",
+    [
+        (np.float64([1.1, np.nan, np.inf]), tf.float32),
+        (np.float32(1e4), tf.float16),
+        (np.int64([-128, 127]), tf.int8),
+        (np.uint8(200), tf.int32),
+        (np.zeros([0], np.int64), tf.int32),
+        (np.bool_(True), tf.bool),
+    ],
+)
+def test_values_of_the_same_kind_and_range_are_converted(value, dtype):
+    result = fit(value, dtype)
+    assert result.dtype == dtype.as_numpy_dtype
+    np.testing.assert_array_equal(result, np.asarray(value, dtype.as_numpy_dtype))
+
+
+@pytest.mark.parametrize(
+    "value, dtype, error",
+    [
+        (np.float64(1e300), tf.float32, ValueError),
+        (np.int64(2**40), tf.int32, ValueError),
+        (np.int64(-1), tf.uint8, ValueError),
+        (np.uint64(2**63), tf.int64, ValueError),
+        (np.int64(1), tf.float32, TypeError),
+        (np.float32(1), tf.int32, TypeError),
+        (np.bool_(True), tf.int32, TypeError),
+        (np.complex64(1j), tf.float32, TypeError),
+    ],
+)
+def test_lossy_conversions_are_refused_with_the_name(value, dtype, error):
+    with pytest.raises(error, match="variable v is " + dtype.name):
+        fit(value, dtype)
+
+
+def test_dump_session_params_takes_trainable_and_model_variables(session, tmp_path):
+    tf.get_variable("w", initializer=1.0)
+    tf.get_variable("slot", initializer=2.0, trainable=False)
+    moving = tf.get_variable("moving", initializer=3.0, trainable=False)
+    tf.add_to_collection(tf.GraphKeys.MODEL_VARIABLES, moving)
+    with pytest.raises(RuntimeError, match="default session"):
+        dump_session_params(tmp_path / "params.npz")
+    with session().as_default():
+        dump_session_params(tmp_path / "params.npz")
+    assert load_checkpoint_vars(tmp_path / "params.npz") == {"w": 1.0, "moving": 3.0}
+
+
+@pytest.mark.parametrize(
+    "args, expected",
+    [
+        (("a/w:0",), "a/w"),
+        (("a/w", "a"), "w"),
+        (("ab/w", "a"), "ab/w"),
+        (("a/w", "a", "b"), "b/w"),
+        (("w", None, "b"), "b/w"),
+    ],
+)
+def test_save_name_swaps_prefixes(args, expected):
+    assert get_savename_from_varname(*args) == expected
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("fc/W/Adam", True),
+        ("fc/W/Adam_1:0", True),
+        ("beta1_power", True),
+        ("fc/W/RMSProp_1", True),
+        ("EMA/cost", True),
+        ("cost/EMA", True),
+        ("AccumGrad/counter", True),
+        ("global_step", False),
+        ("fc/W", False),
+        ("Adam/W", False),
+        ("fc_1", False),
+    ],
+)
+def test_training_names(name, expected):
+    assert is_training_name(name) is expected

@@ -1,0 +1,107 @@
+"""Tests of `tensorpack.utils._log_handlers`: sinks that fail, and progress bars in the way."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.checks import ROOT
+
+MANY_LINES = """
+from tensorpack.utils import logger
+logger.set_logger_dir("run")
+for i in range(300):
+    logger.info("line %d", i)
+"""
+
+FULL_DISK = """
+import resource
+from tensorpack.utils import logger
+logger.set_logger_dir("run")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+for i in range(1000):
+    logger.info("line %d", i)
+logger.close_logger_dir()
+"""
+
+WITH_BAR = """
+from tensorpack.utils import get_tqdm, logger
+with get_tqdm(total=4, mininterval=0) as bar:
+    bar.update(2)
+    logger.info("in the middle")
+    bar.update(2)
+"""
+
+
+@pytest.fixture
+def run_with_closed_reader(tmp_path):
+    """Runs code with one standard stream going into a pipe that nobody reads."""
+
+    def run(code, stream):
+        reader, writer = os.pipe()
+        os.close(reader)
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writer}
+        try:
+            return subprocess.run(
+                [sys.executable, "-c", code],
+                text=True,
+                cwd=str(tmp_path),
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                timeout=60,
+                **streams,
+            )
+        finally:
+            os.close(writer)
+
+    return run
+
+
+def test_a_closed_pipe_ends_nothing(run_with_closed_reader, tmp_path):
+    done = run_with_closed_reader(MANY_LINES, "stdout")
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1 and "standard output (BrokenPipeError" in done.stderr
+    assert "line 299\n" in (tmp_path / "run" / "log.log").read_text()
+
+
+def test_a_bar_on_a_closed_pipe_ends_nothing(run_with_closed_reader):
+    done = run_with_closed_reader(WITH_BAR, "stderr")
+    assert done.returncode == 0 and "in the middle" in done.stdout
+
+
+def test_a_full_disk_is_reported_once(run_python, tmp_path):
+    done = run_python(FULL_DISK)
+    assert done.returncode == 0 and "line 999" in done.stdout
+    assert done.stderr.count("\n") == 1
+    assert "cannot write to run/log.log (OSError(27, 'File too large'))" in done.stderr
+    assert 0 < (tmp_path / "run" / "log.log").stat().st_size <= 1000
+
+
+def test_a_missing_standard_output_is_silence(run_python):
+    done = run_python(
+        "import sys; sys.stdout = None\nfrom tensorpack.utils import logger; logger.info('x')"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_text_that_the_console_cannot_show_is_escaped(run_python):
+    done = run_python(
+        "from tensorpack.utils import logger; logger.info('\\u03b5 = 1')",
+        env={"PYTHONIOENCODING": "ascii"},
+    )
+    assert done.stdout.endswith("\\u03b5 = 1\n") and done.stderr == ""
+
+
+def test_a_line_takes_the_bar_away_and_puts_it_back(run_in_terminal):
+    code, screen = run_in_terminal(WITH_BAR, env={"NO_COLOR": "1"})
+    assert code == 0
+    before, after = re.split(r"\[\d{4} [0-9:]* @<string>:\d+\] in the middle\r\n", screen)
+    assert re.search(r"50%\|#+\d? +\|2/4.*\r +\r$", before), "the bar is wiped before the line"
+    assert after.startswith("\r 50%|#") and "100%|#" in after
+
+
+def test_files_apart_are_not_mixed(run_python):
+    done = run_python(WITH_BAR, text=False)
+    assert re.fullmatch(rb"\[[^]]*\] in the middle\n", done.stdout)
+    assert done.stderr.count(b"50%") == 1, "the bar is neither wiped nor drawn again"

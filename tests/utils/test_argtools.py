@@ -1,0 +1,221 @@
+"""Tests of `tensorpack.utils.argtools`."""
+
+import gc
+import inspect
+import re
+import weakref
+
+import numpy as np
+import pytest
+
+from tensorpack.utils.argtools import (
+    call_only_once,
+    execute_only_once,
+    get_data_format,
+    log_once,
+    map_arg,
+    memoized,
+    memoized_ignoreargs,
+    memoized_method,
+    shape2d,
+    shape4d,
+)
+
+
+class Counter:
+    """Counts how often its methods really run."""
+
+    def __init__(self):
+        self.calls = 0
+
+    @memoized_method
+    def power(self, base, exponent=2):
+        """Returns a power."""
+        self.calls += 1
+        return base**exponent
+
+    @memoized_method
+    def nothing(self):
+        """Returns None."""
+        self.calls += 1
+
+    @call_only_once
+    def setup(self):
+        """Runs once."""
+        self.calls += 1
+
+    @call_only_once
+    def fail(self):
+        """Runs once and fails."""
+        raise KeyError
+
+
+class Derived(Counter):
+    """Overrides what may be called once."""
+
+    @call_only_once
+    def setup(self):
+        """Runs once, and what it overrides too."""
+        super().setup()
+
+    @memoized_method
+    def power(self, base, exponent=2):
+        """Adds one to what it overrides."""
+        return super().power(base, exponent) + 1
+
+
+class Proxy:
+    """Answers for an inner object."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    @call_only_once
+    def setup(self):
+        """Sets up the inner object as well."""
+        self.inner.setup()
+
+
+def test_map_arg_reaches_positional_keyword_and_default_arguments():
+    @map_arg(b=str, rest=list)
+    def function(a, b=2, *rest, c=3):
+        return a, b, rest, c
+
+    assert function(1) == (1, "2", (), 3)
+    assert function(1, 5, 6, c=7) == (1, "5", (6,), 7)
+    assert function(a=1, b=None) == (1, "None", (), 3)
+    assert function.__name__ == "function"
+
+
+def test_map_arg_refuses_an_argument_that_does_not_exist():
+    with pytest.raises(TypeError, match="no argument c, d to map"):
+
+        @map_arg(a=str, d=str, c=str)
+        def function(a, b):
+            pass
+
+
+def test_memoized_computes_once_for_each_value():
+    calls = []
+
+    @memoized
+    def function(a, b=0):
+        calls.append((a, b))
+        return a + b
+
+    assert [function(1), function(1), function(1, b=2), function(1, b=3)] == [1, 1, 3, 4]
+    assert calls == [(1, 0), (1, 2), (1, 3)]
+    assert isinstance(function(1.0), float)
+
+
+def test_memoized_ignoreargs_keeps_the_first_result():
+    function = memoized_ignoreargs(lambda a: a)
+    assert [function(None), function(2)] == [None, None]
+
+
+def test_memoized_method_distinguishes_keyword_values():
+    counter = Counter()
+    assert [counter.power(3), counter.power(3, exponent=3), counter.power(3, exponent=4)] == [
+        9,
+        27,
+        81,
+    ]
+    assert counter.power(3, exponent=3) == 27 and counter.calls == 3
+
+
+def test_memoized_method_keeps_none():
+    counter = Counter()
+    assert [counter.nothing(), counter.nothing()] == [None, None] and counter.calls == 1
+
+
+def test_memoized_method_is_per_instance_and_dies_with_it():
+    one, other = Counter(), Counter()
+    one.power(2), other.power(2)
+    assert (one.calls, other.calls) == (1, 1)
+    gone = weakref.ref(one)
+    del one
+    gc.collect()
+    assert gone() is None
+
+
+def test_memoized_method_can_call_what_it_overrides():
+    derived = Derived()
+    assert [derived.power(3), derived.power(3)] == [10, 10] and derived.calls == 1
+
+
+def test_a_second_call_is_an_error():
+    counter = Counter()
+    counter.setup()
+    with pytest.raises(RuntimeError, match=r"Counter.setup\(\) was called before"):
+        counter.setup()
+    Counter().setup()
+    assert counter.calls == 1
+
+
+def test_a_failed_call_counts():
+    counter = Counter()
+    with pytest.raises(KeyError):
+        counter.fail()
+    with pytest.raises(RuntimeError):
+        counter.fail()
+
+
+def test_an_overriding_method_and_a_proxy_call_once_each():
+    derived = Derived()
+    derived.setup()
+    proxy = Proxy(Counter())
+    proxy.setup()
+    assert (derived.calls, proxy.inner.calls) == (1, 1)
+
+
+def test_log_once_logs_once_with_the_line_of_the_caller(capsys):
+    for _ in range(3):
+        log_once("only once: 100%", "warn")
+        line = inspect.currentframe().f_lineno - 1
+    lines = capsys.readouterr().out
+    assert re.fullmatch(rf"\[.*@test_argtools\.py:{line}\] WRN only once: 100%\n", lines)
+
+
+def test_log_once_knows_the_levels():
+    with pytest.raises(ValueError, match="'shout'.*info"):
+        log_once("a message", "shout")
+
+
+def test_execute_only_once_is_per_line():
+    first = [execute_only_once() for _ in range(3)]
+    second = [execute_only_once() for _ in range(3)]
+    assert first == second == [True, False, False]
+
+
+@pytest.mark.parametrize("shape", [(3, 4), [3, 4], np.array([3, 4])])
+def test_shape2d_of_two(shape):
+    assert shape2d(shape) == [3, 4]
+
+
+@pytest.mark.parametrize("shape", [3, np.int32(3)])
+def test_shape2d_of_one(shape):
+    assert shape2d(shape) == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "shape, error",
+    [((1,), ValueError), ((1, 2, 3), ValueError), (1.5, TypeError), ("ab", TypeError)],
+)
+def test_shape2d_of_something_else(shape, error):
+    with pytest.raises(error, match="2D shape"):
+        shape2d(shape)
+
+
+def test_shape4d():
+    assert shape4d(2) == [1, 2, 2, 1]
+    assert shape4d((2, 3), data_format="channels_first") == [1, 1, 2, 3]
+
+
+def test_data_formats():
+    spellings = ["NHWC", "channels_last", "NCHW", "channels_first"]
+    assert [get_data_format(name) for name in spellings] == ["NHWC", "NHWC", "NCHW", "NCHW"]
+    with pytest.raises(ValueError, match="'NWHC'"):
+        get_data_format("NWHC")

@@ -1,0 +1,99 @@
+"""Tests of `tensorpack.utils.gpu`."""
+
+import os
+import stat
+import sys
+import types
+
+import pytest
+
+from tensorpack.utils import change_env
+from tensorpack.utils.gpu import change_gpu, get_nr_gpu, get_num_gpu
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+@pytest.mark.parametrize(
+    "visible, count",
+    [("", 0), ("-1", 0), ("0", 1), ("0,2", 2), (" 3 , 1,", 2), ("0,-1,1", 1), ("GPU-ab12", 1)],
+)
+def test_what_the_variable_names_is_counted(visible, count):
+    with change_env(VARIABLE, visible):
+        assert get_num_gpu() == get_nr_gpu() == count
+
+
+@pytest.mark.parametrize(
+    "val, text", [(0, "0"), ("0,1", "0,1"), ([2, 3], "2,3"), (-1, ""), ("-1", ""), ([], "")]
+)
+def test_change_gpu(val, text):
+    before = os.environ.get(VARIABLE)
+    with change_gpu(val):
+        assert os.environ[VARIABLE] == text
+    assert os.environ.get(VARIABLE) == before
+
+
+class FakeNvml(types.ModuleType):
+    """Stands for the module of nvidia-ml-py: a driver with some GPUs, or none."""
+
+    class NVMLError(Exception):
+        """What the module raises."""
+
+    def __init__(self, count):
+        super().__init__("pynvml")
+        self.count = count
+        self.open = 0
+
+    def nvmlInit(self):
+        if self.count is None:
+            raise self.NVMLError
+        self.open += 1
+
+    def nvmlDeviceGetCount(self):
+        return self.count
+
+    def nvmlShutdown(self):
+        self.open -= 1
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Sets what nvidia-ml-py and nvidia-smi would find on the machine; None for no such thing."""
+
+    def make(nvml=None, smi=None):
+        monkeypatch.delenv(VARIABLE, raising=False)
+        module = FakeNvml(nvml)
+        monkeypatch.setitem(sys.modules, "pynvml", module)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        if smi is not None:
+            program = tmp_path / "nvidia-smi"
+            program.write_text(f"#!/bin/sh\n{smi}\n")
+            program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        return module
+
+    return make
+
+
+def test_nvml_counts_first_and_is_closed(machine):
+    module = machine(nvml=3, smi="echo GPU 0: x")
+    assert get_num_gpu() == 3 and module.open == 0
+
+
+def test_nvidia_smi_counts_where_nvml_cannot(machine):
+    machine(smi="echo 'GPU 0: A (UUID: x)'; echo '  MIG 1g'; echo 'GPU 1: B (UUID: y)'")
+    assert get_num_gpu() == 2
+
+
+def test_a_failing_nvidia_smi_is_no_gpu(machine):
+    machine(smi="echo 'GPU 0: broken'; exit 9")
+    assert get_num_gpu() == 0
+
+
+def test_nothing_to_ask_is_no_gpu(machine):
+    machine()
+    assert get_num_gpu() == 0
+
+
+def test_without_nvidia_ml_py(machine, monkeypatch):
+    machine(smi="echo GPU 0: x")
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert get_num_gpu() == 1

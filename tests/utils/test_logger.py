@@ -1,0 +1,268 @@
+"""Tests of `tensorpack.utils.logger`."""
+
+import errno
+import inspect
+import logging
+import os
+import re
+
+import pytest
+
+from tensorpack.utils import logger
+
+PREFIX = r"\[\d{4} \d\d:\d\d:\d\d @test_logger\.py:(\d+)\] "
+
+
+def here():
+    return inspect.currentframe().f_back.f_lineno
+
+
+def log_text(directory):
+    return (directory / "log.log").read_text(encoding="utf-8")
+
+
+def sibling_names(path):
+    return sorted(os.listdir(str(path.parent)))
+
+
+@pytest.fixture
+def used_dir(tmp_path, own_log):
+    """A log directory with a file of an earlier run in it."""
+    path = tmp_path / "run"
+    path.mkdir()
+    (path / "model").write_text("precious")
+    return path
+
+
+def test_a_line_has_time_file_line_and_text(capsys):
+    logger.info("%d apples", 3)
+    line = here() - 1
+    match = re.fullmatch(PREFIX + "3 apples\n", capsys.readouterr().out)
+    assert match and int(match.group(1)) == line
+
+
+@pytest.mark.parametrize(
+    "name, mark",
+    [("info", ""), ("warn", "WRN "), ("warning", "WRN "), ("error", "ERR "), ("critical", "ERR ")],
+)
+def test_marks(capsys, name, mark):
+    getattr(logger, name)("100%")
+    assert re.fullmatch(PREFIX + mark + "100%\n", capsys.readouterr().out)
+
+
+def test_debug_is_off_until_the_level_is_set(capsys):
+    logger.debug("hidden")
+    logger.setLevel("DEBUG")
+    try:
+        logger.debug("shown")
+    finally:
+        logger.setLevel(logging.INFO)
+    assert re.fullmatch(PREFIX + "DBG shown\n", capsys.readouterr().out)
+
+
+def test_exception_adds_the_traceback(capsys):
+    try:
+        raise KeyError("lost")
+    except KeyError:
+        logger.exception("failed")
+    lines = capsys.readouterr().out.split("\n")
+    assert re.fullmatch(PREFIX + "ERR failed", lines[0])
+    assert lines[1] == "Traceback (most recent call last):"
+    assert lines[-2] == "KeyError: 'lost'"
+
+
+def test_an_exception_object_can_be_given_later(capsys):
+    logger.error("failed", exc_info=KeyError("lost"))
+    assert "KeyError: 'lost'" in capsys.readouterr().out
+
+
+def test_a_wrapper_names_the_line_of_its_caller(capsys):
+    def wrapper():
+        logger.info("from afar", stacklevel=2)
+
+    wrapper()
+    line = here() - 1
+    assert int(re.match(PREFIX, capsys.readouterr().out).group(1)) == line
+
+
+def test_a_stacklevel_beyond_the_stack_is_no_error(capsys):
+    logger.info("x", stacklevel=10000)
+    assert capsys.readouterr().out.endswith("] x\n")
+
+
+def test_a_wrong_format_is_reported_and_not_raised(run_python):
+    done = run_python("from tensorpack.utils import logger; logger.info('%d', 'text')")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Logging error" in done.stderr and "Arguments: ('text',)" in done.stderr
+
+
+def test_no_directory_at_first():
+    assert logger.get_logger_dir() is None and logger.LOG_DIR is None
+    with pytest.raises(AttributeError, match="LOG_FILE"):
+        logger.LOG_FILE  # noqa: B018
+
+
+def test_a_new_directory_gets_the_argv_first_and_no_colours(tmp_path, own_log):
+    path = tmp_path / "a" / "b"
+    logger.set_logger_dir(str(path))
+    logger.warn("careful")
+    first, second, rest = log_text(path).split("\n")
+    assert re.fullmatch(r"\[[^]]*@logger\.py:\d+\] Argv: .*", first)
+    assert re.fullmatch(PREFIX + "WRN careful", second) and rest == ""
+    assert logger.LOG_DIR == logger.get_logger_dir() == str(path)
+
+
+def test_an_empty_directory_and_dot_files_are_no_reason_to_ask(tmp_path, own_log):
+    (tmp_path / ".git").mkdir()
+    logger.set_logger_dir(str(tmp_path))
+    assert logger.LOG_DIR == str(tmp_path)
+
+
+@pytest.mark.parametrize("action", ["k", "keep", "K"])
+def test_keep_writes_beside_what_is_there(used_dir, action):
+    logger.set_logger_dir(str(used_dir), action)
+    assert sorted(os.listdir(str(used_dir))) == ["log.log", "model"]
+
+
+def test_an_earlier_log_is_renamed_and_never_overwritten(used_dir):
+    for run in range(3):
+        logger.set_logger_dir(str(used_dir), "k")
+        logger.info(f"run {run}")
+        logger.close_logger_dir()
+    names = [name for name in os.listdir(str(used_dir)) if name.startswith("log.log")]
+    assert len(names) == 3
+    assert all(re.fullmatch(r"log\.log(\.\d{4}-\d{6}(-\d)?)?", name) for name in names)
+    texts = "".join((used_dir / name).read_text() for name in names)
+    assert all(f"run {run}\n" in texts for run in range(3))
+    assert "run 2\n" in log_text(used_dir) and "Existing log file" in log_text(used_dir)
+
+
+@pytest.mark.parametrize("action", ["b", "backup"])
+def test_backup_renames_the_directory(used_dir, action):
+    logger.set_logger_dir(str(used_dir), action)
+    assert os.listdir(str(used_dir)) == ["log.log"]
+    backup, run = sorted(sibling_names(used_dir), key=len, reverse=True)
+    assert run == "run" and re.fullmatch(r"run\.\d{4}-\d{6}", backup)
+    assert (used_dir.parent / backup / "model").read_text() == "precious"
+
+
+@pytest.mark.parametrize("action", ["d", "delete"])
+def test_delete_when_told_to(used_dir, action):
+    logger.set_logger_dir(str(used_dir), action)
+    assert os.listdir(str(used_dir)) == ["log.log"] and sibling_names(used_dir) == ["run"]
+
+
+def test_delete_spares_the_working_directory(used_dir, monkeypatch):
+    monkeypatch.chdir(str(used_dir))
+    with pytest.raises(ValueError, match="not deleted"):
+        logger.set_logger_dir(str(used_dir), "d")
+    assert (used_dir / "model").exists()
+
+
+@pytest.mark.parametrize("action", ["n", "new", None])
+def test_new_takes_the_first_free_number(used_dir, action, capsys):
+    (used_dir.parent / "run-1").mkdir()
+    logger.set_logger_dir(str(used_dir), action)  # standard input is no terminal here
+    assert logger.LOG_DIR == str(used_dir) + "-2"
+    assert os.listdir(str(used_dir)) == ["model"]
+    assert f"WRN Use a new log directory {used_dir}-2." in capsys.readouterr().out
+
+
+def test_quit(used_dir):
+    with pytest.raises(SystemExit) as caught:
+        logger.set_logger_dir(str(used_dir), "q")
+    assert caught.value.code == 1
+    assert logger.LOG_DIR is None and os.listdir(str(used_dir)) == ["model"]
+
+
+def test_an_unknown_action_is_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(ValueError, match="'x'.*keep, backup, delete, new, quit"):
+        logger.set_logger_dir(str(tmp_path / "run"), "x")
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_a_file_at_the_path_is_an_error_that_names_it(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    for target in (path, path / "below"):
+        with pytest.raises(OSError) as caught:
+            logger.set_logger_dir(str(target))
+        assert str(path) in str(caught.value.filename)
+        assert caught.value.errno in (errno.ENOTDIR, errno.EEXIST)
+    assert logger.LOG_DIR is None
+
+
+def test_a_refused_directory_leaves_the_present_one(tmp_path, own_log):
+    first = tmp_path / "first"
+    logger.set_logger_dir(str(first))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError):
+        logger.set_logger_dir(str(tmp_path / "file"))
+    logger.info("still here")
+    assert logger.LOG_DIR == str(first) and "still here" in log_text(first)
+
+
+def test_the_old_file_is_closed_when_the_directory_changes(tmp_path, own_log):
+    first, second = tmp_path / "first", tmp_path / "second"
+    before = len(os.listdir("/proc/self/fd"))
+    logger.set_logger_dir(str(first))
+    logger.set_logger_dir(str(second))
+    logger.info("news")
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert "news" in log_text(second) and "news" not in log_text(first)
+
+
+def test_the_present_directory_is_kept_without_asking(tmp_path, own_log):
+    for _ in range(2):
+        logger.set_logger_dir(str(tmp_path / "run"))
+    assert sibling_names(tmp_path / "run") == ["run"]
+    assert log_text(tmp_path / "run").count("Argv") == 1
+
+
+SET_DIR = "from tensorpack.utils import logger; logger.set_logger_dir('run'); print(logger.LOG_DIR)"
+
+
+def test_a_person_is_asked_until_the_answer_is_one(used_dir, run_in_terminal):
+    code, screen = run_in_terminal(SET_DIR, typed="what?\nd\n")
+    question = "Select Action: k (keep) / b (backup) / d (delete) / n (new) / q (quit):"
+    assert code == 0 and screen.endswith("run\r\n")
+    assert (
+        "Log directory run exists! Please either backup/delete it, or use a new directory."
+        in screen
+    )
+    assert "If you're resuming from a previous run you can choose to keep it." in screen
+    assert screen.count(question) == 2
+    assert os.listdir(str(used_dir)) == ["log.log"]
+
+
+@pytest.mark.parametrize("typed", ["q\n", "\x04"], ids=["q", "end of input"])
+def test_a_person_can_quit(used_dir, run_in_terminal, typed):
+    code, _ = run_in_terminal(SET_DIR, typed=typed)
+    assert code == 1 and os.listdir(str(used_dir)) == ["model"]
+
+
+def test_colours_on_a_terminal_only(run_in_terminal, tmp_path):
+    program = SET_DIR + "; logger.error('bad')"
+    _, screen = run_in_terminal(program, env={"TERM": "xterm"})
+    assert re.search(r"\x1b\[32m\[.*?\]\x1b\[0m \x1b\[1;4;31mERR\x1b\[0m bad\r\n", screen)
+    assert "\x1b" not in log_text(tmp_path / "run")
+    _, screen = run_in_terminal(
+        "from tensorpack.utils import logger; logger.error('bad')", env={"NO_COLOR": "1"}
+    )
+    assert "\x1b" not in screen
+
+
+def test_auto_set_dir_is_named_after_the_script(run_python, tmp_path):
+    (tmp_path / "DQN.py").write_text(
+        "from tensorpack.utils import logger\n"
+        "logger.auto_set_dir(name='fast')\n"
+        "logger.auto_set_dir()\n"
+    )
+    done = run_python("import runpy; runpy.run_path('DQN.py', run_name='__main__')")
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(str(tmp_path / "train_log"))) == ["DQN", "DQN:fast"]
+
+
+def test_auto_set_dir_needs_a_script(run_python):
+    done = run_python("from tensorpack.utils import logger; logger.auto_set_dir()")
+    assert "RuntimeError: There is no script" in done.stderr

@@ -1,0 +1,38 @@
+"""Tests of `tensorpack.utils.optional`."""
+
+import json
+
+import pytest
+
+from tensorpack.utils.optional import require
+
+
+def test_an_installed_module_is_returned():
+    assert require("json") is json
+    assert require("json.decoder") is json.decoder
+
+
+@pytest.mark.parametrize(
+    "module, package, install",
+    [
+        ("no_such_module.part", None, "no_such_module"),
+        ("no_such_module", "its-package", "its-package"),
+    ],
+)
+def test_a_missing_module_names_the_package(module, package, install):
+    with pytest.raises(ImportError, match=f"needs {module}, .*pip install {install}$"):
+        require(module, package)
+
+
+def test_a_package_of_another_name(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "zmq", None)
+    with pytest.raises(ImportError, match="pip install pyzmq"):
+        require("zmq")
+
+
+def test_an_error_inside_a_module_comes_through(tmp_path, monkeypatch):
+    (tmp_path / "broken_inside.py").write_text("import no_such_module_either\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModuleNotFoundError) as caught:
+        require("broken_inside")
+    assert caught.value.name == "no_such_module_either"

@@ -1,0 +1,242 @@
+"""Tests of `tensorpack.utils.processes`."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tensorpack.utils.processes import (
+    ProcessGroup,
+    ensure_proc_terminate,
+    mask_sigint,
+    start_proc_mask_signal,
+    subproc_call,
+)
+from tests.checks import ROOT
+
+FORK = multiprocessing.get_context("fork")
+
+
+def sleep_long(ready=None):
+    if ready is not None:
+        ready.set()
+    time.sleep(60)
+
+
+def refuse_to_leave(ready):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sleep_long(ready)
+
+
+def interrupt_self(context):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)
+
+
+def make(count=1, target=sleep_long, args=()):
+    return [FORK.Process(target=target, args=args) for _ in range(count)]
+
+
+def wait_until(condition, seconds=5):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_group_ends_with_its_block():
+    processes = make(2)
+    with ProcessGroup(processes) as group:
+        group.start()
+        assert all(process.is_alive() for process in processes)
+    assert [process.exitcode for process in processes] == [-signal.SIGTERM] * 2
+
+
+def test_a_group_ends_with_its_block_after_an_error_too():
+    processes = make()
+    with pytest.raises(KeyError):
+        with ProcessGroup(processes[0]) as group:
+            group.start()
+            raise KeyError
+    assert not processes[0].is_alive()
+
+
+def test_who_does_not_leave_is_killed():
+    ready = FORK.Event()
+    processes = make(target=refuse_to_leave, args=(ready,))
+    group = ProcessGroup(processes)
+    group.start()
+    assert ready.wait(5)
+    group.close(grace=0.1)
+    group.close()
+    assert processes[0].exitcode == -signal.SIGKILL
+
+
+def test_closing_a_group_that_was_not_started_does_nothing():
+    ProcessGroup(make(2)).close()
+
+
+def test_a_forked_copy_of_a_group_ends_nobody():
+    ready = FORK.Event()
+    processes = make(args=(ready,))
+    with ProcessGroup(processes) as group:
+        group.start()
+        assert ready.wait(5)
+        other = FORK.Process(target=group.close)
+        other.start()
+        other.join(5)
+        assert other.exitcode == 0 and processes[0].is_alive()
+
+
+def test_ensured_processes_are_daemonic_and_owned():
+    processes = make(2)
+    with ensure_proc_terminate(processes) as group:
+        assert all(process.daemon for process in processes)
+        start_proc_mask_signal(processes)
+        assert group.processes == processes
+    assert not any(process.is_alive() for process in processes)
+
+
+def test_ensuring_a_running_process_says_that_the_group_must_be_closed(capsys):
+    processes = make()
+    start_proc_mask_signal(processes[0])
+    with ensure_proc_terminate(processes[0]):
+        assert "test_processes.py" in capsys.readouterr().out
+    assert not processes[0].is_alive()
+
+
+FORGETFUL = """
+import multiprocessing, time
+from tensorpack.utils.concurrency import ensure_proc_terminate, start_proc_mask_signal
+process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+ensure_proc_terminate(process)
+start_proc_mask_signal(process)
+print(process.pid)
+"""
+
+
+def test_ensured_processes_end_with_a_program_that_forgets_them(run_python):
+    begin = time.monotonic()
+    done = run_python(FORGETFUL)
+    assert done.returncode == 0 and time.monotonic() - begin < 20
+    assert wait_until(lambda: not is_running(int(done.stdout)))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_started_processes_do_not_hear_sigint(method):
+    process = multiprocessing.get_context(method).Process(target=interrupt_self, args=(None,))
+    start_proc_mask_signal(process)
+    process.join(20)
+    assert process.exitcode == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_started_from_another_thread_they_do_not_hear_it_either():
+    process = FORK.Process(target=interrupt_self, args=(None,))
+    thread = threading.Thread(target=start_proc_mask_signal, args=(process,))
+    thread.start()
+    thread.join(5)
+    process.join(5)
+    assert process.exitcode == 0
+
+
+class Interrupter:
+    """Stands for a process during whose start Ctrl-C is pressed."""
+
+    def start(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupt_during_the_start_is_not_lost():
+    with pytest.raises(KeyboardInterrupt):
+        start_proc_mask_signal([Interrupter()])
+
+
+def test_mask_sigint_ignores_and_restores():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyError):
+        with mask_sigint() as masked:
+            assert masked is True
+            os.kill(os.getpid(), signal.SIGINT)
+            raise KeyError
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_mask_sigint_does_nothing_in_another_thread():
+    seen = []
+
+    def look():
+        with mask_sigint() as masked:
+            seen.append((masked, signal.getsignal(signal.SIGINT)))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join(5)
+    assert seen == [(False, signal.getsignal(signal.SIGINT))]
+
+
+ORPHAN = """
+import os, signal, sys, time
+from tensorpack.utils.concurrency import set_parent_death_signal
+parent = os.getpid()
+child = os.fork()
+if child == 0:
+    set_parent_death_signal(signal.SIGKILL, parent)
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
+def test_a_worker_dies_with_a_killed_parent():
+    with subprocess.Popen(
+        [sys.executable, "-c", ORPHAN],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as parent:
+        pid = int(parent.stdout.readline())
+        assert is_running(pid)
+        parent.kill()
+        assert wait_until(lambda: not is_running(pid))
+
+
+def test_subproc_call_returns_output_and_code():
+    code = "import sys; print('out'); sys.stdout.flush(); sys.stderr.write('err'); sys.exit(3)"
+    assert subproc_call([sys.executable, "-c", code]) == (b"out\nerr", 3)
+
+
+def test_subproc_call_reports_a_signal_as_a_shell_does():
+    assert subproc_call(["sh", "-c", "kill -TERM $$"]) == (b"", 128 + signal.SIGTERM)
+
+
+def test_subproc_call_kills_the_whole_family_at_the_timeout():
+    begin = time.monotonic()
+    output, code = subproc_call(["sh", "-c", "echo $$; sleep 60 & sleep 60"], timeout=0.3)
+    assert code == -1 and time.monotonic() - begin < 10
+    assert output.strip().isdigit()
+
+
+def test_subproc_call_of_what_does_not_exist():
+    output, code = subproc_call(["no-such-program-here"])
+    assert code == -2 and b"no-such-program-here" in output
+
+
+def test_subproc_call_takes_no_command_line():
+    with pytest.raises(TypeError, match="list of arguments"):
+        subproc_call("echo hello; rm -rf /tmp/x")

@@ -1,0 +1,77 @@
+"""Tests of `tensorpack.utils.progress`."""
+
+import io
+import os
+import re
+import threading
+
+import pytest
+
+from tensorpack.utils import get_tqdm, get_tqdm_kwargs
+from tensorpack.utils.env import change_env
+
+VARIABLE = "TENSORPACK_PROGRESS_REFRESH"
+
+
+@pytest.fixture(autouse=True)
+def no_wish():
+    """Runs without the user's own choice of seconds."""
+    with change_env(VARIABLE, None):
+        yield
+
+
+def test_the_bar_of_the_log():
+    screen = io.StringIO()
+    assert list(get_tqdm(range(3), file=screen, ncols=60)) == [0, 1, 2]
+    last = screen.getvalue().split("\r")[-1]
+    assert re.fullmatch(r"100%\|#+\|3/3\[00:00<00:00, *[0-9.]+it/s\]\n", last)
+
+
+def test_an_unknown_length_is_no_error():
+    screen = io.StringIO()
+    with get_tqdm(file=screen, mininterval=0) as bar:
+        bar.update(7)
+    assert "7/?" in screen.getvalue()
+
+
+def test_in_a_file_it_is_drawn_at_the_beginning_and_the_end_only():
+    screen = io.StringIO()
+    with get_tqdm(total=1000, file=screen) as bar:
+        for _ in range(1000):
+            bar.update()
+    assert screen.getvalue().count("\r") == 2
+
+
+def test_seconds_in_a_file_and_what_replaces_them():
+    assert get_tqdm_kwargs()["mininterval"] == 60  # standard error is captured
+    assert get_tqdm_kwargs(mininterval=3, total=8)["mininterval"] == 3
+    assert get_tqdm_kwargs(total=8)["total"] == 8
+    with change_env(VARIABLE, "7.5"):
+        assert get_tqdm_kwargs()["mininterval"] == 7.5
+
+
+@pytest.mark.parametrize("wish", ["soon", "0", "-1", "nan"])
+def test_a_wrong_wish_is_an_error(wish):
+    with change_env(VARIABLE, wish), pytest.raises(ValueError, match=VARIABLE):
+        get_tqdm_kwargs()
+
+
+def test_in_a_terminal_it_is_lively(run_in_terminal):
+    program = "from tensorpack.utils import get_tqdm; print(get_tqdm(total=1).mininterval)"
+    code, screen = run_in_terminal(program, env={VARIABLE: ""})
+    assert code == 0 and "0.5" in screen
+
+
+def test_no_thread_is_started():
+    before = threading.active_count()
+    with get_tqdm(total=1, file=io.StringIO()):
+        assert threading.active_count() == before
+
+
+def test_a_failing_terminal_ends_nothing(monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream:
+        monkeypatch.setattr("sys.stderr", stream)
+        assert list(get_tqdm(range(3), mininterval=0)) == [0, 1, 2]
+        monkeypatch.undo()

@@ -1,0 +1,177 @@
+"""Tests of `tensorpack.utils.rng`."""
+
+import itertools
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.utils import fix_rng_seed, get_rng
+from tensorpack.utils.rng import SeedTree
+
+NAMES = st.one_of(st.integers(0, 3), st.text(max_size=2))
+PATHS = st.lists(NAMES, min_size=1, max_size=4)
+
+
+def node(root, path):
+    return root.child(*path) if path else root
+
+
+def draw(_=None):
+    return get_rng().randint(0, 2**31, size=4).tolist()
+
+
+def send_draw(connection):
+    connection.send(draw())
+
+
+def draws_of_children(context, count):
+    ends = []
+    for _ in range(count):
+        ours, theirs = context.Pipe(duplex=False)
+        child = context.Process(target=send_draw, args=(theirs,))
+        child.start()
+        ends.append(ours.recv())
+        child.join()
+        ours.close()
+        theirs.close()
+    return ends
+
+
+def distinct(draws):
+    return len({tuple(values) for values in draws}) == len(draws)
+
+
+@pytest.fixture(autouse=True)
+def random_again():
+    """Leaves a stream behind that no test has fixed."""
+    yield
+    fix_rng_seed(SeedTree().seed)
+
+
+def test_a_fixed_seed_gives_the_same_streams_in_the_same_order():
+    fix_rng_seed(42)
+    first = [draw() for _ in range(3)]
+    fix_rng_seed(42)
+    assert [draw() for _ in range(3)] == first
+    assert distinct(first)
+
+
+def test_other_seeds_give_other_streams():
+    streams = []
+    for seed in (0, 1, 2**32, 2**64):
+        fix_rng_seed(seed)
+        streams.append(draw())
+    assert distinct(streams)
+
+
+def test_without_a_seed_streams_differ():
+    assert distinct([draw() for _ in range(100)])
+
+
+def test_one_object_gets_a_new_stream_each_time():
+    owner = object()
+    assert get_rng(owner).randint(2**31) != get_rng(owner).randint(2**31)
+
+
+def test_forked_processes_have_streams_of_their_own():
+    fix_rng_seed(7)
+    context = multiprocessing.get_context("fork")
+    assert distinct(draws_of_children(context, 3) + [draw() for _ in range(3)])
+
+
+FORK_TWICE = """
+import multiprocessing
+from tensorpack.utils import fix_rng_seed, get_rng
+
+def work(connection):
+    connection.send(get_rng().randint(0, 2**31))
+
+fix_rng_seed(7)
+context = multiprocessing.get_context("fork")
+for _ in range(2):
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=work, args=(theirs,))
+    child.start()
+    print(ours.recv())
+    child.join()
+"""
+
+
+def test_forked_processes_repeat_in_the_next_run(run_python):
+    first, second = run_python(FORK_TWICE), run_python(FORK_TWICE)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == second.stdout
+    assert len(set(first.stdout.split())) == 2
+
+
+@pytest.mark.parametrize("seed", [-1, -(2**70)])
+def test_negative_seeds_are_refused(seed):
+    with pytest.raises(ValueError, match="non-negative"):
+        fix_rng_seed(seed)
+
+
+@pytest.mark.parametrize("seed", [None, 1.5, "7"])
+def test_a_seed_is_an_integer(seed):
+    with pytest.raises(TypeError):
+        fix_rng_seed(seed)
+
+
+def test_numpy_integers_are_seeds():
+    assert SeedTree(np.int64(3)) == SeedTree(3)
+
+
+def test_streams_are_the_same_on_every_platform():
+    numbers = SeedTree(42).child("player", 3).random_state().randint(0, 2**31, size=3)
+    assert numbers.tolist() == RECORDED
+
+
+RECORDED = [1471942818, 714346379, 2043158773]
+
+
+def test_asking_does_not_change_a_node():
+    root = SeedTree(1)
+    expected = root.child("a").integer()
+    root.child("b").random_state().rand(100)
+    assert (
+        root.child("a").integer()
+        == expected
+        == pickle.loads(pickle.dumps(root)).child("a").integer()
+    )
+
+
+def test_a_path_may_be_walked_in_one_step_or_in_many():
+    assert SeedTree(1).child("a").child(2) == SeedTree(1).child("a", 2)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.one_of(PATHS, st.just([])), unique_by=repr, min_size=2, max_size=6))
+def test_different_paths_give_different_streams(paths):
+    seeds = [tuple(node(SeedTree(5), path).sequence().generate_state(4)) for path in paths]
+    assert len(set(seeds)) == len(paths)
+
+
+def test_zeros_in_a_path_count():
+    paths = [[0] * n for n in range(5)]
+    nodes = [node(SeedTree(0), path) for path in paths]
+    for one, other in itertools.combinations(nodes, 2):
+        assert one != other and one.integer() != other.integer()
+
+
+def test_an_integer_fits_into_31_bits():
+    seeds = [SeedTree(9).child(i).integer() for i in range(64)]
+    assert all(0 <= seed < 2**31 for seed in seeds) and len(set(seeds)) == 64
+
+
+@pytest.mark.parametrize("names", [(), (-1,), (2**32,)])
+def test_wrong_names_are_refused(names):
+    with pytest.raises(ValueError):
+        SeedTree(0).child(*names)
+
+
+def test_a_name_is_text_or_an_integer():
+    with pytest.raises(TypeError):
+        SeedTree(0).child(1.5)

@@ -1,0 +1,94 @@
+"""Signals are heard while the main thread is busy in C code, and everything is put back afterwards."""
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from tensorpack.utils.signals import SignalListener
+
+
+def test_hears_a_signal_while_the_main_thread_blocks_in_c():
+    heard = queue.Queue()
+    code = (
+        "import os, sys, time, signal, zlib\n"
+        "from tensorpack.utils.signals import SignalListener\n"
+        "with SignalListener(lambda n: os.write(1, b'heard %d' % n)):\n"
+        "    data = os.urandom(1 << 20) * 64\n"
+        "    os.write(1, b'go\\n')\n"
+        "    end = time.monotonic() + 30\n"
+        "    zlib.compress(data, 9)\n"  # seconds in C code, without a bytecode in between
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"go\n"
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    threading.Thread(target=lambda: heard.put(child.stdout.read(7))).start()
+    assert heard.get(timeout=10) == b"heard 2"
+    assert time.monotonic() - start < 1
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+def test_restores_handlers_and_wakeup_descriptor():
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    with SignalListener(lambda n: None):
+        assert signal.getsignal(signal.SIGINT) is not before[signal.SIGINT]
+    assert {n: signal.getsignal(n) for n in before} == before
+    outer = signal.set_wakeup_fd(-1)
+    assert outer == -1
+
+
+def test_passes_bytes_on_to_the_descriptor_that_was_there():
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno())
+    try:
+        heard = threading.Event()
+        with SignalListener(lambda n: heard.set()):
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert heard.wait(5)
+        reader.settimeout(5)
+        assert reader.recv(10) == bytes([signal.SIGTERM])
+        assert signal.set_wakeup_fd(-1) == writer.fileno()
+    finally:
+        signal.set_wakeup_fd(-1)
+        reader.close()
+        writer.close()
+
+
+def test_outside_the_main_thread_only_the_timer_works():
+    before, ticked, handlers = signal.getsignal(signal.SIGINT), threading.Event(), []
+
+    def run():
+        with SignalListener(lambda n: None, ticked.set) as listener:
+            handlers.append(signal.getsignal(signal.SIGINT))
+            listener.poke()
+            ticked.wait(5)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(10)
+    assert ticked.is_set()
+    assert handlers == [before]
+
+
+def test_ticks_again_after_the_time_that_the_tick_asked_for():
+    times = [0.02, 0.02, None]
+    ticked = threading.Event()
+
+    def tick():
+        wait = times.pop(0)
+        if not times:
+            ticked.set()
+        return wait
+
+    with SignalListener(lambda n: None, tick) as listener:
+        listener.poke()
+        assert ticked.wait(5)
+    assert times == []

@@ -1,0 +1,124 @@
+"""Tests of `tensorpack.utils.timer`."""
+
+import inspect
+import re
+
+import pytest
+
+from tensorpack.utils.timer import (
+    IterSpeedCounter,
+    Timer,
+    humanize_time_delta,
+    print_total_timer,
+    timed_operation,
+    total_timer,
+)
+
+
+def messages(capsys):
+    return [line.split("] ", 1)[1] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_timer_counts_what_it_runs(clock):
+    timer = Timer(clock)
+    clock.now += 2
+    assert timer.seconds() == 2 and not timer.is_paused()
+    timer.pause()
+    clock.now += 10
+    assert timer.seconds() == 2 and timer.is_paused()
+    timer.resume()
+    clock.now += 1
+    assert timer.seconds() == 3
+    timer.pause()
+    timer.reset()
+    clock.now += 4
+    assert timer.seconds() == 4 and not timer.is_paused()
+
+
+def test_a_timer_is_paused_and_resumed_in_turn(clock):
+    timer = Timer(clock)
+    with pytest.raises(RuntimeError, match="running"):
+        timer.resume()
+    timer.pause()
+    with pytest.raises(RuntimeError, match="paused"):
+        timer.pause()
+
+
+def test_the_real_clock():
+    assert 0 <= Timer().seconds() < 60
+
+
+def test_timed_operation(clock, capsys):
+    with timed_operation("loading", log_start=True, clock=clock):
+        clock.now += 1.5
+    assert messages(capsys) == ["Start loading ...", "loading finished, time:1.5000sec."]
+
+
+def test_timed_operation_names_the_line_of_the_block(capsys):
+    with timed_operation("loading", log_start=True):
+        begin = inspect.currentframe().f_lineno - 1
+    assert f"@test_timer.py:{begin}] Start" in capsys.readouterr().out
+
+
+def test_a_failed_operation_has_not_finished(clock, capsys):
+    with pytest.raises(KeyError):
+        with timed_operation("loading", clock=clock):
+            clock.now += 2
+            raise KeyError
+    assert messages(capsys) == ["loading failed, time:2.0000sec."]
+
+
+def test_totals(clock, capsys):
+    for seconds in (1, 3):
+        with total_timer("decode", clock):
+            clock.now += seconds
+    with pytest.raises(KeyError):
+        with total_timer("decode", clock):
+            clock.now += 2
+            raise KeyError
+    print_total_timer()
+    assert messages(capsys) == ["decode: 6.0000 sec, 3 times, 2 sec/time"]
+
+
+def test_speed_is_logged_every_few_rounds(clock, capsys):
+    count = IterSpeedCounter(3, name="read", clock=clock)
+    for _ in range(7):
+        clock.now += 0.5
+        count()
+    assert messages(capsys) == ["read: 0.5000 sec/iter, 2 iter/sec"] * 2
+    count.reset()
+    for _ in range(3):
+        count()
+    assert messages(capsys) == ["read: 0.0000 sec/iter, inf iter/sec"]
+
+
+def test_speed_names_the_line_of_the_loop(capsys):
+    IterSpeedCounter(1)()
+    line = inspect.currentframe().f_lineno - 1
+    assert re.search(rf"@test_timer\.py:{line}\] Speed: ", capsys.readouterr().out)
+
+
+def test_speed_needs_a_number_of_rounds():
+    with pytest.raises(ValueError, match="got 0"):
+        IterSpeedCounter(0)
+
+
+@pytest.mark.parametrize(
+    "seconds, words",
+    [
+        (0, "0.00 seconds"),
+        (1.234, "1.23 seconds"),
+        (10, "10 seconds"),
+        (59.6, "1 minute"),
+        (61, "1 minute 1 second"),
+        (3600, "1 hour"),
+        (2 * 86400 + 3 * 3600 + 4 * 60 + 5, "2 days 3 hours 4 minutes 5 seconds"),
+    ],
+)
+def test_durations_in_words(seconds, words):
+    assert humanize_time_delta(seconds) == words
+
+
+def test_a_duration_is_not_negative():
+    with pytest.raises(ValueError, match="got -1"):
+        humanize_time_delta(-1)

@@ -1,0 +1,147 @@
+"""Tests of `tensorpack.utils.viz`; those that draw need OpenCV."""
+
+import os
+
+import numpy as np
+import pytest
+
+from tensorpack.utils.viz import (
+    draw_boxes,
+    dump_dataflow_images,
+    gen_stack_patches,
+    intensity_to_rgb,
+    interactive_imshow,
+    stack_patches,
+)
+
+
+def squares(count, size=2):
+    return [np.full((size, size), 10 + index, np.uint8) for index in range(count)]
+
+
+def test_a_grid_is_filled_row_by_row_and_the_rest_is_background():
+    grid = stack_patches(squares(3), 2, 2, border=1, bgcolor=200)
+    expected = np.full((5, 5), 200)
+    expected[:2, :2], expected[:2, 3:], expected[3:, :2] = 10, 11, 12
+    assert grid.shape == (5, 5, 3) and grid.dtype == np.uint8
+    for channel in range(3):
+        np.testing.assert_array_equal(grid[:, :, channel], expected)
+
+
+def test_a_grid_of_colours():
+    image = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    grid = stack_patches([image, image], 1, 2, border=0, bgcolor=(1, 2, 3))
+    np.testing.assert_array_equal(grid, np.concatenate([image, image], axis=1))
+
+
+def test_padding_puts_small_images_in_the_middle():
+    grid = stack_patches(squares(1, 4) + squares(1, 2), 1, 2, border=0, pad=True, bgcolor=0)
+    expected = np.zeros((4, 4))
+    expected[1:3, 1:3] = 10
+    np.testing.assert_array_equal(grid[:, 4:, 0], expected)
+
+
+@pytest.mark.parametrize(
+    "patches, match",
+    [
+        ([], "0 images"),
+        (squares(5), "5 images"),
+        (squares(1) + squares(1, 3), "pad=True"),
+        ([np.zeros((2, 2, 4))], r"\[2, 2, 4\]"),
+    ],
+)
+def test_grids_that_cannot_be(patches, match):
+    with pytest.raises(ValueError, match=match):
+        stack_patches(patches, 2, 2)
+
+
+def test_pages_with_a_partial_last_one():
+    pages = list(gen_stack_patches(squares(5), 1, 2, border=0, bgcolor=0))
+    assert [page[0, :, 0].tolist() for page in pages] == [
+        [10, 10, 11, 11],
+        [12, 12, 13, 13],
+        [14, 14, 0, 0],
+    ]
+    assert list(gen_stack_patches([])) == []
+
+
+def test_a_page_is_as_large_as_allowed():
+    pages = list(gen_stack_patches(squares(9), border=1, max_width=8, max_height=5))
+    assert [page.shape[:2] for page in pages] == [(5, 8), (5, 8)]
+
+
+class Flow:
+    """Yields batches of two images and a label."""
+
+    def __init__(self):
+        self.resets = 0
+
+    def reset_state(self):
+        self.resets += 1
+
+    def __iter__(self):
+        for value in range(3):
+            yield [value, np.full((2, 4, 5, 3), value * 0.1)]
+
+
+def test_images_of_a_flow_are_written(tmp_path):
+    cv2 = pytest.importorskip("cv2")
+    flow, folder = Flow(), str(tmp_path / "out")
+    count = dump_dataflow_images(flow, index=1, output_dir=folder, scale=1000, resize=(10, 8))
+    assert count == 6 and flow.resets == 1
+    assert sorted(os.listdir(folder)) == [f"00{index}.jpg" for index in range(6)]
+    image = cv2.imread(os.path.join(folder, "003.jpg"))
+    assert image.shape == (8, 10, 3) and abs(int(image[0, 0, 0]) - 100) <= 2
+
+
+def test_the_number_of_images_is_a_limit(tmp_path):
+    pytest.importorskip("cv2")
+    folder = str(tmp_path / "out")
+    assert dump_dataflow_images(Flow(), index=1, number=3, output_dir=folder) == 3
+    assert len(os.listdir(folder)) == 3
+    assert dump_dataflow_images(Flow(), index=1, number=0) == 0
+
+
+def test_images_that_are_no_batch(tmp_path):
+    pytest.importorskip("cv2")
+    flow = Flow()
+    single = [[image] for batch in flow for image in batch[1]]
+    flow.__class__ = type("Single", (Flow,), {"__iter__": lambda self: iter(single)})
+    assert dump_dataflow_images(flow, batched=False, output_dir=str(tmp_path)) == 6
+
+
+def test_boxes_are_drawn_into_a_copy():
+    pytest.importorskip("cv2")
+    image = np.zeros((20, 20), np.uint8)
+    drawn = draw_boxes(image, [[2, 3, 10, 12]], labels=["a"], color=(1, 2, 3))
+    assert drawn.shape == (20, 20, 3) and not image.any()
+    assert drawn[12, 2].tolist() == drawn[12, 10].tolist() == [1, 2, 3]
+    assert not drawn[15:].any()
+    assert not draw_boxes(image, np.zeros((0, 4))).any()
+
+
+@pytest.mark.parametrize("box", [[0, 0, 21, 5], [-1, 0, 5, 5], [5, 5, 5, 9], [5, 9, 6, 5]])
+def test_boxes_outside_or_empty_are_refused(box):
+    pytest.importorskip("cv2")
+    with pytest.raises(ValueError, match="not inside"):
+        draw_boxes(np.zeros((20, 20), np.uint8), [box])
+
+
+def test_one_label_for_each_box():
+    pytest.importorskip("cv2")
+    with pytest.raises(ValueError, match="2 labels for 1 boxes"):
+        draw_boxes(np.zeros((20, 20), np.uint8), [[0, 0, 5, 5]], labels=["a", "b"])
+
+
+def test_intensities():
+    pytest.importorskip("matplotlib")
+    colours = intensity_to_rgb(np.array([[0.0, 5.0]]), cmap="gray", normalize=True)
+    assert colours.dtype == np.float32
+    np.testing.assert_allclose(colours[0], [[0, 0, 0], [255, 255, 255]])
+    with pytest.raises(ValueError, match=r"\[H, W\]"):
+        intensity_to_rgb(np.zeros(3))
+
+
+def test_keys_of_a_window_are_named_so():
+    with pytest.raises(TypeError, match="key_cb_"):
+        interactive_imshow(np.zeros((2, 2)), on_a=print)
