@@ -142,13 +142,14 @@ class DumpTensors(ProcessTensors):
 
     def _setup_graph(self) -> None:
         super()._setup_graph()
-        self._directory = logger.get_logger_dir()
-        if self._directory is None:
+        self._directory = logger.get_logger_dir() or ""
+        if not self._directory:
             raise RuntimeError("DumpTensors writes to the log directory: set_logger_dir() first.")
 
     def _dump(self, *values: np.ndarray) -> None:
         path = os.path.join(self._directory, f"DumpTensor-{self.global_step}.npz")
-        np.savez(path, **dict(zip(self._names, values)))
+        arrays: Any = dict(zip(self._names, values))
+        np.savez(path, **arrays)
 
 
 DumpTensor = DumpTensors

@@ -28,8 +28,10 @@ class MaintainStepCounter(Callback):
 
     def _setup_graph(self) -> None:
         step = get_global_step_var()
-        with tf.name_scope(None), tf.device(step.device):
-            increment = tf.group(tf.assign_add(step, 1, name="add_step"), name="global_step_incr")
+        with tf.device(step.device):
+            add = tf.assign_add(step, 1).op
+            with tf.name_scope(None):
+                increment = tf.group(add, name="global_step_incr")
         self._request = tf.train.SessionRunArgs(increment)
 
     def _before_train(self) -> None:

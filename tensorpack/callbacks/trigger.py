@@ -94,7 +94,7 @@ class EnableCallbackIf(ProxyCallback):
       pred: takes this callback, returns whether the one inside is on.
     """
 
-    def __init__(self, callback: Callback, pred: Callable[["EnableCallbackIf"], bool]) -> None:
+    def __init__(self, callback: Callback, pred: Callable[[Any], bool]) -> None:
         super().__init__(callback)
         self._pred = pred
         self._seen = False

@@ -1,5 +1,6 @@
 """TensorFlow helpers with no opinion about training: graphs, sessions, variables, checkpoints."""
 
+from .argscope import argscope, get_arg_scope
 from .checkpoint import (
     CheckpointCorrupt,
     get_all_checkpoints,
@@ -9,7 +10,6 @@ from .checkpoint import (
 )
 from .collection import backup_collection, freeze_collection, restore_collection
 from .common import (
-    PerGraph,
     get_default_sess_config,
     get_global_step_value,
     get_global_step_var,
@@ -17,7 +17,6 @@ from .common import (
     get_op_tensor_name,
     get_tensors_by_names,
     get_tf_version_tuple,
-    graph_memoized,
 )
 from .dependency import dependency_of_fetches, dependency_of_targets
 from .gradproc import (
@@ -60,6 +59,15 @@ from .summary import (
     create_histogram_summary,
     create_scalar_summary,
 )
+from .tower import (
+    BaseTowerContext,
+    TowerContext,
+    TowerFunc,
+    TowerFuncWrapper,
+    TowerTensorHandle,
+    TowerTensorHandles,
+    get_current_tower_context,
+)
 from .variables import VariablePairs, build_twin, record_variables
 from .varmanip import (
     SessionUpdate,
@@ -74,6 +82,7 @@ from .varreplace import custom_getter_scope, freeze_variables, remap_variables
 
 __all__ = [
     "AccumGradOptimizer",
+    "BaseTowerContext",
     "ChainInit",
     "CheckGradient",
     "CheckpointCorrupt",
@@ -85,7 +94,6 @@ __all__ = [
     "MOVING_SUMMARY_OPS_KEY",
     "MapGradient",
     "NewSessionCreator",
-    "PerGraph",
     "PostProcessOptimizer",
     "PrintGradient",
     "ProxyOptimizer",
@@ -98,6 +106,11 @@ __all__ = [
     "SessionUpdate",
     "SmartInit",
     "SummaryGradient",
+    "TowerContext",
+    "TowerFunc",
+    "TowerFuncWrapper",
+    "TowerTensorHandle",
+    "TowerTensorHandles",
     "TryResumeTraining",
     "VariableAssignmentOptimizer",
     "VariablePairs",
@@ -106,6 +119,7 @@ __all__ = [
     "add_param_summary",
     "add_tensor_summary",
     "apply_grad_processors",
+    "argscope",
     "auto_reuse_variable_scope",
     "backup_collection",
     "build_twin",
@@ -122,7 +136,9 @@ __all__ = [
     "freeze_collection",
     "freeze_variables",
     "get_all_checkpoints",
+    "get_arg_scope",
     "get_checkpoint_path",
+    "get_current_tower_context",
     "get_default_sess_config",
     "get_global_step_value",
     "get_global_step_var",
@@ -133,7 +149,6 @@ __all__ = [
     "get_shape_str",
     "get_tensors_by_names",
     "get_tf_version_tuple",
-    "graph_memoized",
     "is_training_name",
     "load_checkpoint_vars",
     "load_chkpt_vars",

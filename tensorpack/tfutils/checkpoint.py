@@ -22,6 +22,7 @@ __all__ = [
     "get_all_checkpoints",
     "get_checkpoint_path",
     "load_checkpoint_vars",
+    "names_without_output",
     "save_checkpoint_vars",
 ]
 
@@ -188,7 +189,7 @@ def _save_npz(arrays: Dict[str, np.ndarray], path: str) -> None:
     unfinished = f"{path}.{os.getpid()}.tmp"
     try:
         with open(unfinished, "wb") as file:
-            np.savez(file, **arrays)
+            np.savez(file, **arrays)  # type: ignore[arg-type]
         os.replace(unfinished, path)
     finally:
         if os.path.exists(unfinished):

@@ -6,7 +6,7 @@ from tensorpack.compat import tfv1 as tf
 
 from .common import PerGraph
 
-__all__ = ["dependency_of_fetches", "dependency_of_targets"]
+__all__ = ["ancestors", "dependency_of_fetches", "dependency_of_targets"]
 
 OpOrTensor = Union[tf.Operation, tf.Tensor, tf.Variable]
 

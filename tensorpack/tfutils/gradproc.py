@@ -194,9 +194,10 @@ class ScaleGradient(MapGradient):
         log: Optional[bool] = None,
     ) -> None:
         super().__init__(self._scale)
-        if len(multipliers) == 2 and isinstance(multipliers[0], str):
-            multipliers = [multipliers]  # type: ignore[list-item]
-        self._multipliers = [(re.compile(each[0]), each[1]) for each in multipliers]  # type: ignore
+        pairs: Any = multipliers
+        if len(pairs) == 2 and isinstance(pairs[0], str):
+            pairs = [pairs]
+        self._multipliers = [(re.compile(regex), float(factor)) for regex, factor in pairs]
         self._verbose = verbose if log is None else log
 
     def _scale(self, gradient: Gradient, variable: Any) -> Optional[Gradient]:
@@ -204,10 +205,10 @@ class ScaleGradient(MapGradient):
         for pattern, factor in self._multipliers:
             if pattern.fullmatch(name):
                 if self._verbose:
-                    logger.info(f"Apply lr multiplier {factor} for {name}")
+                    logger.info(f"Apply lr multiplier {factor:g} for {name}")
                 if factor == 0:
                     return None
-                return _map_values(gradient, lambda values, factor=factor: values * factor)
+                return _map_values(gradient, _times(factor))
         return gradient
 
 
@@ -236,6 +237,10 @@ def _map_values(gradient: Gradient, func: Callable[[tf.Tensor], tf.Tensor]) -> G
         values = func(gradient.values)
         return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
     return func(gradient)
+
+
+def _times(factor: float) -> Callable[[tf.Tensor], tf.Tensor]:
+    return lambda values: values * factor
 
 
 def _with_two_arguments(func: Callable[..., Any]) -> Callable[[Gradient, Any], Any]:

@@ -41,6 +41,7 @@ class QueueControl:
             with tf.device(self.op.device):
                 self._size = raw.QueueSizeV2(handle=resource)
                 self._close = raw.QueueCloseV2(handle=resource, cancel_pending_enqueues=False)
+                self._is_closed = raw.QueueIsClosedV2(handle=resource)
                 self._cancel = raw.QueueCloseV2(handle=resource, cancel_pending_enqueues=True)
                 self._dequeue = self._dequeue_op(resource)
 
@@ -55,10 +56,21 @@ class QueueControl:
         return int(sess.run(self._size))
 
     def close(self, sess: tf.Session, cancel: bool = False) -> None:
-        """Lets nothing more into the queue; with `cancel`, what waits to get in fails. May be
-        called again.
+        """Lets nothing more into the queue; what is in it can still be taken out. May be called
+        again.
+
+        Without `cancel` this waits, behind everybody who waits to get in. With it, those fail and
+        it returns at once; TensorFlow says nothing about them, since the queue is closed by then.
         """
-        sess.run(self._cancel if cancel else self._close)
+        if cancel:
+            sess.run(self._cancel)
+            return
+        try:
+            if not sess.run(self._is_closed):
+                sess.run(self._close)
+        except tf.errors.CancelledError:
+            if not sess.run(self._is_closed):  # it was not somebody else who was quicker
+                raise
 
     def drain_until(self, sess: tf.Session, done: Callable[[], bool], timeout: float) -> bool:
         """Makes room whenever the queue is full, until `done()` or for `timeout` seconds.

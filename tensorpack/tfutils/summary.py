@@ -25,6 +25,7 @@ __all__ = [
     "add_activation_summary",
     "add_moving_summary",
     "add_param_summary",
+    "add_tagged_moving_summary",
     "add_tensor_summary",
     "create_histogram_summary",
     "create_scalar_summary",

@@ -129,12 +129,10 @@ def rms(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
 
 def huber_loss(x: tf.Tensor, delta: float = 1, name: str = "huber_loss") -> tf.Tensor:
     """Returns `x^2 / 2` where `|x| <= delta`, else `delta (|x| - delta / 2)`; elementwise."""
-    with tf.name_scope("huber_loss"):
-        size = tf.abs(x)
-        inside = tf.minimum(size, delta)
-        # In the middle inside = |x|, beyond it inside = delta: one formula serves both.
-        loss = inside * (size - 0.5 * inside)
-    return tf.identity(loss, name=name)
+    size = tf.abs(x)
+    inside = tf.minimum(size, delta)
+    # In the middle inside = |x|, beyond it inside = delta: one formula serves both.
+    return tf.multiply(inside, size - 0.5 * inside, name=name)
 
 
 def get_scalar_var(
@@ -175,10 +173,9 @@ def psnr(
       name: of the result.
     """
     peak = 1.0 if maxp is None else float(maxp)
-    with tf.name_scope("psnr"):
-        error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))
-        decibels = 10.0 / np.log(10.0) * (2.0 * np.log(peak) - tf.log(error))
-    return tf.identity(decibels, name=name)
+    error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))
+    to_decibels = 10.0 / float(np.log(10.0))
+    return tf.subtract(20.0 * float(np.log10(peak)), to_decibels * tf.log(error), name=name)
 
 
 def saliency_map(output: tf.Tensor, input: tf.Tensor, name: str = "saliency_map") -> tf.Tensor:

@@ -67,12 +67,12 @@ def record_variables(
     """
     recorded: Dict[str, tf.Variable] = {}
 
-    def getter(inner: Callable[..., Any], *getter_args: Any, **getter_kwargs: Any) -> Any:
-        variable = inner(*getter_args, **getter_kwargs)
+    def recorder(getter: Callable[..., Any], *getter_args: Any, **getter_kwargs: Any) -> Any:
+        variable = getter(*getter_args, **getter_kwargs)
         recorded.setdefault(variable.name, variable)
         return variable
 
-    with custom_getter_scope(getter):
+    with custom_getter_scope(recorder):
         result = func(*args, **kwargs)
     return result, list(recorded.values())
 
@@ -95,9 +95,9 @@ def build_twin(
       ValueError: it makes other variables than `source`.
     """
 
-    def untrainable(inner: Callable[..., Any], *getter_args: Any, **getter_kwargs: Any) -> Any:
+    def untrainable(getter: Callable[..., Any], *getter_args: Any, **getter_kwargs: Any) -> Any:
         getter_kwargs["trainable"] = False
-        return inner(*getter_args, **getter_kwargs)
+        return getter(*getter_args, **getter_kwargs)
 
     with tf.variable_scope(scope), custom_getter_scope(untrainable):
         result, variables = record_variables(func, *args)

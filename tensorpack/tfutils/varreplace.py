@@ -28,10 +28,10 @@ def remap_variables(fn: Callable[[Any], Any]) -> Any:
       fn: takes the variable; returns it, or a tensor to be used in its place.
     """
 
-    def getter(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return fn(inner(*args, **kwargs))
+    def custom(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return fn(getter(*args, **kwargs))
 
-    return custom_getter_scope(getter)
+    return custom_getter_scope(custom)
 
 
 def freeze_variables(stop_gradient: bool = True, skip_collection: bool = False) -> Any:
@@ -43,10 +43,10 @@ def freeze_variables(stop_gradient: bool = True, skip_collection: bool = False) 
         trained by an optimizer that is given them by hand.
     """
 
-    def getter(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def custom(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if skip_collection:
             kwargs["trainable"] = False
-        variable = inner(*args, **kwargs)
+        variable = getter(*args, **kwargs)
         return tf.stop_gradient(variable) if stop_gradient else variable
 
-    return custom_getter_scope(getter)
+    return custom_getter_scope(custom)

@@ -111,6 +111,7 @@ class Trainer:
             raise ValueError(
                 "This trainer has a TrainConfig: put callbacks and steps_per_epoch there."
             )
+        self._refuse_a_second_run()
         with self._guarded():
             self._ending.run(self.setup, self._loop)
 
@@ -182,8 +183,15 @@ class Trainer:
 
     def main_loop(self) -> None:
         """Runs the epochs after `setup`, and the teardown, whatever happens."""
+        self._refuse_a_second_run()
         with self._guarded():
             self._ending.run(self._loop)
+
+    def _refuse_a_second_run(self) -> None:
+        if self._guard is not None:
+            raise RuntimeError(
+                "A trainer runs once: make a new one, in a new graph, to train again."
+            )
 
     def _guarded(self) -> RunGuard:
         self._guard = RunGuard(self.stop_token, self.stop_grace)

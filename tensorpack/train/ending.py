@@ -147,20 +147,15 @@ class Ending:
                 BaseException
             ) as caught:  # the session must be closed all the same; run() raises it
                 error = caught
-        self._close_queues(cancel=True)
+        self._close_queues()
         (trainer.hooked_sess or trainer.sess).close()
         return error
 
-    def _close_queues(self, cancel: bool = False) -> None:
-        sess = self._trainer.sess
-        if sess is None:
-            return
-        for queue in self._queues:
-            queue.close(sess)
-            if (
-                cancel
-            ):  # what waits on a closed queue may be cancelled without a word of TensorFlow's
-                queue.close(sess, cancel=True)
+    def _close_queues(self) -> None:
+        """Ends all waiting on queues, at once. For when nobody should be waiting there any more."""
+        if self._trainer.sess is not None:
+            for queue in self._queues:
+                queue.close(self._trainer.sess, cancel=True)
 
     @contextmanager
     def _draining(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import FeedfreeInput
+from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.tower import TowerContext, TowerFunc
 
 from .config import TrainConfig
@@ -46,7 +47,7 @@ class FeedfreeTrainerBase(TowerTrainer):
 
     def build_train_tower(self) -> Any:
         """Builds the model for training on the input; returns what its `build_graph` returns."""
-        with TowerContext("", is_training=True), tf.device(f"/gpu:{self.config.tower[0]}"):
+        with TowerContext("", is_training=True), tf.device(tower_device(self.config.tower[0])):
             return self.tower_func(*self.config.data.get_input_tensors())
 
 

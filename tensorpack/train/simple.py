@@ -6,6 +6,7 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedInput, InputSource, QueueInput
+from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.utils import logger
 
@@ -62,7 +63,7 @@ class SimpleTrainer(SingleCostTrainer):
         self, input: InputSource, get_opt_fn: Callable[[], tf.train.Optimizer]
     ) -> List[Callback]:
         gpu = self.config.tower[0] if self.config else 0
-        with TowerContext("", is_training=True), tf.device(f"/gpu:{gpu}"):
+        with TowerContext("", is_training=True), tf.device(tower_device(gpu)):
             optimizer = get_opt_fn()
             grads = self._gradients(input, optimizer)
             self.train_op = optimizer.apply_gradients(grads, name="train_op")

@@ -8,6 +8,7 @@ from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource, PlaceholderInput
 from tensorpack.predict.base import OnlinePredictor
+from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import TowerContext, TowerFunc, TowerTensorHandle, TowerTensorHandles
 from tensorpack.utils import logger
@@ -115,10 +116,10 @@ class TowerTrainer(Trainer):
         towers = self.towers
         if name in towers:
             return towers[name]
-        device = f"/gpu:{gpu}" if gpu >= 0 else "/cpu:0"
-        logger.info(f"Building predictor tower '{name}' on device {device} ...")
+        shown = f"/gpu:{gpu}" if gpu >= 0 else "/cpu:0"
+        logger.info(f"Building predictor tower '{name}' on device {shown} ...")
         # whoever asks may be inside of scopes of its own
-        with self.graph.as_default(), tf.name_scope(None), tf.device(device):
+        with self.graph.as_default(), tf.name_scope(None), tf.device(tower_device(gpu)):
             source = PlaceholderInput()
             source.setup(self.input_signature)
             with TowerContext(name, is_training=False, vs_name=self.vs_name_for_predictor):

@@ -28,8 +28,8 @@ def same_screen(first: Any, second: Any) -> bool:
 def point_at_devnull(stream: Any) -> None:
     """Redirects the descriptor of a broken pipe to the null device.
 
-    Otherwise what sits in the buffer is flushed again when the interpreter exits, which fails
-    again and turns the exit code into 120. A stream without a descriptor is left alone.
+    Otherwise anything that the program still prints fails when the interpreter exits and flushes
+    it, which turns the exit code into 120. A stream without a descriptor is left alone.
     """
     with suppress(AttributeError, ValueError, OSError):
         target = stream.fileno()

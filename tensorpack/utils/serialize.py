@@ -107,7 +107,4 @@ def _read_header(data: bytes) -> Tuple[np.dtype, Tuple[int, ...], int]:
         raise ValueError(f"an array of {name!r}")
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"an array of shape {shape!r}")
-    dtype = np.dtype(name)
-    if dtype.itemsize == 0:
-        raise ValueError(f"an array of {name!r}")
-    return dtype, tuple(shape), start
+    return np.dtype(name), tuple(shape), start

@@ -78,9 +78,41 @@ def test_closed_queue_wakes_a_blocked_consumer():
     queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
     dequeue, control = queue.dequeue(), QueueControl(queue)
     with tf.Session() as sess:
-        threading.Timer(0.05, control.close, [sess]).start()
+        timer = threading.Timer(0.05, control.close, [sess])
+        timer.start()
         with pytest.raises(tf.errors.OutOfRangeError):
             sess.run(dequeue)
+        timer.join()
+
+
+@pytest.mark.parametrize("cancel", [False, True])
+def test_closing_twice_is_harmless(cancel):
+    control = QueueControl(tf.FIFOQueue(2, [tf.float32]))
+    with tf.Session() as sess:
+        for _ in range(2):
+            control.close(sess, cancel=cancel)
+
+
+def test_cancel_returns_at_once_though_a_producer_waits():
+    queue = tf.FIFOQueue(1, [tf.float32], shapes=[[]])
+    enqueue, control, errors = queue.enqueue(1.0), QueueControl(queue), []
+    with tf.Session() as sess:
+
+        def produce():
+            try:
+                for _ in range(2):
+                    sess.run(enqueue)
+            except tf.errors.CancelledError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=produce)
+        thread.start()
+        while control.size(sess) < 1:
+            time.sleep(0.001)
+        time.sleep(0.02)  # it waits for room now
+        control.close(sess, cancel=True)
+        thread.join(5)
+        assert len(errors) == 1
 
 
 def test_finds_every_queue_of_the_graph():

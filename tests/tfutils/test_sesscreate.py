@@ -13,7 +13,7 @@ from tensorpack.tfutils.sesscreate import (
 def test_new_session_has_all_variables_and_tables_initialised(log_lines):
     a = tf.get_variable("a", initializer=2.0)
     local = tf.get_variable(
-        "local", initializer=a.initialized_value() * 2, collections=["local_variables"]
+        "local", initializer=a.read_value() * 2, collections=["local_variables"]
     )
     table = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(["x"], [5], tf.string, tf.int32), -1

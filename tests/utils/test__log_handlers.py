@@ -14,6 +14,7 @@ from tensorpack.utils import logger
 logger.set_logger_dir("run")
 for i in range(300):
     logger.info("line %d", i)
+print("The program has something to say, too.")
 """
 
 FULL_DISK = """

@@ -1,8 +1,11 @@
 """Tests of `tensorpack.utils.fs`."""
 
 import hashlib
+import io
 import os
 import re
+import urllib.request
+import urllib.response
 
 import pytest
 
@@ -151,6 +154,20 @@ def test_other_addresses_are_refused(tmp_path, url):
     with pytest.raises(ValueError, match="Only https: and file:"):
         download(url, str(tmp_path / "to"))
     assert names(tmp_path) == []
+
+
+def test_a_redirection_elsewhere_is_refused(tmp_path, source, monkeypatch):
+    class Redirected(urllib.response.addinfourl):
+        def geturl(self):
+            return "http://example.org/x"
+
+    def urlopen(url, timeout):
+        return Redirected(io.BytesIO(source[1]), {}, url)
+
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    with pytest.raises(ValueError, match="got http:"):
+        download("https://example.org/x", str(tmp_path / "to"))
+    assert names(tmp_path / "to") == []
 
 
 def test_an_address_without_a_name_needs_one(tmp_path):

@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import threading
 
 import pytest
 
@@ -62,10 +61,14 @@ def test_in_a_terminal_it_is_lively(run_in_terminal):
     assert code == 0 and "0.5" in screen
 
 
-def test_no_thread_is_started():
-    before = threading.active_count()
-    with get_tqdm(total=1, file=io.StringIO()):
-        assert threading.active_count() == before
+def test_no_thread_is_started(run_python):
+    program = (
+        "import threading\n"
+        "from tensorpack.utils import get_tqdm\n"
+        "with get_tqdm(total=1):\n"
+        "    print(threading.active_count())"
+    )
+    assert run_python(program).stdout == "1\n"
 
 
 def test_a_failing_terminal_ends_nothing(monkeypatch):

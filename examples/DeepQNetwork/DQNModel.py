@@ -1,0 +1,159 @@
+"""The Q networks, the target network that follows them, and the loss, as a `ModelDesc`."""
+
+from typing import Any, List, Sequence
+
+from td import double_qlearning_target, qlearning_target, td_loss
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import ModelDesc
+from tensorpack.models import Conv2D, FullyConnected, LeakyReLU, PReLU
+from tensorpack.tfutils.argscope import argscope
+from tensorpack.tfutils.common import PerGraph
+from tensorpack.tfutils.gradproc import GlobalNormClip, SummaryGradient
+from tensorpack.tfutils.optimizer import apply_grad_processors
+from tensorpack.tfutils.summary import (
+    add_moving_summary,
+    add_param_summary,
+    create_scalar_summary,
+)
+from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.tfutils.variables import VariablePairs, build_twin, record_variables
+from tensorpack.utils import logger
+
+__all__ = ["ALGORITHMS", "Model"]
+
+ALGORITHMS = ("Double", "DQN", "Dueling")
+
+LEARNING_RATE = 1e-3  # at first; a variable, so that schedules and hyper.txt can change it
+ADAM_EPSILON = 1e-3
+MAX_GRADIENT_NORM = 10.0  # of all gradients together
+
+
+class Model(ModelDesc):
+    """Learns the value of each action in each state.
+
+    Tensors by name: `state` (float32 `[B, *frame_shape, history]`, in [0, 255]; predictors feed
+    it), `Qvalue` (float32 `[B, num_actions]`), `cost`, `predict_reward` (scalars).
+
+    Inputs, which is what the replay memory yields: `comb_state`, uint8
+    `[B, history + 1, *frame_shape]`, of which the first `history` frames are the state and the last
+    `history` the next one; `action`, int64 `[B]`; `reward`, float32 `[B]`, as the game gives it;
+    `isOver`, bool `[B]`.
+
+    Args:
+      num_actions: how many actions there are.
+      algo: one of `ALGORITHMS`: double Q-learning; Q-learning as of 2015; the same with a dueling
+        network.
+      frame_shape: height and width of a frame in pixels.
+      history: frames that make one state.
+      discount: in [0, 1], per action.
+
+    Raises:
+      ValueError: there is no such algorithm.
+    """
+
+    def __init__(
+        self,
+        num_actions: int,
+        algo: str = "Double",
+        frame_shape: Sequence[int] = (84, 84),
+        history: int = 4,
+        discount: float = 0.99,
+    ) -> None:
+        if algo not in ALGORITHMS:
+            raise ValueError(f"algo must be one of {', '.join(ALGORITHMS)}, got {algo!r}.")
+        self._num_actions = num_actions
+        self._algo = algo
+        self._frame_shape = tuple(frame_shape)
+        self._history = history
+        self._discount = discount
+        self._twins: PerGraph[List[VariablePairs]] = PerGraph(list)
+
+    def inputs(self) -> List[tf.TensorSpec]:
+        return [
+            tf.TensorSpec((None, self._history + 1) + self._frame_shape, tf.uint8, "comb_state"),
+            tf.TensorSpec((None,), tf.int64, "action"),
+            tf.TensorSpec((None,), tf.float32, "reward"),
+            tf.TensorSpec((None,), tf.bool, "isOver"),
+        ]
+
+    def build_graph(
+        self, comb_state: tf.Tensor, action: tf.Tensor, reward: tf.Tensor, is_over: tf.Tensor
+    ) -> Any:
+        # Frames come one after the other, as in memory; convolutions want them as channels.
+        frames = tf.cast(tf.transpose(comb_state, [0, 2, 3, 1]), tf.float32)
+        state = tf.identity(frames[..., : self._history], name="state")
+        q, online = record_variables(self._network, state)
+        q = tf.identity(q, name="Qvalue")
+        if not self.training:
+            return None
+        reward = tf.clip_by_value(reward, -1.0, 1.0)
+        target = self._target(frames[..., 1:], reward, is_over, online)
+        cost = td_loss(q, action, target, name="cost")
+        self._summarise(q, cost)
+        return cost
+
+    def optimizer(self) -> tf.train.Optimizer:
+        rate = tf.get_variable(
+            "learning_rate", [], initializer=tf.constant_initializer(LEARNING_RATE), trainable=False
+        )
+        create_scalar_summary("learning_rate", rate)
+        adam = tf.train.AdamOptimizer(rate, epsilon=ADAM_EPSILON)
+        return apply_grad_processors(adam, [GlobalNormClip(MAX_GRADIENT_NORM), SummaryGradient()])
+
+    def update_target(self) -> tf.Operation:
+        """Returns a new op `update_target_network` that sets the target network to the online one.
+
+        Raises:
+          RuntimeError: the training graph has not been built.
+        """
+        twins = self._twins.get()
+        if not twins:
+            raise RuntimeError("There is no target network yet: the trainer builds it in setup().")
+        for pairs in twins:
+            for theirs, ours in pairs:
+                logger.info(f"{theirs.op.name} <- {ours.op.name}")
+        if len(twins) == 1:
+            return twins[0].copy_op("update_target_network")
+        copies = [pairs.copy_op("update_target_network_of_tower") for pairs in twins]
+        return tf.group(*copies, name="update_target_network")
+
+    def _network(self, image: tf.Tensor) -> tf.Tensor:
+        """Returns the values of all actions, float32 `[B, num_actions]`."""
+        x = image / 255.0
+        with argscope(Conv2D, activation=PReLU.symbolic_function, padding="same"):
+            x = Conv2D("conv0", x, 32, 8, strides=4)
+            x = Conv2D("conv1", x, 64, 4, strides=2)
+            x = Conv2D("conv2", x, 64, 3)
+        x = FullyConnected("fc0", x, 512, activation=_leaky_relu)
+        if self._algo != "Dueling":
+            return FullyConnected("fct", x, self._num_actions)
+        value = FullyConnected("fctV", x, 1)
+        advantage = FullyConnected("fctA", x, self._num_actions)
+        return value + advantage - tf.reduce_mean(advantage, 1, keepdims=True)
+
+    def _target(
+        self,
+        next_state: tf.Tensor,
+        reward: tf.Tensor,
+        is_over: tf.Tensor,
+        online: Sequence[tf.Variable],
+    ) -> tf.Tensor:
+        q_next, pairs = build_twin("target", self._network, next_state, source=online)
+        if get_current_tower_context().has_own_variables:
+            self._twins.get().append(pairs)
+        if self._algo != "Double":
+            return qlearning_target(q_next, reward, is_over, self._discount)
+        with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+            q_next_online = self._network(next_state)
+        return double_qlearning_target(q_next, q_next_online, reward, is_over, self._discount)
+
+    @staticmethod
+    def _summarise(q: tf.Tensor, cost: tf.Tensor) -> None:
+        predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
+        add_moving_summary(cost, predicted)
+        add_param_summary(("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"]))
+
+
+def _leaky_relu(x: tf.Tensor, name: str = "output") -> tf.Tensor:
+    return LeakyReLU(x, 0.01, name=name)

@@ -1,0 +1,74 @@
+"""What rides along with a training run: the `Callback` contract and the ready-made callbacks."""
+
+from .base import Callback, CallbackFactory, ProxyCallback, Triggerable
+from .concurrency import StartProcOrThread
+from .event_writer import TFEventWriter
+from .graph import CheckNumerics, DumpTensor, DumpTensors, ProcessTensors, RunOp, RunUpdateOps
+from .group import Callbacks
+from .hooks import CallbackToHook, HookToCallback
+from .json_writer import JSONWriter
+from .misc import EstimatedTimeLeft, InjectShell, SendMonitorData, SendStat
+from .monitor import MonitorBase, Monitors, ScalarRecord, TrainingMonitor
+from .param import GraphVarParam, HyperParam, ObjAttrParam
+from .param_setters import (
+    HumanHyperParamSetter,
+    HyperParamSetter,
+    HyperParamSetterWithFunc,
+    ScheduledHyperParamSetter,
+    StatMonitorParamSetter,
+)
+from .saver import MaxSaver, MinSaver, ModelSaver
+from .scalar_printer import ScalarPrinter
+from .steps import MaintainStepCounter, ProgressBar, SessionRunTimeout, TensorPrinter
+from .summary import MergeAllSummaries, MovingAverageSummary, SimpleMovingAverage
+from .trigger import EnableCallbackIf, PeriodicCallback, PeriodicRunHooks, PeriodicTrigger
+
+__all__ = [
+    "Callback",
+    "CallbackFactory",
+    "CallbackToHook",
+    "Callbacks",
+    "CheckNumerics",
+    "DumpTensor",
+    "DumpTensors",
+    "EnableCallbackIf",
+    "EstimatedTimeLeft",
+    "GraphVarParam",
+    "HookToCallback",
+    "HumanHyperParamSetter",
+    "HyperParam",
+    "HyperParamSetter",
+    "HyperParamSetterWithFunc",
+    "InjectShell",
+    "JSONWriter",
+    "MaintainStepCounter",
+    "MaxSaver",
+    "MergeAllSummaries",
+    "MinSaver",
+    "ModelSaver",
+    "MonitorBase",
+    "Monitors",
+    "MovingAverageSummary",
+    "ObjAttrParam",
+    "PeriodicCallback",
+    "PeriodicRunHooks",
+    "PeriodicTrigger",
+    "ProcessTensors",
+    "ProgressBar",
+    "ProxyCallback",
+    "RunOp",
+    "RunUpdateOps",
+    "ScalarPrinter",
+    "ScalarRecord",
+    "ScheduledHyperParamSetter",
+    "SendMonitorData",
+    "SendStat",
+    "SessionRunTimeout",
+    "SimpleMovingAverage",
+    "StartProcOrThread",
+    "StatMonitorParamSetter",
+    "TFEventWriter",
+    "TensorPrinter",
+    "TrainingMonitor",
+    "Triggerable",
+]

@@ -1,0 +1,109 @@
+"""Starts threads and processes before the training, and stops and joins them after it."""
+
+import multiprocessing.process
+import threading
+import time
+from typing import Any, Callable, List, Sequence, Union
+
+from tensorpack.utils import logger
+from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
+from tensorpack.utils.stopping import Failed
+
+from .base import Callback
+
+__all__ = ["StartProcOrThread"]
+
+_Startable = Union[threading.Thread, multiprocessing.process.BaseProcess]
+_JOIN_SECONDS = 5.0  # for all together
+_JOIN_PLAIN_SECONDS = 0.5  # for a thread that cannot be told to stop
+
+
+class StartProcOrThread(Callback):
+    """Owns threads and processes for the time of the training.
+
+    Threads that have a method `stop` are told as soon as the run is asked to end. An exception
+    that ends a thread ends the run and is raised by `train()`.
+
+    Args:
+      startable: a thread or process that is not started yet, or several.
+      stop_at_last: whether to stop and join them after the training.
+    """
+
+    _chief_only = False
+
+    def __init__(
+        self, startable: Union[_Startable, Sequence[_Startable]], stop_at_last: bool = True
+    ) -> None:
+        everything: List[Any] = (
+            list(startable) if isinstance(startable, (list, tuple)) else [startable]
+        )
+        for each in everything:
+            if not isinstance(each, (threading.Thread, multiprocessing.process.BaseProcess)):
+                raise TypeError(
+                    f"StartProcOrThread starts threads and processes, got {type(each).__name__}."
+                )
+        self._processes = [each for each in everything if not isinstance(each, threading.Thread)]
+        self._threads = [each for each in everything if isinstance(each, threading.Thread)]
+        self._names = ", ".join(each.name for each in everything)
+        self._stop_at_last = stop_at_last
+        self._forget: List[Callable[[], None]] = []
+
+    def _before_train(self) -> None:
+        logger.info(f"Starting {self._names} ...")
+        start_proc_mask_signal(self._processes)
+        token = self.trainer.stop_token
+        for thread in self._threads:
+            guard_thread(thread, _reporter(token, thread.name))
+            thread.start()
+            if self._stop_at_last and hasattr(thread, "stop"):
+                self._forget.append(token.on_request(thread.stop))
+
+    def _after_train(self) -> None:
+        for forget in self._forget:
+            forget()
+        self._forget = []
+        if not self._stop_at_last:
+            return
+        threads = [each for each in self._threads if each.ident is not None and each.is_alive()]
+        processes = [each for each in self._processes if each.pid is not None]
+        for each in threads + processes:
+            logger.info(f"Stopping {each.name} ...")
+            stop = each.terminate if each in processes else getattr(each, "stop", None)
+            if stop is not None:
+                stop()
+        deadline = time.monotonic() + _JOIN_SECONDS
+        for thread in threads:
+            _join_thread(thread, deadline)
+        for process in processes:
+            _join_process(process, deadline)
+
+
+def _reporter(token: Any, name: str) -> Callable[[Exception], None]:
+    """What hands the error of a thread to the run."""
+
+    def report(error: Exception) -> None:
+        token.request(Failed(error, name))
+
+    return report
+
+
+def _join_thread(thread: threading.Thread, deadline: float) -> None:
+    if hasattr(thread, "stop"):
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            logger.error(f"Cannot join thread {thread.name}.")
+        return
+    thread.join(_JOIN_PLAIN_SECONDS)
+    if thread.is_alive():
+        logger.warning(
+            f"Thread {thread.name} still runs: it has no stop(). Derive it from StoppableThread, "
+            "and look at stopped() in its loop."
+        )
+
+
+def _join_process(process: multiprocessing.process.BaseProcess, deadline: float) -> None:
+    process.join(max(0.0, deadline - time.monotonic()))
+    if process.is_alive():
+        logger.error(f"Cannot join process {process.name}. It is killed.")
+        process.kill()
+        process.join()

@@ -1,0 +1,182 @@
+"""Writes the scalars of every epoch to `stats.json`."""
+
+import json
+import math
+import os
+from typing import Any, Dict, List, Optional, Tuple
+
+from tensorpack.utils import logger
+
+from ._files import move_aside, write_atomically
+from .monitor import MonitorBase
+
+__all__ = ["JSONWriter"]
+
+_FILENAME = "stats.json"
+
+
+class JSONWriter(MonitorBase):
+    """Keeps `stats.json` in the log directory: a list with one object for each epoch, such as ::
+
+        {"epoch_num": 1, "global_step": 25000, "cost": 0.001137, "learning_rate": 0.001}
+
+    The values are the last ones put in that epoch; NaN and infinite ones, which JSON does not
+    have, are written as `null`. `jq -r '.[] | [.epoch_num, .cost] | @tsv' stats.json` makes a
+    table of it. The file is written anew after each epoch, under another name first, so it is
+    never half there.
+
+    A run that begins with the epoch after the last one in the file continues it. Any other run
+    renames the file to `stats.json.MMDD-HHMMSS`. A file that cannot be read to its end is renamed
+    to `stats.json.corrupt`, and what is whole of it is used.
+
+    Args:
+      logdir: the directory; the log directory by default. Without one, nothing is written.
+    """
+
+    def __init__(self, logdir: Optional[str] = None) -> None:
+        self._logdir = logdir
+        self._epochs: List[Dict[str, Any]] = []
+        self._scalars: Dict[str, float] = {}
+        self._warned = False
+
+    @staticmethod
+    def load_existing_json(dir: Optional[str] = None) -> Optional[List[Dict[str, Any]]]:
+        """Returns the epochs in the file, those that are whole if it is truncated.
+
+        Args:
+          dir: the directory; the log directory by default.
+
+        Returns:
+          None if there is no file.
+        """
+        loaded = _load(_path(dir))
+        return None if loaded is None else loaded[0]
+
+    @staticmethod
+    def load_existing_epoch_number(dir: Optional[str] = None) -> Optional[int]:
+        """Returns the number of the last epoch in the file, or None if there is none."""
+        epochs = JSONWriter.load_existing_json(dir)
+        return int(epochs[-1]["epoch_num"]) if epochs else None
+
+    def _setup_graph(self) -> None:
+        self._logdir = self._logdir or logger.get_logger_dir()
+        if self._logdir is None:
+            logger.warning("logger directory was not set. Ignore JSONWriter.")
+
+    def _before_train(self) -> None:
+        if self._logdir is None:
+            return
+        try:
+            self._take_over()
+        except OSError as error:
+            self._warn(error)
+
+    def _take_over(self) -> None:
+        path = _path(self._logdir)
+        loaded = _load(path)
+        if loaded is None:
+            return
+        epochs, whole = loaded
+        if not whole:
+            corrupt = move_aside(path, ".corrupt")
+            logger.warning(
+                f"{path} cannot be read to its end and was renamed to {corrupt}; its first "
+                f"{len(epochs)} epochs are whole."
+            )
+        first = self.trainer.starting_epoch
+        if epochs and epochs[-1]["epoch_num"] == first - 1:
+            self._epochs = epochs
+            logger.info(f"Found existing JSON at {path}, will append to it.")
+        elif whole and epochs:
+            logger.warning(
+                f"{path} ends with epoch {epochs[-1]['epoch_num']}, but this run begins with "
+                f"epoch {first}: it is renamed to {move_aside(path)}."
+            )
+
+    def process_scalar(self, name: str, val: float) -> None:
+        """Keeps the last value until the end of the epoch."""
+        self._scalars[name] = val
+
+    def _before_epoch(self) -> None:
+        self._amend()
+
+    def _trigger(self) -> None:
+        if not self._scalars:
+            return
+        last = self._epochs[-1] if self._epochs else {}
+        if last.get("epoch_num") != self.epoch_num:
+            self._epochs.append({"epoch_num": self.epoch_num})
+        self._epochs[-1]["global_step"] = self.global_step
+        self._take_scalars()
+
+    def _after_train(self) -> None:
+        self._amend()
+
+    def _amend(self) -> None:
+        """Adds to the last epoch what monitors and callbacks behind this one said of it."""
+        if self._scalars and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
+            self._take_scalars()
+
+    def _take_scalars(self) -> None:
+        finite = {k: v if math.isfinite(v) else None for k, v in self._scalars.items()}
+        self._epochs[-1].update(finite)
+        self._scalars.clear()
+        if self._logdir is None:
+            return
+        text = json.dumps(self._epochs, allow_nan=False)
+        try:
+            os.makedirs(self._logdir, exist_ok=True)
+            write_atomically(_path(self._logdir), text.encode())
+        except OSError as error:
+            self._warn(error)
+
+    def _warn(self, error: OSError) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(f"Cannot write {_path(self._logdir)}, the training goes on: {error}")
+
+
+def _path(directory: Optional[str]) -> str:
+    directory = directory or logger.get_logger_dir()
+    if directory is None:
+        raise ValueError("Where is stats.json? Give its directory, or set_logger_dir() first.")
+    return os.path.join(directory, _FILENAME)
+
+
+def _load(path: str) -> Optional[Tuple[List[Dict[str, Any]], bool]]:
+    """Returns the leading epochs of a file that are whole, and whether they are all of it."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        return _salvage(text), False
+    whole = isinstance(parsed, list) and all(_is_epoch(each) for each in parsed)
+    return (parsed, True) if whole else (_salvage(text), False)
+
+
+def _salvage(text: str) -> List[Dict[str, Any]]:
+    decoder = json.JSONDecoder()
+    epochs: List[Dict[str, Any]] = []
+    position = text.find("[") + 1
+    while position > 0:
+        position = text.find("{", position)
+        if position < 0:
+            break
+        try:
+            epoch, position = decoder.raw_decode(text, position)
+        except ValueError:
+            break
+        if not _is_epoch(epoch):
+            break
+        epochs.append(epoch)
+    return epochs
+
+
+def _is_epoch(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return isinstance(value.get("epoch_num"), int) and isinstance(value.get("global_step"), int)

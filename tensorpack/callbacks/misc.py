@@ -1,0 +1,135 @@
+"""Callbacks that talk to the person who waits: statistics by a command, the time left, a shell."""
+
+import os
+import shlex
+import time
+from collections import deque
+from typing import Any, Dict, Sequence
+
+import numpy as np
+
+from tensorpack.utils import humanize_time_delta, logger
+from tensorpack.utils.concurrency import subproc_call
+
+from .base import Callback
+from .monitor import MonitorBase
+
+__all__ = ["EstimatedTimeLeft", "InjectShell", "SendMonitorData", "SendStat"]
+
+
+class SendStat(Callback):
+    """Runs a command with scalars in its arguments when triggered, which is every epoch by default.
+
+    Args:
+      command: the command line, such as `"notify-send cost={cost}"`. It is split into arguments
+        as a shell would, but no shell runs it; the names in braces are filled in.
+      names: names of scalars in `trainer.monitors`.
+    """
+
+    def __init__(self, command: str, names: Sequence[str]) -> None:
+        self._command = command
+        self._names = [names] if isinstance(names, str) else list(names)
+
+    def _trigger(self) -> None:
+        monitors = self.trainer.monitors
+        _send(self._command, {name: monitors.get_latest(name) for name in self._names})
+
+
+class SendMonitorData(MonitorBase):
+    """Runs a command with scalars in its arguments, as soon as all of them have a new value.
+
+    Args:
+      command: as in `SendStat`.
+      names: names of scalars.
+    """
+
+    def __init__(self, command: str, names: Sequence[str]) -> None:
+        self._command = command
+        self._names = [names] if isinstance(names, str) else list(names)
+        self._values: Dict[str, float] = {}
+
+    def process_scalar(self, name: str, val: float) -> None:
+        """Keeps the value of a name in the list."""
+        if name in self._names:
+            self._values[name] = val
+
+    def _trigger_step(self) -> None:
+        self.trigger()
+
+    def _trigger(self) -> None:
+        if len(self._values) == len(self._names):
+            values, self._values = self._values, {}
+            _send(self._command, values)
+
+
+def _send(command: str, values: Dict[str, float]) -> None:
+    arguments = [part.format(**values) for part in shlex.split(command)]
+    output, code = subproc_call(arguments)
+    if code != 0:
+        text = output.decode(errors="replace")
+        logger.error(f"Command {command!r} with {values} failed with code {code}: {text}")
+
+
+class EstimatedTimeLeft(Callback):
+    """Logs how long the training will still take.
+
+    Args:
+      last_k_epochs: over how many epochs the time of an epoch is taken.
+      median: whether to take the median of them instead of the mean.
+    """
+
+    def __init__(self, last_k_epochs: int = 5, median: bool = True) -> None:
+        self._times: deque[float] = deque(maxlen=last_k_epochs)
+        self._median = median
+        self._last = 0.0
+
+    def _before_train(self) -> None:
+        self._last = time.monotonic()
+
+    def _trigger_epoch(self) -> None:
+        now = time.monotonic()
+        self._times.append(now - self._last)
+        self._last = now
+        epochs = self.trainer.max_epoch - self.epoch_num
+        if epochs > 0:
+            average: Any = np.median if self._median else np.mean
+            seconds = float(average(self._times)) * epochs
+            logger.info(f"Estimated Time Left: {humanize_time_delta(seconds)}")
+
+
+class InjectShell(Callback):
+    """Opens a shell in the middle of the training, when triggered while a certain file exists.
+
+    In the shell, `self` is this callback, so `self.trainer` is the trainer. The file is removed
+    after the training.
+
+    Args:
+      file: the file; `touch` it to get the shell.
+      shell: "ipython" or "pdb".
+    """
+
+    def __init__(self, file: str = "INJECT_SHELL.tmp", shell: str = "ipython") -> None:
+        if shell not in ("ipython", "pdb"):
+            raise ValueError(f'shell must be "ipython" or "pdb", got {shell!r}.')
+        self._file = file
+        self._shell = shell
+        logger.info(f"Create a file '{file}' to open {shell} shell.")
+
+    def _trigger(self) -> None:
+        if os.path.isfile(self._file):
+            logger.info(f"File {self._file} exists: opening {self._shell}.")
+            self._open()
+
+    def _open(self) -> None:
+        if self._shell == "ipython":
+            import IPython
+
+            IPython.embed()
+        else:
+            import pdb
+
+            pdb.set_trace()
+
+    def _after_train(self) -> None:
+        if os.path.isfile(self._file):
+            os.unlink(self._file)

@@ -1,0 +1,211 @@
+"""Where scalars, images and summaries go: what a monitor is, and the group that serves them all."""
+
+import time
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+
+from ._image import image_summary
+from .base import Callback
+
+__all__ = ["MonitorBase", "Monitors", "ScalarRecord", "TrainingMonitor"]
+
+_SUFFIX = "-summary"  # what old models append to the names of their summaries
+
+
+class ScalarRecord(NamedTuple):
+    """One value of a scalar, and when it was put."""
+
+    global_step: int
+    value: float
+
+
+class MonitorBase(Callback):
+    """Receives what callbacks and the graph have to tell, by the methods named `process...`.
+
+    Every scalar comes twice: to `process_scalar` as a number, and in a `tf.Summary` to
+    `process_summary`. A monitor overrides the one that suits it.
+    """
+
+    def process(self, name: str, val: Any) -> None:
+        """Receives a scalar; called by the default `process_scalar`."""
+
+    def process_scalar(self, name: str, val: float) -> None:
+        """Receives a scalar."""
+        self.process(name, val)
+
+    def process_image(self, name: str, val: np.ndarray) -> None:
+        """Receives images, uint8 `[N, H, W, C]`."""
+
+    def process_summary(self, summary: tf.Summary) -> None:
+        """Receives a summary, with the tags that the other monitors see as well."""
+
+    def process_event(self, evt: tf.Event) -> None:
+        """Receives an event whose step and time are set."""
+
+
+class TrainingMonitor(MonitorBase):
+    """A monitor in the spelling of 2017: overrides `put...` instead of `process...`."""
+
+    def put(self, name: str, val: Any) -> None:
+        """Receives a scalar; called by the default `put_scalar`."""
+
+    def put_scalar(self, name: str, val: float) -> None:
+        """Receives a scalar."""
+        self.put(name, val)
+
+    def put_image(self, name: str, val: np.ndarray) -> None:
+        """Receives images, uint8 `[N, H, W, C]`."""
+
+    def put_summary(self, summary: tf.Summary) -> None:
+        """Receives a summary."""
+
+    def put_event(self, evt: tf.Event) -> None:
+        """Receives an event."""
+
+    def process_scalar(self, name: str, val: float) -> None:
+        """Hands over to `put_scalar`."""
+        self.put_scalar(name, val)
+
+    def process_image(self, name: str, val: np.ndarray) -> None:
+        """Hands over to `put_image`."""
+        self.put_image(name, val)
+
+    def process_summary(self, summary: tf.Summary) -> None:
+        """Hands over to `put_summary`."""
+        self.put_summary(summary)
+
+    def process_event(self, evt: tf.Event) -> None:
+        """Hands over to `put_event`."""
+        self.put_event(evt)
+
+
+class Monitors(Callback):
+    """All monitors of a run, as `trainer.monitors`; remembers every scalar.
+
+    To be used on the main thread. The monitors are callbacks of their own and stand before the
+    group in the list of callbacks.
+
+    Args:
+      monitors: they are told everything, in this order.
+    """
+
+    _chief_only = False
+
+    def __init__(self, monitors: Sequence[MonitorBase]) -> None:
+        for each in monitors:
+            if not isinstance(each, MonitorBase):
+                raise TypeError(f"A monitor is a MonitorBase, got a {type(each).__name__}.")
+        self._monitors: List[MonitorBase] = list(monitors)
+        self._history: Dict[str, List[ScalarRecord]] = {}
+
+    def _setup_graph(self) -> None:
+        if not self.trainer.is_chief:
+            self._monitors = [each for each in self._monitors if not each.chief_only]
+
+    def put_scalar(self, name: str, val: Any) -> None:
+        """Tells the monitors a number.
+
+        Args:
+          name: its name, used as it is.
+          val: a number, or an array with one element.
+
+        Raises:
+          TypeError: `val` is none.
+        """
+        value = _to_float(name, val)
+        summary = tf.Summary(value=[tf.Summary.Value(tag=name, simple_value=value)])
+        for monitor in self._monitors:
+            monitor.process_summary(summary)
+        self._put_value(name, value)
+
+    def put_summary(self, summary: Union[tf.Summary, bytes]) -> None:
+        """Tells the monitors a summary; the numbers in it also as scalars.
+
+        The name of a tower in front of a tag, and `-summary` at its end, are taken away before.
+
+        Args:
+          summary: the message, or its serialized form.
+        """
+        if isinstance(summary, bytes):
+            summary = tf.Summary.FromString(summary)
+        if not isinstance(summary, tf.Summary):
+            raise TypeError(f"put_summary takes a tf.Summary, got {type(summary).__name__}.")
+        for each in summary.value:
+            each.tag = _clean_tag(each.tag)
+        for monitor in self._monitors:
+            monitor.process_summary(summary)
+        for each in summary.value:
+            if each.WhichOneof("value") == "simple_value":
+                self._put_value(each.tag, float(each.simple_value))
+
+    def put_image(self, name: str, val: np.ndarray) -> None:
+        """Tells the monitors one image or several.
+
+        Args:
+          name: its name, used as it is.
+          val: `[H, W]`, `[H, W, C]` or `[N, H, W, C]` with C of 1, 3 (RGB) or 4, in [0, 255].
+        """
+        images, summary = image_summary(name, val)
+        for monitor in self._monitors:
+            monitor.process_image(name, images)
+            monitor.process_summary(summary)
+
+    def put_event(self, evt: tf.Event) -> None:
+        """Tells the monitors an event, whose step and time are set here."""
+        if not isinstance(evt, tf.Event):
+            raise TypeError(f"put_event takes a tf.Event, got {type(evt).__name__}.")
+        evt.step = self.global_step
+        evt.wall_time = time.time()
+        for monitor in self._monitors:
+            monitor.process_event(evt)
+
+    def get_latest(self, name: str) -> float:
+        """Returns the last value of a scalar.
+
+        Raises:
+          KeyError: it has none yet.
+        """
+        return self._records(name)[-1].value
+
+    def get_history(self, name: str) -> List[ScalarRecord]:
+        """Returns all values of a scalar in this run as `(global_step, value)`, oldest first.
+
+        Raises:
+          KeyError: it has none yet.
+        """
+        return list(self._records(name))
+
+    def _records(self, name: str) -> List[ScalarRecord]:
+        if name not in self._history:
+            known = ", ".join(sorted(self._history)) or "none"
+            raise KeyError(f"The scalar {name!r} has no value yet. Those that have: {known}.")
+        return self._history[name]
+
+    def _put_value(self, name: str, value: float) -> None:
+        self._history.setdefault(name, []).append(ScalarRecord(self.global_step, value))
+        for monitor in self._monitors:
+            monitor.process_scalar(name, value)
+
+
+def _to_float(name: str, val: Any) -> float:
+    array = np.asarray(val)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        raise TypeError(f"The scalar {name!r} must be one number, got {val!r}.")
+    return float(array.item())
+
+
+def _clean_tag(tag: str) -> str:
+    """Takes away what only says which copy of the model a summary is from."""
+    tower, _, rest = _split_first(tag)
+    if rest and tower.startswith("tower") and tower[len("tower") :].lstrip("p").isdigit():
+        tag = rest
+    if tag.endswith(_SUFFIX) and tag != _SUFFIX:
+        tag = tag[: -len(_SUFFIX)]
+    return tag
+
+
+def _split_first(tag: str) -> Tuple[str, str, str]:
+    return tag.partition("/")

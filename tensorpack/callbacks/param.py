@@ -1,0 +1,137 @@
+"""What can be set during training: a variable of the graph, or an attribute of an object."""
+
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import get_op_tensor_name
+
+__all__ = ["GraphVarParam", "HyperParam", "ObjAttrParam", "as_hyper_param"]
+
+
+class HyperParam:
+    """Something that a `HyperParamSetter` can set."""
+
+    def setup_graph(self) -> None:
+        """Called while ops may be added to the graph."""
+
+    def set_value(self, v: float) -> None:
+        """Sets the value."""
+        raise NotImplementedError(f"{type(self).__name__} must override set_value().")
+
+    def get_value(self) -> float:
+        """Returns the present value."""
+        raise NotImplementedError(f"{type(self).__name__} must override get_value().")
+
+    @property
+    def readable_name(self) -> str:
+        """What people call it."""
+        raise NotImplementedError(f"{type(self).__name__} must override readable_name.")
+
+
+class GraphVarParam(HyperParam):
+    """A variable of the graph, such as the learning rate.
+
+    Args:
+      name: name of the variable.
+      shape: its shape; of scalars, none.
+    """
+
+    def __init__(self, name: str, shape: Sequence[int] = ()) -> None:
+        self.name = get_op_tensor_name(name)[0]
+        self.shape = list(shape)
+        self.var: Optional[tf.Variable] = None
+        self._value: Optional[tf.Tensor] = None
+        self._assign: Optional[tf.Operation] = None
+
+    def setup_graph(self) -> None:
+        """Finds the variable, and adds the op that sets it.
+
+        Raises:
+          ValueError: the graph has no such variable, or it has another shape.
+        """
+        self.var = self._find()
+        dtype = self.var.dtype.base_dtype
+        with tf.device(self.var.device):
+            self._value = tf.placeholder(dtype, self.var.shape, name="new_value")
+            self._assign = tf.assign(self.var, self._value, name="set_value").op
+
+    def _find(self) -> tf.Variable:
+        for each in tf.global_variables() + tf.local_variables():
+            if each.op.name == self.name:
+                if each.shape.as_list() != self.shape:
+                    raise ValueError(
+                        f"The variable {self.name} has shape {each.shape.as_list()}, not "
+                        f"{self.shape}: give GraphVarParam(name, shape=...)."
+                    )
+                return each
+        raise ValueError(
+            f"The graph has no variable named {self.name!r}: create it in build_graph() or in "
+            "optimizer(), with tf.get_variable(..., trainable=False)."
+        )
+
+    def set_value(self, v: float) -> None:
+        """Sets the variable in the default session.
+
+        Raises:
+          ValueError: the variable holds integers and `v` is none.
+        """
+        value = np.asarray(v)
+        if self.var.dtype.is_integer and value.dtype.kind == "f" and np.any(value != value.round()):
+            raise ValueError(f"The variable {self.name} holds integers, it cannot become {v}.")
+        feeds = {self._value: value.astype(self.var.dtype.base_dtype.as_numpy_dtype)}
+        tf.get_default_session().run(self._assign, feeds)
+
+    def get_value(self) -> float:
+        """Returns the value of the variable in the default session."""
+        return tf.get_default_session().run(self.var)
+
+    @property
+    def readable_name(self) -> str:
+        """The name of the variable."""
+        return self.name
+
+
+class ObjAttrParam(HyperParam):
+    """An attribute of a Python object.
+
+    Args:
+      obj: the object.
+      attrname: name of the attribute, which must exist when it is first set or read.
+      readable_name: what people call it; `attrname` by default.
+    """
+
+    def __init__(self, obj: Any, attrname: str, readable_name: Optional[str] = None) -> None:
+        self.obj = obj
+        self.attrname = attrname
+        self._readable_name = attrname if readable_name is None else readable_name
+
+    def set_value(self, v: float) -> None:
+        """Sets the attribute."""
+        self.get_value()  # a misspelled name must not make a new attribute that nobody reads
+        setattr(self.obj, self.attrname, v)
+
+    def get_value(self) -> float:
+        """Returns the attribute.
+
+        Raises:
+          AttributeError: the object has no such attribute.
+        """
+        return getattr(self.obj, self.attrname)
+
+    @property
+    def readable_name(self) -> str:
+        """What people call it."""
+        return self._readable_name
+
+
+def as_hyper_param(param: Union[HyperParam, str]) -> HyperParam:
+    """Returns a `HyperParam`; of a string, that of the variable of that name."""
+    if isinstance(param, str):
+        return GraphVarParam(param)
+    if not isinstance(param, HyperParam):
+        raise TypeError(
+            f"A hyper-parameter is a HyperParam or the name of a variable, got {param!r}."
+        )
+    return param

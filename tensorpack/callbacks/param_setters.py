@@ -1,0 +1,315 @@
+"""Callbacks that set hyper-parameters: by a schedule, a function, a statistic, or by hand."""
+
+import math
+import os
+from collections import deque
+from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+from tensorpack.utils import logger
+
+from .base import Callback
+from .param import HyperParam, as_hyper_param
+
+__all__ = [
+    "HumanHyperParamSetter",
+    "HyperParamSetter",
+    "HyperParamSetterWithFunc",
+    "ScheduledHyperParamSetter",
+    "StatMonitorParamSetter",
+]
+
+
+class HyperParamSetter(Callback):
+    """Sets a hyper-parameter before the training and after each epoch; a base class.
+
+    Subclasses say to what, in `_get_value_to_set`.
+
+    Args:
+      param: the hyper-parameter, or the name of a variable of the graph.
+    """
+
+    _chief_only = False
+    _enable_before_train = True
+
+    def __init__(self, param: Union[HyperParam, str]) -> None:
+        self.param = as_hyper_param(param)
+        self._last: Optional[float] = None
+
+    def get_value_to_set(self) -> Optional[float]:
+        """Returns the value that is right from now on, None to leave it; logs where it is new."""
+        value = self._get_value_to_set()
+        if value is not None and value != self._last:
+            self._last = value
+            self._log_change(value)
+        return value
+
+    def _get_value_to_set(self) -> Optional[float]:
+        """Override to return the value that is right from now on, or None to leave it."""
+        raise NotImplementedError(f"{type(self).__name__} must override _get_value_to_set().")
+
+    def get_current_value(self) -> float:
+        """Returns the present value of the hyper-parameter."""
+        return self.param.get_value()
+
+    def _log_change(self, value: float) -> None:
+        name = self.param.readable_name
+        logger.info(f"{name} at epoch {self.epoch_num + 1} will change to {value:.8f}")
+
+    def _setup_graph(self) -> None:
+        self.param.setup_graph()
+
+    def _before_train(self) -> None:
+        if self._enable_before_train:
+            self._set()
+
+    def _trigger(self) -> None:
+        self._set()
+
+    def _set(self) -> None:
+        value = self.get_value_to_set()
+        if value is not None:
+            self.param.set_value(value)
+
+
+class HumanHyperParamSetter(HyperParamSetter):
+    """Sets a hyper-parameter to what a file in the log directory says, which a person may edit.
+
+    The file has lines `name:value`. It is read before the training and after each epoch; it need
+    not exist.
+
+    Args:
+      param: the hyper-parameter, or the name of a variable of the graph.
+      file_name: name of the file in the log directory, or a full path.
+
+    Raises:
+      RuntimeError: the log directory has not been set.
+    """
+
+    def __init__(self, param: Union[HyperParam, str], file_name: str = "hyper.txt") -> None:
+        super().__init__(param)
+        directory = logger.get_logger_dir()
+        if directory is None and not os.path.isabs(file_name):
+            raise RuntimeError(
+                f"{file_name} is looked for in the log directory: call logger.set_logger_dir() "
+                "or logger.auto_set_dir() before making a HumanHyperParamSetter."
+            )
+        self.file_name = os.path.join(directory or "", file_name)
+        logger.info(f"Use {self.file_name} to control hyperparam {self.param.readable_name}.")
+
+    def _get_value_to_set(self) -> Optional[float]:
+        try:
+            with open(self.file_name, encoding="utf-8", errors="replace") as file:
+                lines = file.readlines()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            logger.warning(f"Cannot read {self.file_name}: {error}")
+            return None
+        name = self.param.readable_name
+        value = _values(lines).get(name)
+        if value is None:
+            logger.warning(f"Cannot find {name} in {self.file_name}")
+        return value
+
+
+def _values(lines: Sequence[str]) -> Dict[str, float]:
+    """Returns the lines that are `name:number`; others are somebody's notes, or half written."""
+    values = {}
+    for line in lines:
+        name, colon, text = line.rpartition(":")  # names of tensors have colons too
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        if colon and math.isfinite(value):
+            values[name.strip()] = value
+    return values
+
+
+class ScheduledHyperParamSetter(HyperParamSetter):
+    """Sets a hyper-parameter by a list of points in time.
+
+    ::
+
+        schedule=[(2, 0.1), (4, 0.5)]
+        epoch                      1    2    3    4    5    6
+        after it, interp=None           0.1       0.5
+        after it, "linear"              0.1  0.3  0.5
+
+    Args:
+      param: the hyper-parameter, or the name of a variable of the graph.
+      schedule: pairs of an epoch and the value from its end on; epoch 0 means from the beginning.
+      interp: "linear" to interpolate between the points, None for steps. Before the first and
+        after the last point nothing is set.
+      step_based: whether the points are global steps instead of epochs.
+      set_at_beginning: whether a run that begins after a point sets the value that is then in
+        force.
+
+    Raises:
+      ValueError: the schedule is empty, or has two values for one time, or `interp` is unknown.
+    """
+
+    def __init__(
+        self,
+        param: Union[HyperParam, str],
+        schedule: Sequence[Tuple[int, float]],
+        interp: Optional[str] = None,
+        step_based: bool = False,
+        set_at_beginning: bool = True,
+    ) -> None:
+        super().__init__(param)
+        if interp not in (None, "linear"):
+            raise ValueError(f'interp must be None or "linear", got {interp!r}.')
+        self.schedule: List[Tuple[int, float]] = _check_schedule(schedule)
+        self._interp = interp
+        self._step_based = step_based
+        self._set_at_beginning = set_at_beginning
+        self._began = False
+        self._logged_epoch: Optional[int] = None
+
+    def _before_train(self) -> None:
+        super()._before_train()
+        self._began = True
+
+    def _get_value_to_set(self) -> Optional[float]:
+        now = self.global_step if self._step_based else self.epoch_num
+        if not self._began and now > 0:  # a run that goes on from an earlier one
+            return self._value_in_force(now) if self._set_at_beginning else None
+        return self._value_at(now)
+
+    def _value_at(self, now: int) -> Optional[float]:
+        """The value that is to be set at this very time, None for none."""
+        before = self._last_point(now)
+        if before is None:
+            return None
+        if self.schedule[before][0] == now:
+            return self.schedule[before][1]
+        if self._interp is None or before == len(self.schedule) - 1:
+            return None
+        (start, first), (end, second) = self.schedule[before : before + 2]
+        return first + (second - first) * (now - start) / (end - start)
+
+    def _value_in_force(self, now: int) -> Optional[float]:
+        """The value set at this time or before, None if the first point is still to come."""
+        before = self._last_point(now)
+        if before is None:
+            return None
+        value = self._value_at(now)
+        return self.schedule[before][1] if value is None else value
+
+    def _last_point(self, now: int) -> Optional[int]:
+        passed = [i for i, (time, _) in enumerate(self.schedule) if time <= now]
+        return passed[-1] if passed else None
+
+    def _trigger_epoch(self) -> None:
+        if not self._step_based:
+            self.trigger()
+
+    def _trigger_step(self) -> None:
+        if self._step_based:
+            self.trigger()
+
+    def _log_change(self, value: float) -> None:
+        if not self._step_based:
+            super()._log_change(value)
+        elif self._logged_epoch != self.epoch_num:  # an interpolated value changes in every step
+            self._logged_epoch = self.epoch_num
+            name = self.param.readable_name
+            logger.info(f"{name} at global_step {self.global_step} will change to {value:.8f}")
+
+
+def _check_schedule(schedule: Sequence[Tuple[int, float]]) -> List[Tuple[int, float]]:
+    points = sorted((int(when), float(value)) for when, value in schedule)
+    times = [when for when, _ in points]
+    if not points or len(set(times)) < len(times) or times[0] < 0:
+        raise ValueError(
+            "A schedule is a list of (time, value) with different times from 0 on, got "
+            f"{list(schedule)}."
+        )
+    return points
+
+
+class HyperParamSetterWithFunc(HyperParamSetter):
+    """Sets a hyper-parameter to what a function returns.
+
+    Args:
+      param: the hyper-parameter, or the name of a variable of the graph.
+      func: takes the epoch that has just ended (`starting_epoch - 1` before the training) and the
+        present value; returns the new one, None to leave it.
+    """
+
+    def __init__(
+        self,
+        param: Union[HyperParam, str],
+        func: Callable[[int, float], Optional[float]],
+    ) -> None:
+        super().__init__(param)
+        self._func = func
+
+    def _get_value_to_set(self) -> Optional[float]:
+        return self._func(self.epoch_num, self.get_current_value())
+
+
+class StatMonitorParamSetter(HyperParamSetter):
+    """Changes a hyper-parameter when a scalar has not improved for some time.
+
+    Each trigger takes the latest value of the scalar. When the best of the last `last_k` of them
+    is not better than the oldest of them by more than `threshold`, the hyper-parameter is changed
+    and the values are forgotten.
+
+    Args:
+      param: the hyper-parameter, or the name of a variable of the graph.
+      stat_name: name of the scalar in `trainer.monitors`.
+      value_func: takes the present value of the hyper-parameter, returns the new one, None to
+        leave it.
+      threshold: by how much the scalar has to improve.
+      last_k: over how many values.
+      reverse: whether more is better.
+    """
+
+    _enable_before_train = False
+
+    def __init__(
+        self,
+        param: Union[HyperParam, str],
+        stat_name: str,
+        value_func: Callable[[float], Optional[float]],
+        threshold: float,
+        last_k: int,
+        reverse: bool = False,
+    ) -> None:
+        super().__init__(param)
+        if last_k < 2:
+            raise ValueError(f"last_k must be at least 2 values to compare, got {last_k}.")
+        self._stat_name = stat_name
+        self._value_func = value_func
+        self._threshold = threshold
+        self._reverse = reverse
+        self._seen: deque[float] = deque(maxlen=int(last_k))
+        self._last_step = -1
+
+    def _get_value_to_set(self) -> Optional[float]:
+        if not self._observe() or len(self._seen) < (self._seen.maxlen or 0):
+            return None
+        sign = 1.0 if self._reverse else -1.0
+        values = [sign * value for value in self._seen]
+        if max(values) - values[0] > self._threshold:
+            return None
+        self._seen.clear()
+        value = self._value_func(self.get_current_value())
+        logger.info(f"{self._stat_name} has not improved: {self.param.readable_name} is changed.")
+        return value
+
+    def _observe(self) -> bool:
+        """Takes the latest value of the scalar; returns whether there was a new one."""
+        try:
+            step, value = self.trainer.monitors.get_history(self._stat_name)[-1]
+        except KeyError:
+            logger.warning(f"No {self._stat_name} yet: {self.param.readable_name} is left alone.")
+            return False
+        if step == self._last_step:
+            logger.warning(f"There is no new value of {self._stat_name} since step {step}.")
+            return False
+        self._last_step = step
+        self._seen.append(value)
+        return True

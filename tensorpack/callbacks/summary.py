@@ -1,0 +1,154 @@
+"""Runs what keeps moving averages, and hands the summaries of the graph to the monitors."""
+
+from collections import deque
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import get_op_tensor_name
+from tensorpack.utils import logger
+
+from .base import Callback
+from .graph import RunOp
+
+__all__ = ["MergeAllSummaries", "MovingAverageSummary", "SimpleMovingAverage"]
+
+
+class MovingAverageSummary(RunOp):
+    """Runs the ops that `add_moving_summary` made, along with every run of the hooked session.
+
+    Args:
+      collection: name of the collection they are in.
+      train_op: run them only along with runs of this op, where a step has several runs.
+    """
+
+    def __init__(self, collection: str = "MOVING_SUMMARY_OPS", train_op: Any = None) -> None:
+        super().__init__(self._group, run_before=False, run_as_trigger=False, run_step=True)
+        self._collection = collection
+        self._train_op = train_op
+
+    def _group(self) -> tf.Operation:
+        ops = tf.get_collection(self._collection)
+        self.run_step = bool(ops)
+        if ops:
+            logger.info(f"Maintain moving average summary of {len(ops)} tensors.")
+        return tf.group(*ops, name="maintain_moving_averages")
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        if self._train_op is not None and ctx.original_args.fetches is not self._train_op:
+            return None
+        return super()._before_run(ctx)
+
+
+def MergeAllSummaries(
+    period: int = 0, run_alone: bool = False, key: Optional[str] = "summaries"
+) -> Callback:
+    """Returns a callback that puts the summaries of a collection into the monitors every epoch.
+
+    Args:
+      period: do so after every so many steps of an epoch as well; 0 for never.
+      run_alone: compute them in a run of their own after the step, instead of along with it. Then
+        summaries that need a datapoint take one more from the input.
+      key: name of the collection.
+    """
+    if isinstance(period, bool) or int(period) != period or period < 0:
+        raise ValueError(f"period must be 0 or a positive number of steps, got {period!r}.")
+    kind = _SummariesAlone if run_alone else _SummariesWithStep
+    return kind(int(period), tf.GraphKeys.SUMMARIES if key is None else key)
+
+
+class _Summaries(Callback):
+    """What both ways have in common: the merged op, and in which steps it is due."""
+
+    name_scope = "MergeAllSummaries"
+    sets_up_last = True  # others may add summaries while they are set up
+
+    def __init__(self, period: int, key: str) -> None:
+        self._period = period
+        self._key = key
+        self._merged: Optional[tf.Tensor] = None
+
+    def _setup_graph(self) -> None:
+        if tf.get_collection(self._key):
+            self._merged = tf.summary.merge_all(self._key)
+
+    def _due_in_epoch(self, local_step: int) -> bool:
+        return bool(self._period) and (local_step + 1) % self._period == 0
+
+    def __str__(self) -> str:
+        return "MergeAllSummaries"
+
+
+class _SummariesWithStep(_Summaries):
+    def __init__(self, period: int, key: str) -> None:
+        super().__init__(period, key)
+        self._request: Optional[tf.train.SessionRunArgs] = None
+        self._last = -1
+
+    def _setup_graph(self) -> None:
+        super()._setup_graph()
+        if self._merged is not None:
+            self._request = tf.train.SessionRunArgs(self._merged)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        trainer = self.trainer
+        step = trainer.local_step
+        due = step == trainer.steps_per_epoch - 1 or (self._period and self._due_in_epoch(step))
+        if not due or trainer.global_step == self._last:  # only the first run of a step
+            return None
+        self._last = trainer.global_step
+        return self._request
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        if run_values.results is not None:
+            self.trainer.monitors.put_summary(run_values.results)
+
+
+class _SummariesAlone(_Summaries):
+    def _trigger_step(self) -> None:
+        step = self.local_step
+        if self._due_in_epoch(step) and step != self.trainer.steps_per_epoch - 1:
+            self.trigger()
+
+    def _trigger(self) -> None:
+        if self._merged is not None:
+            self.trainer.monitors.put_summary(self._merged.eval())
+
+
+class SimpleMovingAverage(Callback):
+    """Puts the mean of scalars over the last steps into the monitors, as `{name}/SMA`.
+
+    Args:
+      tensors: names of scalar tensors, computed in each step.
+      window_size: over how many steps the mean is taken, and how often it is put.
+    """
+
+    def __init__(self, tensors: Sequence[str], window_size: int) -> None:
+        if window_size < 1:
+            raise ValueError(f"window_size must be at least 1 step, got {window_size}.")
+        self._names = [get_op_tensor_name(name)[1] for name in tensors]
+        self._window: deque[Sequence[float]] = deque(maxlen=int(window_size))
+        self._fetches: List[tf.Tensor] = []
+
+    def _setup_graph(self) -> None:
+        self._fetches = self.get_tensors_maybe_in_tower(self._names)
+        for tensor in self._fetches:
+            if tensor.shape.as_list() != []:
+                raise ValueError(f"SimpleMovingAverage needs scalars, {tensor.name} is none.")
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return self._fetches
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        self._window.append(run_values.results)
+
+    def _trigger_step(self) -> None:
+        size = self._window.maxlen or 1
+        if len(self._window) < size or self.global_step % size != 0:
+            return
+        for tensor, values in zip(self._fetches, zip(*self._window)):
+            mean = sum(float(value) for value in values) / size
+            self.trainer.monitors.put_scalar(f"{tensor.op.name}/SMA", mean)

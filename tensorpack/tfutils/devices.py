@@ -1,0 +1,32 @@
+"""Which device the ops of a tower ask for."""
+
+from typing import Callable, Union
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.gpu import get_num_gpu
+
+__all__ = ["tower_device"]
+
+
+def tower_device(gpu: int) -> Union[str, Callable[[tf.Operation], str]]:
+    """Returns what to give to `tf.device` around a tower.
+
+    Everything asks for the GPU, and soft placement puts it on the CPU where there is none. Only for
+    variables, and ops that work on them, TensorFlow then writes a page of warnings, so those ask
+    for the CPU at once.
+
+    Args:
+      gpu: the relative id of a GPU, or -1 for the CPU.
+    """
+    if gpu < 0:
+        return "/device:CPU:0"
+    device = f"/device:GPU:{gpu}"
+    if tf.test.is_built_with_cuda() and get_num_gpu() > 0:
+        return device
+    return lambda op: "/device:CPU:0" if _is_about_variables(op) else device
+
+
+def _is_about_variables(op: tf.Operation) -> bool:
+    tensors = list(op.inputs) + list(op.outputs)
+    # a ref dtype (those of TF 1 variables) differs from its own base dtype
+    return any(each.dtype in (tf.resource, each.dtype._as_ref) for each in tensors)

@@ -1,0 +1,112 @@
+"""A trainer reduced to what callbacks ask of one: real graph, session and hooks, a bare loop."""
+
+import re
+from contextlib import contextmanager
+
+from tensorpack.callbacks import Callbacks, Monitors
+from tensorpack.callbacks.steps import MaintainStepCounter
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.hooked_session import HookedSession
+from tensorpack.utils import logger
+from tensorpack.utils.stopping import StopRequested, StopToken
+
+
+class MiniTrainer:
+    """Runs an op `steps_per_epoch` times an epoch, in the default graph.
+
+    Args:
+      callbacks: run behind a step counter.
+      monitors: run behind the callbacks, their group last.
+      train_op: what a step runs; nothing by default.
+    """
+
+    is_chief = True
+    towers = None
+    config = None
+
+    def __init__(
+        self,
+        callbacks=(),
+        monitors=(),
+        train_op=(),
+        steps_per_epoch=2,
+        max_epoch=1,
+        starting_epoch=1,
+        init_step=0,
+    ):
+        self.steps_per_epoch = steps_per_epoch
+        self.max_epoch = max_epoch
+        self.starting_epoch = starting_epoch
+        self.epoch_num = starting_epoch - 1
+        self.local_step = -1
+        self.global_step = init_step
+        self.graph = tf.get_default_graph()
+        self.stop_token = StopToken()
+        self.monitors = Monitors(monitors)
+        self.train_op = train_op
+        everyone = [MaintainStepCounter(), *callbacks, *monitors, self.monitors]
+        self.callbacks = Callbacks(everyone)
+        self.sess = None
+
+    def check_stop(self):
+        if self.stop_token.requested:
+            raise StopRequested(self.stop_token.reason)
+
+    @contextmanager
+    def session(self):
+        """Sets up and opens the session; the body may call any part of the run."""
+        self.callbacks.setup_graph(self)
+        init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
+        start = tf.assign(tf.train.get_global_step(), self.global_step).op
+        with tf.Session() as sess:
+            self.sess = sess
+            self.hooked_sess = HookedSession(sess, self.callbacks.get_hooks())
+            self.graph.finalize()
+            sess.run(init)
+            sess.run(start)
+            try:
+                yield sess
+            finally:
+                self.callbacks.after_train()
+
+    def train(self):
+        with self.session():
+            self.callbacks.before_train()
+            for epoch in range(self.starting_epoch, self.max_epoch + 1):
+                self.run_epoch(epoch)
+        return self
+
+    def run_epoch(self, epoch):
+        self.epoch_num, self.local_step = epoch, -1
+        self.callbacks.before_epoch()
+        for _ in range(self.steps_per_epoch):
+            self.step()
+        self.callbacks.after_epoch()
+        self.callbacks.trigger_epoch()
+
+    def step(self):
+        self.local_step += 1
+        self.global_step += 1
+        self.run_step()
+        self.callbacks.trigger_step()
+
+    def run_step(self):
+        self.hooked_sess.run(self.train_op)
+
+
+@contextmanager
+def log_directory(path):
+    """Makes `path` the log directory for the time of a block."""
+    before, run_log = logger._run_log.directory, logger._run_log
+    run_log.directory = str(path)
+    try:
+        yield str(path)
+    finally:
+        run_log.directory = before
+
+
+def log_lines(capsys):
+    """The lines logged since the last call, without time and place."""
+    out = capsys.readouterr().out
+    pattern = re.compile(r"^\[\d{4} \d\d:\d\d:\d\d @[^\]]*\] (?:(?:WRN|ERR) )?(.*)$")
+    return [match.group(1) for match in map(pattern.match, out.splitlines()) if match]

@@ -1,0 +1,86 @@
+import pytest
+
+from tensorpack.callbacks import CallbackFactory, ProxyCallback
+from tests.callbacks.driver import MiniTrainer
+from tests.contracts.callback import CallbackContract
+from tests.helpers import CallbackSpy
+
+WHOLE_RUN = [
+    "setup_graph",
+    "before_train",
+    "before_epoch",
+    "before_run",
+    "after_run",
+    "trigger_step",
+    "after_epoch",
+    "trigger_epoch",
+    "after_train",
+]
+
+
+class TestProxyCallback(CallbackContract):
+    def make_callback(self):
+        return ProxyCallback(CallbackSpy())
+
+
+class TestCallbackFactory(CallbackContract):
+    def make_callback(self):
+        return CallbackFactory(trigger=lambda callback: None)
+
+
+def test_a_proxy_forwards_everything():
+    spy = CallbackSpy()
+    MiniTrainer([ProxyCallback(ProxyCallback(spy))], steps_per_epoch=1).train()
+    assert spy.tape == WHOLE_RUN
+
+
+def test_a_proxy_forwards_the_fetches():
+    class Fetching(CallbackSpy):
+        def _before_run(self, ctx):
+            return ["global_step:0"]
+
+        def _after_run(self, ctx, run_values):
+            self.tape.append(run_values.results)
+
+    callback = Fetching()
+    MiniTrainer([ProxyCallback(callback)], steps_per_epoch=1).train()
+    results = [each for each in callback.tape if isinstance(each, list)]
+    assert len(results) == 1 and len(results[0]) == 1
+
+
+def test_a_proxy_has_the_chief_only_of_what_is_inside():
+    spy = CallbackSpy().set_chief_only(False)
+    proxy = ProxyCallback(spy)
+    assert not proxy.chief_only
+    proxy.chief_only = True
+    assert spy.chief_only
+
+
+def test_a_proxy_wraps_callbacks_only():
+    with pytest.raises(TypeError, match="wraps a Callback, got int"):
+        ProxyCallback(3)
+
+
+def test_a_factory_calls_the_functions_with_the_callback():
+    tape = []
+
+    def note(name):
+        return lambda callback: tape.append((name, callback))
+
+    callback = CallbackFactory(
+        setup_graph=note("setup"),
+        before_train=note("before"),
+        trigger=note("trigger"),
+        after_train=note("after"),
+    )
+    MiniTrainer([callback]).train()
+    assert tape == [(name, callback) for name in ["setup", "before", "trigger", "after"]]
+
+
+def test_a_factory_with_trigger_epoch_is_not_triggered_by_the_epoch():
+    tape = []
+    callback = CallbackFactory(
+        trigger=lambda _: tape.append("trigger"), trigger_epoch=lambda _: tape.append("epoch")
+    )
+    MiniTrainer([callback]).train()
+    assert tape == ["epoch"]

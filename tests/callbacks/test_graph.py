@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import (
+    CheckNumerics,
+    DumpTensors,
+    PeriodicTrigger,
+    ProcessTensors,
+    RunOp,
+    RunUpdateOps,
+)
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.contracts.callback import CallbackContract
+
+
+class TestRunOp(CallbackContract):
+    def make_callback(self):
+        return RunOp(lambda: tf.no_op("nothing"))
+
+
+class TestRunUpdateOps(CallbackContract):
+    def make_callback(self):
+        return RunUpdateOps()
+
+
+class TestProcessTensors(CallbackContract):
+    def make_callback(self):
+        return ProcessTensors(["cost"], lambda cost: None)
+
+
+class TestDumpTensors(CallbackContract):
+    def make_callback(self):
+        return DumpTensors(["cost"])
+
+
+class TestCheckNumerics(CallbackContract):
+    def make_callback(self):
+        return CheckNumerics(run_step=True)
+
+
+def counter():
+    return tf.get_variable("counter", [], tf.int32, tf.zeros_initializer(), trainable=False)
+
+
+def count_runs(epochs=2, steps=3, **when):
+    """How often the op runs before the training and in two epochs of three steps."""
+    variable = counter()
+    counts = []
+    callback = RunOp(lambda: tf.assign_add(variable, 1, name="count"), **when)
+    probe = ProcessTensors([], lambda: None)
+    probe._trigger_step = lambda: counts.append(int(trainer.sess.run(variable)))
+    probe._before_train = lambda: counts.append(int(trainer.sess.run(variable)))
+    trainer = MiniTrainer([callback, probe], steps_per_epoch=steps, max_epoch=epochs)
+    trainer.train()
+    return counts
+
+
+#                          before | steps of epoch 1 | of epoch 2
+@pytest.mark.parametrize(
+    "when, counts",
+    [
+        ({}, [1, 1, 1, 1, 2, 2, 2]),
+        ({"run_before": False}, [0, 0, 0, 0, 1, 1, 1]),
+        ({"run_as_trigger": False}, [1, 1, 1, 1, 1, 1, 1]),
+        (
+            {"run_before": False, "run_as_trigger": False, "run_step": True},
+            [0, 1, 2, 3, 4, 5, 6],
+        ),
+    ],
+)
+def test_the_op_runs_when_it_should(when, counts):
+    assert count_runs(**when) == counts
+
+
+def test_it_says_so_each_time_and_its_name_shows_where_it_is(capsys):
+    callback = RunOp(lambda: tf.no_op("update_target_network"), verbose=True)
+    MiniTrainer([PeriodicTrigger(callback, every_k_steps=2)], steps_per_epoch=4).train()
+    line = "Running Op PeriodicTrigger/RunOp/update_target_network ..."
+    assert log_lines(capsys) == [line] * 3
+
+
+def test_an_op_can_be_given_itself(capsys):
+    MiniTrainer([RunOp(tf.no_op("nothing"), run_as_trigger=False, verbose=True)]).train()
+    assert log_lines(capsys) == ["Running Op nothing ..."]
+
+
+def test_something_that_is_no_op_is_refused():
+    with pytest.raises(TypeError, match="needs an op or a function that returns one, got None"):
+        MiniTrainer([RunOp(lambda: None)]).train()
+
+
+def test_update_ops_run_with_each_step(capsys):
+    variable = counter()
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.assign_add(variable, 1).op)
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.no_op())
+    trainer = MiniTrainer([RunUpdateOps()], steps_per_epoch=3)
+    with trainer.session() as sess:
+        trainer.callbacks.before_train()
+        trainer.run_epoch(1)
+        assert sess.run(variable) == 3
+    assert log_lines(capsys) == ["Applying UPDATE_OPS collection of 2 ops."]
+
+
+def test_no_update_ops_no_word(capsys):
+    MiniTrainer([RunUpdateOps()]).train()
+    assert log_lines(capsys) == []
+
+
+def test_values_are_handed_to_the_function():
+    tf.constant([1, 2], name="pair")
+    tf.constant(3.0, name="three")
+    seen = []
+    MiniTrainer([ProcessTensors(["pair", "three:0"], lambda *values: seen.append(values))]).train()
+    assert len(seen) == 2
+    assert seen[0][0].tolist() == [1, 2] and seen[0][1] == 3.0
+
+
+def test_tensors_are_dumped_for_each_step(tmp_path):
+    tf.constant([1, 2], name="pair")
+    with log_directory(tmp_path):
+        MiniTrainer([DumpTensors(["pair"])]).train()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "DumpTensor-1.npz",
+        "DumpTensor-2.npz",
+    ]
+    with np.load(str(tmp_path / "DumpTensor-2.npz")) as file:
+        assert file["pair"].tolist() == [1, 2]
+
+
+def test_dumping_needs_a_log_directory():
+    tf.constant(1, name="one")
+    with pytest.raises(RuntimeError, match="set_logger_dir"):
+        MiniTrainer([DumpTensors(["one"])]).train()
+
+
+def test_a_bad_variable_is_named():
+    weight = tf.get_variable("layer/W", [2], initializer=tf.ones_initializer())
+    train_op = tf.assign(weight, [1.0, np.nan]).op
+    with pytest.raises(tf.errors.InvalidArgumentError, match="layer/W has a NaN or Inf"):
+        MiniTrainer([CheckNumerics()], train_op=train_op).train()

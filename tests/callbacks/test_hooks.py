@@ -1,0 +1,100 @@
+import pytest
+
+from tensorpack.callbacks import Callback, HookToCallback, PeriodicTrigger, ProxyCallback
+from tensorpack.callbacks.hooks import sees_runs, sees_steps
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer
+from tests.contracts.callback import CallbackContract
+from tests.helpers import CallbackSpy
+
+
+class SpyHook(tf.train.SessionRunHook):
+    def __init__(self):
+        self.tape = []
+
+    def begin(self):
+        self.step = tf.identity(tf.train.get_global_step(), name="seen")
+        self.tape.append("begin")
+
+    def after_create_session(self, session, coord):
+        self.tape.append(("created", session, coord))
+
+    def before_run(self, run_context):
+        return tf.train.SessionRunArgs({"step": self.step})
+
+    def after_run(self, run_context, run_values):
+        self.tape.append(sorted(run_values.results))
+
+    def end(self, session):
+        self.tape.append(("end", session))
+
+
+class TestHookToCallback(CallbackContract):
+    def make_callback(self):
+        return HookToCallback(SpyHook())
+
+    def test_its_ops_are_in_its_own_scope(self, trainer):
+        trainer.callbacks.setup_graph(trainer)
+        assert trainer.graph.get_operation_by_name("seen")  # hooks have no scope
+
+
+def test_a_hook_is_called_as_in_a_session_of_tensorflow():
+    hook = SpyHook()
+    trainer = MiniTrainer([HookToCallback(hook)]).train()
+    assert hook.tape == [
+        "begin",
+        ("created", trainer.sess, None),
+        ["step"],
+        ["step"],
+        ("end", trainer.sess),
+    ]
+
+
+def test_a_hook_of_tensorflow_itself_works(tmp_path):
+    hook = tf.train.SummarySaverHook(
+        save_steps=1, output_dir=str(tmp_path), summary_op=tf.summary.scalar("one", 1.0)
+    )
+    MiniTrainer([HookToCallback(hook)]).train()
+    values = [
+        (event.step, value.tag)
+        for path in tmp_path.iterdir()
+        for event in tf.train.summary_iterator(str(path))
+        for value in event.summary.value
+    ]
+    assert [tag for _, tag in values] == ["one", "one"]
+
+
+def test_something_else_is_refused():
+    with pytest.raises(TypeError, match="got CallbackSpy"):
+        HookToCallback(CallbackSpy())
+
+
+class Runs(Callback):
+    def _before_run(self, ctx):
+        return None
+
+
+class Steps(Callback):
+    def _trigger_step(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    "callback, runs, steps",
+    [
+        (Callback(), False, False),
+        (Runs(), True, False),
+        (Steps(), False, True),
+        (ProxyCallback(Runs()), True, False),
+        (ProxyCallback(ProxyCallback(Steps())), False, True),
+        (PeriodicTrigger(Callback(), every_k_steps=2), False, True),
+    ],
+)
+def test_only_what_is_overridden_is_called(callback, runs, steps):
+    assert (sees_runs(callback), sees_steps(callback)) == (runs, steps)
+
+
+def test_an_override_on_the_instance_counts():
+    callback = Callback()
+    callback._trigger_step = lambda: None
+    assert sees_steps(callback)

@@ -1,0 +1,137 @@
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback, ProgressBar, SessionRunTimeout, TensorPrinter
+from tensorpack.callbacks.steps import MaintainStepCounter
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.contracts.callback import CallbackContract
+
+
+class TestMaintainStepCounter(CallbackContract):
+    def make_callback(self):
+        return Callback()  # the driver has the counter already
+
+    def test_its_name_is_that_of_its_class(self, trainer):
+        assert str(MaintainStepCounter()) == "MaintainStepCounter"
+
+
+class TestProgressBar(CallbackContract):
+    def make_callback(self):
+        return ProgressBar(["cost"])
+
+
+class TestTensorPrinter(CallbackContract):
+    def make_callback(self):
+        return TensorPrinter(["cost"])
+
+
+class TestSessionRunTimeout(CallbackContract):
+    def make_callback(self):
+        return SessionRunTimeout(60000)
+
+
+class StepReader(Callback):
+    """Reads the variable after each step."""
+
+    def __init__(self):
+        self.values = []
+
+    def _trigger_step(self):
+        self.values.append(int(self.trainer.sess.run(tf.train.get_global_step())))
+
+
+def test_each_step_is_counted_once_however_many_runs_it_has():
+    class ThreeRuns(MiniTrainer):
+        def run_step(self):
+            for _ in range(3):
+                self.hooked_sess.run(self.train_op)
+
+    reader = StepReader()
+    ThreeRuns([reader], max_epoch=2).train()
+    assert reader.values == [1, 2, 3, 4]
+
+
+def test_a_run_outside_of_a_step_is_not_counted():
+    class Running(StepReader):
+        def _before_train(self):
+            self.trainer.hooked_sess.run([])
+
+        def _trigger(self):
+            self.trainer.hooked_sess.run([])
+
+    reader = Running()
+    MiniTrainer([reader], max_epoch=2).train()
+    assert reader.values == [1, 2, 3, 4]
+
+
+def test_a_run_that_goes_on_says_where_it_starts(capsys):
+    reader = StepReader()
+    MiniTrainer([reader], init_step=40).train()
+    assert log_lines(capsys) == ["Start training with global_step=40"]
+    assert reader.values == [41, 42]
+
+
+def test_a_new_run_does_not(capsys):
+    MiniTrainer().train()
+    assert log_lines(capsys) == []
+
+
+def test_the_op_that_counts_is_at_the_root():
+    trainer = MiniTrainer().train()
+    assert trainer.graph.get_operation_by_name("global_step_incr").type == "NoOp"
+
+
+def test_there_is_a_bar_for_each_epoch(monkeypatch):
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    MiniTrainer([ProgressBar()], steps_per_epoch=7, max_epoch=2).train()
+    assert err.getvalue().count("|7/7[") == 2
+    assert err.getvalue().count("100%|") == 2
+
+
+def test_the_bar_shows_tensors(monkeypatch):
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setenv("TENSORPACK_PROGRESS_REFRESH", "0.000001")
+    tf.constant(0.123456, name="tower/cost")
+    callback = ProgressBar(["tower/cost"])
+    MiniTrainer([callback], steps_per_epoch=3).train()
+    assert callback._tags == ["cost"]
+
+
+def test_a_bar_that_was_interrupted_is_closed():
+    bar = ProgressBar()
+
+    class Failing(Callback):
+        def _trigger_step(self):
+            raise ValueError("bad step")
+
+    with pytest.raises(ValueError, match="bad step"):
+        MiniTrainer([bar, Failing()]).train()
+    assert bar._bar is None
+
+
+def test_tensors_are_printed_in_each_step(capsys):
+    tf.constant(3, name="three")
+    MiniTrainer([TensorPrinter(["three", "three:0"])]).train()
+    assert log_lines(capsys) == ["three: 3", "three:0: 3"] * 2
+
+
+def test_a_run_that_takes_too_long_fails():
+    queue = tf.FIFOQueue(1, [tf.float32])
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        MiniTrainer([SessionRunTimeout(50)], train_op=queue.dequeue()).train()
+
+
+def test_no_time_at_all_is_refused():
+    with pytest.raises(ValueError, match="must be positive, got 0"):
+        SessionRunTimeout(0)
+
+
+def test_the_counter_of_the_graph_is_an_int64():
+    MiniTrainer().train()
+    assert tf.train.get_global_step().dtype.base_dtype.as_numpy_dtype == np.int64

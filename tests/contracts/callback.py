@@ -1,0 +1,97 @@
+"""What every callback must do, whatever it is for; its test inherits these tests."""
+
+import weakref
+
+import pytest
+
+from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer, log_directory
+
+__all__ = ["CallbackContract"]
+
+
+class CallbackContract:
+    """Tests of the contract; a test class inherits them and says how its callback is made.
+
+    The graph has a trainable variable `weight`, a scalar tensor `cost` and a summary of it. A test
+    class may override `make_graph` if its callback needs something else there.
+    """
+
+    name = None  # how the callback's name begins, if not with that of its class
+
+    def make_callback(self):
+        """Returns a new callback; called in the graph of `make_graph`."""
+        raise NotImplementedError
+
+    def make_graph(self):
+        """Builds the graph and returns the op of a step."""
+        weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())
+        cost = tf.multiply(weight, 2.0, name="cost")
+        tf.summary.scalar("cost-summary", cost)
+        tf.add_to_collection("MOVING_SUMMARY_OPS", tf.identity(cost, name="moving").op)
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.identity(cost, name="update").op)
+        return tf.assign_add(weight, 1.0).op
+
+    @pytest.fixture
+    def trainer(self, tmp_path, monkeypatch):
+        """A `MiniTrainer` of one epoch of two steps with the callback; it has a log directory."""
+        monkeypatch.chdir(tmp_path)
+        with log_directory(tmp_path / "log"):
+            (tmp_path / "log").mkdir()
+            train_op = self.make_graph()
+            self.callback = self.make_callback()
+            yield MiniTrainer([self.callback], train_op=train_op)
+
+    def test_it_is_a_callback(self, trainer):
+        assert isinstance(self.callback, Callback)
+
+    def test_a_run_goes_through(self, trainer):
+        trainer.train()
+        assert trainer.global_step == 2
+
+    def test_it_adds_ops_only_when_set_up(self, trainer):
+        before = len(trainer.graph.get_operations())
+        self.make_callback()
+        assert len(trainer.graph.get_operations()) == before
+        trainer.train()  # on a finalised graph, as the driver has it
+
+    def test_its_ops_are_in_its_own_scope(self, trainer):
+        before = {op.name for op in trainer.graph.get_operations()}
+        with tf.name_scope("elsewhere"):
+            trainer.callbacks.setup_graph(trainer)
+        outside = [
+            op.name
+            for op in trainer.graph.get_operations()
+            if op.name not in before
+            and op.name.partition("/")[0] not in ("elsewhere", "global_step", "global_step_incr")
+        ]
+        assert outside == []
+
+    def test_it_does_not_keep_the_trainer_alive(self, trainer):
+        trainer.callbacks.setup_graph(weakref.proxy(trainer))
+        assert isinstance(self.callback.trainer, weakref.ProxyTypes)
+
+    def test_after_train_is_harmless_if_the_training_never_began(self, trainer):
+        with trainer.session():
+            self.callback.after_train()
+
+    def test_after_train_may_come_twice(self, trainer):
+        trainer.train()
+        self.callback.after_train()
+
+    def test_after_train_may_come_in_the_middle(self, trainer):
+        with trainer.session():
+            trainer.callbacks.before_train()
+            trainer.epoch_num = 1
+            trainer.callbacks.before_epoch()
+            trainer.step()
+
+    def test_its_name_is_that_of_its_class(self, trainer):
+        assert str(self.callback).startswith(self.name or type(self.callback).__name__)
+
+    def test_the_chief_may_be_the_only_one(self, trainer):
+        assert self.callback.set_chief_only(False) is self.callback
+        assert not self.callback.chief_only
+        self.callback.chief_only = True
+        assert self.callback.chief_only

@@ -1,0 +1,9 @@
+"""Makes the modules of the DeepQNetwork example importable, as they are when it runs as a script."""
+
+import sys
+from pathlib import Path
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "DeepQNetwork"
+
+if str(EXAMPLE) not in sys.path:
+    sys.path.insert(0, str(EXAMPLE))

@@ -1,0 +1,95 @@
+"""Targets and loss of Q-learning: values by hand, and where the gradient may flow."""
+
+import numpy as np
+import pytest
+import td
+
+from tensorpack.compat import tfv1 as tf
+
+Q = [[1.0, 2.0], [4.0, 3.0], [0.5, 0.0]]
+Q_NEXT = [[10.0, 20.0], [30.0, 5.0], [np.nan, 7.0]]
+Q_SELECTOR = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
+ACTION = [1, 0, 1]
+REWARD = [1.0, -1.0, 0.5]
+OVER = [False, False, True]
+
+
+def run(tensor):
+    with tf.Session() as sess:
+        return sess.run(tensor)
+
+
+def q_next():
+    return tf.constant(Q_NEXT)
+
+
+def test_action_value_picks_the_action_that_was_taken():
+    assert run(td.action_value(tf.constant(Q), tf.constant(ACTION))).tolist() == [2.0, 4.0, 0.0]
+
+
+def test_qlearning_takes_the_best_next_value():
+    target = td.qlearning_target(q_next(), tf.constant(REWARD), tf.constant(OVER), 0.5)
+    np.testing.assert_allclose(run(target), [1 + 0.5 * 20, -1 + 0.5 * 30, 0.5])
+
+
+def test_double_qlearning_takes_the_value_of_the_selectors_choice():
+    target = td.double_qlearning_target(
+        q_next(), tf.constant(Q_SELECTOR), tf.constant(REWARD), tf.constant(OVER), 0.5
+    )
+    np.testing.assert_allclose(run(target), [1 + 0.5 * 10, -1 + 0.5 * 30, 0.5])
+
+
+def test_both_targets_agree_when_the_selector_is_the_target_network():
+    values, reward, over = tf.constant(Q), tf.constant(REWARD), tf.constant(OVER)
+    plain = td.qlearning_target(values, reward, over, 0.9)
+    double = td.double_qlearning_target(values, values, reward, over, 0.9)
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(*sess.run([plain, double]))
+
+
+def test_loss_is_quadratic_near_zero_and_linear_beyond_one():
+    # errors: 0.5, -3, 1
+    loss = td.td_loss(tf.constant(Q), tf.constant(ACTION), tf.constant([2.5, 1.0, 1.0]))
+    np.testing.assert_allclose(run(loss), (0.125 + 2.5 + 0.5) / 3, rtol=1e-6)
+
+
+def test_gradient_flows_only_into_the_value_of_the_action_taken():
+    q, reward = tf.constant(Q), tf.constant(REWARD)
+    next_values, selector = tf.constant(Q), tf.constant(Q_SELECTOR)
+    over = tf.constant([False, False, False])
+    double = td.double_qlearning_target(next_values, selector, reward, over, 0.5)
+    plain = td.qlearning_target(next_values, reward, over, 0.5)
+    for target in [double, plain]:
+        loss = td.td_loss(q, tf.constant(ACTION), target)
+        gradient, *others = tf.gradients(loss, [q, next_values, selector, reward])
+        assert others == [None, None, None]
+        with tf.Session() as sess:
+            error, slope = sess.run([target - td.action_value(q, tf.constant(ACTION)), gradient])
+        expected = np.zeros_like(slope)
+        expected[range(3), ACTION] = -np.clip(error, -1, 1) / 3
+        np.testing.assert_allclose(slope, expected, rtol=1e-6)
+
+
+def test_loss_holds_even_a_trainable_target_fixed():
+    q = tf.constant(Q)
+    target = tf.constant(REWARD) * 2.0
+    assert tf.gradients(td.td_loss(q, tf.constant(ACTION), target), target) == [None]
+
+
+def test_a_bad_rank_names_op_and_argument():
+    with pytest.raises(ValueError, match=r"qlearning_target: q_next must have rank 2.*\(3,\)"):
+        td.qlearning_target(tf.constant(REWARD), tf.constant(REWARD), tf.constant(OVER), 0.5)
+    with pytest.raises(ValueError, match="reward must have rank 1"):
+        td.qlearning_target(tf.constant(Q), tf.constant(Q), tf.constant(OVER), 0.5)
+    with pytest.raises(ValueError, match="td_loss: target must have rank 1"):
+        td.td_loss(tf.constant(Q), tf.constant(ACTION), tf.constant(1.0))
+
+
+def test_discount_is_at_most_one():
+    with pytest.raises(ValueError, match="discount must be in"):
+        td.qlearning_target(tf.constant(Q), tf.constant(REWARD), tf.constant(OVER), 99.0)
+
+
+def test_the_number_of_actions_must_be_known():
+    with pytest.raises(ValueError, match="number of actions must be known"):
+        td.action_value(tf.placeholder(tf.float32, [None, None]), tf.constant(ACTION))

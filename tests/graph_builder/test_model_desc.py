@@ -1,0 +1,139 @@
+"""Models in both spellings come out the same."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import InputDesc, ModelDesc
+from tensorpack.tfutils.tower import TowerContext
+
+
+class Later(ModelDesc):
+    def inputs(self):
+        return [tf.TensorSpec([None, 2], tf.float32, "x"), tf.TensorSpec([None], tf.int64, "label")]
+
+    def build_graph(self, x, label):
+        return tf.reduce_sum(x, name="cost")
+
+    def optimizer(self):
+        return tf.train.GradientDescentOptimizer(tf.get_variable("learning_rate", []))
+
+
+class Of2017(ModelDesc):
+    def _get_inputs(self):
+        return [InputDesc(tf.float32, [None, 2], "x"), InputDesc(tf.int64, [None], "label")]
+
+    def _build_graph(self, inputs):
+        x, _ = inputs
+        if self.training:
+            self.cost = tf.reduce_sum(x, name="cost")
+
+    def _get_optimizer(self):
+        return tf.train.GradientDescentOptimizer(0.1)
+
+
+@pytest.mark.parametrize("kind", [Later, Of2017])
+def test_signature_is_the_same_in_both_spellings(kind):
+    model = kind()
+    signature = model.get_input_signature()
+    assert signature == [
+        tf.TensorSpec([None, 2], tf.float32, "x"),
+        tf.TensorSpec([None], tf.int64, "label"),
+    ]
+    assert model.get_input_signature() is signature
+    assert model.input_names == ["x", "label"]
+    assert model.get_inputs_desc()[0] == InputDesc(tf.float32, (None, 2), "x")
+
+
+@pytest.mark.parametrize("kind", [Later, Of2017])
+def test_cost_of_the_training_tower(kind):
+    with TowerContext("", is_training=True):
+        cost = kind().build_graph(tf.ones([3, 2]), tf.zeros([3], tf.int64))
+    with tf.Session() as sess:
+        assert sess.run(cost) == 6
+
+
+def test_2017_cost_gets_the_regularisation_losses():
+    tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(10.0))
+    with TowerContext("", is_training=True):
+        cost = Of2017().build_graph([tf.ones([3, 2]), tf.zeros([3], tf.int64)])
+    assert cost.op.name == "cost_with_regularizer"
+    with tf.Session() as sess:
+        assert sess.run(cost) == 16
+
+
+def test_2017_predictor_has_no_cost_left_over_from_the_training_tower():
+    model = Of2017()
+    with TowerContext("", is_training=True):
+        model.build_graph(tf.ones([3, 2]), tf.zeros([3], tf.int64))
+    with TowerContext("towerp0", is_training=False):
+        assert model.build_graph(tf.ones([3, 2]), tf.zeros([3], tf.int64)) is None
+    assert model.cost is None
+
+
+def test_2017_model_that_sets_no_cost_is_told_so():
+    class Forgetful(Of2017):
+        def _build_graph(self, inputs):
+            pass
+
+    with TowerContext("", is_training=True):
+        with pytest.raises(RuntimeError, match=r"must set self\.cost"):
+            Forgetful().build_graph(tf.ones([3, 2]), tf.zeros([3], tf.int64))
+
+
+def test_optimizer_is_made_once_per_graph():
+    model = Later()
+    first = model.get_optimizer()
+    assert model.get_optimizer() is first
+    with tf.Graph().as_default():
+        assert model.get_optimizer() is not first
+
+
+def test_placeholders_serve_as_inputs():
+    class WithPlaceholders(Later):
+        def inputs(self):
+            return [tf.placeholder(tf.uint8, [None, 4], "image")]
+
+    assert WithPlaceholders().get_input_signature() == [tf.TensorSpec([None, 4], tf.uint8, "image")]
+    assert tf.get_default_graph().get_operations() == []
+
+
+@pytest.mark.parametrize(
+    "inputs, error, text",
+    [
+        (lambda: [tf.TensorSpec([], tf.float32)], ValueError, "needs a name"),
+        (lambda: [tf.TensorSpec([], tf.float32, "a")] * 2, ValueError, "different names"),
+        (lambda: ["image"], TypeError, "got 'image'"),
+    ],
+)
+def test_bad_inputs(inputs, error, text):
+    model = Later()
+    model.inputs = inputs
+    with pytest.raises(error, match=text):
+        model.get_input_signature()
+
+
+def test_missing_overrides_are_named():
+    with pytest.raises(NotImplementedError, match=r"ModelDesc must override inputs\(\)"):
+        ModelDesc().get_input_signature()
+    with pytest.raises(NotImplementedError, match=r"ModelDesc must override optimizer\(\)"):
+        ModelDesc().get_optimizer()
+
+
+def test_optimizer_of_a_wrong_kind():
+    model = Later()
+    model.optimizer = lambda: 0.1
+    with pytest.raises(TypeError, match="got float"):
+        model.get_optimizer()
+
+
+def test_training_is_known_only_inside_a_tower():
+    with pytest.raises(RuntimeError, match="only while a tower is built"):
+        assert Later().training
+
+
+def test_input_desc_placeholders():
+    desc = InputDesc(tf.float32, [None, 3], "x")
+    with tf.name_scope("scope"):
+        assert desc.build_placeholder_reuse() is desc.build_placeholder_reuse()
+        assert desc.build_placeholder("my_").name == "my_x:0"
+    assert desc.build_placeholder_reuse().name == "x:0"

@@ -1,0 +1,88 @@
+"""Predictors give what the graph gives."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.predict import OfflinePredictor, OnlinePredictor, PredictConfig
+from tensorpack.tfutils.sessinit import DictRestore
+from tests.helpers import TinyModel
+
+
+@pytest.fixture
+def doubler():
+    x = tf.placeholder(tf.float32, [None], name="x")
+    with tf.Session() as sess:
+        yield OnlinePredictor([x], [x * 2, x + 1], sess=sess)
+
+
+def test_call_in_both_spellings(doubler):
+    for result in (doubler(np.float32([1, 2])), doubler([np.float32([1, 2])]), doubler([1, 2])):
+        np.testing.assert_array_equal(result, [[2, 4], [2, 3]])
+
+
+def test_return_input():
+    x = tf.placeholder(tf.float32, [])
+    with tf.Session() as sess:
+        predictor = OnlinePredictor([x], [x * 2], return_input=True, sess=sess)
+        assert predictor(np.float32(3)) == ([3], [6])
+
+
+def test_wrong_number_of_arguments(doubler):
+    with pytest.raises(ValueError, match=r"takes 1 arrays \(x:0\), got 2"):
+        doubler(np.zeros(1), np.zeros(1))
+
+
+def test_without_a_session():
+    x = tf.placeholder(tf.float32, [])
+    predictor = OnlinePredictor([x], [x])
+    with pytest.raises(RuntimeError, match="has no session yet"):
+        predictor(1.0)
+    with tf.Session().as_default() as sess:
+        assert predictor(1.0) == [1.0]
+        sess.close()
+
+
+def test_many_threads_at_once(doubler):
+    wrong = []
+
+    def ask(number):
+        for _ in range(50):
+            if doubler(np.float32([number]))[0] != 2 * number:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_offline_predictor_loads_weights_into_a_graph_of_its_own():
+    config = PredictConfig(
+        model=TinyModel(),
+        input_names=["x"],
+        output_names=["predicted"],
+        session_init=DictRestore({"weight": np.float32(3), "bias": np.float32(1)}),
+    )
+    with OfflinePredictor(config) as predictor:
+        np.testing.assert_array_equal(predictor(np.float32([1, 2]))[0], [4, 7])
+    assert tf.get_default_graph().get_operations() == []
+
+
+def test_offline_predictor_feeds_any_tensor_of_the_tower():
+    def tower(x):
+        hidden = tf.identity(x + 1, name="hidden")
+        return tf.identity(hidden * 2, name="out")
+
+    config = PredictConfig(
+        tower_func=tower,
+        input_signature=[tf.TensorSpec([], tf.float32, "x")],
+        input_names=["hidden"],
+        output_names=["out"],
+    )
+    with OfflinePredictor(config) as predictor:
+        assert predictor(np.float32(5)) == [10]

@@ -1,0 +1,29 @@
+"""Towers ask for their GPU without a word from TensorFlow where there is none."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.devices import tower_device
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_ops_ask_for_the_gpu_and_nothing_is_said(use_resource, capfd, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with tf.device(tower_device(1)):
+        weight = tf.get_variable(
+            "w", [2], initializer=tf.zeros_initializer(), use_resource=use_resource
+        )
+        loss = tf.reduce_sum(tf.square(weight - 1.0), name="loss")
+        train = tf.train.AdamOptimizer(0.1).minimize(loss)
+    assert loss.op.device == "/device:GPU:1"
+    assert weight.op.device == "/device:CPU:0"
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        assert sess.run(loss) < 2
+    assert "Failed to place" not in capfd.readouterr().err
+
+
+def test_minus_one_is_the_cpu():
+    with tf.device(tower_device(-1)):
+        assert tf.constant(0).op.device == "/device:CPU:0"

@@ -1,0 +1,157 @@
+"""Tests of the wrapping optimizers, on updates that can be computed by hand."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import is_tfv2
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.gradproc import MapGradient, ScaleGradient
+from tensorpack.tfutils.optimizer import (
+    AccumGradOptimizer,
+    PostProcessOptimizer,
+    ProxyOptimizer,
+    VariableAssignmentOptimizer,
+    apply_grad_processors,
+)
+
+pytestmark = pytest.mark.parametrize("use_resource", [False, True], ids=["ref", "resource"])
+
+
+def sgd():
+    return tf.train.GradientDescentOptimizer(1.0)
+
+
+@pytest.fixture
+def conditional_updates(use_resource):
+    """Skips where TensorFlow itself cannot update such a variable inside of tf.cond."""
+    if is_tfv2() and not use_resource:
+        pytest.skip("TensorFlow 2 takes no ref variables into tf.cond")
+
+
+def make(use_resource, **values):
+    """Variables with these initial values, by name."""
+    with tf.variable_scope("", use_resource=use_resource):
+        return [tf.get_variable(name, initializer=value) for name, value in values.items()]
+
+
+def test_proxy_does_what_the_wrapped_one_does(session, use_resource):
+    (v,) = make(use_resource, v=1.0)
+    step = tf.train.get_or_create_global_step()
+    inner = tf.train.MomentumOptimizer(1.0, 0.9)
+    proxy = ProxyOptimizer(inner)
+    train = proxy.minimize(v * 2.0, global_step=step)
+    assert proxy.get_slot_names() == ["momentum"]
+    assert proxy.get_slot(v, "momentum") is inner.get_slot(v, "momentum")
+    assert proxy.variables() == inner.variables() != []
+    sess = session()
+    sess.run(train)
+    assert sess.run([v, step]) == [-1.0, 1]
+
+
+def test_processors_run_in_order_inside_apply_gradients(session, use_resource):
+    a, b = make(use_resource, a=0.0, b=0.0)
+    processors = [MapGradient(lambda g: g + 1), ScaleGradient([("a", 10), ("b", 0)], verbose=False)]
+    optimizer = apply_grad_processors(sgd(), processors)
+    grads = optimizer.compute_gradients(2 * a + 2 * b)
+    train = optimizer.apply_gradients(grads, name="train_op")
+    assert train.name == "train_op"
+    sess = session()
+    assert sess.run([g for g, _ in grads]) == [2, 2]
+    sess.run(train)
+    assert sess.run([a, b]) == [-30.0, 0.0]
+
+
+def test_processors_must_be_a_list_of_processors(use_resource):
+    for wrong in [MapGradient(abs), [abs]]:
+        with pytest.raises(TypeError):
+            apply_grad_processors(sgd(), wrong)
+
+
+def test_post_processing_sees_the_updated_variable(session, use_resource):
+    a, b, log = make(use_resource, a=1.0, b=1.0, log=0.0)
+
+    def process(variable):
+        if variable is a:
+            return log.assign_add(variable, read_value=False)
+        return None
+
+    optimizer = PostProcessOptimizer(sgd(), process)
+    train = optimizer.minimize(3 * a + 3 * b, var_list=[a, b], name="train_op")
+    assert train.name == "train_op"
+    sess = session()
+    sess.run(train)
+    assert sess.run([a, b, log]) == [-2, -2, -2]
+
+
+@pytest.mark.parametrize("colocate", [True, False])
+def test_post_processing_goes_to_the_device_of_the_variable(use_resource, colocate):
+    with tf.device("/cpu:1"):
+        (v,) = make(use_resource, v=1.0)
+    ops = []
+
+    def process(variable):
+        ops.append(tf.no_op())
+        return ops[-1]
+
+    PostProcessOptimizer(sgd(), process, colocate=colocate).minimize(v * 1.0)
+    assert ops[0].device.upper().endswith("CPU:1") == colocate
+
+
+def test_assignment_bounds_variables_after_the_update(session, use_resource):
+    a, b = make(use_resource, a=[1.0, 1.0], b=1.0)
+    optimizer = VariableAssignmentOptimizer(
+        sgd(), lambda v: tf.clip_by_value(v, 0, 10) if v is a else None
+    )
+    train = optimizer.minimize(tf.reduce_sum(a * [5.0, -5.0]) + 5 * b)
+    sess = session()
+    for expected in [[[0, 6], -4], [[0, 10], -9]]:
+        sess.run(train)
+        assert [value.tolist() for value in sess.run([a, b])] == expected
+
+
+def test_accumulation_applies_the_sum_at_every_last_step(
+    session, use_resource, conditional_updates
+):
+    (v,) = make(use_resource, v=0.0)
+    x = tf.placeholder(tf.float32, [])
+    train = AccumGradOptimizer(tf.train.MomentumOptimizer(1.0, 0.5), 3).minimize(v * x)
+    assert tf.trainable_variables() == [v]
+    sess = session()
+    seen = []
+    for gradient in [1, 2, 3, 10, 20, 30]:
+        sess.run(train, {x: gradient})
+        seen.append(sess.run(v))
+    # The second sum is 60, to which half of the first, the momentum, is added.
+    assert seen == [0, 0, -6, -6, -6, -6 - 63]
+
+
+def test_accumulation_takes_sparse_gradients(session, use_resource, conditional_updates):
+    (table,) = make(use_resource, table=np.zeros([3, 1], np.float32))
+    loss = tf.reduce_sum(tf.gather(table, [0, 2, 2]))
+    optimizer = AccumGradOptimizer(sgd(), 2)
+    grads = optimizer.compute_gradients(loss)
+    assert isinstance(grads[0][0], tf.IndexedSlices)
+    train = optimizer.apply_gradients(grads)
+    sess = session()
+    sess.run(train)
+    sess.run(train)
+    assert sess.run(table).tolist() == [[-2], [0], [-4]]
+
+
+def test_accumulation_of_one_step_is_the_wrapped_optimizer(
+    session, use_resource, conditional_updates
+):
+    (v,) = make(use_resource, v=0.0)
+    train = AccumGradOptimizer(sgd(), 1).minimize(v * 2)
+    sess = session()
+    sess.run(train)
+    sess.run(train)
+    assert sess.run(v) == -4
+
+
+def test_accumulation_refuses_a_global_step_and_no_steps(use_resource):
+    (v,) = make(use_resource, v=0.0)
+    with pytest.raises(ValueError, match="global_step"):
+        AccumGradOptimizer(sgd(), 2).minimize(v * 2, tf.train.get_or_create_global_step())
+    with pytest.raises(ValueError, match="not every 0"):
+        AccumGradOptimizer(sgd(), 0)

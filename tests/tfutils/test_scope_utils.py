@@ -1,0 +1,91 @@
+"""Tests of the scope decorators."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.scope_utils import (
+    auto_reuse_variable_scope,
+    cached_name_scope,
+    under_name_scope,
+)
+
+
+def op_name(name="x"):
+    return tf.constant(0, name=name).op.name
+
+
+@auto_reuse_variable_scope
+def layer(name="W", fail=False):
+    variable = tf.get_variable(name, [2])
+    if fail:
+        raise ZeroDivisionError
+    return variable, op_name()
+
+
+def test_second_call_in_a_scope_reuses_in_the_callers_name_scope():
+    with tf.variable_scope("a") as scope:
+        first, first_op = layer()
+        with tf.name_scope("later"):
+            second, second_op = layer()
+    assert second is first
+    assert (first_op, second_op) == ("a/x", "a/later/x")
+    with tf.variable_scope(scope):
+        assert layer()[0] is first
+    with tf.variable_scope("b"):
+        assert layer()[0].op.name == "b/W"
+
+
+def test_second_call_makes_no_new_variables():
+    layer()
+    with pytest.raises(ValueError, match="V"):
+        layer("V")
+
+
+def test_every_graph_has_its_own_variables():
+    with tf.Graph().as_default():
+        first, _ = layer()
+    second, _ = layer()
+    assert second.graph is tf.get_default_graph()
+    assert first.graph is not second.graph
+
+
+def test_a_call_that_raised_does_not_count():
+    with pytest.raises(ZeroDivisionError):
+        layer("W", fail=True)
+    assert layer("V")[0].op.name == "V"
+
+
+def test_functions_run_under_a_name_scope_of_their_own():
+    @under_name_scope()
+    def compute(name):
+        """Makes an op."""
+        return op_name(name)
+
+    named = under_name_scope("other")(op_name)
+    assert [compute("y"), compute("y"), named()] == ["compute/y", "compute_1/y", "other/x"]
+    assert (compute.__name__, compute.__doc__) == ("compute", "Makes an op.")
+
+
+def test_cached_scope_is_opened_again_from_anywhere():
+    op_name("losses")
+    with cached_name_scope("losses") as first:
+        names = [op_name()]
+    with tf.name_scope("tower"), cached_name_scope("losses") as second:
+        names.append(op_name())
+    assert first == second == "losses_1/"
+    assert names == ["losses_1/x", "losses_1/x_1"]
+
+
+def test_cached_scope_can_belong_to_the_scope_around_it():
+    seen = []
+    for outer in ["a/", "b/", "a/"]:
+        with tf.name_scope(outer), cached_name_scope("losses", top_level=False):
+            seen.append(op_name())
+    assert seen == ["a/losses/x", "b/losses/x", "a/losses/x_1"]
+
+
+def test_cached_scope_first_opened_deep_down_lies_in_the_root():
+    with tf.name_scope("a"), cached_name_scope("losses") as scope:
+        assert scope == "losses/"
+    with tf.Graph().as_default(), cached_name_scope("losses") as scope:
+        assert scope == "losses/"

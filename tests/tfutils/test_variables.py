@@ -1,0 +1,93 @@
+"""Tests of pairs of variables, as a target network makes them."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.variables import VariablePairs, build_twin, record_variables
+
+
+def network(x):
+    with tf.variable_scope("fc"):
+        w = tf.get_variable("W", [3, 2])
+        b = tf.get_variable("b", [2], initializer=tf.zeros_initializer())
+    scale = tf.get_variable("scale", [], trainable=False)
+    with tf.variable_scope("fc", reuse=True):
+        assert tf.get_variable("W", [3, 2]) is w  # asked for twice, recorded once
+    return (tf.matmul(x, w) + b) * scale
+
+
+def names(variables):
+    return [each.op.name for each in variables]
+
+
+def build():
+    x = tf.ones([1, 3])
+    output, online = record_variables(network, x)
+    twin, pairs = build_twin("target", network, x, source=online)
+    return output, online, twin, pairs
+
+
+def test_twin_is_made_under_its_scope_and_not_trained():
+    _, online, _, pairs = build()
+    assert names(online) == ["fc/W", "fc/b", "scale"]
+    assert [(target.op.name, source.op.name) for target, source in pairs] == [
+        ("target/fc/W", "fc/W"),
+        ("target/fc/b", "fc/b"),
+        ("target/scale", "scale"),
+    ]
+    assert len(pairs) == 3
+    assert names(tf.trainable_variables()) == ["fc/W", "fc/b"]
+    assert names(tf.global_variables()) == names(online) + ["target/" + n for n in names(online)]
+
+
+def test_copy_op_has_its_name_and_copies_everything(session):
+    output, online, twin, pairs = build()
+    with tf.name_scope("PeriodicTrigger"), tf.name_scope("RunOp"):
+        copy = pairs.copy_op("update_target_network")
+    assert copy.name == "PeriodicTrigger/RunOp/update_target_network"
+    sess = session()
+    assert (sess.run(output) != sess.run(twin)).all()
+    sess.run(copy)
+    for target, source in pairs:
+        assert (sess.run(target) == sess.run(source)).all()
+    assert (sess.run(output) == sess.run(twin)).all()
+    sess.run(online[1].assign([5.0, 5.0]))
+    assert (sess.run(output) != sess.run(twin)).all()
+
+
+def test_no_gradient_reaches_the_twin_by_default_variables():
+    _, _, twin, pairs = build()
+    grads = tf.train.GradientDescentOptimizer(1.0).compute_gradients(tf.reduce_sum(twin))
+    assert [gradient for gradient, _ in grads] == [None, None]
+
+
+def test_reused_variables_are_recorded_too():
+    _, online, _, pairs = build()
+    with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+        _, again, _, pairs_again = build()
+    assert [a is b for a, b in zip(again, online)] == [True] * 3
+    assert [a[0] is b[0] for a, b in zip(pairs_again, pairs)] == [True] * 3
+    assert len(tf.global_variables()) == 6
+
+
+def test_recording_keeps_the_result_the_arguments_and_the_scopes():
+    def function(a, b=0):
+        tf.get_variable("v", [])
+        return a + b, tf.constant(0, name="x").op.name
+
+    with tf.variable_scope("outer"):
+        result, variables = record_variables(function, 1, b=2)
+    assert result == (3, "outer/x")
+    assert names(variables) == ["outer/v"]
+
+
+def test_twins_that_differ_are_refused():
+    a = tf.get_variable("a", [2])
+    with pytest.raises(ValueError, match=r"1 variables \(a\).*0 \(none\)"):
+        VariablePairs([a], [])
+    with pytest.raises(ValueError, match=r"b, float32 \[3\], cannot be set from a, float32 \[2\]"):
+        VariablePairs([tf.get_variable("b", [3])], [a])
+    with pytest.raises(ValueError, match=r"c, int32 \[2\]"):
+        VariablePairs([tf.get_variable("c", [2], tf.int32)], [a])
+    with pytest.raises(ValueError, match="twin/b"):
+        build_twin("twin", lambda: tf.get_variable("b", [3]), source=[a])

@@ -1,0 +1,53 @@
+"""Tests of custom getters: what get_variable gives, and that no scope changes."""
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.varreplace import (
+    custom_getter_scope,
+    freeze_variables,
+    remap_variables,
+)
+
+
+def test_getter_is_called_inside_the_block_only_and_leaves_scopes_alone():
+    asked = []
+
+    def custom(getter, name, *args, **kwargs):
+        asked.append(name)
+        return getter(name, *args, **kwargs)
+
+    with tf.variable_scope("a"), tf.name_scope("n"):
+        with custom_getter_scope(custom):
+            v = tf.get_variable("v", [])
+            op = tf.constant(0, name="op")
+        tf.get_variable("w", [])
+    assert asked == ["a/v"]
+    assert (v.op.name, op.op.name) == ("a/v", "a/n/op")
+
+
+def test_remapped_variables_are_passed_on(session):
+    with remap_variables(lambda v: v * 2), tf.variable_scope("s"):
+        doubled = tf.get_variable("v", initializer=3.0)
+    (variable,) = tf.trainable_variables()
+    sess = session()
+    assert sess.run([variable, doubled]) == [3, 6]
+
+
+def test_inner_getter_has_the_last_word(session):
+    with remap_variables(lambda v: v * 2), remap_variables(lambda v: v + 1):
+        value = tf.get_variable("v", initializer=3.0)
+    assert session().run(value) == 7
+
+
+def test_frozen_variables_get_no_gradient_but_stay_in_the_collection():
+    with freeze_variables():
+        frozen = tf.get_variable("frozen", initializer=1.0)
+    free = tf.get_variable("free", initializer=1.0)
+    assert [v.op.name for v in tf.trainable_variables()] == ["frozen", "free"]
+    assert tf.gradients(frozen * free, tf.trainable_variables())[0] is None
+
+
+def test_variables_can_be_kept_out_of_the_collection_and_trained_by_hand():
+    with freeze_variables(stop_gradient=False, skip_collection=True):
+        frozen = tf.get_variable("frozen", initializer=1.0)
+    assert tf.trainable_variables() == []
+    assert tf.gradients(frozen * 2.0, frozen) != [None]

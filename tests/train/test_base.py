@@ -1,0 +1,208 @@
+"""The phases of a run, in order, whatever happens in them."""
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import get_global_step_value
+from tensorpack.train import StopTraining, TrainConfig, Trainer
+from tensorpack.utils.stopping import Failed
+from tests.helpers import CallbackSpy
+
+ONE_STEP = ["before_run", "after_run", "trigger_step"]
+
+
+class Counting(Trainer):
+    """Its step adds one to a variable."""
+
+    def _setup(self):
+        self.counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
+        self.train_op = self.counter.assign_add(1).op
+
+
+def config(callbacks, steps_per_epoch=2, max_epoch=1, **options):
+    return TrainConfig(
+        callbacks=callbacks,
+        extra_callbacks=[],
+        monitors=[],
+        steps_per_epoch=steps_per_epoch,
+        max_epoch=max_epoch,
+        **options,
+    )
+
+
+def test_transcript_of_a_run():
+    spy = CallbackSpy()
+    Counting(config([spy], max_epoch=2)).train()
+    epoch = ["before_epoch"] + ONE_STEP * 2 + ["after_epoch", "trigger_epoch"]
+    assert spy.tape == ["setup_graph", "before_train"] + epoch * 2 + ["after_train"]
+
+
+def test_steps_are_counted_alike_in_the_graph_and_by_the_trainer():
+    seen = []
+
+    class Look(Callback):
+        def _trigger_step(self):
+            value = self.trainer.sess.run(self.trainer.counter)
+            seen.append((value, get_global_step_value(), self.global_step, self.local_step))
+
+    Counting(config([Look()], max_epoch=2)).train()
+    assert seen == [(1, 1, 1, 0), (2, 2, 2, 1), (3, 3, 3, 0), (4, 4, 4, 1)]
+
+
+def test_starting_epoch_and_global_step_go_on():
+    seen = []
+
+    class Init(Callback):
+        def _trigger_step(self):
+            seen.append((self.epoch_num, self.global_step))
+
+    trainer = Counting(config([Init()], starting_epoch=3, max_epoch=3))
+    trainer.setup()
+    trainer.sess.run(tf.train.get_global_step().initializer)
+    trainer.main_loop()
+    assert seen == [(3, 1), (3, 2)]
+
+
+HOOKS = [
+    "before_train",
+    "before_epoch",
+    "before_run",
+    "after_run",
+    "trigger_step",
+    "after_epoch",
+    "trigger_epoch",
+]
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_an_error_in_any_hook_ends_the_run_in_order(hook):
+    class Breaks(Callback):
+        pass
+
+    def fail(self, *args):
+        raise ValueError("broken " + hook)
+
+    setattr(Breaks, "_" + hook, fail)
+    tape = []
+    trainer = Counting(config([CallbackSpy(tape), Breaks(), CallbackSpy(tape, "late")]))
+    with pytest.raises(ValueError, match="broken " + hook):
+        trainer.train()
+    assert tape.count("after_train") == 1
+    assert ("late.after_train" in tape) == ("late.before_train" in tape)
+    with pytest.raises(RuntimeError, match="[Cc]losed"):
+        trainer.sess.run(trainer.counter)
+
+
+def test_an_error_in_after_train_is_raised_when_all_have_run():
+    class Breaks(Callback):
+        def _after_train(self):
+            raise ValueError("cannot leave")
+
+    spy = CallbackSpy()
+    with pytest.raises(ValueError, match="cannot leave"):
+        Counting(config([Breaks(), spy])).train()
+    assert spy.tape[-1] == "after_train"
+
+
+def test_the_first_error_wins():
+    class Breaks(Callback):
+        def _trigger_step(self):
+            raise KeyError("first")
+
+        def _after_train(self):
+            raise ValueError("second")
+
+    with pytest.raises(KeyError, match="first"):
+        Counting(config([Breaks()])).train()
+
+
+def test_stop_training_is_an_end_in_order():
+    class Stops(Callback):
+        def _trigger_step(self):
+            raise StopTraining("enough")
+
+    spy = CallbackSpy()
+    Counting(config([Stops(), spy])).train()
+    assert spy.tape[-2:] == ["after_run", "after_train"]
+
+
+def test_a_hook_can_stop_the_training():
+    class Stops(Callback):
+        def _after_run(self, ctx, run_values):
+            ctx.request_stop()
+
+    trainer = Counting(config([Stops()], steps_per_epoch=10))
+    trainer.train()
+    assert trainer.global_step == 1
+
+
+def test_a_failure_reported_by_anybody_is_raised_with_its_traceback():
+    def broken():
+        raise OSError("disk on fire")
+
+    class Reports(Callback):
+        def _trigger_step(self):
+            try:
+                broken()
+            except OSError as error:
+                self.trainer.stop_token.request(Failed(error, "reader"))
+
+    with pytest.raises(OSError, match="disk on fire") as caught:
+        Counting(config([Reports()])).train()
+    assert "broken" in [entry.name for entry in caught.traceback]
+
+
+def test_the_graph_is_finalised_before_training():
+    class Adds(Callback):
+        def _before_train(self):
+            tf.constant(0)
+
+    with pytest.raises(RuntimeError, match="finalized"):
+        Counting(config([Adds()])).train()
+
+
+def test_registered_callbacks_come_behind_those_of_the_config():
+    tape = []
+    trainer = Counting(config([CallbackSpy(tape, "config")]))
+    trainer.register_callback([CallbackSpy(tape, "registered")])
+    trainer.train()
+    assert tape[:2] == ["config.setup_graph", "registered.setup_graph"]
+    with pytest.raises(RuntimeError, match="only before setup_callbacks"):
+        trainer.register_callback(Callback())
+
+
+def test_train_without_a_config():
+    spy = CallbackSpy()
+    Counting().train(callbacks=[spy], steps_per_epoch=1, max_epoch=1)
+    assert spy.tape.count("trigger_step") == 1
+    with pytest.raises(ValueError, match="needs steps_per_epoch"):
+        Counting().train()
+
+
+def test_a_second_run_of_the_same_trainer_is_refused():
+    trainer = Counting(config([]))
+    trainer.train()
+    with pytest.raises(RuntimeError, match="runs once"):
+        trainer.train()
+
+
+def test_takes_nothing_but_a_config():
+    with pytest.raises(TypeError, match="takes a TrainConfig, got str"):
+        Trainer("config")
+
+
+def test_a_step_without_a_train_op():
+    with pytest.raises(NotImplementedError, match="must set self.train_op"):
+        Trainer(config([])).train()
+
+
+def test_scalars_of_callbacks_reach_the_monitors():
+    class Puts(Callback):
+        def _trigger_epoch(self):
+            self.trainer.monitors.put_scalar("x", np.float32(self.epoch_num))
+
+    trainer = Counting(config([Puts()], max_epoch=2))
+    trainer.train()
+    assert trainer.monitors.get_latest("x") == 2

@@ -1,0 +1,95 @@
+"""What a run's options accept and refuse."""
+
+import pytest
+
+from tensorpack.callbacks import Callback, ProgressBar
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromGenerator, FakeData
+from tensorpack.input_source import QueueInput
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.train import TrainConfig
+from tests.helpers import TinyModel
+
+
+def flow(size=7):
+    return FakeData([[4], [4]], size=size)
+
+
+def test_defaults_of_the_reference_page():
+    config = TrainConfig(dataflow=flow(), model=TinyModel())
+    assert [str(each) for each in config.callbacks] == [
+        "MovingAverageSummary",
+        "ProgressBar",
+        "MergeAllSummaries",
+        "RunUpdateOps",
+    ]
+    assert [str(each) for each in config.monitors] == [
+        "TFEventWriter",
+        "JSONWriter",
+        "ScalarPrinter",
+    ]
+    assert (config.starting_epoch, config.steps_per_epoch, config.max_epoch) == (1, 7, 99999)
+    assert (config.nr_tower, config.tower, config.predict_tower) == (1, [0], [0])
+    assert isinstance(config.session_creator, NewSessionCreator)
+
+
+def test_callbacks_are_those_given_and_then_the_extra_ones():
+    mine, extra = Callback(), ProgressBar()
+    config = TrainConfig(dataflow=flow(), callbacks=[mine], extra_callbacks=[extra])
+    assert config.callbacks == [mine, extra]
+
+
+def test_defaults_are_new_for_each_config():
+    first, second = TrainConfig(dataflow=flow()), TrainConfig(dataflow=flow())
+    assert not set(first.callbacks) & set(second.callbacks)
+    first.predict_tower.append(1)
+    assert second.predict_tower == [0]
+
+
+def test_size_of_an_input_source():
+    assert TrainConfig(data=QueueInput(flow(9))).steps_per_epoch == 9
+
+
+def test_number_of_towers():
+    config = TrainConfig(dataflow=flow(), nr_tower=2)
+    assert config.tower == [0, 1]
+    config.nr_tower = 3
+    assert config.tower == [0, 1, 2]
+    assert TrainConfig(dataflow=flow(), tower=[1, 3]).nr_tower == 2
+
+
+@pytest.mark.parametrize(
+    "options, error, text",
+    [
+        ({"dataset": 1}, TypeError, "no argument dataset. It is called dataflow"),
+        ({"optimizer": 1}, TypeError, r"ModelDesc\.optimizer\(\)"),
+        ({"dataflow": [1, 2]}, TypeError, "dataflow must be a DataFlow, got list"),
+        ({"dataflow": flow(), "data": QueueInput(flow())}, ValueError, "not both"),
+        (
+            {"dataflow": flow(), "model": "mine"},
+            TypeError,
+            "model must be a ModelDescBase, got str",
+        ),
+        ({"dataflow": flow(), "callbacks": Callback()}, TypeError, "callbacks must be a list"),
+        ({"dataflow": flow(), "callbacks": [1]}, TypeError, "each of callbacks must be a Callback"),
+        ({"dataflow": flow(), "monitors": [Callback()]}, TypeError, "must be a MonitorBase"),
+        (
+            {
+                "dataflow": flow(),
+                "session_creator": NewSessionCreator(),
+                "session_config": tf.ConfigProto(),
+            },
+            ValueError,
+            "not both",
+        ),
+        ({"dataflow": flow(), "steps_per_epoch": 0}, ValueError, "steps_per_epoch must be"),
+        ({"dataflow": flow(), "steps_per_epoch": 1.5}, ValueError, "whole number"),
+        ({"dataflow": flow(), "max_epoch": 0}, ValueError, "max_epoch must be"),
+        ({"dataflow": flow(), "predict_tower": [0, 0]}, ValueError, "different GPU ids"),
+        ({}, ValueError, "needs steps_per_epoch, or data"),
+        ({"dataflow": DataFromGenerator(iter([]))}, ValueError, "does not know its size"),
+    ],
+)
+def test_bad_options(options, error, text):
+    with pytest.raises(error, match=text):
+        TrainConfig(**options)
