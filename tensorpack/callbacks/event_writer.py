@@ -8,11 +8,10 @@ from typing import Any, Callable, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
+from ._files import ERRORS, disk_trouble
 from .monitor import MonitorBase
 
 __all__ = ["TFEventWriter"]
-
-_DISK_ERRORS = (OSError, tf.errors.OpError)
 
 
 class TFEventWriter(MonitorBase):
@@ -122,17 +121,18 @@ class TFEventWriter(MonitorBase):
             return
         try:
             action()
-        except _DISK_ERRORS as error:
+        except ERRORS as error:
             self._failed = True
             if not self._warned:
                 self._warned = True
-                logger.warning(f"Cannot write events to {self._logdir}, they are lost: {error}")
+                reason = disk_trouble(error, self._logdir) or error
+                logger.warning(f"Cannot write events to {self._logdir}, they are lost: {reason}")
             self._abandon()
 
     def _abandon(self) -> None:
         try:
             self._close()
-        except _DISK_ERRORS:
+        except ERRORS:
             pass  # the same failure again, which has been reported
 
 

@@ -9,22 +9,10 @@ from typing import Any, List, Optional, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-from ._files import fsync_directory
+from ._files import ERRORS, disk_trouble, fsync_directory
 from .base import Callback
 
 __all__ = ["MaxSaver", "MinSaver", "ModelSaver"]
-
-# What a failing disk looks like through TensorFlow; anything else is an error of the program.
-_DISK_ERRORS = (
-    OSError,
-    tf.errors.AlreadyExistsError,
-    tf.errors.DataLossError,
-    tf.errors.NotFoundError,
-    tf.errors.PermissionDeniedError,
-    tf.errors.ResourceExhaustedError,
-    tf.errors.UnavailableError,
-    tf.errors.UnknownError,
-)
 
 
 class ModelSaver(Callback):
@@ -84,8 +72,11 @@ class ModelSaver(Callback):
         path = os.path.join(self.checkpoint_dir, time.strftime("graph-%m%d-%H%M%S.meta"))
         try:
             self._save_graph(path)
-        except _DISK_ERRORS as error:
-            logger.error(f"Cannot save the graph to {path}: {error}")
+        except ERRORS as error:
+            reason = disk_trouble(error, path)
+            if reason is None:
+                raise
+            logger.error(f"Cannot save the graph to {path}: {reason}")
         if self.global_step:
             self._adopt()
 
@@ -103,9 +94,12 @@ class ModelSaver(Callback):
         path = os.path.join(self.checkpoint_dir, f"model-{self.global_step}")
         try:
             self._save(path)
-        except _DISK_ERRORS as error:
+        except ERRORS as error:
+            reason = disk_trouble(error, path)
+            if reason is None:
+                raise
             self._failure = error
-            logger.error(f"Cannot save the model to {path}, the next period tries again: {error}")
+            logger.error(f"Cannot save the model to {path}, the next period tries again: {reason}")
         else:
             self._failure = None
             logger.info(f"Model saved to {path}.")
@@ -117,7 +111,7 @@ class ModelSaver(Callback):
             self.saver.save(
                 tf.get_default_session(), path, write_meta_graph=False, write_state=True
             )
-        except _DISK_ERRORS:
+        except ERRORS:
             if not existed:
                 _remove_files(path)
             raise

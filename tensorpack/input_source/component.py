@@ -52,8 +52,8 @@ class Component:
         if self._is_string:
             return array
         converted = cast(array, self.dtype)
-        if array.dtype != self.dtype and not is_widening(array.dtype, self.dtype):
-            self._log_conversion(array.dtype)
+        if array is value and not is_widening(array.dtype, self.dtype):
+            self._log_conversion(array.dtype)  # a Python number has no dtype to be corrected
         self.seen = array.shape
         return converted
 

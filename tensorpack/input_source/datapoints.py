@@ -5,7 +5,7 @@ and what an empty dataflow means is the same for all of them. It does not call `
 is for the thread that iterates, once.
 """
 
-from typing import Any, Iterator
+from typing import Any, Generator
 
 from tensorpack.dataflow import DataFlow
 
@@ -29,7 +29,7 @@ def check_is_dataflow(ds: Any) -> DataFlow:
     return ds
 
 
-def datapoints(ds: DataFlow, infinite: bool = True) -> Iterator[Any]:
+def datapoints(ds: DataFlow, infinite: bool = True) -> Generator[Any, None, None]:
     """Yields the datapoints of one pass over `ds`, then of the next one, and so on.
 
     A pass that is left early (the generator is closed, or the dataflow raises) is closed as well.

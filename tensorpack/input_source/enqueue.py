@@ -1,6 +1,6 @@
 """Inputs through a TensorFlow queue, filled ahead of the training by a thread of its own."""
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
@@ -43,8 +43,6 @@ class QueueInput(FeedfreeInput):
         self._ds = check_is_dataflow(ds)
         self._given_queue = _check_queue(queue)
         self._queue: Any = None
-        self._thread: Optional[EnqueueThread] = None
-        self._control: Optional[QueueControl] = None
 
     @property
     def queue(self) -> Any:

@@ -1,6 +1,6 @@
 """Inputs through placeholders: fed by whoever runs the graph, or by us from a dataflow."""
 
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Generator, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
@@ -60,7 +60,7 @@ class FeedInput(InputSource):
         self._reset_done = False
         self._placeholders: List[tf.Tensor] = []
         self._check: Optional[DatapointChecker] = None
-        self._datapoints: Optional[Iterator[Any]] = None
+        self._datapoints: Optional[Generator[Any, None, None]] = None
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
         """Takes the next datapoint and returns it as a feed.
@@ -78,7 +78,7 @@ class FeedInput(InputSource):
     def close(self) -> None:
         """Leaves the running pass over the dataflow; `reset_state` begins a new one."""
         if self._datapoints is not None:
-            self._datapoints.close()  # type: ignore[attr-defined]
+            self._datapoints.close()
             self._datapoints = None
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:

@@ -73,11 +73,12 @@ class OnlinePredictor(PredictorBase):
         self._run: Optional[Callable[..., List[np.ndarray]]] = None
         self.sess = sess
 
-    def bind(self, sess: tf.Session) -> None:
-        """Makes all further calls run in `sess`."""
+    def bind(self, sess: tf.Session) -> Callable[..., List[np.ndarray]]:
+        """Makes all further calls run in `sess`; returns the function that runs them."""
         with self._lock:
             self.sess = sess
             self._run = sess.make_callable(self.output_tensors, feed_list=self.input_tensors)
+            return self._run
 
     def _do_call(self, inputs: Sequence[Any]) -> List[np.ndarray]:
         if len(inputs) != len(self.input_tensors):
@@ -86,12 +87,11 @@ class OnlinePredictor(PredictorBase):
                 f"This predictor takes {len(self.input_tensors)} arrays ({names}), got "
                 f"{len(inputs)}."
             )
-        if self._run is None:
-            self._bind_default_session()
+        run = self._run or self._bind_default_session()
         arrays = [np.asarray(each, dtype=dtype) for each, dtype in zip(inputs, self._dtypes)]
-        return self._run(*arrays)
+        return run(*arrays)
 
-    def _bind_default_session(self) -> None:
+    def _bind_default_session(self) -> Callable[..., List[np.ndarray]]:
         sess = self.sess or tf.get_default_session()
         if sess is None:
             raise RuntimeError(
@@ -99,7 +99,7 @@ class OnlinePredictor(PredictorBase):
                 "`with "
                 "sess.as_default():`, or give it one by bind()."
             )
-        self.bind(sess)
+        return self.bind(sess)
 
 
 class OfflinePredictor(OnlinePredictor):

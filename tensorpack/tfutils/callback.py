@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 
-from .common import get_op_or_tensor_by_name
+from .common import get_op_or_tensor_by_name, get_tensors_by_names
 
 __all__ = ["Callback", "StopTraining"]
 
@@ -188,7 +188,7 @@ class Callback:
 
     def _tensor_maybe_in_tower(self, name: str) -> Any:
         try:
-            return get_op_or_tensor_by_name(name)
+            return get_tensors_by_names([name])[0]
         except KeyError:
             towers = getattr(self.trainer, "towers", None)
             training = towers.training() if towers is not None else []

@@ -157,9 +157,12 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
 
 def _load_npz(path: str) -> Dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not hasattr(archive, "files"):
+                raise ValueError("it holds one array without a name")
             return {_without_output(name): archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, AttributeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
         raise CheckpointCorrupt(path, str(error)) from error
 
 

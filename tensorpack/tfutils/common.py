@@ -103,8 +103,8 @@ def get_global_step_var() -> tf.Variable:
     if existing is not None:
         return existing
     root = tf.VariableScope(reuse=False, name="")
-    with tf.control_dependencies(None), tf.device(None), tf.device("/cpu:0"):
-        with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
+    with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
+        with tf.device("/cpu:0"):
             return tf.get_variable(
                 "global_step",
                 shape=[],

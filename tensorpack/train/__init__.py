@@ -1,6 +1,7 @@
 """Runs: what to train and how long, the loop, and how it ends."""
 
 from tensorpack.graph_builder import ModelDesc, ModelDescBase
+from tensorpack.input_source.errors import QueueClosed
 
 from .base import StopTraining, Trainer
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
@@ -18,6 +19,7 @@ __all__ = [
     "ModelDesc",
     "ModelDescBase",
     "NoOpTrainer",
+    "QueueClosed",
     "QueueInputTrainer",
     "SimpleFeedfreeTrainer",
     "SimpleTrainer",

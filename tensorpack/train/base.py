@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.group import Callbacks
-from tensorpack.callbacks.monitor import Monitors
+from tensorpack.callbacks.monitor import MonitorBase, Monitors
 from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
@@ -79,7 +79,7 @@ class Trainer:
     def train(
         self,
         callbacks: Optional[Sequence[Callback]] = None,
-        monitors: Optional[Sequence[Callback]] = None,
+        monitors: Optional[Sequence[MonitorBase]] = None,
         session_creator: Any = None,
         session_init: Any = None,
         steps_per_epoch: Optional[int] = None,
@@ -118,7 +118,7 @@ class Trainer:
     def train_with_defaults(
         self,
         callbacks: Optional[Sequence[Callback]] = None,
-        monitors: Optional[Sequence[Callback]] = None,
+        monitors: Optional[Sequence[MonitorBase]] = None,
         session_creator: Any = None,
         session_init: Any = None,
         steps_per_epoch: Optional[int] = None,
@@ -152,7 +152,9 @@ class Trainer:
         """Override to build the graph and set `train_op`, or whatever `run_step` needs."""
 
     @call_only_once
-    def setup_callbacks(self, callbacks: Sequence[Callback], monitors: Sequence[Callback]) -> None:
+    def setup_callbacks(
+        self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
+    ) -> None:
         """Sets up the step counter, `callbacks`, those registered, `monitors` and their group, in
         this order.
         """

@@ -69,7 +69,7 @@ class RunGuard:
         self._unblocked = False
         self._signals = 0
         self._signum: Optional[int] = None
-        self._requested_at: Optional[float] = None
+        self._requested_at = float("inf")
         self._signalled_at = 0.0
         self._listener = SignalListener(self._on_signal, self._on_tick)
 
@@ -103,8 +103,7 @@ class RunGuard:
         if not self._token.requested:
             return None
         now = time.monotonic()
-        if self._requested_at is None:
-            self._requested_at = now
+        self._requested_at = min(self._requested_at, now)
         waits = [self._tick_unblock(now), self._tick_grace(now)]
         return min((each for each in waits if each is not None), default=None)
 

@@ -5,6 +5,7 @@ themselves: the process that started them decides, and stops them in order.
 """
 
 import ctypes
+import importlib
 import os
 import signal
 import subprocess
@@ -127,11 +128,18 @@ def start_proc_mask_signal(proc: _Processes) -> None:
     Args:
       proc: a process or several.
     """
-    # Blocked as well as ignored: blocking keeps the signal pending for us and works in every
-    # thread, ignoring survives multiprocessing's own unblocking when it starts its tracker.
-    with _sigint_blocked(), mask_sigint():
+    # Blocked, not ignored: the children inherit that, while in this process the signal stays
+    # pending, or goes to another thread, whose handler flag the main thread sees.
+    _start_tracker()
+    with _sigint_blocked():
         for process in _as_list(proc):
             process.start()
+
+
+def _start_tracker() -> None:
+    """Starts multiprocessing's helper process now: when it starts, it unblocks SIGINT for us."""
+    name = "resource_tracker" if sys.version_info >= (3, 8) else "semaphore_tracker"
+    importlib.import_module("multiprocessing." + name).ensure_running()
 
 
 @contextmanager

@@ -15,7 +15,8 @@ class ShareSessionThread(StoppableThread):
     """Runs under the TensorFlow session that is the default one where `start()` is called.
 
     TensorFlow's default session and graph belong to a thread; a new thread has neither. Wrap a
-    thread in this one (and start this one instead), or derive from it and use `default_sess()`.
+    thread in this one (and start this one instead), or derive from it and override `run`: both
+    run with the session and its graph as the defaults.
 
     Args:
       th: the thread whose `run` is to be executed; its `stop`, if it has one, is forwarded.
@@ -32,13 +33,19 @@ class ShareSessionThread(StoppableThread):
     def start(self) -> None:
         """Captures the default session and starts the thread."""
         self._sess = _default_session()
+        original = self.run
+
+        def run_in_session() -> None:
+            with self.default_sess():
+                original()
+
+        self.run = run_in_session  # type: ignore[method-assign]
         super().start()
 
     def run(self) -> None:
-        """Runs the wrapped thread's `run` under the session; to be overridden if there is none."""
+        """Runs the wrapped thread's `run`; to be overridden if there is none."""
         if self._th is not None:
-            with self.default_sess():
-                self._th.run()
+            self._th.run()
 
     def stop(self) -> None:
         """Asks this thread and the wrapped one to stop."""

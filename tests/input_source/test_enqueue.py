@@ -1,3 +1,4 @@
+import threading
 import time
 
 import numpy as np
@@ -169,12 +170,12 @@ def test_a_queue_of_another_graph_is_refused():
 
 @pytest.mark.skipif(not is_tfv2(), reason="TensorFlow 1 makes no queue eagerly")
 def test_a_queue_that_was_made_eagerly_is_refused():
-    with tf.init_scope():
-        if not tf.executing_eagerly():
-            pytest.skip("eager execution is off in this process")
-        queue = tf.FIFOQueue(5, [tf.int32])
+    made = []  # in a new thread, where no graph is the default one
+    thread = threading.Thread(target=lambda: made.append(tf.FIFOQueue(5, [tf.int32])))
+    thread.start()
+    thread.join()
     with pytest.raises(ValueError, match="made eagerly"):
-        QueueInput(numbers(5), queue)
+        QueueInput(numbers(5), made[0])
 
 
 def test_wrong_arguments():

@@ -106,14 +106,16 @@ def test_a_consumer_that_waits_is_woken_by_a_stop(capfd):
 def test_a_dataflow_that_does_not_come_back_is_named(logged, monkeypatch):
     monkeypatch.setattr("tensorpack.input_source.enqueue_owner._LEAVE_SECONDS", 0.1)
     monkeypatch.setattr("tensorpack.input_source.enqueue_owner._CANCEL_SECONDS", 0.1)
-    release = threading.Event()
+    entered, release = threading.Event(), threading.Event()
 
     def one_pass(number):
+        entered.set()
         release.wait(10)
         yield [1]
 
     with running(QueueInput(FlowOf(one_pass)), SIGNATURE):
         (thread,) = the_thread()
+        assert entered.wait(5)
     assert "Cannot join thread EnqueueThread" in logged[-1]
     release.set()
     thread.join(5)
@@ -183,19 +185,28 @@ def test_the_error_keeps_its_traceback():
         assert names[-1] == "one_pass"
 
 
+class Waiting(FlowOf):
+    """Has no datapoint, waits until it is released, and fails then."""
+
+    def __init__(self, error):
+        super().__init__(self._one_pass)
+        self._error = error
+        self.entered, self.released = threading.Event(), threading.Event()
+
+    def _one_pass(self, number):
+        self.entered.set()
+        self.released.wait(10)
+        raise self._error
+        yield
+
+
 @pytest.mark.parametrize("error", [StopRequested(), DataFlowTerminated()])
 def test_a_dataflow_that_ends_because_of_the_stop_is_no_failure(error):
-    stopping = threading.Event()
-
-    def one_pass(number):
-        yield [1]
-        stopping.wait(10)
-        raise error
-
-    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (trainer, sess, (number,), _):
-        sess.run(number)
+    flow = Waiting(error)
+    with running(QueueInput(flow), SIGNATURE) as (trainer, sess, (number,), _):
+        assert flow.entered.wait(5)
         trainer.stop_token.request(Interrupted(2))
-        stopping.set()
+        flow.released.set()
         wait_until(lambda: the_thread() == [])
         with pytest.raises(tf.errors.OutOfRangeError):
             sess.run(number)
@@ -204,19 +215,25 @@ def test_a_dataflow_that_ends_because_of_the_stop_is_no_failure(error):
 
 
 def test_a_failure_after_the_stop_does_not_go_unheard():
-    stopping = threading.Event()
-
-    def one_pass(number):
-        stopping.wait(10)
-        raise OSError("disk gone")
-        yield
-
-    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (trainer, _, _, _):
+    flow = Waiting(OSError("disk gone"))
+    with running(QueueInput(flow), SIGNATURE) as (trainer, _, _, _):
+        assert flow.entered.wait(5)
         trainer.stop_token.request(Interrupted(2))
-        stopping.set()
+        flow.released.set()
         wait_until(lambda: the_thread() == [])
         (late,) = trainer.stop_token.late_reasons
         assert str(late.error) == "disk gone"
+
+
+def test_what_was_made_before_the_failure_is_still_there():
+    """The queue is full when the dataflow fails; it is closed all the same."""
+    source = QueueInput(failing_at(3, OSError("disk gone")), tf.FIFOQueue(3, [tf.int32]))
+    with running(source, SIGNATURE) as (trainer, sess, (number,), _):
+        assert trainer.stop_token.wait(5)
+        wait_until(lambda: the_thread() == [])
+        assert [sess.run(number) for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(number)
 
 
 @pytest.mark.parametrize("cancel", [False, True])
@@ -228,9 +245,10 @@ def test_a_queue_closed_by_somebody_else_is_an_error_of_its_own(cancel):
         wait_until(queue_is_full(sess, source))
         closer = threading.Thread(target=lambda: sess.run(close))
         closer.start()
-        if not cancel:
-            sess.run(number)  # a close waits for those who wait to get in
-        closer.join()
+        closer.join(0.1)
+        while closer.is_alive():  # a close waits for those who wait to get in
+            sess.run(number)
+            closer.join(0.1)
         assert trainer.stop_token.wait(5)
         error = trainer.stop_token.reason.error
         assert isinstance(error, QueueClosed)

@@ -143,6 +143,11 @@ def test_damaged_or_pickled_archive_is_corrupt(tmp_path):
     check_corrupt(str(path))
     shutil.copy(__file__, str(path))
     check_corrupt(str(path))
+    np.save(str(tmp_path / "array.npy"), np.zeros(3))
+    os.replace(str(tmp_path / "array.npy"), str(path))
+    check_corrupt(str(path))
+    path.write_bytes(b"")
+    check_corrupt(str(path))
 
 
 def check_corrupt(path):

@@ -86,7 +86,8 @@ def test_global_step_ignores_getters_and_loops_around_it():
         raise AssertionError("asked the getter")
 
     def body(i):
-        get_global_step_var()
+        with tf.control_dependencies([i]):
+            get_global_step_var()
         return i + 1
 
     with tf.variable_scope("outer", custom_getter=refuse):

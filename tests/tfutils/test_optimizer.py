@@ -5,6 +5,7 @@ import pytest
 
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.gradproc import MapGradient, ScaleGradient
 from tensorpack.tfutils.optimizer import (
     AccumGradOptimizer,
@@ -78,6 +79,10 @@ def test_post_processing_sees_the_updated_variable(session, use_resource):
     optimizer = PostProcessOptimizer(sgd(), process)
     train = optimizer.minimize(3 * a + 3 * b, var_list=[a, b], name="train_op")
     assert train.name == "train_op"
+    updates = [each.name for each in ancestors([train]) if "ApplyGradientDescent" in each.type]
+    (logged,) = [each for each in train.control_inputs if "AssignAdd" in each.type]
+    assert len(updates) == 2
+    assert set(updates) <= {each.name for each in ancestors([logged])}
     sess = session()
     sess.run(train)
     assert sess.run([a, b, log]) == [-2, -2, -2]

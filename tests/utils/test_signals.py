@@ -1,4 +1,4 @@
-"""Signals are heard while the main thread is busy in C code, and everything is put back afterwards."""
+"""Signals are heard while the main thread is busy in C, and everything is put back afterwards."""
 
 import os
 import queue

@@ -1,0 +1,159 @@
+import multiprocessing
+import threading
+import time
+
+import pytest
+
+from tensorpack.callbacks import Callback, StartProcOrThread
+from tensorpack.callbacks import concurrency as module
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.concurrency import LoopThread, ShareSessionThread, StoppableThread
+from tensorpack.utils.stopping import Failed, Finished, StopRequested
+from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.contracts.callback import CallbackContract
+
+
+class Worker(StoppableThread):
+    def __init__(self, name="Worker"):
+        super().__init__()
+        self.name = name
+        self.rounds = 0
+
+    def run(self):
+        while not self.stopped():
+            self.rounds += 1
+            time.sleep(0.001)
+
+
+class TestStartProcOrThread(CallbackContract):
+    def make_callback(self):
+        return StartProcOrThread(Worker())
+
+    def test_its_ops_are_in_its_own_scope(self, trainer):
+        super().test_its_ops_are_in_its_own_scope(trainer)
+
+
+def test_threads_run_during_the_training_and_are_joined(capsys):
+    threads = [Worker("First"), Worker("Second")]
+    alive = []
+
+    class Looking(Callback):
+        def _trigger_step(self):
+            alive.append(all(each.is_alive() for each in threads))
+
+    MiniTrainer([StartProcOrThread(threads), Looking()]).train()
+    assert alive == [True, True]
+    assert not any(each.is_alive() for each in threads)
+    assert log_lines(capsys) == [
+        "Starting First, Second ...",
+        "Stopping First ...",
+        "Stopping Second ...",
+    ]
+
+
+def test_threads_are_told_as_soon_as_the_run_is_asked_to_end():
+    worker = Worker()
+    trainer = MiniTrainer([StartProcOrThread(worker)])
+    with trainer.session():
+        trainer.callbacks.before_train()
+        trainer.stop_token.request(Finished())
+        worker.join(2)
+        assert not worker.is_alive()
+
+
+def test_an_error_in_a_thread_ends_the_run_with_it():
+    def work():
+        raise ValueError("broken worker")
+
+    class Waiting(Callback):
+        def _before_epoch(self):
+            self.trainer.stop_token.wait(5)
+            self.trainer.check_stop()
+
+    thread = LoopThread(work)
+    thread.name = "Breaking"
+    trainer = MiniTrainer([StartProcOrThread(thread), Waiting()])
+    with pytest.raises(StopRequested):
+        trainer.train()
+    reason = trainer.stop_token.reason
+    assert isinstance(reason, Failed) and reason.where == "Breaking"
+    assert repr(reason.error) == repr(ValueError("broken worker"))
+
+
+def test_a_thread_shares_the_session_of_the_training():
+    variable = tf.get_variable("seen", [], initializer=tf.zeros_initializer())
+    add = tf.assign_add(variable, 1.0).op
+    thread = ShareSessionThread(threading.Thread(target=lambda: add.run(), name="Adding"))
+    trainer = MiniTrainer([StartProcOrThread(thread)])
+    with trainer.session() as sess:
+        with sess.as_default():
+            trainer.callbacks.before_train()
+        thread.join(5)
+        assert sess.run(variable) == 1.0
+
+
+def test_a_plain_thread_is_waited_for_and_named(capsys):
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait, name="Plain", daemon=True)
+    MiniTrainer([StartProcOrThread(thread)]).train()
+    lines = log_lines(capsys)
+    over.set()
+    thread.join(2)
+    assert lines[-1].startswith("Thread Plain still runs: it has no stop()")
+
+
+def test_a_plain_thread_that_is_over_is_fine(capsys):
+    thread = threading.Thread(target=lambda: None, name="Plain")
+    MiniTrainer([StartProcOrThread(thread)]).train()
+    assert not [line for line in log_lines(capsys) if "still runs" in line]
+
+
+def test_a_thread_that_does_not_listen_is_an_error(capsys, monkeypatch):
+    monkeypatch.setattr(module, "_JOIN_SECONDS", 0.1)
+    over = threading.Event()
+
+    class Deaf(StoppableThread):
+        def run(self):
+            over.wait()
+
+    deaf = Deaf()
+    deaf.name, deaf.daemon = "Deaf", True
+    MiniTrainer([StartProcOrThread(deaf)]).train()
+    over.set()
+    deaf.join(2)
+    assert log_lines(capsys)[-1] == "Cannot join thread Deaf."
+
+
+def test_a_thread_can_be_left_alone(capsys):
+    worker = Worker()
+    MiniTrainer([StartProcOrThread(worker, stop_at_last=False)]).train()
+    assert worker.is_alive()
+    worker.stop()
+    worker.join(2)
+    assert log_lines(capsys) == ["Starting Worker ..."]
+
+
+def test_what_was_started_is_stopped_if_the_next_one_cannot_be():
+    first, second = Worker("First"), Worker("Second")
+    second.stop()
+    second.start()
+    second.join()
+    with pytest.raises(RuntimeError):
+        MiniTrainer([StartProcOrThread([first, second])]).train()
+    assert not first.is_alive()
+
+
+def _sleep():
+    time.sleep(60)
+
+
+def test_a_process_is_terminated_and_joined(capsys):
+    process = multiprocessing.get_context("spawn").Process(target=_sleep, name="Sleeper")
+    MiniTrainer([StartProcOrThread(process)]).train()
+    assert not process.is_alive() and process.exitcode == -15
+    assert log_lines(capsys) == ["Starting Sleeper ...", "Stopping Sleeper ..."]
+
+
+def test_other_things_are_refused():
+    with pytest.raises(TypeError, match="got function"):
+        StartProcOrThread([_sleep])

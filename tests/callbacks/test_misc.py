@@ -1,0 +1,89 @@
+import sys
+
+import pytest
+
+from tensorpack.callbacks import (
+    Callback,
+    EstimatedTimeLeft,
+    InjectShell,
+    SendMonitorData,
+    SendStat,
+)
+from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.contracts.callback import CallbackContract
+
+WRITE = "import sys; open(sys.argv[1], 'a').write(sys.argv[2] + chr(10))"
+
+
+class TestSendStat(CallbackContract):
+    def make_callback(self):
+        return SendStat("true", [])
+
+
+class TestSendMonitorData(CallbackContract):
+    def make_callback(self):
+        return SendMonitorData("true", ["cost"])
+
+
+class TestEstimatedTimeLeft(CallbackContract):
+    def make_callback(self):
+        return EstimatedTimeLeft()
+
+
+class TestInjectShell(CallbackContract):
+    def make_callback(self):
+        return InjectShell()
+
+
+class Putting(Callback):
+    def _trigger_epoch(self):
+        self.trainer.monitors.put_scalar("cost", self.epoch_num)
+
+
+def command(path):
+    return f'{sys.executable} -c "{WRITE}" {path} "cost={{cost}} $HOME"'
+
+
+def test_a_command_gets_the_scalars_and_no_shell_sees_it(tmp_path):
+    sent = tmp_path / "sent"
+    MiniTrainer([Putting(), SendStat(command(sent), ["cost"])], max_epoch=2).train()
+    assert sent.read_text() == "cost=1.0 $HOME\ncost=2.0 $HOME\n"
+
+
+def test_a_monitor_sends_each_value_once(tmp_path):
+    sent = tmp_path / "sent"
+    MiniTrainer([Putting()], [SendMonitorData(command(sent), ["cost"])], max_epoch=2).train()
+    assert sent.read_text() == "cost=1.0 $HOME\ncost=2.0 $HOME\n"
+
+
+def test_a_command_that_fails_is_an_error_in_the_log(capsys):
+    MiniTrainer([Putting(), SendStat("false", ["cost"])]).train()
+    assert log_lines(capsys)[0].startswith("Command 'false' with {'cost': 1.0} failed with code 1")
+
+
+def test_a_scalar_without_a_value_is_an_error():
+    with pytest.raises(KeyError, match="'cost' has no value yet"):
+        MiniTrainer([SendStat("true", ["cost"])]).train()
+
+
+def test_the_time_left_is_logged_while_there_is_some(capsys):
+    MiniTrainer([EstimatedTimeLeft()], max_epoch=3).train()
+    lines = log_lines(capsys)
+    assert len(lines) == 2
+    assert all(line.startswith("Estimated Time Left: ") for line in lines)
+
+
+def test_the_shell_opens_while_the_file_exists(tmp_path):
+    opened = []
+    path = tmp_path / "shell"
+    path.write_text("")
+    injector = InjectShell(str(path))
+    injector._open = lambda: opened.append(injector.epoch_num)
+    MiniTrainer([injector], max_epoch=2).train()
+    assert opened == [1, 2]
+    assert not path.exists()
+
+
+def test_an_unknown_shell_is_refused():
+    with pytest.raises(ValueError, match="'zsh'"):
+        InjectShell(shell="zsh")

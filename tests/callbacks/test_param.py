@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import GraphVarParam, ObjAttrParam
+from tensorpack.callbacks.param import as_hyper_param
+from tensorpack.compat import tfv1 as tf
+
+
+class Thing:
+    def __init__(self):
+        self.exploration = 1.0
+
+
+def variable(name="learning_rate", dtype=tf.float32, shape=(), **options):
+    return tf.get_variable(name, shape, dtype, tf.zeros_initializer(), trainable=False, **options)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("name", ["learning_rate", "learning_rate:0"])
+def test_a_variable_is_set_and_read(use_resource, name):
+    variable(use_resource=use_resource)
+    param = GraphVarParam(name)
+    assert param.readable_name == "learning_rate"
+    param.setup_graph()
+    tf.get_default_graph().finalize()
+    with tf.Session().as_default() as sess:
+        for value in (0.25, 0.0, np.float64(1e-3)):
+            param.set_value(value)
+            assert param.get_value() == np.float32(value)
+        sess.close()
+
+
+def test_a_local_variable_is_found():
+    variable("local", collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    GraphVarParam("local").setup_graph()
+
+
+def test_a_variable_with_a_shape():
+    variable("pair", shape=[2])
+    param = GraphVarParam("pair", [2])
+    param.setup_graph()
+    with tf.Session().as_default() as sess:
+        param.set_value([1, 2])
+        assert param.get_value().tolist() == [1.0, 2.0]
+        sess.close()
+
+
+def test_another_shape_is_an_error():
+    variable("pair", shape=[2])
+    with pytest.raises(ValueError, match=r"has shape \[2\], not \[\]"):
+        GraphVarParam("pair").setup_graph()
+
+
+def test_a_missing_variable_is_an_error():
+    with pytest.raises(ValueError, match="no variable named 'learning_rate'"):
+        GraphVarParam("learning_rate").setup_graph()
+
+
+def test_integers_stay_integers():
+    variable("count", tf.int64)
+    param = GraphVarParam("count")
+    param.setup_graph()
+    with tf.Session().as_default() as sess:
+        param.set_value(3.0)
+        assert param.get_value() == 3
+        with pytest.raises(ValueError, match="holds integers, it cannot become 0.5"):
+            param.set_value(0.5)
+        sess.close()
+
+
+def test_an_attribute_is_set_and_read():
+    thing = Thing()
+    param = ObjAttrParam(thing, "exploration")
+    param.set_value(0.5)
+    assert thing.exploration == param.get_value() == 0.5
+    assert param.readable_name == "exploration"
+    assert ObjAttrParam(thing, "exploration", "epsilon").readable_name == "epsilon"
+
+
+def test_a_misspelled_attribute_is_an_error():
+    with pytest.raises(AttributeError, match="explorashun"):
+        ObjAttrParam(Thing(), "explorashun").set_value(1)
+
+
+def test_a_string_is_a_variable_and_nothing_else_is_a_param():
+    assert as_hyper_param("learning_rate").readable_name == "learning_rate"
+    with pytest.raises(TypeError, match="got 3"):
+        as_hyper_param(3)

@@ -1,0 +1,309 @@
+import pytest
+
+from tensorpack.callbacks import (
+    Callback,
+    HumanHyperParamSetter,
+    HyperParamSetter,
+    HyperParamSetterWithFunc,
+    ObjAttrParam,
+    ScheduledHyperParamSetter,
+    StatMonitorParamSetter,
+)
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.contracts.callback import CallbackContract
+
+
+class Thing:
+    exploration = None
+
+
+class Recorder(Callback):
+    """Notes the attribute before each epoch."""
+
+    def __init__(self, thing):
+        self.values = []
+        self._thing = thing
+
+    def _before_epoch(self):
+        self.values.append(self._thing.exploration)
+
+
+def param(thing=None):
+    return ObjAttrParam(Thing() if thing is None else thing, "exploration")
+
+
+class TestScheduledHyperParamSetter(CallbackContract):
+    def make_callback(self):
+        return ScheduledHyperParamSetter(param(), [(0, 1.0)])
+
+
+class TestStepBasedSchedule(CallbackContract):
+    def make_callback(self):
+        return ScheduledHyperParamSetter("weight", [(0, 1.0), (9, 2.0)], "linear", step_based=True)
+
+
+class TestHumanHyperParamSetter(CallbackContract):
+    def make_callback(self):
+        return HumanHyperParamSetter(param())
+
+
+class TestHyperParamSetterWithFunc(CallbackContract):
+    def make_callback(self):
+        return HyperParamSetterWithFunc(param(), lambda epoch, old: epoch)
+
+
+class TestStatMonitorParamSetter(CallbackContract):
+    def make_callback(self):
+        return StatMonitorParamSetter(param(), "cost", lambda old: old, 0.1, 3)
+
+
+def run(make, initial="initial", max_epoch=6, starting_epoch=1, init_step=0, **options):
+    """The attribute in each epoch."""
+    thing = Thing()
+    thing.exploration = initial
+    recorder = Recorder(thing)
+    with tf.Graph().as_default():
+        MiniTrainer(
+            [make(param(thing)), recorder],
+            max_epoch=max_epoch,
+            starting_epoch=starting_epoch,
+            init_step=init_step,
+            **options,
+        ).train()
+    return recorder.values
+
+
+# in epoch                              1     2     3     4     5     6
+@pytest.mark.parametrize(
+    "schedule, interp, values",
+    [
+        ([(0, 1.0), (3, 0.25)], None, [1.0, 1.0, 1.0, 0.25, 0.25, 0.25]),
+        ([(2, 0.5), (4, 0.0)], None, ["initial", "initial", 0.5, 0.5, 0.0, 0.0]),
+        ([(4, 0.0), (2, 0.5)], None, ["initial", "initial", 0.5, 0.5, 0.0, 0.0]),
+        ([(0, 1.0), (4, 0.0)], "linear", [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]),
+        ([(1, 0.0), (3, 2.0), (4, 4.0)], "linear", ["initial", 0.0, 1.0, 2.0, 4.0, 4.0]),
+    ],
+)
+def test_a_value_takes_effect_after_its_epoch(schedule, interp, values):
+    assert run(lambda it: ScheduledHyperParamSetter(it, schedule, interp)) == values
+
+
+# in the first epoch of a run that begins with epoch 4, where epoch 3 has ended
+@pytest.mark.parametrize(
+    "schedule, interp, value",
+    [
+        ([(0, 1.0), (2, 0.5)], None, 0.5),
+        ([(0, 1.0), (3, 0.0)], None, 0.0),
+        ([(0, 0.0), (4, 1.0)], None, 0.0),
+        ([(5, 1.0)], None, "initial"),
+        ([(1, 0.0), (5, 4.0)], "linear", 2.0),
+        ([(0, 1.0), (2, 0.25)], "linear", 0.25),
+        ([(4, 1.0), (5, 0.25)], "linear", "initial"),
+    ],
+)
+def test_a_run_that_goes_on_has_the_value_in_force(schedule, interp, value):
+    def make(it):
+        return ScheduledHyperParamSetter(it, schedule, interp)
+
+    assert run(make, starting_epoch=4, max_epoch=4, init_step=6) == [value]
+
+
+def test_it_can_be_told_to_leave_it_at_the_beginning():
+    def make(it):
+        return ScheduledHyperParamSetter(it, [(2, 0.5), (4, 0.0)], set_at_beginning=False)
+
+    assert run(make, starting_epoch=4, max_epoch=6, init_step=6) == ["initial", 0.0, 0.0]
+
+
+def test_the_points_are_exact():
+    seen = []
+    schedule = [(0, 1), (10, 0.1), (320, 0.01)]
+
+    class Setter(ScheduledHyperParamSetter):
+        def _get_value_to_set(self):
+            seen.append(super()._get_value_to_set())
+            return seen[-1]
+
+    run(lambda it: Setter(it, schedule, "linear"), max_epoch=12)
+    assert (seen[0], seen[10]) == (1.0, 0.1)
+    assert seen[1] == pytest.approx(0.91, abs=1e-12)
+    assert seen[11] == pytest.approx(0.1 - 0.09 / 310, abs=1e-12)
+
+
+def test_changes_are_logged_as_in_2017(capsys):
+    run(lambda it: ScheduledHyperParamSetter(it, [(0, 1), (10, 0.1)], "linear"), max_epoch=2)
+    assert log_lines(capsys) == [
+        "exploration at epoch 1 will change to 1.00000000",
+        "exploration at epoch 2 will change to 0.91000000",
+        "exploration at epoch 3 will change to 0.82000000",
+    ]
+
+
+def test_the_same_value_is_logged_once(capsys):
+    run(lambda it: ScheduledHyperParamSetter(it, [(0, 0.0), (4, 0.0)], "linear"), max_epoch=3)
+    assert log_lines(capsys) == ["exploration at epoch 1 will change to 0.00000000"]
+
+
+def test_a_schedule_of_steps():
+    # step   1    2  | 3    4  | 5    6       and before step 1
+    # after  1.0     | 0.5  0  |
+    values = []
+
+    class Reading(Callback):
+        def _before_run(self, ctx):
+            values.append(thing.exploration)
+
+    thing = Thing()
+    setter = ScheduledHyperParamSetter(
+        param(thing), [(1, 1.0), (3, 0.5), (4, 0.0)], step_based=True
+    )
+    MiniTrainer([setter, Reading()], max_epoch=3).train()
+    assert values == [None, 1.0, 1.0, 0.5, 0.0, 0.0]
+
+
+def test_an_interpolated_schedule_of_steps_is_logged_once_an_epoch(capsys):
+    schedule = [(0, 0.0), (6, 6.0)]
+    run(lambda it: ScheduledHyperParamSetter(it, schedule, "linear", step_based=True), max_epoch=2)
+    assert log_lines(capsys) == [
+        "exploration at global_step 0 will change to 0.00000000",
+        "exploration at global_step 1 will change to 1.00000000",
+        "exploration at global_step 3 will change to 3.00000000",
+    ]
+
+
+@pytest.mark.parametrize("schedule", [[], [(1, 0.1), (1, 0.2)], [(-1, 0.1)]])
+def test_a_schedule_that_makes_no_sense_is_refused(schedule):
+    with pytest.raises(ValueError, match="A schedule is a list"):
+        ScheduledHyperParamSetter(param(), schedule)
+
+
+def test_an_unknown_interpolation_is_refused():
+    with pytest.raises(ValueError, match="'cubic'"):
+        ScheduledHyperParamSetter(param(), [(0, 1)], "cubic")
+
+
+def test_a_function_sets_the_value():
+    def make(it):
+        return HyperParamSetterWithFunc(it, lambda epoch, old: old + epoch)
+
+    assert run(make, initial=10, max_epoch=4) == [10, 11, 13, 16]
+
+
+def test_a_function_may_leave_it():
+    assert run(lambda it: HyperParamSetterWithFunc(it, lambda epoch, old: None), 10, 2) == [10, 10]
+
+
+def test_a_setter_must_say_to_what():
+    with pytest.raises(NotImplementedError, match="_get_value_to_set"):
+        run(HyperParamSetter)
+
+
+def human(directory, texts, capsys):
+    """The attribute in each epoch; `texts` are what the file has in it before each of them."""
+    path = directory / "hyper.txt"
+
+    class Editing(Callback):
+        def _write(self, index):
+            if index < len(texts) and texts[index] is not None:
+                path.write_text(texts[index], encoding="utf-8")
+
+        def _before_train(self):
+            self._write(0)
+
+        def _after_epoch(self):
+            self._write(self.epoch_num)
+
+    thing = Thing()
+    thing.exploration = "initial"
+    recorder = Recorder(thing)
+    with log_directory(directory):
+        setter = HumanHyperParamSetter(param(thing))
+        MiniTrainer([Editing(), setter, recorder], max_epoch=len(texts)).train()
+    return recorder.values, log_lines(capsys)
+
+
+def test_a_person_sets_the_value(tmp_path, capsys):
+    values, lines = human(
+        tmp_path, [None, "exploration:0.5\nlearning_rate:0.1\n", None, "exploration: 0\n"], capsys
+    )
+    assert values == ["initial", 0.5, 0.5, 0.0]
+    assert lines == [
+        f"Use {tmp_path / 'hyper.txt'} to control hyperparam exploration.",
+        "exploration at epoch 2 will change to 0.50000000",
+        "exploration at epoch 4 will change to 0.00000000",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "learning_rate:0.1", "exploration 0.1", "exploration:x", "exploration:nan"]
+)
+def test_a_file_without_the_value_is_a_warning(tmp_path, capsys, text):
+    values, lines = human(tmp_path, [text], capsys)
+    assert values == ["initial"]
+    # once before the training, once after the epoch
+    assert lines[1:] == [f"Cannot find exploration in {tmp_path / 'hyper.txt'}"] * 2
+
+
+def test_a_bad_line_does_not_spoil_the_others(tmp_path, capsys):
+    values, _ = human(tmp_path, ["# notes: try 1\n\nlearning_rate:\nexploration:0.5"], capsys)
+    assert values == [0.5]
+
+
+def test_the_log_directory_must_be_known():
+    with pytest.raises(RuntimeError, match="logger.set_logger_dir"):
+        HumanHyperParamSetter(param())
+
+
+def test_a_full_path_needs_no_log_directory(tmp_path):
+    setter = HumanHyperParamSetter(param(), str(tmp_path / "my.txt"))
+    assert setter.file_name == str(tmp_path / "my.txt")
+
+
+def stat(costs, reverse=False, **options):
+    """The attribute in each epoch, when the cost at the end of each epoch is as given."""
+
+    class Putting(Callback):
+        def _trigger_epoch(self):
+            cost = costs[self.epoch_num - 1]
+            if cost is not None:
+                self.trainer.monitors.put_scalar("cost", cost)
+
+    thing = Thing()
+    thing.exploration = 8.0
+    recorder = Recorder(thing)
+    setter = StatMonitorParamSetter(
+        param(thing), "cost", lambda old: old / 2, 0.1, last_k=3, reverse=reverse
+    )
+    with tf.Graph().as_default():
+        MiniTrainer([Putting(), setter, recorder], max_epoch=len(costs)).train()
+    return recorder.values
+
+
+# in the epoch after the one with that cost; the first is before any
+@pytest.mark.parametrize(
+    "costs, reverse, values",
+    [
+        ([5, 5, 5, 5, 5, 5, 5], False, [8, 8, 8, 4, 4, 4, 2]),
+        ([5, 4, 3, 2, 1, 0, 0], False, [8] * 7),
+        ([5, 4.95, 4.92, 1, 1], False, [8, 8, 8, 4, 4]),
+        ([1, 2, 3, 4, 5], True, [8] * 5),
+        ([1, 2, 3, 4, 5], False, [8, 8, 8, 4, 4]),
+        ([5, None, 5, None, 5, 5], False, [8, 8, 8, 8, 8, 4]),
+    ],
+)
+def test_a_value_that_does_not_improve_changes_it(costs, reverse, values):
+    assert stat(costs, reverse) == values
+
+
+def test_no_value_is_a_warning(capsys):
+    stat([None, 5, None])
+    assert log_lines(capsys) == [
+        "No cost yet: exploration is left alone.",
+        "There is no new value of cost since step 4.",
+    ]
+
+
+def test_one_value_cannot_be_compared():
+    with pytest.raises(ValueError, match="last_k must be at least 2"):
+        StatMonitorParamSetter(param(), "cost", lambda old: old, 0.1, 1)

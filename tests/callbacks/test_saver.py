@@ -1,0 +1,230 @@
+import os
+import re
+
+import pytest
+
+from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.contracts.callback import CallbackContract
+
+
+class TestModelSaver(CallbackContract):
+    def make_callback(self):
+        return ModelSaver()
+
+
+class TestMinSaver(CallbackContract):
+    def make_callback(self):
+        return MinSaver("cost")
+
+
+class TestMaxSaver(CallbackContract):
+    def make_callback(self):
+        return MaxSaver("cost")
+
+
+def weight():
+    variable = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+    return variable, tf.assign_add(variable, 1.0).op
+
+
+def run(callbacks, directory=None, **options):
+    """Trains a weight that is 1 after step 1, 2 after step 2 ..., two steps an epoch."""
+    with tf.Graph().as_default():
+        _, train_op = weight()
+        if directory is None:
+            return MiniTrainer(callbacks, train_op=train_op, **options).train()
+        with log_directory(directory):
+            return MiniTrainer(callbacks, train_op=train_op, **options).train()
+
+
+def saved(prefix):
+    reader = tf.train.load_checkpoint(str(prefix))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def checkpoints(directory):
+    return sorted(
+        (name[: -len(".index")] for name in os.listdir(str(directory)) if name.endswith(".index")),
+        key=lambda name: int(re.sub(r"\D", "", name) or 0),
+    )
+
+
+def test_a_model_is_saved_after_each_epoch(tmp_path, capsys):
+    with log_directory(tmp_path):
+        saver = ModelSaver()
+    run([saver], max_epoch=3)
+    assert log_lines(capsys) == [f"Model saved to {tmp_path}/model-{step}." for step in (2, 4, 6)]
+    assert checkpoints(tmp_path) == ["model-2", "model-4", "model-6"]
+    assert saved(tmp_path / "model-4") == {"weight": 4.0, "global_step": 4}
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-6")
+
+
+def test_the_path_is_logged_as_it_was_given(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run([ModelSaver(checkpoint_dir="train_log/run")])
+    assert log_lines(capsys) == ["Model saved to train_log/run/model-2."]
+    os.rename("train_log", "moved")
+    assert tf.train.latest_checkpoint("moved/run") == "moved/run/model-2"
+
+
+def test_there_is_a_metagraph(tmp_path):
+    run([ModelSaver(checkpoint_dir=str(tmp_path))], max_epoch=2)
+    metas = [name for name in os.listdir(str(tmp_path)) if name.endswith(".meta")]
+    assert len(metas) == 1 and re.match(r"graph-\d{4}-\d{6}\.meta$", metas[0])
+    with tf.Graph().as_default(), tf.Session() as sess:
+        saver = tf.train.import_meta_graph(str(tmp_path / metas[0]))
+        saver.restore(sess, str(tmp_path / "model-4"))
+        (restored,) = tf.trainable_variables()
+        assert sess.run(restored) == 4.0
+
+
+def test_old_ones_are_deleted(tmp_path):
+    run([ModelSaver(2, checkpoint_dir=str(tmp_path))], max_epoch=4)
+    assert checkpoints(tmp_path) == ["model-6", "model-8"]
+
+
+def test_those_of_the_run_that_is_continued_count(tmp_path):
+    run([ModelSaver(2, checkpoint_dir=str(tmp_path))], max_epoch=2)
+    run([ModelSaver(2, checkpoint_dir=str(tmp_path))], starting_epoch=3, max_epoch=3, init_step=4)
+    assert checkpoints(tmp_path) == ["model-4", "model-6"]
+
+
+def test_those_of_another_run_do_not(tmp_path):
+    run([ModelSaver(1, checkpoint_dir=str(tmp_path))], max_epoch=2)
+    run([ModelSaver(1, checkpoint_dir=str(tmp_path))], max_epoch=1)
+    assert checkpoints(tmp_path) == ["model-2", "model-4"]
+
+
+def test_variables_that_later_callbacks_add_are_saved(tmp_path):
+    class Adding(Callback):
+        def _setup_graph(self):
+            tf.get_variable("late", [], initializer=tf.ones_initializer())
+
+    run([PeriodicTrigger(ModelSaver(), every_k_epochs=1), Adding()], tmp_path)
+    assert saved(tmp_path / "model-2")["late"] == 1.0
+
+
+def test_some_collections_only(tmp_path):
+    run([ModelSaver(var_collections="trainable_variables")], tmp_path)
+    assert set(saved(tmp_path / "model-2")) == {"weight"}
+
+
+def test_an_empty_collection_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="no variables to save in mine"):
+        run([ModelSaver(var_collections=["mine"])], tmp_path)
+
+
+def test_without_a_directory_it_does_not_start():
+    with pytest.raises(RuntimeError, match="ModelSaver does not know where"):
+        run([ModelSaver()])
+
+
+class Blocking(Callback):
+    """Has a directory in the way of the files of the saves after these epochs."""
+
+    def __init__(self, directory, *epochs):
+        self._directory = directory
+        self._epochs = epochs
+
+    def _after_epoch(self):
+        if self.epoch_num in self._epochs:
+            name = f"model-{self.global_step}.data-00000-of-00001"
+            (self._directory / name / "in-the-way").mkdir(parents=True)
+
+
+def test_a_failing_save_is_tried_again_at_the_next_period(tmp_path, capsys):
+    saver = ModelSaver(checkpoint_dir=str(tmp_path))
+    run([Blocking(tmp_path, 2), saver], max_epoch=3)
+    lines = log_lines(capsys)
+    assert lines[0] == f"Model saved to {tmp_path}/model-2."
+    assert lines[1].startswith(f"Cannot save the model to {tmp_path}/model-4, the next period")
+    assert lines[1].endswith("Is a directory")
+    assert lines[2] == f"Model saved to {tmp_path}/model-6."
+    assert checkpoints(tmp_path) == ["model-2", "model-6"]
+    assert not [name for name in os.listdir(str(tmp_path)) if "temp" in name]
+    assert saved(tmp_path / "model-6")["weight"] == 6.0
+
+
+def test_the_run_fails_if_the_last_save_failed(tmp_path):
+    saver = ModelSaver(checkpoint_dir=str(tmp_path))
+    with pytest.raises(RuntimeError, match="The last save of the model to .* failed") as caught:
+        run([Blocking(tmp_path, 2), saver], max_epoch=2)
+    assert isinstance(caught.value.__cause__, (OSError, tf.errors.OpError))
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-2")
+
+
+class Putting(Callback):
+    def __init__(self, *values):
+        self._values = values
+
+    def _trigger_epoch(self):
+        value = self._values[self.epoch_num - 1]
+        if value is not None:
+            self.trainer.monitors.put_scalar("val/error", value)
+
+
+def best(directory, kind, values, before=(), **options):
+    callbacks = [*before, ModelSaver(), Putting(*values), kind("val/error", **options)]
+    run(callbacks, directory, max_epoch=len(values))
+
+
+@pytest.mark.parametrize(
+    "kind, values, name, step",
+    [
+        (MinSaver, [3.0, 1.0, 2.0], "min-val-error", 4),
+        (MinSaver, [0.0, -1.0, 2.0], "min-val-error", 4),
+        (MinSaver, [1.0, 0.0, 0.0], "min-val-error", 4),
+        (MaxSaver, [3.0, 1.0, 2.0], "max-val-error", 2),
+        (MaxSaver, [float("nan"), 1.0, float("nan")], "max-val-error", 4),
+    ],
+)
+def test_the_best_is_kept(tmp_path, kind, values, name, step):
+    best(tmp_path, kind, values)
+    assert saved(tmp_path / name)["weight"] == step
+    assert not [each for each in os.listdir(str(tmp_path)) if each.endswith(".tmp")]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-6")
+
+
+def test_it_says_so(tmp_path, capsys):
+    best(tmp_path, MinSaver, [3.0, 4.0])
+    line = "Model at global_step=2 with minimum val/error=3 saved."
+    assert [each for each in log_lines(capsys) if "minimum" in each] == [line]
+
+
+def test_the_name_can_be_given(tmp_path):
+    best(tmp_path, MinSaver, [3.0], filename="best")
+    assert saved(tmp_path / "best")["weight"] == 2.0
+
+
+def test_a_value_without_its_checkpoint_is_a_warning(tmp_path, capsys):
+    callbacks = [
+        PeriodicTrigger(ModelSaver(), every_k_epochs=2),
+        Putting(None, 3.0, 1.0),
+        MinSaver("val/error"),
+    ]
+    run(callbacks, tmp_path, max_epoch=3)
+    assert saved(tmp_path / "min-val-error")["weight"] == 4.0
+    lines = log_lines(capsys)
+    assert any("val/error has no value yet" in line for line in lines)
+    assert any("is from step 6, but the newest checkpoint is" in line for line in lines)
+
+
+def test_no_checkpoint_at_all_is_an_error(tmp_path):
+    with pytest.raises(RuntimeError, match="put a ModelSaver before it"):
+        run([Putting(1.0), MinSaver("val/error")], tmp_path)
+
+
+def test_a_copy_that_fails_is_tried_again(tmp_path, capsys):
+    blocker = tmp_path / "min-val-error.index.tmp"
+    blocker.mkdir()
+
+    class Repairing(Callback):
+        def _before_epoch(self):
+            if self.epoch_num == 3:
+                blocker.rmdir()
+
+    best(tmp_path, MinSaver, [2.0, 3.0, 2.5], [Repairing()])
+    assert saved(tmp_path / "min-val-error")["weight"] == 6.0
+    assert any("Cannot keep" in line for line in log_lines(capsys))

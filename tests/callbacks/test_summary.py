@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import (
+    Callback,
+    MergeAllSummaries,
+    MovingAverageSummary,
+    SimpleMovingAverage,
+)
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.contracts.callback import CallbackContract
+
+
+class TestMovingAverageSummary(CallbackContract):
+    def make_callback(self):
+        return MovingAverageSummary()
+
+
+class TestMergeAllSummaries(CallbackContract):
+    name = "MergeAllSummaries"
+
+    def make_callback(self):
+        return MergeAllSummaries()
+
+
+class TestMergeAllSummariesAlone(TestMergeAllSummaries):
+    def make_callback(self):
+        return MergeAllSummaries(period=1, run_alone=True)
+
+
+class TestSimpleMovingAverage(CallbackContract):
+    def make_callback(self):
+        return SimpleMovingAverage(["cost"], 2)
+
+
+def counter(name="counter"):
+    return tf.get_variable(name, [], tf.float32, tf.zeros_initializer(), trainable=False)
+
+
+def value_after(trainer, variable):
+    with trainer.session() as sess:
+        trainer.callbacks.before_train()
+        trainer.run_epoch(1)
+        return sess.run(variable)
+
+
+def test_averages_are_kept_with_each_step(capsys):
+    variable = counter()
+    tf.add_to_collection("MOVING_SUMMARY_OPS", tf.assign_add(variable, 1.0).op)
+    tf.add_to_collection("MOVING_SUMMARY_OPS", tf.no_op())
+    trainer = MiniTrainer([MovingAverageSummary()], steps_per_epoch=3)
+    assert value_after(trainer, variable) == 3
+    assert log_lines(capsys) == ["Maintain moving average summary of 2 tensors."]
+
+
+def test_averages_are_kept_with_one_of_several_runs():
+    class TwoRuns(MiniTrainer):
+        def run_step(self):
+            self.hooked_sess.run(self.train_op)
+            self.hooked_sess.run([])
+
+    variable, train_op = counter(), tf.no_op()
+    tf.add_to_collection("other", tf.assign_add(variable, 1.0).op)
+    callback = MovingAverageSummary("other", train_op=train_op)
+    assert value_after(TwoRuns([callback], train_op=train_op, steps_per_epoch=3), variable) == 3
+
+
+def test_nothing_to_keep_no_word(capsys):
+    MiniTrainer([MovingAverageSummary()]).train()
+    assert log_lines(capsys) == []
+
+
+def summarized(*args, runs=None, **kwargs):
+    """The steps at which a summary arrives in two epochs of three steps, and the values."""
+    variable = counter()
+    tf.summary.scalar("count", variable)
+    train_op = tf.no_op() if runs is None else runs(variable)
+    trainer = MiniTrainer(
+        [MergeAllSummaries(*args, **kwargs)], train_op=train_op, steps_per_epoch=3, max_epoch=2
+    ).train()
+    return trainer.monitors.get_history("count")
+
+
+# steps              1  2  3 | 4  5  6 |
+@pytest.mark.parametrize(
+    "options, steps",
+    [
+        ({}, [3, 6]),
+        ({"period": 2}, [2, 3, 5, 6]),
+        ({"period": 3}, [3, 6]),
+        ({"period": 1}, [1, 2, 3, 4, 5, 6]),
+        ({"run_alone": True}, [3, 6]),
+        ({"run_alone": True, "period": 2}, [2, 3, 5, 6]),
+        ({"key": None}, [3, 6]),
+    ],
+)
+def test_summaries_come_with_the_last_step_of_an_epoch(options, steps):
+    assert [step for step, _ in summarized(**options)] == steps
+
+
+def test_run_alone_sees_the_state_after_the_step():
+    history = summarized(run_alone=True, runs=lambda variable: tf.assign_add(variable, 1.0).op)
+    assert [value for _, value in history] == [3.0, 6.0]
+
+
+def test_a_step_of_several_runs_gives_one_summary():
+    class TwoRuns(MiniTrainer):
+        def run_step(self):
+            self.hooked_sess.run(self.train_op)
+            self.hooked_sess.run(self.train_op)
+
+    tf.summary.scalar("one", 1.0)
+    trainer = TwoRuns([MergeAllSummaries()]).train()
+    assert trainer.monitors.get_history("one") == [(2, 1.0)]
+
+
+def test_summaries_that_a_later_callback_adds_are_seen():
+    class Adding(Callback):
+        def _setup_graph(self):
+            tf.summary.scalar("late", 1.0)
+
+    trainer = MiniTrainer([MergeAllSummaries(), Adding()]).train()
+    assert trainer.monitors.get_latest("Adding/late") == 1.0
+
+
+def test_the_summaries_of_another_collection():
+    tf.summary.scalar("mine", 1.0, collections=["mine"])
+    tf.summary.scalar("other", 1.0)
+    trainer = MiniTrainer([MergeAllSummaries(key="mine")]).train()
+    assert trainer.monitors.get_history("mine") == [(2, 1.0)]
+    with pytest.raises(KeyError):
+        trainer.monitors.get_latest("other")
+
+
+def test_no_summaries_no_error():
+    MiniTrainer([MergeAllSummaries(), MergeAllSummaries(run_alone=True)]).train()
+
+
+@pytest.mark.parametrize("period", [-1, 1.5, True])
+def test_a_period_is_a_number_of_steps(period):
+    with pytest.raises(ValueError, match="period must be"):
+        MergeAllSummaries(period)
+
+
+def test_the_mean_over_a_window():
+    # values  1  2  3  4  5  6  7, window of 3, put after steps 3 and 6
+    variable = counter()
+    value = tf.add(variable, 1.0, name="value")
+    with tf.control_dependencies([value]):
+        train_op = tf.assign(variable, value).op
+    trainer = MiniTrainer(
+        [SimpleMovingAverage(["value"], 3)], train_op=train_op, steps_per_epoch=7
+    ).train()
+    assert trainer.monitors.get_history("value/SMA") == [(3, 2.0), (6, 5.0)]
+
+
+def test_only_scalars_have_a_moving_average():
+    tf.constant(np.zeros(2), name="pair")
+    with pytest.raises(ValueError, match="pair:0 is none"):
+        MiniTrainer([SimpleMovingAverage(["pair"], 3)]).train()

@@ -1,0 +1,228 @@
+"""A run can be stopped in every phase; real signals to a real process."""
+
+import glob
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback, StartProcOrThread
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.input_source import FeedInput, TensorInput
+from tensorpack.tfutils.varmanip import load_checkpoint_vars
+from tensorpack.train import (
+    DataEnded,
+    QueueClosed,
+    QueueInputTrainer,
+    SimpleTrainer,
+    TrainConfig,
+    TrainingInterrupted,
+)
+from tensorpack.utils.concurrency import ShareSessionThread
+from tests.helpers import TinyModel
+from tests.train.harness import NEVER, Child
+
+SCRIPT = Path(__file__).with_name("child.py")
+PHASES = ["populate", "train", "blocked", "evaluate"]
+
+
+def config(**options):
+    options.setdefault("model", TinyModel())
+    options.setdefault("steps_per_epoch", 10)
+    options.setdefault("max_epoch", 2)
+    return TrainConfig(extra_callbacks=[], monitors=[], **options)
+
+
+def flow(length=3):
+    return DataFromList([[np.ones(2, np.float32)] * 2] * length, shuffle=False)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("signum, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_in_order(phase, signum, code, tmp_path):
+    child = Child(SCRIPT, phase, tmp_path / "log")
+    child.wait_for(f"PHASE {phase}")
+    child.send(signum, group=signum == signal.SIGINT)
+    start = time.monotonic()
+    assert child.end(timeout=20) == code, child.output
+    assert time.monotonic() - start < 5
+    assert "PHASE after_train" in child.output
+    assert "PHASE done" not in child.output
+    assert "exiting main loop" in child.output
+    assert not [word for word in NEVER if word in child.output], child.output
+    for index in glob.glob(str(tmp_path / "log" / "model-*.index")):
+        assert load_checkpoint_vars(index[: -len(".index")])
+
+
+def test_a_run_that_finishes_exits_with_0(tmp_path):
+    child = Child(SCRIPT, "finish", tmp_path / "log")
+    assert child.end(timeout=60) == 0, child.output
+    assert "Training has finished!" in child.output and "PHASE done" in child.output
+    assert not [word for word in NEVER if word in child.output], child.output
+
+
+def test_an_error_in_the_data_ends_the_run_with_that_error(tmp_path):
+    child = Child(SCRIPT, "broken", tmp_path / "log")
+    assert child.end(timeout=60) == 1
+    assert child.output.count("Traceback") == 1, child.output
+    assert child.output.rstrip().endswith("LookupError: no such datapoint")
+    assert "in endless" in child.output
+    assert "PHASE after_train" in child.output
+
+
+def test_interrupted_training_is_a_keyboard_interrupt_and_handlers_are_restored():
+    class Interrupts(Callback):
+        def _trigger_step(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            self.trainer.stop_token.wait(5)
+
+    before = signal.getsignal(signal.SIGINT)
+    trainer = QueueInputTrainer(config(dataflow=flow(), callbacks=[Interrupts()]))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        trainer.train()
+    assert isinstance(caught.value, TrainingInterrupted) and caught.value.code == 130
+    assert signal.getsignal(signal.SIGINT) is before
+    assert trainer.global_step == 1
+
+
+def test_an_interrupt_during_the_setup_ends_it():
+    class Interrupts(Callback):
+        def _setup_graph(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            self.trainer.stop_token.wait(5)
+
+    trainer = QueueInputTrainer(config(dataflow=flow(), callbacks=[Interrupts()]))
+    with pytest.raises(TrainingInterrupted) as caught:
+        trainer.train()
+    assert caught.value.code == 143
+    assert trainer.sess is None
+
+
+def test_trains_outside_the_main_thread():
+    errors, graph = [], tf.get_default_graph()
+
+    def run():
+        try:
+            with graph.as_default():
+                QueueInputTrainer(config(dataflow=flow())).train()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(60)
+    assert errors == []
+
+
+def test_declared_end_of_the_data_is_told_from_the_end_of_the_training():
+    data = FeedInput(flow(3), infinite=False)
+    with pytest.raises(DataEnded, match="at step 4 of 10 of epoch 1"):
+        SimpleTrainer(config(data=data)).train()
+
+
+def test_a_queue_closed_by_somebody_else_is_its_own_error():
+    class Closes(Callback):
+        def _setup_graph(self):
+            queue = self.graph.get_operation_by_name("input_queue").outputs[0]
+            self.close = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=True)
+
+        def _trigger_step(self):
+            self.trainer.sess.run(self.close)
+
+    with pytest.raises(QueueClosed):
+        # more steps than the queue holds datapoints
+        QueueInputTrainer(
+            config(dataflow=flow(), callbacks=[Closes()], steps_per_epoch=1000)
+        ).train()
+
+
+class Game:
+    """Counts its screens; one per thread, as in the question that this is taken from."""
+
+    def __init__(self):
+        self.counter = 0
+
+    def grab_screen(self):
+        self.counter += 1
+        return np.full([32, 32], self.counter, np.float32)
+
+
+class ScreenModel(TinyModel):
+    def inputs(self):
+        return [tf.TensorSpec([None, 32, 32], tf.float32, "screen")]
+
+    def build_graph(self, screen):
+        weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+        tf.reduce_max(screen, name="latest")
+        return tf.reduce_mean(screen * weight)
+
+
+class Player(ShareSessionThread):
+    """Plays a game and enqueues its screens, until it is told to stop."""
+
+    def __init__(self, enqueue, placeholder):
+        super().__init__()
+        self._enqueue, self._placeholder = enqueue, placeholder
+
+    def run(self):
+        game = Game()
+        while not self.stopped():
+            self._enqueue.run(feed_dict={self._placeholder: game.grab_screen()})
+
+
+class Heedless(Player):
+    """Never looks at its stop flag."""
+
+    def stopped(self):
+        return False
+
+
+@pytest.mark.parametrize("kind", [Player, Heedless])
+def test_games_in_threads_fill_the_users_own_shuffle_queue(kind, capfd):
+    queue = tf.RandomShuffleQueue(100, 10, tf.float32, shapes=[[32, 32]], name="experience_replay")
+    screen = tf.placeholder(tf.float32, [32, 32])
+    enqueue = queue.enqueue(screen)
+    players = [kind(enqueue, screen) for _ in range(4)]
+    latest = []
+
+    class Watch(Callback):
+        def _before_run(self, ctx):
+            return ["latest:0"]
+
+        def _after_run(self, ctx, run_values):
+            latest.append(run_values.results[0])
+
+    SimpleTrainer(
+        config(
+            data=TensorInput(lambda: [queue.dequeue_many(8)]),
+            model=ScreenModel(),
+            callbacks=[StartProcOrThread(players), Watch()],
+            steps_per_epoch=20,
+        )
+    ).train()
+    assert len(latest) == 40 and latest[-1] > latest[0]
+    assert not any(each.is_alive() for each in players)
+    printed = capfd.readouterr()
+    assert "Skipping cancelled" not in printed.err
+
+
+def test_a_failing_game_ends_the_run():
+    queue = tf.RandomShuffleQueue(100, 10, tf.float32, shapes=[[32, 32]])
+    screen = tf.placeholder(tf.float32, [32, 32])
+    enqueue = queue.enqueue(screen)
+
+    class Broken(Player):
+        def run(self):
+            for _ in range(20):
+                self._enqueue.run(feed_dict={self._placeholder: np.zeros([32, 32])})
+            raise OSError("the screen went black")
+
+    data = TensorInput(lambda: [queue.dequeue_many(8)])
+    players = StartProcOrThread([Broken(enqueue, screen)])
+    with pytest.raises(OSError, match="went black"):
+        SimpleTrainer(config(data=data, model=ScreenModel(), callbacks=[players])).train()
