@@ -59,6 +59,7 @@ class EnqueueThread(ShareSessionThread):
             self._close_op = queue.close()
             self._state = [queue.is_closed(), queue.size()]
         self._enqueuing = threading.Lock()  # held while the enqueue op runs
+        self._closing = threading.Lock()
 
     def run(self) -> None:
         """Fills the queue; called by `start`."""
@@ -127,7 +128,8 @@ class EnqueueThread(ShareSessionThread):
 
     def _close(self, wait: bool) -> None:
         """Closes the queue; with `wait=False` not if that has to wait for somebody's enqueue."""
-        if self._sess is None:
+        # TensorFlow complains aloud about a second close, so only one thread at a time looks
+        if self._sess is None or not self._closing.acquire(blocking=wait):
             return
         try:
             is_closed, size = self._sess.run(self._state)
@@ -135,6 +137,8 @@ class EnqueueThread(ShareSessionThread):
                 self._sess.run(self._close_op)
         except _CLOSED:
             pass  # by another thread, or with the session: nobody waits on it
+        finally:
+            self._closing.release()
 
 
 def _spec(placeholder: tf.Tensor) -> tf.TensorSpec:

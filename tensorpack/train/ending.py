@@ -69,7 +69,7 @@ class Ending:
         trainer._guard.left_loop()
         late = self._teardown()
         for reason in trainer.stop_token.late_reasons:
-            if isinstance(reason, Failed):
+            if isinstance(reason, Failed) and not isinstance(reason.error, _QUEUE_ERRORS):
                 logger.warning(f"While the run was ending, {reason.where} failed: {reason.error!r}")
         verdict = verdict or late
         if verdict is not None:
@@ -172,15 +172,15 @@ class Ending:
             thread.join()
 
     def _drain(self, done: threading.Event) -> None:
-        sess, start, closed = self._trainer.sess, time.monotonic(), False
+        sess, start, full = self._trainer.sess, time.monotonic(), False
         try:
-            while not done.wait(_DRAIN_POLL_SECONDS):
+            while not done.wait(0 if full else _DRAIN_POLL_SECONDS):
+                full = False
                 for queue in self._queues:
-                    while queue.make_room(sess):
-                        pass
-                if not closed and time.monotonic() - start > _COURTESY_SECONDS:
+                    full = queue.make_room(sess) or full
+                if time.monotonic() - start > _COURTESY_SECONDS:
                     self._close_queues()
-                    closed = True
+                    return
         except _QUEUE_ERRORS:
             pass  # somebody closed a queue: nobody waits on it any more
         except Exception:

@@ -69,6 +69,12 @@ def test_the_path_is_logged_as_it_was_given(tmp_path, monkeypatch, capsys):
     assert tf.train.latest_checkpoint("moved/run") == "moved/run/model-2"
 
 
+def test_the_directory_can_be_moved(tmp_path):
+    run([ModelSaver(checkpoint_dir=str(tmp_path / "old"))])
+    (tmp_path / "old").rename(tmp_path / "new")
+    assert tf.train.latest_checkpoint(str(tmp_path / "new")) == str(tmp_path / "new" / "model-2")
+
+
 def test_there_is_a_metagraph(tmp_path):
     run([ModelSaver(checkpoint_dir=str(tmp_path))], max_epoch=2)
     metas = [name for name in os.listdir(str(tmp_path)) if name.endswith(".meta")]

@@ -37,6 +37,14 @@ def test_scalars_are_printed_after_each_epoch_sorted(capsys):
 def test_each_is_printed_once(capsys):
     assert printed(capsys, max_epoch=2) == ["b: 2", "b: 4"]
 
+    class PuttingOnce(Callback):
+        def _before_train(self):
+            self.trainer.monitors.put_scalar("once", 1)
+
+    with tf.Graph().as_default():
+        MiniTrainer([PuttingOnce()], [ScalarPrinter()], max_epoch=3).train()
+    assert log_lines(capsys) == ["once: 1"]
+
 
 def test_after_steps(capsys):
     assert printed(capsys, enable_step=True) == ["b: 1", "b: 2"]
