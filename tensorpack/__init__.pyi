@@ -3,6 +3,7 @@
 from typing import List
 
 from tensorpack._version import __version__ as __version__
+from tensorpack import RL as RL
 from tensorpack import callbacks as callbacks
 from tensorpack import compat as compat
 from tensorpack import dataflow as dataflow
@@ -13,6 +14,20 @@ from tensorpack import predict as predict
 from tensorpack import tfutils as tfutils
 from tensorpack import train as train
 from tensorpack import utils as utils
+from tensorpack.RL import AtariPlayers as AtariPlayers
+from tensorpack.RL import Batch as Batch
+from tensorpack.RL import FrameHistory as FrameHistory
+from tensorpack.RL import GymPlayers as GymPlayers
+from tensorpack.RL import LimitLength as LimitLength
+from tensorpack.RL import MapPlayerState as MapPlayerState
+from tensorpack.RL import Player as Player
+from tensorpack.RL import PlayerStep as PlayerStep
+from tensorpack.RL import PreventStuck as PreventStuck
+from tensorpack.RL import ProxyPlayer as ProxyPlayer
+from tensorpack.RL import ReplayMemory as ReplayMemory
+from tensorpack.RL import check_rom as check_rom
+from tensorpack.RL import epsilon_greedy as epsilon_greedy
+from tensorpack.RL import find_rom as find_rom
 from tensorpack.callbacks import Callback as Callback
 from tensorpack.callbacks import CallbackFactory as CallbackFactory
 from tensorpack.callbacks import CallbackToHook as CallbackToHook
@@ -218,6 +233,7 @@ from tensorpack.train import DEFAULT_MONITORS as DEFAULT_MONITORS
 from tensorpack.train import DataEnded as DataEnded
 from tensorpack.train import FeedfreeTrainerBase as FeedfreeTrainerBase
 from tensorpack.train import NoOpTrainer as NoOpTrainer
+from tensorpack.train import QueueClosed as QueueClosed
 from tensorpack.train import QueueInputTrainer as QueueInputTrainer
 from tensorpack.train import SimpleFeedfreeTrainer as SimpleFeedfreeTrainer
 from tensorpack.train import SimpleTrainer as SimpleTrainer

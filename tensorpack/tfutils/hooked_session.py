@@ -131,7 +131,8 @@ class HookedSession:
     def _prepare(self, requests: List[_Request], fed: List[Any]) -> _Plan:
         fetches = [each.fetches for each in requests]
         tensors = [self.graph.as_graph_element(each, allow_operation=False) for each in fed]
-        call = self._sess.make_callable(fetches, feed_list=tensors)
+        # an empty list, unlike None, would take the slow way through Session.run
+        call = self._sess.make_callable(fetches, feed_list=tensors or None)
         return _Plan(call, [each.dtype.as_numpy_dtype for each in tensors], (_leaves(fetches), fed))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Makes the modules of the DeepQNetwork example importable, as they are when it runs as a script."""
+"""Makes the modules of the DeepQNetwork example importable, as where it runs as a script."""
 
 import sys
 from pathlib import Path

@@ -1,0 +1,216 @@
+#!/usr/bin/env python
+"""Trains a deep Q network on an Atari game; plays with it and evaluates it.
+
+    python DQN.py --rom breakout.bin
+    python DQN.py --rom breakout.bin --task eval --load train_log/DQN-breakout/model-250000
+
+What can be changed on the command line is in `flags.py`; the other numbers are here.
+"""
+
+import argparse
+import os
+import sys
+from typing import Any, Optional, Sequence
+
+import flags
+import numpy as np
+import ram
+
+# TensorFlow is loaded when `tp` is first used, and so it must be: `--help` and mistakes are
+# answered at once, and --gpu is in force before TensorFlow looks for GPUs. The modules beside this
+# one that need it are imported in functions, for the same reason.
+import tensorpack as tp
+from tensorpack.RL import (
+    AtariPlayers,
+    Player,
+    PreventStuck,
+    ReplayMemory,
+    check_rom,
+    find_rom,
+)
+from tensorpack.utils import fix_rng_seed, get_rng, logger
+from tensorpack.utils.gpu import get_num_gpu
+
+HISTORY = 4  # frames that make one state
+FRAME_SKIP = 4  # emulator frames for each action
+DISCOUNT = 0.99  # per action
+
+# (epoch, value from its end on). At first the rate is that of DQNModel.
+LEARNING_RATES = [(60, 4e-4), (100, 2e-4)]
+EXPLORATION = [(0, 1.0), (10, 0.1), (320, 0.01)]  # with straight lines in between
+
+MAX_GAME_ACTIONS = 30000  # after which a game is cut off
+STUCK_ACTIONS = 30  # when evaluating: after so many equal actions ...
+STUCK_BREAKER = 1  # ... this one is done, which in most games begins one
+PREDICTOR = (["state"], ["Qvalue"])  # what it is fed, what it gives
+
+
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """Does what the command line says.
+
+    Raises:
+      SystemExit: with code 2 where the command line is wrong, see also `Trainer.train`.
+    """
+    args = flags.parse(argv)
+    rom = _find_rom(args.rom)
+    if args.gpu is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu
+    if args.seed is not None:
+        fix_rng_seed(args.seed)
+    tasks = {"train": train, "play": play, "eval": evaluate}
+    tasks[args.task](args, rom)
+
+
+def _find_rom(name: str) -> str:
+    """Returns the path of the game; ends the program where there is none."""
+    try:
+        path = find_rom(name)
+        check_rom(path)
+    except (ImportError, OSError, ValueError) as error:
+        flags.make_parser().error(f"--rom {name}: {error}")
+    return path
+
+
+def _check_memory(args: argparse.Namespace, player: Player) -> None:
+    """Ends the program where the replay memory would not fit into what is free."""
+    size, envs = args.memory_size, player.num_envs
+    needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
+    try:
+        ram.check_fits(size, needed // size + 1, ram.available_bytes())
+    except ValueError as error:
+        flags.make_parser().error(str(error))
+
+
+def train(args: argparse.Namespace, rom: str) -> None:
+    """Trains until the last epoch or a signal."""
+    with get_player(rom, args.num_players) as player:
+        _check_memory(args, player)
+        logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
+        logger.set_logger_dir(args.logdir)
+        if args.seed is not None:
+            tp.tfv1.set_random_seed(args.seed)
+        tp.QueueInputTrainer(get_config(args, player, lambda n: get_eval_player(rom, n))).train()
+
+
+def get_player(rom: str, num_envs: int) -> AtariPlayers:
+    """Returns the games that are learned from."""
+    return AtariPlayers(
+        rom,
+        num_envs=num_envs,
+        frame_skip=FRAME_SKIP,
+        seed=int(get_rng().randint(2**31)),
+        max_episode_actions=MAX_GAME_ACTIONS,
+    )
+
+
+def get_eval_player(rom: str, num_envs: int) -> Player:
+    """Returns games to be judged by."""
+    return prevent_stuck(get_player(rom, num_envs))
+
+
+def prevent_stuck(player: Player) -> Player:
+    """Returns the player with a way out for an agent that waits for a game to begin."""
+    return PreventStuck(player, STUCK_ACTIONS, STUCK_BREAKER)
+
+
+def get_config(args: argparse.Namespace, player: Player, get_evaluated: Any) -> "tp.TrainConfig":
+    """Returns everything about the training.
+
+    Args:
+      args: the flags.
+      player: the games that are learned from.
+      get_evaluated: makes a `Player` of so many environments for evaluations.
+    """
+    from common import Evaluator
+    from DQNModel import Model
+    from epoch_time import EpochTimeWithoutGPU
+    from expreplay import ExpReplay
+
+    expreplay = ExpReplay(
+        PREDICTOR,
+        player,
+        batch_size=args.batch_size,
+        memory_size=args.memory_size,
+        init_memory_size=args.init_memory_size,
+        update_frequency=args.update_freq,
+        history_len=HISTORY,
+    )
+    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
+    return tp.TrainConfig(
+        dataflow=expreplay,
+        model=model,
+        callbacks=[
+            tp.ModelSaver(),
+            tp.PeriodicTrigger(
+                tp.RunOp(model.update_target, verbose=True), every_k_steps=args.target_sync
+            ),
+            expreplay,
+            tp.ScheduledHyperParamSetter("learning_rate", LEARNING_RATES),
+            tp.ScheduledHyperParamSetter(
+                tp.ObjAttrParam(expreplay, "exploration"), EXPLORATION, interp="linear"
+            ),
+            tp.PeriodicTrigger(
+                Evaluator(args.eval_episodes, *PREDICTOR, get_evaluated, history=HISTORY),
+                every_k_epochs=args.eval_every,
+            ),
+            tp.HumanHyperParamSetter("learning_rate"),
+            EpochTimeWithoutGPU(),
+        ],
+        session_init=tp.get_model_loader(args.load),
+        steps_per_epoch=args.steps_per_epoch,
+        max_epoch=args.max_epoch,
+        predict_tower=[1] if get_num_gpu() > 1 else [0],  # act on the second GPU if there is one
+    )
+
+
+def evaluate(args: argparse.Namespace, rom: str) -> None:
+    """Plays whole games and logs their scores."""
+    from common import play_n_episodes
+
+    n = args.eval_episodes
+    with get_eval_player(rom, min(n, 8)) as player, tp.get_tqdm(total=n) as bar:
+        logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
+        with _load_predictor(args, player) as predictor:
+            scores = play_n_episodes(
+                player, predictor, n, HISTORY, on_tick=lambda _, ended: bar.update(ended)
+            )
+    logger.info(f"Average Score: {np.mean(scores)}; Max Score: {np.max(scores)}")
+
+
+def play(args: argparse.Namespace, rom: str) -> None:
+    """Plays one game where a person can see it."""
+    from common import play_n_episodes
+    from video import open_screen
+
+    with get_player(rom, 1) as atari:
+        logger.info(f"ROM: {args.rom}, Num Actions: {atari.num_actions}")
+        with _load_predictor(args, atari) as predictor:
+            with open_screen(args.video, os.path.join(args.logdir, "play.mp4")) as screen:
+                scores = play_n_episodes(
+                    prevent_stuck(atari),
+                    predictor,
+                    1,
+                    HISTORY,
+                    on_tick=lambda *_: screen.show(atari.screen()),
+                )
+    logger.info(f"Total: {scores[0]}")
+
+
+def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
+    from DQNModel import Model
+
+    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
+    loader = tp.get_model_loader(args.load)
+    return tp.OfflinePredictor(tp.PredictConfig(model, None, loader, *PREDICTOR))
+
+
+def run() -> None:
+    """Runs `main` as a program: a Ctrl-C outside of the training ends with its exit code too."""
+    try:
+        main()
+    except KeyboardInterrupt as stop:
+        sys.exit(getattr(stop, "code", 130))
+
+
+if __name__ == "__main__":
+    run()

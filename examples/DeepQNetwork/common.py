@@ -1,0 +1,122 @@
+"""Plays whole games with a trained network: for a score now and then, or once and for all."""
+
+import time
+from typing import Any, Callable, List, Optional, Sequence
+
+import numpy as np
+from agent import Agent
+
+from tensorpack.callbacks import Callback
+from tensorpack.RL import Player
+from tensorpack.utils import get_rng, get_tqdm, logger
+
+__all__ = ["EVAL_EPSILON", "Evaluator", "play_n_episodes"]
+
+EVAL_EPSILON = 0.001  # probability of an action by chance
+_LONG_SECONDS = 600.0  # an evaluation that takes longer ...
+_SHORTEN = 0.94  # ... has this share of its games the next time
+
+
+def play_n_episodes(
+    player: Player,
+    predict: Callable[..., Sequence[Any]],
+    n: int,
+    history: int = 4,
+    epsilon: float = EVAL_EPSILON,
+    rng: Optional[np.random.RandomState] = None,
+    on_tick: Callable[[np.ndarray, int], None] = lambda frames, finished: None,
+) -> List[float]:
+    """Plays n whole games and returns their scores, in the order in which they ended.
+
+    Every environment plays its share of the games, decided beforehand. Were the first n games to
+    end the ones that count, long games would be missing, and they are the good ones.
+
+    Args:
+      player: plays them; reset first.
+      predict: the predictor that acts, see `Agent`.
+      n: number of games.
+      history: frames that make one state.
+      epsilon: probability of an action by chance.
+      rng: for what is left to chance; a new stream by default.
+      on_tick: called after every action with the frames, uint8 `[N, *frame_shape]`, and the number
+        of games that ended; what it raises ends the playing.
+
+    Raises:
+      ValueError: n is less than 1.
+    """
+    if n < 1:
+        raise ValueError(f"The number of games must be at least 1, got {n}.")
+    count = player.num_envs
+    agent = Agent(predict, player, history, get_rng() if rng is None else rng)
+    agent.observe(player.reset(), starts=np.ones(count, bool))
+    games_left = np.array([n // count + (i < n % count) for i in range(count)])
+    scores: List[float] = []
+    while games_left.any():
+        step = player.step(agent.act(epsilon))
+        agent.observe(step.frames, starts=step.reset)
+        ended = ~np.isnan(step.episode_score) & (games_left > 0)
+        games_left -= ended
+        scores.extend(step.episode_score[ended].tolist())
+        on_tick(step.frames, int(np.count_nonzero(ended)))
+    return scores
+
+
+class Evaluator(Callback):
+    """Plays whole games when triggered, and logs `mean_score` and `max_score`.
+
+    If the run is asked to end meanwhile, the evaluation is given up and logs nothing. If one takes
+    longer than ten minutes, the next one has 6 % fewer games.
+
+    Args:
+      nr_eval: number of games.
+      input_names: of the predictor that acts.
+      output_names: the same.
+      get_player: makes a `Player` of so many environments; closed after each evaluation.
+      num_players: environments at a time, at most.
+      history: frames that make one state.
+      clock: returns seconds; only differences count.
+    """
+
+    def __init__(
+        self,
+        nr_eval: int,
+        input_names: Sequence[str],
+        output_names: Sequence[str],
+        get_player: Callable[[int], Player],
+        num_players: int = 8,
+        history: int = 4,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.eval_episode = nr_eval
+        self._io_names = (input_names, output_names)
+        self._get_player = get_player
+        self._num_players = num_players
+        self._history = history
+        self._clock = clock
+        self._rng = get_rng(self)
+        self._predictor: Any = None
+
+    def _setup_graph(self) -> None:
+        self._predictor = self.trainer.get_predictor(*self._io_names)
+
+    def _trigger(self) -> None:
+        start = self._clock()
+        scores = self._play()
+        monitors = self.trainer.monitors
+        monitors.put_scalar("mean_score", float(np.mean(scores)))
+        monitors.put_scalar("max_score", float(np.max(scores)))
+        if self._clock() - start > _LONG_SECONDS:
+            self.eval_episode = max(int(self.eval_episode * _SHORTEN), 1)
+            logger.info(f"That took long: the next evaluation has {self.eval_episode} games.")
+
+    def _play(self) -> List[float]:
+        n = self.eval_episode
+        with self._get_player(min(n, self._num_players)) as player, get_tqdm(total=n) as bar:
+
+            def on_tick(frames: np.ndarray, finished: int) -> None:
+                self.trainer.check_stop()
+                bar.update(finished)
+
+            return play_n_episodes(
+                player, self._predictor, n, self._history, rng=self._rng, on_tick=on_tick
+            )

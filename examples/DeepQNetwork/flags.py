@@ -1,0 +1,122 @@
+"""The command line of DQN.py: every number of the experiment that may be changed, with its unit."""
+
+import argparse
+import os
+from typing import Callable, Optional, Sequence
+
+__all__ = ["ALGORITHMS", "TASKS", "make_parser", "parse"]
+
+ALGORITHMS = ("Double", "DQN", "Dueling")
+TASKS = ("train", "play", "eval")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Returns the parser. Nothing that is slow to import is needed for it."""
+    parser = argparse.ArgumentParser(
+        prog="DQN.py",
+        description="Trains a deep Q network on an Atari game, plays with it, or evaluates it.",
+    )
+    _add_what(parser)
+    _add_learning(parser.add_argument_group("learning"))
+    _add_schedule(parser.add_argument_group("schedule"))
+    return parser
+
+
+def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
+    """Parses and checks a command line, that of the process by default.
+
+    Raises:
+      SystemExit: with code 2 where something is wrong with it, 0 after `--help`.
+    """
+    parser = make_parser()
+    args = parser.parse_args(argv)
+    if args.init_memory_size > args.memory_size:
+        parser.error(
+            f"--init-memory-size {args.init_memory_size} is more than --memory-size "
+            f"{args.memory_size}"
+        )
+    if args.task != "train" and args.load is None:
+        parser.error(f"--task {args.task} needs a model: --load train_log/.../model-NNN")
+    if args.load is not None and not _is_model(args.load):
+        parser.error(f"--load {args.load}: there is no such checkpoint, .npz file or log directory")
+    if args.logdir is None:
+        name = os.path.splitext(os.path.basename(args.rom))[0]
+        args.logdir = os.path.join("train_log", f"DQN-{name}")
+    return args
+
+
+def _add_what(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--rom",
+        required=True,
+        metavar="GAME.bin",
+        help="the game: a path, or the name of a file in $TENSORPACK_DATASET/atari_rom/ or among "
+        "those that ale-py brings along",
+    )
+    add("--task", choices=TASKS, default="train", help="what to do (default: train)")
+    add("--algo", choices=ALGORITHMS, default="Double", help="the algorithm (default: Double)")
+    add(
+        "--load",
+        metavar="MODEL",
+        help="where to take the weights from: a checkpoint, a log directory, or an .npz file",
+    )
+    add(
+        "--gpu",
+        metavar="IDS",
+        help="the GPUs to use, such as 0 or 0,1 (sets CUDA_VISIBLE_DEVICES); -1 for none. Of two, "
+        "the second one acts (default: all)",
+    )
+    add(
+        "--logdir",
+        metavar="DIR",
+        help="where the log, the summaries and the models go (default: train_log/DQN-GAME)",
+    )
+    add("--seed", type=_at_least(0), metavar="N", help="makes all random streams reproducible")
+    add(
+        "--video",
+        metavar="FILE.mp4",
+        help="where --task play writes the game to; without it, it is shown in a window, or where "
+        "there is no screen, written to LOGDIR/play.mp4",
+    )
+
+
+def _add_learning(group: "argparse._ArgumentGroup") -> None:
+    _number(group, "--num-players", 1, "games played at the same time, for training")
+    _number(group, "--batch-size", 64, "transitions in a batch")
+    _number(group, "--update-freq", 4, "transitions played for each batch, over all players")
+    _number(group, "--memory-size", 10**6, "transitions kept in the replay memory (7 kB each)")
+    _number(group, "--init-memory-size", 50000, "transitions played before the training begins")
+    _number(group, "--target-sync", 2500, "steps between two updates of the target network")
+
+
+def _add_schedule(group: "argparse._ArgumentGroup") -> None:
+    _number(group, "--steps-per-epoch", 25000, "steps (batches) in an epoch")
+    _number(group, "--max-epoch", 1000, "epochs to train for")
+    _number(group, "--eval-every", 10, "epochs between two evaluations")
+    _number(group, "--eval-episodes", 50, "whole games in an evaluation, and in --task eval")
+
+
+def _number(group: "argparse._ArgumentGroup", flag: str, default: int, help: str) -> None:
+    group.add_argument(
+        flag, type=_at_least(1), default=default, metavar="N", help=f"{help} (default: {default})"
+    )
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at least {least}, got {text!r}"
+            )
+        return value
+
+    return convert
+
+
+def _is_model(path: str) -> bool:
+    return os.path.exists(path) or os.path.exists(path + ".index")

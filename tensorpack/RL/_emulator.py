@@ -1,0 +1,153 @@
+"""One Atari game on `ALEInterface`, giving the same frames as ale-py's vector interface."""
+
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+
+from tensorpack.utils.optional import require
+
+from .rom import load_ale
+
+__all__ = ["Emulator", "FRAME_SIZE", "NoopDraws", "open_emulator"]
+
+FRAME_SIZE = 84
+
+
+def open_emulator(rom: str, seed: int) -> Any:
+    """Returns an `ALEInterface` with the game loaded, without sticky actions.
+
+    Args:
+      rom: path that `check_rom` has passed.
+      seed: of the emulator itself, in [1, 2**31).
+    """
+    ale = load_ale().ALEInterface()
+    ale.setFloat("repeat_action_probability", 0.0)
+    ale.setInt("random_seed", seed)
+    ale.loadROM(rom)
+    return ale
+
+
+class NoopDraws:
+    """The numbers of no-op frames that the vector interface draws for a seed.
+
+    It has a Mersenne twister of its own, and draws by multiplication with rejection, as the C++
+    library on Linux does for bounded integers. Elsewhere its draws may be others; then both
+    backends are still random and reproducible, but not equal.
+
+    Args:
+      seed: in [1, 2**31).
+      bound: numbers are uniform in [0, bound).
+    """
+
+    def __init__(self, seed: int, bound: int):
+        self._bound = bound
+        self._rng = np.random.RandomState(seed)
+
+    def draw(self) -> int:
+        """Returns the next number."""
+        if self._bound <= 1:
+            return 0
+        too_low = 2**32 % self._bound
+        while True:
+            product = int.from_bytes(self._rng.bytes(4), "little") * self._bound
+            if product % 2**32 >= too_low:
+                return product >> 32
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the generator's state."""
+        _, keys, position = self._rng.get_state()[:3]
+        return {"keys": np.array(keys), "position": int(position)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores it."""
+        self._rng.set_state(("MT19937", state["keys"], state["position"]))
+
+
+class Emulator:
+    """One game, one action at a time.
+
+    Args:
+      rom: path that `check_rom` has passed.
+      seed: in [1, 2**31).
+      frame_skip: emulator frames for which an action is held.
+      max_noops: a new game begins with 0 to so many frames without an action.
+    """
+
+    def __init__(self, rom: str, seed: int, *, frame_skip: int, max_noops: int):
+        self._rom = rom
+        self._frame_skip = frame_skip
+        self._max_noops = max_noops
+        self._cv2 = require("cv2")
+        self.seed(seed)
+        self._actions = list(self._ale.getMinimalActionSet())
+        # The last two screens; after a step the second holds the maximum of both.
+        self._screens = np.zeros((2, *self._ale.getScreenDims()), dtype=np.uint8)
+
+    def seed(self, seed: int) -> None:
+        """Loads the game anew; `reset` has to follow."""
+        self._ale = open_emulator(self._rom, seed)
+        self._noops = NoopDraws(seed, self._max_noops + 1)
+
+    @property
+    def action_names(self) -> List[str]:
+        """Names of the actions, such as "FIRE"."""
+        return [action.name for action in self._actions]
+
+    @property
+    def lives(self) -> int:
+        """Lives left; 0 in games that have none."""
+        return self._ale.lives()
+
+    def reset(self, out: np.ndarray) -> None:
+        """Begins a game and writes its first frame, uint8 `[84, 84]`, to `out`."""
+        self._ale.reset_game()
+        for _ in range(self._noops.draw()):
+            self._ale.act(0)
+            if self._ale.game_over():
+                self._ale.reset_game()
+        self._screens[0] = 0
+        self._ale.getScreenGrayscale(self._screens[1])
+        self._write_frame(out)
+
+    def act(self, action: int, out: np.ndarray) -> Tuple[float, bool]:
+        """Holds an action, writes the frame that follows, returns the reward and if it is over."""
+        reward = 0.0
+        if self._frame_skip == 1:
+            self._ale.getScreenGrayscale(self._screens[0])
+        for left in range(self._frame_skip, 0, -1):
+            reward += self._ale.act(self._actions[action])
+            if self._ale.game_over():  # as in the vector interface, this screen does not count
+                self._write_frame(out)
+                return reward, True
+            if left <= 2:
+                self._ale.getScreenGrayscale(self._screens[2 - left])
+        self._write_frame(out)
+        return reward, False
+
+    def _write_frame(self, out: np.ndarray) -> None:
+        np.maximum(self._screens[0], self._screens[1], out=self._screens[1])
+        size = (FRAME_SIZE, FRAME_SIZE)
+        out[...] = self._cv2.resize(self._screens[1], size, interpolation=self._cv2.INTER_AREA)
+
+    def screen(self) -> np.ndarray:
+        """Returns the screen in colour, uint8 `[height, width, 3]`, red first."""
+        return np.array(self._ale.getScreenRGB())
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the machine's state, the last screens and the no-op generator."""
+        state = self._ale.cloneState(include_rng=True)
+        try:
+            machine = state.serialize()
+        except UnicodeDecodeError:  # ale-py 0.8 takes the bytes for text
+            machine = state.__getstate__()[0]
+        return {
+            "machine": machine,
+            "screens": self._screens.copy(),
+            "noops": self._noops.state_dict(),
+        }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores what `state_dict` returned, of the same game."""
+        self._ale.restoreState(load_ale().ALEState(state["machine"]))
+        self._screens[:] = state["screens"]
+        self._noops.load_state_dict(state["noops"])

@@ -1,0 +1,168 @@
+"""Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores."""
+
+import operator
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from tensorpack.utils.rng import SeedTree
+
+from ._atari_single import SingleBackend
+from ._atari_vector import VectorBackend
+from ._emulator import FRAME_SIZE, open_emulator
+from ._ledger import Ledger
+from .player import Player, PlayerStep
+from .rom import check_rom, find_rom, load_ale
+
+__all__ = ["AtariPlayers"]
+
+_BACKENDS = ("auto", "single", "vector")
+# The vector interface has buffers for this screen; a few games have a higher one.
+_VECTOR_SCREEN = (210, 160)
+
+
+class AtariPlayers(Player):
+    """N copies of one Atari game, stepped together.
+
+    A frame is the maximum of the last two grey screens, shrunk to 84 x 84. The actions are those
+    the game knows (4 in Breakout), never sticky. A lost life does not end a game: it is reported
+    as `life_lost`. A new game begins with a random number of frames without an action, from a
+    stream of each environment's own, so that no two play in step.
+
+    Both backends give the same steps for the same seed and actions (on Linux).
+
+    Args:
+      rom: name or path of the game, see `find_rom`.
+      num_envs: how many.
+      frame_skip: emulator frames for which an action is held.
+      seed: root of the environments' random streams, for the first `reset`.
+      backend: "single" steps one emulator after the other in the calling thread; it can save its
+        state and show its screen. "vector" steps them in C++ threads, without Python's lock
+        (ale-py 0.11 and later). "auto" takes "vector" for several environments where it is possible.
+      max_noops: at most so many frames without an action at the start.
+      max_episode_actions: a game is truncated after so many actions; None for no limit.
+
+    Attributes:
+      rom: path of the game's file.
+      game: the game's name, such as "breakout".
+      backend: "single" or "vector".
+      action_names: such as `["NOOP", "FIRE", "RIGHT", "LEFT"]`.
+
+    Raises:
+      FileNotFoundError: if there is no such game.
+      ValueError: if the file is no game, or an option is out of range or not possible together.
+      ImportError: if ale-py, or OpenCV for "single", is not installed.
+    """
+
+    def __init__(
+        self,
+        rom: str,
+        num_envs: int = 1,
+        *,
+        frame_skip: int = 4,
+        seed: int = 0,
+        backend: str = "auto",
+        max_noops: int = 30,
+        max_episode_actions: Optional[int] = None,
+    ):
+        self.num_envs = _at_least("num_envs", num_envs, 1)
+        self.frame_shape = (FRAME_SIZE, FRAME_SIZE)
+        skip = _at_least("frame_skip", frame_skip, 1)
+        noops = _at_least("max_noops", max_noops, 0)
+        self._ledger = Ledger(self.num_envs, max_episode_actions)
+        self.rom = find_rom(rom)
+        self.game = check_rom(self.rom)
+        options: Dict[str, Any] = {"frame_skip": skip, "max_noops": noops}
+        seeds = self._seeds(seed)
+        self._games: Any
+        if _choose(backend, self.rom, self.num_envs, skip) == "vector":
+            self._games = VectorBackend(self.rom, seeds, **options)
+        else:
+            self._games = SingleBackend(self.rom, seeds, **options)
+        self.backend: str = self._games.name
+        self.action_names: List[str] = self._games.action_names
+        self.num_actions = len(self.action_names)
+
+    def screen(self, index: int = 0) -> np.ndarray:
+        """Returns the screen of one game in colour, uint8 `[height, width, 3]`, red first.
+
+        Raises:
+          RuntimeError: before `reset()`, after `close()`, or with backend "vector".
+        """
+        self._check_started()
+        self._need_single("show its screen")
+        return self._games.screen(index)
+
+    def _seeds(self, seed: int) -> List[int]:
+        root = SeedTree(seed).child("atari")
+        # The vector interface does not take 0 for a seed.
+        return [max(1, root.child(i).integer()) for i in range(self.num_envs)]
+
+    def _reset(self, seed: Optional[int]) -> np.ndarray:
+        frames, lives = self._games.reset(None if seed is None else self._seeds(seed))
+        self._ledger.begin(lives)
+        return frames
+
+    def _step(self, actions: np.ndarray) -> PlayerStep:
+        return self._ledger.record(*self._games.step(actions, self._ledger.ended))
+
+    def _truncate(self, mask: np.ndarray) -> None:
+        self._ledger.ended = self._ledger.ended | mask
+
+    def _state_dict(self) -> Dict[str, Any]:
+        self._need_single("save its state")
+        return {
+            "game": self.game,
+            "num_envs": self.num_envs,
+            "ledger": self._ledger.state_dict(),
+            "emulators": self._games.state_dict(),
+        }
+
+    def _load_state_dict(self, state: Dict[str, Any]) -> None:
+        self._need_single("restore a state")
+        theirs, ours = (state["game"], state["num_envs"]), (self.game, self.num_envs)
+        if theirs != ours:
+            raise ValueError(f"The state is of (game, num_envs) = {theirs}, this player is {ours}.")
+        self._ledger.load_state_dict(state["ledger"])
+        self._games.load_state_dict(state["emulators"])
+
+    def _close(self) -> None:
+        self._games.close()
+
+    def _need_single(self, verb: str) -> None:
+        if self.backend != "single":
+            raise RuntimeError(f"Backend {self.backend!r} cannot {verb}; use backend='single'.")
+
+
+def _choose(backend: str, rom: str, num_envs: int, frame_skip: int) -> str:
+    """Returns "single" or "vector".
+
+    Raises:
+      ValueError: if the backend is unknown, or "vector" is asked for and not possible.
+    """
+    if backend not in _BACKENDS:
+        raise ValueError(f"The backend is one of {', '.join(_BACKENDS)}, got {backend!r}.")
+    if backend == "single" or (backend == "auto" and num_envs == 1):
+        return "single"
+    obstacle = _vector_obstacle(rom, frame_skip)
+    if obstacle and backend == "vector":
+        raise ValueError(f"backend='vector' is not possible: {obstacle}; use 'single'.")
+    return "single" if obstacle else "vector"
+
+
+def _vector_obstacle(rom: str, frame_skip: int) -> str:
+    ale_py = load_ale()
+    if not hasattr(ale_py, "ALEVectorInterface"):
+        return f"ale-py {ale_py.__version__} has no vector interface (or gymnasium is missing)"
+    if frame_skip < 2:
+        return "it takes the maximum of two frames of a step, and frame_skip is 1"
+    screen = tuple(open_emulator(rom, seed=1).getScreenDims())
+    if screen != _VECTOR_SCREEN:
+        return f"the screen of this game is {screen}, and it can take only {_VECTOR_SCREEN}"
+    return ""
+
+
+def _at_least(name: str, value: int, least: int) -> int:
+    if operator.index(value) < least:
+        raise ValueError(f"{name} is at least {least}, got {value}.")
+    return operator.index(value)

@@ -1,0 +1,176 @@
+"""Environments of gymnasium, or of the older gym, as a `Player`.
+
+Understands gymnasium and gym 0.21 to 0.26: steps of four or five parts, resets with and without
+an info. Neither has to be installed for environments that only look like theirs.
+"""
+
+import contextlib
+import importlib.util
+import inspect
+import operator
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils.optional import require
+
+from ._ledger import Ledger
+from .player import Player, PlayerStep
+
+__all__ = ["GymPlayers"]
+
+
+class GymPlayers(Player):
+    """N environments with discrete actions, stepped one after the other in the calling thread.
+
+    Args:
+      make_env: the id of an environment, such as "CartPole-v1", or a function without arguments
+        that makes one; it is called N times.
+      num_envs: how many.
+      seed: of the environments, each of which gets its own from it, for the first `reset`.
+      max_episode_actions: a game is truncated after so many actions; None leaves it to the
+        environments.
+
+    Attributes:
+      envs: the environments.
+
+    Raises:
+      ValueError: if actions are not discrete, observations are not arrays of one shape, the
+        environments are not alike, or an option is out of range.
+      ImportError: if an id is given and neither gymnasium nor gym is installed.
+    """
+
+    def __init__(
+        self,
+        make_env: Union[str, Callable[[], Any]],
+        num_envs: int = 1,
+        *,
+        seed: int = 0,
+        max_episode_actions: Optional[int] = None,
+    ):
+        self.num_envs = operator.index(num_envs)
+        if self.num_envs < 1:
+            raise ValueError(f"GymPlayers needs at least one environment, got num_envs={num_envs}.")
+        self._ledger = Ledger(self.num_envs, max_episode_actions)
+        make = _maker(make_env) if isinstance(make_env, str) else make_env
+        with contextlib.ExitStack() as stack:
+            self.envs: List[Any] = []
+            for _ in range(self.num_envs):
+                self.envs.append(make())
+                stack.callback(self.envs[-1].close)
+            traits = [_Traits.of(env) for env in self.envs]
+            if any(other != traits[0] for other in traits):
+                raise ValueError(f"The environments are not alike: {traits}.")
+            self._closing = stack.pop_all()
+        self.num_actions, self._first_action, self.frame_shape, self.frame_dtype = traits[0]
+        self._seeds: Optional[List[int]] = self._seeds_from(seed)
+
+    def _seeds_from(self, seed: int) -> List[int]:
+        return np.random.RandomState(seed).randint(2**31 - 1, size=self.num_envs).tolist()
+
+    def _reset(self, seed: Optional[int]) -> np.ndarray:
+        seeds = self._seeds if seed is None else self._seeds_from(seed)
+        self._seeds = None  # they count once
+        frames = self._new_frames()
+        lives = np.zeros(self.num_envs, dtype=np.int64)
+        for i, env in enumerate(self.envs):
+            frames[i], info = _reset_env(env, None if seeds is None else seeds[i])
+            lives[i] = _lives(info)
+        self._ledger.begin(lives)
+        return frames
+
+    def _step(self, actions: np.ndarray) -> PlayerStep:
+        frames, lives = self._new_frames(), np.zeros(self.num_envs, dtype=np.int64)
+        rewards = np.zeros(self.num_envs, dtype=np.float64)
+        terminated, truncated = np.zeros((2, self.num_envs), dtype=bool)
+        for i, env in enumerate(self.envs):
+            if self._ledger.ended[i]:
+                frames[i], info = _reset_env(env, None)
+            else:
+                result = env.step(int(actions[i]) + self._first_action)
+                frames[i], rewards[i], terminated[i], truncated[i], info = _five_parts(result)
+            lives[i] = _lives(info)
+        return self._ledger.record(frames, rewards, terminated, lives, truncated)
+
+    def _truncate(self, mask: np.ndarray) -> None:
+        self._ledger.ended = self._ledger.ended | mask
+
+    def _close(self) -> None:
+        self._closing.close()
+
+    def _new_frames(self) -> np.ndarray:
+        return np.zeros((self.num_envs,) + self.frame_shape, dtype=self.frame_dtype)
+
+
+class _Traits(NamedTuple):
+    """What has to be alike in all environments."""
+
+    num_actions: int
+    first_action: int
+    frame_shape: Tuple[int, ...]
+    frame_dtype: np.dtype
+
+    @classmethod
+    def of(cls, env: Any) -> "_Traits":
+        """Reads them off an environment, refusing one that does not fit a `Player`."""
+        actions, observations = env.action_space, env.observation_space
+        if not hasattr(actions, "n") or np.ndim(actions.n) != 0:
+            raise ValueError(
+                f"{env} has the action space {actions}; only discrete actions, numbered in one "
+                "row, can be played. Wrap the environment so that it has a Discrete space."
+            )
+        shape = getattr(observations, "shape", None)
+        if shape is None or getattr(observations, "dtype", None) is None:
+            raise ValueError(
+                f"{env} has the observation space {observations}; observations must be arrays of "
+                "one shape. Flatten them, with FlattenObservation for example."
+            )
+        first = int(getattr(actions, "start", 0))
+        return cls(int(actions.n), first, tuple(shape), np.dtype(observations.dtype))
+
+
+def _maker(env_id: str) -> Callable[[], Any]:
+    """A function that makes an environment by its id, with whichever package is installed."""
+    has_gymnasium = importlib.util.find_spec("gymnasium") is not None
+    has_gym = importlib.util.find_spec("gym") is not None
+    package = "gym" if has_gym and not has_gymnasium else "gymnasium"
+    make = require(package).make
+    return lambda: make(env_id)
+
+
+def _reset_env(env: Any, seed: Optional[int]) -> Tuple[Any, Dict[str, Any]]:
+    """Begins a game; returns the observation and the info ({} where there is none)."""
+    result = env.reset() if seed is None else _seeded_reset(env, seed)
+    # gym before 0.26 returns the observation alone.
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+        return result
+    return result, {}
+
+
+def _seeded_reset(env: Any, seed: int) -> Any:
+    # Wrappers take any keyword, so the environment inside tells if `seed` is one of them.
+    inside = getattr(env, "unwrapped", env)
+    if "seed" in inspect.signature(inside.reset).parameters:
+        return env.reset(seed=seed)
+    if hasattr(inside, "seed"):  # gym 0.21
+        env.seed(seed)
+    return env.reset()
+
+
+def _five_parts(result: Tuple[Any, ...]) -> Tuple[Any, float, bool, bool, Dict[str, Any]]:
+    """Observation, reward, terminated, truncated and info, also from a step of four parts."""
+    if len(result) == 5:
+        return result
+    if len(result) != 4:
+        raise ValueError(
+            f"The environment's step() returned {len(result)} parts; needed are the five of "
+            "gymnasium (observation, reward, terminated, truncated, info) or the four of gym."
+        )
+    observation, reward, done, info = result
+    truncated = bool(done and info.get("TimeLimit.truncated", False))
+    return observation, reward, bool(done) and not truncated, truncated, info
+
+
+def _lives(info: Dict[str, Any]) -> int:
+    """Lives left, as Atari environments tell; 0 where nothing is told."""
+    return int(info.get("lives", info.get("ale.lives", 0)))

@@ -1,0 +1,73 @@
+"""Remembers the last frames of each environment, to make the states that are acted upon."""
+
+from typing import Sequence
+
+import numpy as np
+
+__all__ = ["FrameHistory"]
+
+
+class FrameHistory:
+    """The last frames of N environments that are stepped together.
+
+    What it returns for a step is what `ReplayMemory` later samples for it, if an episode starts
+    here where one starts there: with a new game, and after a lost life that counts as an end.
+
+    Args:
+      num_envs: how many environments there are.
+      frame_shape: of one frame of one environment.
+      history: frames that make one state.
+      frame_dtype: of the frames.
+
+    Raises:
+      ValueError: `num_envs` or `history` is not positive.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        frame_shape: Sequence[int],
+        history: int = 4,
+        frame_dtype: type = np.uint8,
+    ) -> None:
+        if num_envs < 1 or history < 1:
+            raise ValueError(
+                f"num_envs and history must be at least 1, got {num_envs} and {history}."
+            )
+        self._states = np.zeros((num_envs,) + tuple(frame_shape) + (history,), frame_dtype)
+
+    def observe(self, frames: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Takes the next frame of each environment and returns the states they make.
+
+        Args:
+          frames: `[N, *frame_shape]`, of the dtype given to the constructor.
+          starts: bool `[N]`, True where an episode begins with this frame: what was seen before is
+            forgotten.
+
+        Returns:
+          the states, `[N, *frame_shape, history]`, oldest frame first, zeros from before the
+          episode; a new array, which belongs to the caller.
+
+        Raises:
+          ValueError: an argument has the wrong shape.
+          TypeError: an argument has the wrong dtype.
+        """
+        states = self._states
+        frames, starts = np.asarray(frames), np.asarray(starts)
+        if frames.shape != states.shape[:-1] or starts.shape != states.shape[:1]:
+            raise ValueError(
+                f"frames must have the shape {list(states.shape[:-1])} and starts "
+                f"{list(states.shape[:1])}, got {list(frames.shape)} and {list(starts.shape)}."
+            )
+        if frames.dtype != states.dtype or starts.dtype != np.bool_:
+            raise TypeError(
+                f"frames must be {states.dtype} and starts bool, got {frames.dtype} and "
+                f"{starts.dtype}."
+            )
+        # One place to the left in all pixels at once, as one run of memory; what this moves
+        # from each pixel into the one before it is where the new frame goes.
+        values = states.reshape(-1)
+        values[:-1] = values[1:]
+        states[starts] = 0
+        states[..., -1] = frames
+        return states.copy()

@@ -1,0 +1,183 @@
+"""The contract of N environments stepped together, and what each returned array means."""
+
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+__all__ = ["Player", "PlayerStep"]
+
+
+class PlayerStep(NamedTuple):
+    """What one step of N environments gave. The arrays are the caller's: never written again.
+
+    Attributes:
+      frames: `[N, *frame_shape]`, the observation after the action. Where a game ended, its last
+        observation; where `reset`, the first of a new game.
+      reward: float32 `[N]`, raw (not clipped); 0 where `reset`.
+      terminated: bool `[N]`, the game is over by its own rules: nothing follows.
+      truncated: bool `[N]`, the game was cut off from outside, such as by a limit on its length.
+        Never together with `terminated`.
+      life_lost: bool `[N]`, a life was lost and the game goes on.
+      reset: bool `[N]`, this environment's action was ignored and a new game begun: not a
+        transition, so never to be stored.
+      episode_score: float64 `[N]`, the sum of rewards of the whole game where one ended in this
+        step, NaN elsewhere.
+    """
+
+    frames: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    life_lost: np.ndarray
+    reset: np.ndarray
+    episode_score: np.ndarray
+
+
+class Player:
+    """N environments with the same discrete actions, stepped together. They are used like this::
+
+        with make_player() as player:
+            frames = player.reset()              # N first observations
+            repeat:
+                actions = choose(frames)         # int [N]
+                step = player.step(actions)
+                store(frames, actions, step)     # but not where step.reset
+                frames = step.frames
+
+    Environments do not wait for each other. Where a game ended in step k (`terminated` or
+    `truncated`), step k+1 ignores that environment's action, begins a new game and returns its
+    first observation with `reset` set; the others go on. `reset()` is for the beginning only.
+
+    Subclasses set the attributes in their constructor and override `_reset`, `_step` and, if they
+    hold anything, `_close`. `tensorpack.RL.testing.PlayerContract` tests them.
+
+    Attributes:
+      num_envs: how many environments.
+      num_actions: actions are the integers in [0, num_actions).
+      frame_shape: shape of one observation.
+      frame_dtype: numpy dtype of an observation.
+    """
+
+    num_envs: int
+    num_actions: int
+    frame_shape: Tuple[int, ...]
+    frame_dtype: np.dtype = np.dtype(np.uint8)
+
+    _started = False
+    _closed = False
+
+    def reset(self, seed: Optional[int] = None) -> np.ndarray:
+        """Begins a new game everywhere, and returns the first observations `[N, *frame_shape]`.
+
+        Args:
+          seed: makes all that follows reproducible; None goes on with the streams at hand.
+
+        Raises:
+          RuntimeError: after `close()`.
+        """
+        self._check_open()
+        frames = self._reset(seed)
+        self._started = True
+        return frames
+
+    def step(self, actions: np.ndarray) -> PlayerStep:
+        """Plays one action in each environment.
+
+        Args:
+          actions: integers `[N]`; those of environments whose game has just ended are ignored.
+
+        Raises:
+          TypeError: if the actions are no integers.
+          ValueError: if there are not N of them, or one is out of range.
+          RuntimeError: before `reset()` or after `close()`.
+        """
+        self._check_started()
+        return self._step(self._check_actions(actions))
+
+    def truncate(self, mask: np.ndarray) -> None:
+        """Cuts off the marked games from outside: the next step begins new ones there.
+
+        Args:
+          mask: bool `[N]`.
+
+        Raises:
+          ValueError: if the mask has another shape.
+          RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
+        """
+        self._check_started()
+        mask = np.asarray(mask, dtype=bool)
+        if mask.shape != (self.num_envs,):
+            raise ValueError(f"The mask has shape {mask.shape}, needed is ({self.num_envs},).")
+        self._truncate(mask)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns all that the next steps depend on, as numbers, strings, bytes and arrays.
+
+        Raises:
+          RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
+        """
+        self._check_started()
+        return self._state_dict()
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Goes on where `state_dict` was called; no `reset()` is needed.
+
+        Raises:
+          ValueError: if the state is of another kind of player.
+          RuntimeError: after `close()`, or if these environments cannot do it.
+        """
+        self._check_open()
+        self._load_state_dict(state)
+        self._started = True
+
+    def close(self) -> None:
+        """Lets go of the environments; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._close()
+
+    def __enter__(self) -> "Player":
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.close()
+
+    def _reset(self, seed: Optional[int]) -> np.ndarray:
+        raise NotImplementedError(f"{type(self).__name__} overrides neither _reset nor reset.")
+
+    def _step(self, actions: np.ndarray) -> PlayerStep:
+        raise NotImplementedError(f"{type(self).__name__} overrides neither _step nor step.")
+
+    def _truncate(self, mask: np.ndarray) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot end a game from outside.")
+
+    def _state_dict(self) -> Dict[str, Any]:
+        raise RuntimeError(f"{type(self).__name__} cannot save its state.")
+
+    def _load_state_dict(self, state: Dict[str, Any]) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot restore a state.")
+
+    def _close(self) -> None:
+        pass
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"This {type(self).__name__} is closed; make a new one.")
+
+    def _check_started(self) -> None:
+        self._check_open()
+        if not self._started:
+            raise RuntimeError(f"Call reset() of this {type(self).__name__} first.")
+
+    def _check_actions(self, actions: np.ndarray) -> np.ndarray:
+        actions = np.asarray(actions)
+        if actions.dtype.kind not in "iu":
+            raise TypeError(f"Actions are integers, got an array of {actions.dtype}.")
+        if actions.shape != (self.num_envs,):
+            raise ValueError(
+                f"Got actions of shape {actions.shape}, needed is one for each of the "
+                f"{self.num_envs} environments: ({self.num_envs},)."
+            )
+        if actions.min() < 0 or actions.max() >= self.num_actions:
+            raise ValueError(f"Actions lie in [0, {self.num_actions}), got {actions.tolist()}.")
+        return actions.astype(np.int64)

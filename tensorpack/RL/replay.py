@@ -1,0 +1,284 @@
+"""Keeps the transitions that players go through, and hands out random batches of them.
+
+Every frame is stored once; a state of several frames is put together when it is sampled. Knows
+nothing of players, networks or exploration: it gets arrays and returns arrays.
+"""
+
+import threading
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+__all__ = ["Batch", "ReplayMemory"]
+
+
+class Batch(NamedTuple):
+    """Sampled transitions; the arrays are new and belong to the caller.
+
+    Attributes:
+      frames: `[B, history + 1, *frame_shape]`, oldest first, of the dtype of the frames. The first
+        `history` are the state that `action` was taken in, the last `history` the one after it.
+        Frames from before the episode, and after its end where `terminated`, are zeros.
+      action: int64 `[B]`.
+      reward: float32 `[B]`.
+      terminated: bool `[B]`, True where nothing follows.
+    """
+
+    frames: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+
+
+class ReplayMemory:
+    """The last transitions of several environments, one lane (a ring of entries) for each.
+
+    An entry is a frame, the action that was taken on seeing it, and what came of that. It can be
+    sampled as soon as the frame after it is known, and until a frame of its state has been
+    overwritten. A truncated episode takes one more entry, for its final frame. One thread may
+    append while another samples: a batch never mixes what was there with what replaced it.
+
+    Args:
+      capacity: entries that are kept, over all lanes; rounded up to a multiple of `lanes`.
+      frame_shape: of one frame.
+      history: frames that make one state.
+      lanes: how many environments write to the memory.
+      frame_dtype: of the frames.
+
+    Raises:
+      ValueError: a number is not positive, or a lane is too short to hold one transition.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        frame_shape: Sequence[int],
+        history: int = 4,
+        lanes: int = 1,
+        frame_dtype: type = np.uint8,
+    ) -> None:
+        self._lane_size = size = _lane_size(capacity, history, lanes)
+        self._frame_shape = tuple(int(n) for n in frame_shape)
+        self._history = history
+        self._lanes = lanes
+        columns = _columns(self._frame_shape, frame_dtype)
+        # The system backs zeros with memory only where something is written.
+        arrays = {name: np.zeros((lanes * size,) + s, d) for name, (s, d) in columns.items()}
+        self._nbytes = sum(array.nbytes for array in arrays.values())
+        self._frames = arrays["frame"]  # [lanes * size, values of a frame], like all others flat
+        self._action, self._reward = arrays["action"], arrays["reward"]
+        self._terminated = arrays["terminated"]
+        self._depth = arrays["depth"]  # frames of the same episode before this one, < history
+        self._sampleable = arrays["sampleable"]
+        self._num_sampleable = 0
+        self._written = np.zeros(lanes, np.int64)  # entries so far, overwritten ones included
+        self._episode = np.zeros(lanes, np.int64)  # entries of the running episode, <= history
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def required_bytes(
+        capacity: int,
+        frame_shape: Sequence[int],
+        history: int = 4,
+        lanes: int = 1,
+        frame_dtype: type = np.uint8,
+    ) -> int:
+        """Returns how many bytes such a memory takes when it is full; see the constructor."""
+        columns = _columns(tuple(frame_shape), frame_dtype).values()
+        entry = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in columns)
+        return lanes * _lane_size(capacity, history, lanes) * entry
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the memory takes when it is full."""
+        return self._nbytes
+
+    @property
+    def num_sampleable(self) -> int:
+        """How many transitions a batch is drawn from."""
+        return self._num_sampleable
+
+    def __len__(self) -> int:
+        """Returns how many entries are kept, including those that cannot be sampled."""
+        return int(self._filled().sum())
+
+    def append(
+        self,
+        frames: np.ndarray,
+        actions: np.ndarray,
+        rewards: np.ndarray,
+        terminated: np.ndarray,
+        truncated: np.ndarray,
+        lanes: Optional[np.ndarray] = None,
+        final_frames: Optional[np.ndarray] = None,
+    ) -> None:
+        """Stores one transition of each environment, or of some; copies what it is given.
+
+        Where an episode ended, by `terminated` or `truncated`, the next entry of the lane begins
+        another one.
+
+        Args:
+          frames: `[L, *frame_shape]`, of the memory's dtype, seen before the action.
+          actions: integers `[L]`.
+          rewards: `[L]`, kept as float32.
+          terminated: bool `[L]`, True where nothing follows, so nothing is to be bootstrapped; a
+            lost life may count as that.
+          truncated: bool `[L]`, True where the episode was cut off but would have gone on.
+            Says nothing where `terminated`.
+          lanes: integers `[L]`, no two alike: the lane of each row. Default: all, in order.
+          final_frames: like `frames`, seen after the action; only those of truncated episodes are
+            read, and only they need it.
+
+        Raises:
+          ValueError: an argument has the wrong shape, or is missing; a lane is not there, or twice.
+          TypeError: an argument has the wrong dtype.
+        """
+        rows = np.arange(self._lanes) if lanes is None else self._check_lanes(lanes)
+        count = (len(rows),)
+        frames = self._check_frames("frames", frames, len(rows))
+        actions = _check("actions", actions, count, np.integer)
+        rewards = _check("rewards", rewards, count, np.number)
+        terminated = _check("terminated", terminated, count, np.bool_)
+        cut = _check("truncated", truncated, count, np.bool_) & ~terminated
+        if cut.any():
+            if final_frames is None:
+                raise ValueError("An episode was truncated: give its last frame as final_frames.")
+            final_frames = self._check_frames("final_frames", final_frames, len(rows))[cut]
+        with self._lock:
+            slots = self._claim(rows)
+            self._frames[slots] = frames
+            self._action[slots] = actions
+            self._reward[slots] = rewards
+            self._terminated[slots] = terminated
+            self._link(rows, slots, terminated | cut)
+            if final_frames is not None and cut.any():
+                self._frames[self._claim(rows[cut])] = final_frames
+
+    def sample(self, batch_size: int, rng: np.random.RandomState) -> Batch:
+        """Draws transitions, each with the same probability and independent of the others.
+
+        Args:
+          batch_size: how many; one may be drawn more than once.
+          rng: for the draws.
+
+        Raises:
+          ValueError: `batch_size` is not positive.
+          RuntimeError: there is nothing to sample yet.
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
+        length = self._history + 1
+        # A new array each time: TensorFlow may go on reading one that it was fed.
+        frames = np.empty((batch_size * length, self._frames.shape[1]), self._frames.dtype)
+        with self._lock:
+            slots = self._draw(batch_size, rng)
+            around = self._neighbours(slots, np.arange(2 - length, 2))
+            # "clip" is for speed: other modes check all indices first and buffer `out`.
+            np.take(self._frames, around.reshape(-1), axis=0, out=frames, mode="clip")
+            depth = self._depth[slots]
+            action = self._action[slots].astype(np.int64)
+            reward, terminated = self._reward[slots], self._terminated[slots]
+        blank = np.empty((batch_size, length), bool)
+        blank[:, :-1] = np.arange(self._history) < (self._history - 1 - depth)[:, None]
+        blank[:, -1] = terminated
+        frames[blank.reshape(-1)] = 0
+        stacks = frames.reshape((batch_size, length) + self._frame_shape)
+        return Batch(stacks, action, reward, terminated)
+
+    def _filled(self) -> np.ndarray:
+        """Entries that each lane keeps, `[lanes]`; they are the first ones of its ring."""
+        return np.minimum(self._written, self._lane_size)
+
+    def _neighbours(self, slots: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Slots at these distances in the ring of the same lane, `[len(slots), len(offsets)]`."""
+        place = slots % self._lane_size
+        return (slots - place)[:, None] + (place[:, None] + offsets) % self._lane_size
+
+    def _claim(self, lanes: np.ndarray) -> np.ndarray:
+        """Takes the next slot of each lane; what is overwritten can be sampled no more."""
+        slots = lanes * self._lane_size + self._written[lanes] % self._lane_size
+        self._written[lanes] += 1
+        distance = np.arange(self._history)
+        after = self._neighbours(slots, distance)
+        lost = after[self._depth[after] >= distance]  # the slot itself, and states it is part of
+        self._num_sampleable -= int(np.count_nonzero(self._sampleable[lost]))
+        self._sampleable[lost] = False
+        self._depth[slots] = 0
+        return slots
+
+    def _link(self, lanes: np.ndarray, slots: np.ndarray, over: np.ndarray) -> None:
+        """Ties new entries to their episodes; says which transitions are whole by that."""
+        episode = self._episode[lanes]
+        self._depth[slots] = np.minimum(episode, self._history - 1)
+        self._episode[lanes] = np.where(over, 0, np.minimum(episode + 1, self._history))
+        before = self._neighbours(slots[episode > 0], np.array([-1]))[:, 0]
+        whole = np.concatenate([before, slots[over]])
+        self._sampleable[whole] = True
+        self._num_sampleable += len(whole)
+
+    def _draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:
+        """Draws slots that can be sampled: draws from all, and again for those that cannot."""
+        if self._num_sampleable == 0:
+            raise RuntimeError(
+                f"The replay memory holds {len(self)} entries and no whole transition: append "
+                "more before the first sample."
+            )
+        filled = self._filled()
+        ends = np.cumsum(filled)
+        if 4 * self._num_sampleable < ends[-1]:  # so few only where there is little in all
+            choices = np.flatnonzero(self._sampleable)
+            return choices[rng.randint(len(choices), size=count)]
+        shifts = np.arange(self._lanes) * self._lane_size - (ends - filled)
+        drawn: List[np.ndarray] = []
+        while count > 0:
+            slots = rng.randint(ends[-1], size=count + count // 8)
+            slots = slots + shifts[np.searchsorted(ends, slots, side="right")]
+            drawn.append(slots[self._sampleable[slots]][:count])
+            count -= len(drawn[-1])
+        return np.concatenate(drawn)
+
+    def _check_lanes(self, lanes: np.ndarray) -> np.ndarray:
+        lanes = np.asarray(lanes)
+        lanes = _check("lanes", lanes, (lanes.size,), np.integer)
+        if not np.isin(lanes, np.arange(self._lanes)).all():
+            raise ValueError(f"lanes must be from 0 to {self._lanes - 1}, got {lanes}.")
+        if len(np.unique(lanes)) != len(lanes):
+            raise ValueError(f"A lane takes one transition at a time, got lanes={lanes}.")
+        return lanes
+
+    def _check_frames(self, name: str, frames: np.ndarray, count: int) -> np.ndarray:
+        frames = _check(name, frames, (count,) + self._frame_shape, self._frames.dtype.type)
+        return frames.reshape(count, -1)
+
+
+def _lane_size(capacity: int, history: int, lanes: int) -> int:
+    if history < 1 or lanes < 1:
+        raise ValueError(f"history and lanes must be at least 1, got {history} and {lanes}.")
+    least = lanes * (history + 1)
+    if capacity < least:
+        raise ValueError(
+            f"A replay memory with history={history} and lanes={lanes} needs a capacity of at "
+            f"least {least} to hold one transition in each lane, got {capacity}."
+        )
+    return -(-capacity // lanes)
+
+
+def _columns(frame_shape: Tuple[int, ...], frame_dtype: type) -> dict:
+    """What an entry consists of: name -> (shape, dtype)."""
+    return {
+        "frame": ((int(np.prod(frame_shape, dtype=np.int64)),), frame_dtype),
+        "action": ((), np.int32),
+        "reward": ((), np.float32),
+        "terminated": ((), np.bool_),
+        "depth": ((), np.int32),
+        "sampleable": ((), np.bool_),
+    }
+
+
+def _check(name: str, values: np.ndarray, shape: Tuple[int, ...], kind: type) -> np.ndarray:
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have the shape {list(shape)}, got {list(array.shape)}.")
+    if not np.issubdtype(array.dtype, kind):
+        raise TypeError(f"{name} must be {kind.__name__}, got {array.dtype}.")
+    return array

@@ -1,0 +1,94 @@
+"""Finds the file of an Atari game, and refuses one that the emulator could not take.
+
+The emulator ends the whole process, or never returns, when it is given a file that is no game it
+knows. So a file is checked here before the emulator sees it.
+"""
+
+import importlib.util
+import os
+from types import ModuleType
+from typing import List
+
+from tensorpack.utils.optional import require
+
+__all__ = ["check_rom", "find_rom", "load_ale"]
+
+# The largest game is 16 KiB; what is beyond this is not even read.
+_MAX_BYTES = 1 << 20
+
+
+def load_ale() -> ModuleType:
+    """Imports and returns `ale_py`, with its log silenced below errors.
+
+    Raises:
+      ImportError: if it is not installed.
+    """
+    ale_py = require("ale_py", "ale-py")
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    return ale_py
+
+
+def find_rom(name: str) -> str:
+    """Returns the path of a game's file.
+
+    It is looked for as a path, then in `$TENSORPACK_DATASET/atari_rom/` (`~/tensorpack_data` where
+    that is not set), then among the games that come with ale-py (0.9 and later has them all).
+
+    Args:
+      name: such as "breakout.bin", "breakout" or "games/breakout.bin".
+
+    Raises:
+      FileNotFoundError: if it is in none of these places, naming all three.
+    """
+    name = os.fspath(name)
+    candidates = _candidates(name)
+    for path in candidates:
+        for suffix in ("", ".bin"):
+            if os.path.isfile(path + suffix):
+                return path + suffix
+    places = "".join(f"\n  {path}" for path in candidates)
+    raise FileNotFoundError(
+        f"There is no ROM {name!r}. Looked for as a path, in $TENSORPACK_DATASET/atari_rom/ and "
+        f"among the games of ale-py:{places}\nGive the path of a file, or one of ale-py's names: "
+        "pip install 'ale-py>=0.9' has them all."
+    )
+
+
+def _candidates(name: str) -> List[str]:
+    data = os.environ.get("TENSORPACK_DATASET") or os.path.expanduser("~/tensorpack_data")
+    paths = [os.path.abspath(name), os.path.join(data, "atari_rom", name)]
+    spec = importlib.util.find_spec("ale_py")
+    if spec is None or not spec.submodule_search_locations:
+        return paths + ["(ale-py is not installed)"]
+    return paths + [os.path.join(spec.submodule_search_locations[0], "roms", name)]
+
+
+def check_rom(path: str) -> str:
+    """Makes sure that a file is a game that the emulator knows; returns the game's name.
+
+    Args:
+      path: of the file, as `find_rom` returns it.
+
+    Raises:
+      FileNotFoundError: if there is no such file.
+      OSError: if it cannot be read.
+      ValueError: if it is empty, too large, or its checksum is of no game that ale-py knows.
+      ImportError: if ale-py is not installed.
+    """
+    path = os.fspath(path)
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"There is no file {path}; find_rom(name) tells where ROMs lie.")
+    with open(path, "rb") as file:
+        size = len(file.read(_MAX_BYTES + 1))
+    if size == 0:
+        raise ValueError(f"{path} is empty, so it is no Atari ROM.")
+    if size > _MAX_BYTES:
+        raise ValueError(f"{path} is larger than {_MAX_BYTES} bytes, so it is no Atari ROM.")
+    # By its checksum. The emulator itself would go by the file's name next, and crash or hang.
+    game = load_ale().ALEInterface.isSupportedROM(path)
+    if game is None:
+        raise ValueError(
+            f"{path} ({size} bytes) is no Atari ROM that ale-py supports: its checksum is not in "
+            "ale-py's list, or the game needs two players. Take the file that comes with ale-py."
+        )
+    return game

@@ -1,0 +1,198 @@
+"""Players around players: a limit on the length of games, a way out of a standstill, mapped frames.
+
+Each wrapper takes any `Player` and is one itself. Closing the wrapper closes what it wraps.
+"""
+
+import operator
+from typing import Any, Callable, Dict, Optional
+
+import numpy as np
+
+from .player import Player, PlayerStep
+
+__all__ = ["LimitLength", "MapPlayerState", "PreventStuck", "ProxyPlayer"]
+
+
+class ProxyPlayer(Player):
+    """Hands everything on to another player; the base of wrappers, which override a part.
+
+    Args:
+      player: the player to wrap; it is closed together with this one.
+    """
+
+    def __init__(self, player: Player):
+        self.player = player
+        self.num_envs = player.num_envs
+        self.num_actions = player.num_actions
+        self.frame_shape = player.frame_shape
+        self.frame_dtype = player.frame_dtype
+
+    def _reset(self, seed: Optional[int]) -> np.ndarray:
+        return self.player.reset(seed)
+
+    def _step(self, actions: np.ndarray) -> PlayerStep:
+        return self.player.step(actions)
+
+    def _truncate(self, mask: np.ndarray) -> None:
+        self.player.truncate(mask)
+
+    def _state_dict(self) -> Dict[str, Any]:
+        return {"player": self.player.state_dict()}
+
+    def _load_state_dict(self, state: Dict[str, Any]) -> None:
+        self.player.load_state_dict(state["player"])
+
+    def _close(self) -> None:
+        self.player.close()
+
+
+class LimitLength(ProxyPlayer):
+    """Truncates every game that has taken so many actions.
+
+    The score of such a game is the sum of its rewards so far.
+
+    Args:
+      player: one whose games can be ended from outside (`truncate`).
+      limit: actions in a game, at least 1.
+
+    Raises:
+      ValueError: if the limit is less than 1.
+      TypeError: if the limit is not an integer.
+    """
+
+    def __init__(self, player: Player, limit: int):
+        super().__init__(player)
+        self._limit = _at_least_one("limit", limit)
+        self._lengths = np.zeros(self.num_envs, dtype=np.int64)
+        self._scores = np.zeros(self.num_envs, dtype=np.float64)
+
+    def _reset(self, seed: Optional[int]) -> np.ndarray:
+        frames = super()._reset(seed)
+        self._lengths[:] = 0
+        self._scores[:] = 0
+        return frames
+
+    def _step(self, actions: np.ndarray) -> PlayerStep:
+        step = super()._step(actions)
+        self._lengths = np.where(step.reset, 0, self._lengths + 1)
+        self._scores = np.where(step.reset, 0, self._scores + step.reward)
+        cut = (self._lengths >= self._limit) & ~step.terminated & ~step.truncated
+        if not cut.any():
+            return step
+        self.player.truncate(cut)
+        return step._replace(
+            truncated=step.truncated | cut,
+            life_lost=step.life_lost & ~cut,
+            episode_score=np.where(cut, self._scores, step.episode_score),
+        )
+
+    def _state_dict(self) -> Dict[str, Any]:
+        counts = {"lengths": self._lengths.copy(), "scores": self._scores.copy()}
+        return {**super()._state_dict(), **counts}
+
+    def _load_state_dict(self, state: Dict[str, Any]) -> None:
+        super()._load_state_dict(state)
+        self._lengths = np.array(state["lengths"], dtype=np.int64)
+        self._scores = np.array(state["scores"], dtype=np.float64)
+
+
+class PreventStuck(ProxyPlayer):
+    """Takes another action where an agent asks for the same one again and again.
+
+    A greedy agent that never presses the start button waits forever. Where it has asked for one
+    action `num_repeat` times in a row within a game, the last of these requests and all further
+    ones of the same action are replaced, until it asks for something else.
+
+    For evaluation only: a learner would store an action that was not the one taken.
+
+    Args:
+      player: the player to wrap.
+      num_repeat: equal requests in a row that count as stuck, at least 1.
+      action: taken instead, in [0, num_actions); 1 is the start button of many Atari games.
+
+    Raises:
+      ValueError: if `num_repeat` or `action` is out of range.
+      TypeError: if one of them is not an integer.
+    """
+
+    def __init__(self, player: Player, num_repeat: int = 30, action: int = 1):
+        super().__init__(player)
+        self._num_repeat = _at_least_one("num_repeat", num_repeat)
+        self._action = operator.index(action)
+        if not 0 <= self._action < self.num_actions:
+            raise ValueError(
+                f"PreventStuck got action={action}, but the player has {self.num_actions} actions; "
+                f"give one of 0 to {self.num_actions - 1}."
+            )
+        self._forget()
+
+    def _forget(self) -> None:
+        self._last = np.full(self.num_envs, -1, dtype=np.int64)
+        self._repeats = np.zeros(self.num_envs, dtype=np.int64)
+
+    def _reset(self, seed: Optional[int]) -> np.ndarray:
+        frames = super()._reset(seed)
+        self._forget()
+        return frames
+
+    def _step(self, actions: np.ndarray) -> PlayerStep:
+        self._repeats = np.where(actions == self._last, self._repeats + 1, 1)
+        self._last = actions
+        stuck = self._repeats >= self._num_repeat
+        step = super()._step(np.where(stuck, self._action, actions))
+        self._last = np.where(step.reset, -1, self._last)
+        return step
+
+    def _state_dict(self) -> Dict[str, Any]:
+        requests = {"last": self._last.copy(), "repeats": self._repeats.copy()}
+        return {**super()._state_dict(), **requests}
+
+    def _load_state_dict(self, state: Dict[str, Any]) -> None:
+        super()._load_state_dict(state)
+        self._last = np.array(state["last"], dtype=np.int64)
+        self._repeats = np.array(state["repeats"], dtype=np.int64)
+
+
+class MapPlayerState(ProxyPlayer):
+    """Changes the frames by a function, such as a crop or another size.
+
+    Args:
+      player: the player to wrap.
+      func: takes the frames of all environments, `[N, *frame_shape]`, and returns as many, all of
+        one shape and dtype. It may change its argument. It is called once with zeros, to learn
+        the shape.
+
+    Raises:
+      ValueError: if the function does not return N frames.
+    """
+
+    def __init__(self, player: Player, func: Callable[[np.ndarray], np.ndarray]):
+        super().__init__(player)
+        self._func = func
+        sample = self._map(np.zeros((self.num_envs,) + tuple(self.frame_shape), self.frame_dtype))
+        self.frame_shape = sample.shape[1:]
+        self.frame_dtype = sample.dtype
+
+    def _reset(self, seed: Optional[int]) -> np.ndarray:
+        return self._map(super()._reset(seed))
+
+    def _step(self, actions: np.ndarray) -> PlayerStep:
+        step = super()._step(actions)
+        return step._replace(frames=self._map(step.frames))
+
+    def _map(self, frames: np.ndarray) -> np.ndarray:
+        mapped = np.asarray(self._func(frames))
+        if mapped.shape[:1] != (self.num_envs,):
+            raise ValueError(
+                f"The function of MapPlayerState returned shape {mapped.shape} for the frames of "
+                f"{self.num_envs} environments; keep the first axis."
+            )
+        return mapped
+
+
+def _at_least_one(name: str, value: int) -> int:
+    """The option as an int; refuses what is none, or too small."""
+    number = operator.index(value)
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}.")
+    return number

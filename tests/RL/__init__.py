@@ -1,0 +1,1 @@
+"""Tests of `tensorpack.RL`; none of them needs TensorFlow."""

@@ -1,0 +1,91 @@
+"""Players for tests: a tiny one without any game, and the ROM that the Atari tests play."""
+
+import os
+
+import numpy as np
+import pytest
+
+from tensorpack.RL._ledger import Ledger
+from tensorpack.RL.player import Player
+from tensorpack.RL.rom import find_rom
+
+
+class CountingPlayer(Player):
+    """Environment i ends its games after `lengths[i]` actions; the reward is the action.
+
+    A frame is [actions so far in this game, number of the game, a random number]. Keeps the
+    actions it got in `taken`.
+    """
+
+    def __init__(self, lengths=(3, 5), num_actions=4):
+        self.num_envs, self.num_actions = len(lengths), num_actions
+        self.frame_shape = (3,)
+        self.taken = []
+        self.closed = 0
+        self._lengths = np.array(lengths)
+        self._ledger = Ledger(self.num_envs)
+        self._rng = np.random.RandomState(0)
+        self._games = np.zeros(self.num_envs, dtype=np.int64)
+        self._done = np.zeros(self.num_envs, dtype=np.int64)
+
+    def _reset(self, seed):
+        if seed is not None:
+            self._rng = np.random.RandomState(seed)
+            self._games = np.zeros_like(self._games)
+        self._games, self._done = self._games + 1, np.zeros_like(self._done)
+        self._ledger.begin(self._lives())
+        return self._frames()
+
+    def _step(self, actions):
+        self.taken.append(actions.tolist())
+        begins = self._ledger.ended
+        self._games = self._games + begins
+        self._done = np.where(begins, 0, self._done + 1)
+        over = self._done >= self._lengths
+        return self._ledger.record(self._frames(), actions, over, self._lives())
+
+    def _truncate(self, mask):
+        self._ledger.ended = self._ledger.ended | mask
+
+    def _state_dict(self):
+        keys, position = self._rng.get_state()[1:3]
+        return {
+            "ledger": self._ledger.state_dict(),
+            "rng": (keys.copy(), position),
+            "counts": (self._games.copy(), self._done.copy()),
+        }
+
+    def _load_state_dict(self, state):
+        self._ledger.load_state_dict(state["ledger"])
+        self._rng.set_state(("MT19937",) + state["rng"])
+        self._games, self._done = state["counts"]
+
+    def _close(self):
+        self.closed += 1
+
+    def _lives(self):
+        return 3 - self._done // 2
+
+    def _frames(self):
+        noise = self._rng.randint(256, size=self.num_envs)
+        return np.stack([self._done, self._games, noise], axis=1).astype(np.uint8)
+
+
+def breakout_rom():
+    """Path of Breakout: `$TENSORPACK_TEST_ROM`, or wherever `find_rom` finds it; else skips."""
+    pytest.importorskip("ale_py")
+    pytest.importorskip("cv2")
+    path = os.environ.get("TENSORPACK_TEST_ROM")
+    if path:
+        return path
+    try:
+        return find_rom("breakout.bin")
+    except FileNotFoundError:
+        pytest.skip("no ROM of Breakout here; name one in TENSORPACK_TEST_ROM")
+
+
+def needs_vector():
+    """Skips where ale-py has no vector interface."""
+    ale_py = pytest.importorskip("ale_py")
+    if not hasattr(ale_py, "ALEVectorInterface"):
+        pytest.skip(f"ale-py {ale_py.__version__} has no vector interface")

@@ -1,0 +1,177 @@
+"""Gym environments of both step styles as players."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tensorpack.RL.gymenv import GymPlayers
+from tensorpack.RL.testing import PlayerContract
+
+LENGTH = 6
+
+
+class NewStyle:
+    """Walks at random; gymnasium's style. Over after six actions, three of "stay" truncate."""
+
+    action_space = SimpleNamespace(n=3)
+    observation_space = SimpleNamespace(shape=(2,), dtype=np.dtype(np.float32))
+
+    def __init__(self):
+        self.closed = 0
+        self.rng = np.random.RandomState()
+        self.buffer = np.zeros(2, dtype=np.float32)
+
+    def reset(self, seed=None):
+        if seed is not None:
+            self.rng = np.random.RandomState(seed)
+        self.count = self.stays = 0
+        self.buffer[:] = self.rng.rand(2)
+        return self.buffer, {"lives": 3}
+
+    def step(self, action):
+        self.count, self.stays = self.count + 1, self.stays + (action == 2)
+        self.buffer += self.rng.rand(2) * (action - 2)
+        info = {"lives": 3 - self.count // 2}
+        return self.buffer, float(action), self.count >= LENGTH, self.stays >= 3, info
+
+    def close(self):
+        self.closed += 1
+
+
+class OldStyle:
+    """The same in the style of gym 0.21: `seed()`, no info at the reset, steps of four."""
+
+    action_space, observation_space = NewStyle.action_space, NewStyle.observation_space
+
+    def __init__(self):
+        self.new = NewStyle()
+
+    def seed(self, seed):
+        self.new.rng = np.random.RandomState(seed)
+
+    def reset(self):
+        return self.new.reset()[0]
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = self.new.step(action)
+        if truncated:
+            info = {**info, "TimeLimit.truncated": not terminated}
+        return observation, reward, terminated or truncated, info
+
+    def close(self):
+        self.new.close()
+
+
+class TestNewStyle(PlayerContract):
+    def make_player(self):
+        return GymPlayers(NewStyle, num_envs=2)
+
+
+class TestOldStyle(PlayerContract):
+    def make_player(self):
+        return GymPlayers(OldStyle, num_envs=2, max_episode_actions=5)
+
+
+class TestCartPole(PlayerContract):
+    def make_player(self):
+        pytest.importorskip("gymnasium")
+        return GymPlayers("CartPole-v1", num_envs=3)
+
+
+@pytest.mark.parametrize("style", [NewStyle, OldStyle])
+def test_ends_of_both_kinds(style):
+    with GymPlayers(style, num_envs=2) as player:
+        player.reset()
+        steps = [player.step([2, 0]) for _ in range(6)]
+    assert [bool(step.truncated[0]) for step in steps] == [False, False, True, False, False, False]
+    assert [bool(step.terminated[1]) for step in steps] == [False] * 5 + [True]
+    assert not any(step.terminated[0] or step.truncated[1] for step in steps)
+    assert steps[2].episode_score[0] == 6
+
+
+def test_both_styles_play_the_same():
+    with GymPlayers(NewStyle, 2, seed=3) as new, GymPlayers(OldStyle, 2, seed=3) as old:
+        np.testing.assert_array_equal(new.reset(), old.reset())
+        for actions in ([0, 1], [1, 1], [2, 0]):
+            np.testing.assert_array_equal(new.step(actions).frames, old.step(actions).frames)
+
+
+def test_environments_have_seeds_of_their_own():
+    with GymPlayers(NewStyle, 2) as player:
+        frames = player.reset()
+        assert (frames[0] != frames[1]).any()
+        assert (player.reset() != frames).any()  # the constructor's seed counts once
+
+
+def test_lives_are_taken_from_the_info():
+    with GymPlayers(NewStyle) as player:
+        player.reset()
+        lost = [bool(player.step([0]).life_lost[0]) for _ in range(LENGTH)]
+    assert lost == [False, True, False, True, False, False]
+
+
+def test_a_space_that_starts_elsewhere_is_shifted():
+    taken = []
+
+    class Shifted(NewStyle):
+        action_space = SimpleNamespace(n=2, start=5)
+
+        def step(self, action):
+            taken.append(action)
+            return super().step(action)
+
+    with GymPlayers(Shifted) as player:
+        player.reset()
+        player.step([0])
+        player.step([1])
+    assert player.num_actions == 2
+    assert taken == [5, 6]
+
+
+def test_other_actions_are_refused_and_nothing_stays_open():
+    made = []
+
+    class Steering(NewStyle):
+        action_space = SimpleNamespace(shape=(2,))
+
+        def __init__(self):
+            super().__init__()
+            made.append(self)
+
+    with pytest.raises(ValueError, match="only discrete actions"):
+        GymPlayers(Steering, num_envs=2)
+    assert [env.closed for env in made] == [1, 1]
+
+
+def test_observations_without_one_shape_are_refused():
+    class Texts(NewStyle):
+        observation_space = SimpleNamespace(shape=None, dtype=None)
+
+    with pytest.raises(ValueError, match="arrays of one shape"):
+        GymPlayers(Texts)
+
+
+def test_environments_that_differ_are_refused():
+    class Other(NewStyle):
+        action_space = SimpleNamespace(n=4)
+
+    kinds = iter([NewStyle, Other])
+    with pytest.raises(ValueError, match="not alike"):
+        GymPlayers(lambda: next(kinds)(), num_envs=2)
+
+
+def test_a_step_of_three_parts_is_refused():
+    class Short(NewStyle):
+        def step(self, action):
+            return super().step(action)[:3]
+
+    with GymPlayers(Short) as player:
+        player.reset()
+        with pytest.raises(ValueError, match="returned 3 parts"):
+            player.step([0])
+
+
+def test_no_environments_are_refused():
+    with pytest.raises(ValueError, match="num_envs=0"):
+        GymPlayers(NewStyle, num_envs=0)

@@ -1,0 +1,97 @@
+"""The state that is acted upon holds the last frames of the episode, and is what is learnt from."""
+
+import numpy as np
+import pytest
+
+from tensorpack.RL import FrameHistory, ReplayMemory
+
+NONE = np.zeros(2, bool)
+
+
+def frames(*values):
+    return np.array(values, np.uint8)[:, None, None] + np.zeros((2, 3), np.uint8)
+
+
+def test_the_newest_frame_is_the_last_and_those_before_the_first_are_zeros():
+    memory = FrameHistory(2, (2, 3), history=3)
+    states = [memory.observe(frames(k, 10 * k), NONE) for k in (1, 2, 3, 4)]
+    assert all(s.shape == (2, 2, 3, 3) and s.dtype == np.uint8 for s in states)
+    assert [s[0, 1, 2].tolist() for s in states] == [[0, 0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4]]
+    assert states[-1][1, 0, 0].tolist() == [20, 30, 40]
+
+
+def test_every_pixel_keeps_its_place():
+    memory = FrameHistory(2, (4, 5), history=4)
+    rng = np.random.RandomState(0)
+    seen = rng.randint(256, size=(6, 2, 4, 5)).astype(np.uint8)
+    for one in seen:
+        states = memory.observe(one, NONE)
+    assert np.array_equal(states, np.moveaxis(seen[2:], 0, -1))
+
+
+def test_an_episode_that_starts_forgets_and_the_others_go_on():
+    memory = FrameHistory(2, (2, 3), history=3)
+    memory.observe(frames(1, 1), NONE)
+    memory.observe(frames(2, 2), NONE)
+    states = memory.observe(frames(3, 3), np.array([False, True]))
+    assert states[:, 0, 0].tolist() == [[1, 2, 3], [0, 0, 3]]
+    states = memory.observe(frames(4, 4), NONE)
+    assert states[:, 0, 0].tolist() == [[2, 3, 4], [0, 3, 4]]
+
+
+def test_a_history_of_one_is_the_frame():
+    memory = FrameHistory(2, (2, 3), history=1)
+    memory.observe(frames(1, 2), NONE)
+    states = memory.observe(frames(3, 4), NONE)
+    assert np.array_equal(states[..., 0], frames(3, 4))
+
+
+def test_a_state_belongs_to_who_asked_for_it():
+    memory = FrameHistory(2, (2, 3), history=2)
+    given = frames(1, 2)
+    first = memory.observe(given, NONE)
+    before = first.copy()
+    given[:] = 99
+    memory.observe(frames(3, 4), NONE)
+    assert np.array_equal(first, before)
+    first[:] = 77
+    assert memory.observe(frames(5, 6), NONE)[0, 0, 0].tolist() == [3, 5]
+
+
+def test_what_is_acted_upon_is_what_is_sampled():
+    """Two environments; an episode ends by a game's end, by a lost life, or is cut off."""
+    rng = np.random.RandomState(0)
+    history, memory = FrameHistory(2, (2, 3), 4), ReplayMemory(600, (2, 3), 4, lanes=2)
+    starts, acted_upon = np.ones(2, bool), {}
+    for tick in range(200):
+        now = rng.randint(1, 256, size=(2, 2, 3)).astype(np.uint8)
+        states = history.observe(now, starts)
+        actions = np.array([tick, 1000 + tick])  # each once, so that it names the transition
+        acted_upon.update(zip(actions.tolist(), states))
+        over, cut = rng.rand(2) < 0.1, rng.rand(2) < 0.1
+        memory.append(now, actions, np.zeros(2), over, cut, final_frames=255 - now)
+        starts = over | cut
+    batch = memory.sample(5000, rng)
+    assert len(set(batch.action.tolist())) == memory.num_sampleable >= 398
+    for action, stack in zip(batch.action.tolist(), batch.frames):
+        assert np.array_equal(np.moveaxis(stack[:4], 0, -1), acted_upon[action])
+
+
+@pytest.mark.parametrize(
+    "given, starts, error, message",
+    [
+        (frames(1), NONE, ValueError, r"frames must have the shape \[2, 2, 3\]"),
+        (frames(1, 2), NONE[:1], ValueError, r"starts \[2\], got \[2, 2, 3\] and \[1\]"),
+        (frames(1, 2).astype(float), NONE, TypeError, "frames must be uint8.*got float64"),
+        (frames(1, 2), np.zeros(2, int), TypeError, "starts bool, got uint8 and int64"),
+    ],
+)
+def test_wrong_arguments_are_refused(given, starts, error, message):
+    with pytest.raises(error, match=message):
+        FrameHistory(2, (2, 3)).observe(given, starts)
+
+
+@pytest.mark.parametrize("sizes", [(0, 4), (2, 0)])
+def test_sizes_must_be_positive(sizes):
+    with pytest.raises(ValueError, match="num_envs and history must be at least 1, got"):
+        FrameHistory(sizes[0], (2, 3), sizes[1])

@@ -1,0 +1,144 @@
+"""The contract of players, on the smallest one; and that the contract tests notice offenders."""
+
+import numpy as np
+import pytest
+
+from tensorpack.RL.player import Player, PlayerStep
+from tensorpack.RL.testing import PlayerContract
+from tests.RL.players import CountingPlayer
+
+
+class TestCountingPlayer(PlayerContract):
+    can_save = True
+
+    def make_player(self):
+        return CountingPlayer()
+
+
+def play(player, rounds):
+    return [player.step(np.full(player.num_envs, 2)) for _ in range(rounds)]
+
+
+def test_two_games_of_different_length_do_not_wait_for_each_other():
+    #            step: 1  2  3* 4r 5  6  7* 8r     (game 0: three actions, then a reset)
+    #                  1  2  3  4  5* 6r 7  8      (game 1: five)
+    with CountingPlayer((3, 5)) as player:
+        player.reset(seed=0)
+        steps = play(player, 8)
+    ended = np.array([step.terminated for step in steps]).astype(int).T.tolist()
+    reset = np.array([step.reset for step in steps]).astype(int).T.tolist()
+    assert ended == [[0, 0, 1, 0, 0, 0, 1, 0], [0, 0, 0, 0, 1, 0, 0, 0]]
+    assert reset == [[0, 0, 0, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1, 0, 0]]
+    assert [step.frames[0, 0] for step in steps] == [1, 2, 3, 0, 1, 2, 3, 0]
+    assert steps[2].episode_score[0] == 6 and np.isnan(steps[2].episode_score[1])
+    assert steps[4].episode_score[1] == 10
+    assert [step.reward[0] for step in steps] == [2, 2, 2, 0, 2, 2, 2, 0]
+
+
+def test_a_life_lost_at_the_end_of_a_game_is_not_reported():
+    with CountingPlayer((4,)) as player:  # a life goes with every second action
+        player.reset()
+        lost = [bool(step.life_lost[0]) for step in play(player, 7)]
+    assert lost == [False, True, False, False, False, False, True]
+
+
+def test_a_game_ended_from_outside_begins_anew():
+    with CountingPlayer((9, 9)) as player:
+        player.reset()
+        play(player, 2)
+        player.truncate([True, False])
+        step = play(player, 1)[0]
+    assert step.reset.tolist() == [True, False]
+    assert step.frames[:, 0].tolist() == [0, 3]
+    assert step.frames[:, 1].tolist() == [2, 1]
+
+
+def test_a_mask_of_another_shape_is_refused():
+    with CountingPlayer() as player:
+        player.reset()
+        with pytest.raises(ValueError, match=r"\(3,\)"):
+            player.truncate([True, False, True])
+
+
+def test_the_base_class_can_do_nothing_by_itself():
+    player = Player()
+    player.num_envs, player.num_actions = 1, 1
+    with pytest.raises(NotImplementedError, match="Player"):
+        player.reset()
+    player._started = True
+    with pytest.raises(NotImplementedError, match="Player"):
+        player.step([0])
+    for call in (lambda: player.truncate([True]), player.state_dict):
+        with pytest.raises(RuntimeError, match="Player cannot"):
+            call()
+    with pytest.raises(RuntimeError, match="Player cannot"):
+        player.load_state_dict({})
+
+
+def test_steps_have_their_parts_in_order():
+    assert PlayerStep._fields == (
+        "frames",
+        "reward",
+        "terminated",
+        "truncated",
+        "life_lost",
+        "reset",
+        "episode_score",
+    )
+
+
+class Forgetful(CountingPlayer):
+    """Reports no reset."""
+
+    def _step(self, actions):
+        step = super()._step(actions)
+        return step._replace(reset=np.zeros_like(step.reset))
+
+
+class Reusing(CountingPlayer):
+    """Returns the same frames every time."""
+
+    def _frames(self):
+        self._same = getattr(self, "_same", np.zeros((self.num_envs, 3), dtype=np.uint8))
+        self._same[:] = super()._frames()
+        return self._same
+
+
+class Unseeded(CountingPlayer):
+    """Goes on with its random numbers whatever the seed."""
+
+    def _reset(self, seed):
+        return super()._reset(None)
+
+
+class ScorePerStep(CountingPlayer):
+    """Gives the last reward for the score."""
+
+    def _step(self, actions):
+        step = super()._step(actions)
+        score = np.where(np.isnan(step.episode_score), np.nan, step.reward)
+        return step._replace(episode_score=score)
+
+
+@pytest.mark.parametrize(
+    "offender, test",
+    [
+        (Forgetful, "test_a_new_game_begins_in_the_step_after_an_end"),
+        (Reusing, "test_what_was_returned_is_never_written_again"),
+        (Unseeded, "test_the_same_seed_gives_the_same_steps"),
+        (ScorePerStep, "test_scores_are_the_sums_of_rewards_of_whole_games"),
+    ],
+)
+def test_the_contract_notices(offender, test):
+    contract = PlayerContract()
+    contract.make_player = offender
+    with pytest.raises(AssertionError):
+        getattr(contract, test)()
+
+
+def test_the_contract_says_when_no_game_ends():
+    contract = PlayerContract()
+    contract.max_steps = 50
+    contract.make_player = lambda: CountingPlayer((100,))
+    with pytest.raises(AssertionError, match="no game ended in 50 steps"):
+        contract.test_scores_are_the_sums_of_rewards_of_whole_games()

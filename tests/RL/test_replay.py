@@ -1,0 +1,331 @@
+"""A replay memory hands out what it was given, whole, each transition equally often."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.RL import ReplayMemory
+
+# What becomes of a transition. After "both" nothing follows: the end counts, not the cut.
+ENDS = {
+    "goes on": (False, False),
+    "over": (True, False),
+    "cut": (False, True),
+    "both": (True, True),
+}
+
+
+def frames_of(numbers, shape=(2,), dtype=np.uint8):
+    """One frame for each number, filled with it: `[len(numbers), *shape]`."""
+    return np.stack([np.full(shape, number, dtype) for number in numbers])
+
+
+def append(memory, numbers, ends=None, lanes=None):
+    """Appends a transition per number; the number is frame, action and reward, -1 - it the end."""
+    terminated, truncated = np.array([ENDS[end] for end in ends or ["goes on"] * len(numbers)]).T
+    memory.append(
+        frames_of(numbers, dtype=np.int32),
+        np.array(numbers),
+        np.array(numbers, np.float32),
+        terminated,
+        truncated,
+        lanes=lanes,
+        final_frames=frames_of([-1 - number for number in numbers], dtype=np.int32),
+    )
+
+
+def make_memory(capacity, history, lanes=1):
+    return ReplayMemory(capacity, (2,), history, lanes, frame_dtype=np.int32)
+
+
+def everything(memory, history):
+    """All that can be sampled: action -> (numbers in the stack, terminated)."""
+    if memory.num_sampleable == 0:
+        return {}
+    found = {}
+    batch = memory.sample(60 * memory.num_sampleable, np.random.RandomState(0))
+    assert batch.frames.shape == (len(batch.action), history + 1, 2)
+    for stack, action, reward, terminated in zip(*batch):
+        assert (stack[:, 0] == stack[:, 1]).all() and reward == action
+        what = (stack[:, 0].tolist(), bool(terminated))
+        assert found.setdefault(int(action), what) == what, "depends on more than the transition"
+    return found
+
+
+class SlowLane:
+    """What one lane should hold, as a list of episodes, worked out anew at every question."""
+
+    def __init__(self, size, history):
+        self.size, self.history = size, history
+        self.episodes = [[]]  # of [age, frame, end], where a final frame has None for an end
+
+    def append(self, number, end):
+        age = self.count()
+        self.episodes[-1].append([age, number, end])
+        if end == "cut":
+            self.episodes[-1].append([age + 1, -1 - number, None])
+        if end != "goes on":
+            self.episodes.append([])
+
+    def count(self):
+        return sum(len(episode) for episode in self.episodes)
+
+    def sampleable(self):
+        oldest = self.count() - self.size
+        found = {}
+        for episode in self.episodes:
+            for place, (_, number, end) in enumerate(episode):
+                state = episode[max(0, place - self.history + 1) : place + 1]
+                over = end in ("over", "both")
+                if end is None or state[0][0] < oldest or (not over and episode[place + 1 :] == []):
+                    continue
+                following = 0 if over else episode[place + 1][1]
+                stack = [0] * (self.history - len(state)) + [entry[1] for entry in state]
+                found[number] = (stack + [following], over)
+        return found
+
+
+@st.composite
+def plays(draw):
+    """A history, a length of the lanes, and what each of them does in each tick, None: nothing."""
+    history, lanes = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    size = history + draw(st.integers(1, 8))
+    moves = st.sampled_from(["goes on"] * 4 + [None, "over", "cut", "both"])
+    ticks = draw(st.lists(st.lists(moves, min_size=lanes, max_size=lanes), max_size=40))
+    return history, size, lanes, ticks
+
+
+@settings(max_examples=150, deadline=None)
+@given(plays())
+def test_it_is_like_the_slow_one(play):
+    history, size, lanes, ticks = play
+    memory = make_memory(size * lanes, history, lanes)
+    slow = [SlowLane(size, history) for _ in range(lanes)]
+    number = 0
+    for tick in ticks:
+        moving = [lane for lane in range(lanes) if tick[lane] is not None][:: (-1) ** number]
+        if not moving:
+            continue
+        numbers = list(range(number + 1, number + 1 + len(moving)))
+        number = numbers[-1]
+        append(memory, numbers, [tick[lane] for lane in moving], np.array(moving))
+        for lane, one in zip(moving, numbers):
+            slow[lane].append(one, tick[lane])
+        assert memory.num_sampleable == sum(len(lane.sampleable()) for lane in slow)
+        assert len(memory) == sum(min(size, lane.count()) for lane in slow)
+    expected = {}
+    for lane in slow:
+        expected.update(lane.sampleable())
+    assert everything(memory, history) == expected
+
+
+def test_states_of_an_episode_from_its_first_frame_to_its_end():
+    memory = make_memory(100, history=3)
+    for number, end in [(1, "goes on"), (2, "goes on"), (3, "over"), (4, "goes on"), (5, "cut")]:
+        append(memory, [number], [end])
+    assert everything(memory, 3) == {
+        1: ([0, 0, 1, 2], False),
+        2: ([0, 1, 2, 3], False),
+        3: ([1, 2, 3, 0], True),
+        4: ([0, 0, 4, 5], False),
+        5: ([0, 4, 5, -6], False),
+    }
+    assert len(memory) == 6  # with the final frame
+
+
+def test_the_newest_waits_for_the_frame_after_it():
+    memory = make_memory(20, history=2)
+    append(memory, [1])
+    assert (len(memory), memory.num_sampleable) == (1, 0)
+    append(memory, [2])
+    assert everything(memory, 2) == {1: ([0, 1, 2], False)}
+
+
+def test_the_oldest_go_when_a_frame_of_their_state_is_overwritten():
+    memory = make_memory(6, history=3)
+    for number in range(1, 9):
+        append(memory, [number])
+    assert len(memory) == 6
+    assert everything(memory, 3) == {
+        5: ([3, 4, 5, 6], False),
+        6: ([4, 5, 6, 7], False),
+        7: ([5, 6, 7, 8], False),
+    }
+
+
+def test_lanes_do_not_mix_and_need_not_move_together():
+    memory = make_memory(20, history=2, lanes=2)
+    append(memory, [1, 11])
+    append(memory, [12], lanes=np.array([1]))
+    append(memory, [13, 2], lanes=np.array([1, 0]))
+    assert everything(memory, 2) == {
+        1: ([0, 1, 2], False),
+        11: ([0, 11, 12], False),
+        12: ([11, 12, 13], False),
+    }
+
+
+def test_every_transition_is_drawn_equally_often():
+    memory = make_memory(150, history=4, lanes=3)
+    for number in range(1, 80):  # lane 0 wraps around, the others are filled in part
+        lanes = [lane for lane in range(3) if number % (lane + 1) == 0]
+        ends = ["over" if number % 7 == 0 else "goes on"] * len(lanes)
+        append(memory, [number + 100 * lane for lane in lanes], ends, np.array(lanes))
+    draws = 1000 * memory.num_sampleable
+    actions = memory.sample(draws, np.random.RandomState(1)).action
+    _, counts = np.unique(actions, return_counts=True)
+    assert len(counts) == memory.num_sampleable
+    assert np.abs(counts - 1000).max() < 5 * np.sqrt(1000)
+    # The sum of squares over the mean has a chi-squared distribution.
+    chi_squared = ((counts - 1000.0) ** 2 / 1000).sum()
+    assert abs(chi_squared - len(counts)) < 5 * np.sqrt(2 * len(counts))
+
+
+def test_few_among_many_are_drawn_equally_often():
+    memory = make_memory(8000, history=1, lanes=1000)
+    append(memory, list(range(1000)), ["goes on"] * 998 + ["over", "over"])
+    actions = memory.sample(10000, np.random.RandomState(0)).action
+    assert set(actions.tolist()) == {998, 999}
+    assert abs(np.count_nonzero(actions == 998) - 5000) < 5 * np.sqrt(2500)
+
+
+def test_draws_depend_on_the_rng_alone():
+    memory = make_memory(50, history=2)
+    for number in range(1, 70):
+        append(memory, [number])
+    one, same, other = (memory.sample(20, np.random.RandomState(s)) for s in (5, 5, 6))
+    assert np.array_equal(one.frames, same.frames) and np.array_equal(one.action, same.action)
+    assert not np.array_equal(one.action, other.action)
+
+
+def test_a_batch_is_new_typed_and_never_written_again():
+    memory = ReplayMemory(30, (4, 3), history=2)
+    for number in range(1, 20):
+        given_frames = frames_of([number], (4, 3))
+        memory.append(given_frames, [number], [0.5], np.zeros(1, bool), np.zeros(1, bool))
+        given_frames[:] = 0  # it was copied
+    batch = memory.sample(8, np.random.RandomState(0))
+    assert batch.frames.shape == (8, 3, 4, 3) and batch.frames.flags.c_contiguous
+    assert [array.dtype.name for array in batch] == ["uint8", "int64", "float32", "bool"]
+    assert (batch.frames[:, 1, 0, 0] == batch.action).all() and (batch.reward == 0.5).all()
+    before = [array.copy() for array in batch]
+    for number in range(60):
+        memory.append(frames_of([200], (4, 3)), [0], [0], np.ones(1, bool), np.zeros(1, bool))
+    memory.sample(8, np.random.RandomState(0))
+    assert all(np.array_equal(one, other) for one, other in zip(batch, before))
+
+
+def test_the_memory_it_takes_is_known_beforehand():
+    memory = ReplayMemory(1001, (84, 84), history=4, lanes=8)
+    assert memory.nbytes == ReplayMemory.required_bytes(1001, (84, 84), history=4, lanes=8)
+    assert memory.nbytes - 1008 * 84 * 84 == 1008 * 14  # the capacity, rounded up; 14 for the rest
+    floats = ReplayMemory.required_bytes(1000, (3,), frame_dtype=np.float32)
+    assert floats == 1000 * (12 + 14) == ReplayMemory(1000, (3,), frame_dtype=np.float32).nbytes
+
+
+def test_a_stack_never_mixes_what_was_there_with_what_replaced_it():
+    """A writer goes round a small ring as fast as it can, while batches are sampled from it."""
+    memory = ReplayMemory(24, (2048,), history=4, frame_dtype=np.int32)
+    stop, written = threading.Event(), []
+
+    def write():
+        number, flags = 0, np.zeros(1, bool)
+        while not stop.is_set():
+            number += 1
+            frame = frames_of([number], (2048,), np.int32)
+            memory.append(frame, [number], [number], flags, flags)
+            written.append(number)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        while len(written) < 24:
+            stop.wait(0.001)
+        rng, sampled = np.random.RandomState(0), 0
+        while sampled < 400 or len(written) < 400:
+            frames, action, reward, terminated = memory.sample(16, rng)
+            assert (frames == frames[:, :, :1]).all(), "a frame of two ages"
+            assert (frames[:, :, 0] == action[:, None] + np.arange(-3, 2)).all()
+            assert (reward == action).all() and not terminated.any()
+            sampled += 1
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_an_empty_memory_cannot_be_sampled():
+    memory = make_memory(20, history=2)
+    with pytest.raises(RuntimeError, match="holds 0 entries and no whole transition: append more"):
+        memory.sample(1, np.random.RandomState(0))
+    append(memory, [1])
+    with pytest.raises(RuntimeError, match="holds 1 entries and no whole transition"):
+        memory.sample(1, np.random.RandomState(0))
+
+
+def test_a_batch_has_at_least_one_transition():
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        make_memory(20, history=2).sample(0, np.random.RandomState(0))
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((9, (2,), 4, 2), "history=4 and lanes=2 needs a capacity of at least 10.*got 9"),
+        ((9, (2,), 0, 2), "history and lanes must be at least 1, got 0 and 2"),
+        ((9, (2,), 4, 0), "history and lanes must be at least 1, got 4 and 0"),
+    ],
+)
+def test_sizes_are_checked(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ReplayMemory(*arguments)
+    with pytest.raises(ValueError, match=message):
+        ReplayMemory.required_bytes(*arguments)
+
+
+def test_the_smallest_lane_holds_one_transition():
+    memory = make_memory(5, history=4)
+    for number in range(1, 20):
+        append(memory, [number])
+    assert everything(memory, 4) == {18: ([15, 16, 17, 18, 19], False)}
+    append(memory, [20], ["cut"])
+    assert everything(memory, 4) == {20: ([17, 18, 19, 20, -21], False)}
+
+
+GOOD = {
+    "frames": np.zeros((2, 2), np.uint8),
+    "actions": np.zeros(2, int),
+    "rewards": np.zeros(2),
+    "terminated": np.zeros(2, bool),
+    "truncated": np.zeros(2, bool),
+}
+
+
+@pytest.mark.parametrize(
+    "change, error, message",
+    [
+        ({"frames": np.zeros((2, 3), np.uint8)}, ValueError, r"shape \[2, 2\], got \[2, 3\]"),
+        ({"frames": np.zeros((2, 2))}, TypeError, "frames must be uint8, got float64"),
+        ({"actions": np.zeros(3, int)}, ValueError, r"actions must have the shape \[2\]"),
+        ({"actions": np.zeros(2)}, TypeError, "actions must be integer, got float64"),
+        ({"rewards": np.zeros((2, 1))}, ValueError, r"rewards must have the shape \[2\]"),
+        ({"rewards": np.array(["a", "b"])}, TypeError, "rewards must be number, got <U1"),
+        ({"terminated": np.zeros(2)}, TypeError, "terminated must be bool_?, got float64"),
+        ({"truncated": np.zeros(2, int)}, TypeError, "truncated must be bool_?, got int64"),
+        ({"truncated": np.ones(2, bool)}, ValueError, "give its last frame as final_frames"),
+        ({"lanes": np.array([0, 2])}, ValueError, "lanes must be from 0 to 1, got"),
+        ({"lanes": np.array([-1, 0])}, ValueError, "lanes must be from 0 to 1, got"),
+        ({"lanes": np.array([1, 1])}, ValueError, "A lane takes one transition at a time"),
+        ({"lanes": np.array([True, False])}, TypeError, "lanes must be integer, got bool"),
+        ({"lanes": np.array([1])}, ValueError, r"frames must have the shape \[1, 2\]"),
+    ],
+)
+def test_wrong_arguments_are_refused_and_change_nothing(change, error, message):
+    memory = ReplayMemory(20, (2,), history=2, lanes=2)
+    with pytest.raises(error, match=message):
+        memory.append(**{**GOOD, **change})
+    assert len(memory) == memory.num_sampleable == 0
+    memory.append(**GOOD)
+    assert len(memory) == 2

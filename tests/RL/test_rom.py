@@ -1,0 +1,117 @@
+"""Finding ROMs, and refusing files that the emulator could not take."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from tensorpack.RL.rom import check_rom, find_rom, load_ale
+from tests.RL.players import breakout_rom
+
+
+@pytest.fixture
+def dataset(tmp_path, monkeypatch):
+    folder = tmp_path / "data" / "atari_rom"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("TENSORPACK_DATASET", str(tmp_path / "data"))
+    return folder
+
+
+def test_a_path_comes_first(dataset, tmp_path, monkeypatch):
+    (dataset / "mygame.bin").write_bytes(b"in the dataset")
+    (tmp_path / "mygame.bin").write_bytes(b"here")
+    monkeypatch.chdir(tmp_path)
+    assert os.path.samefile(find_rom("mygame.bin"), tmp_path / "mygame.bin")
+
+
+def test_then_the_dataset_folder(dataset, tmp_path, monkeypatch):
+    (dataset / "mygame.bin").write_bytes(b"in the dataset")
+    monkeypatch.chdir(tmp_path)
+    assert os.path.samefile(find_rom("mygame.bin"), dataset / "mygame.bin")
+
+
+def test_then_what_ale_py_ships(dataset, tmp_path, monkeypatch):
+    pytest.importorskip("ale_py")
+    monkeypatch.chdir(tmp_path)
+    path = find_rom("tetris.bin")
+    assert "ale_py" in path and os.path.isfile(path)
+
+
+def test_the_error_names_all_three_places(dataset, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as caught:
+        find_rom("nosuchgame.bin")
+    message = str(caught.value)
+    assert str(tmp_path / "nosuchgame.bin") in message
+    assert str(dataset / "nosuchgame.bin") in message
+    assert "ale" in message
+
+
+def test_a_directory_is_not_found_as_a_rom(dataset, tmp_path, monkeypatch):
+    (tmp_path / "mygame.bin").mkdir()
+    (dataset / "mygame.bin").write_bytes(b"in the dataset")
+    monkeypatch.chdir(tmp_path)
+    assert os.path.samefile(find_rom("mygame.bin"), dataset / "mygame.bin")
+
+
+def test_a_rom_passes_under_any_name(tmp_path):
+    rom = breakout_rom()
+    assert check_rom(rom) == "breakout"
+    renamed = shutil.copy(rom, str(tmp_path / "other.bin"))
+    assert check_rom(renamed) == "breakout"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        np.random.RandomState(0).bytes(2048),
+        np.random.RandomState(0).bytes(4096),
+        bytes(3 << 20),
+    ],
+    ids=["empty", "2k", "4k", "huge"],
+)
+def test_what_is_no_rom_is_refused(tmp_path, content):
+    pytest.importorskip("ale_py")
+    path = tmp_path / "breakout.bin"  # the right name does not help
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="no Atari ROM"):
+        check_rom(str(path))
+
+
+def test_a_damaged_rom_is_refused(tmp_path):
+    content = bytearray(open_rom())
+    content[100] ^= 1
+    path = tmp_path / "breakout.bin"
+    path.write_bytes(bytes(content))
+    with pytest.raises(ValueError, match="no Atari ROM"):
+        check_rom(str(path))
+
+
+def open_rom():
+    with open(breakout_rom(), "rb") as file:
+        return file.read()
+
+
+def test_a_missing_file_and_a_directory_are_refused(tmp_path):
+    for path in (tmp_path / "none.bin", tmp_path):
+        with pytest.raises(FileNotFoundError, match=str(path)):
+            check_rom(str(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
+def test_an_unreadable_file_is_refused(tmp_path):
+    path = tmp_path / "breakout.bin"
+    path.write_bytes(b"x")
+    path.chmod(0)
+    with pytest.raises(OSError):
+        check_rom(str(path))
+
+
+def test_the_emulator_is_silent(capfd):
+    rom = breakout_rom()
+    ale = load_ale().ALEInterface()
+    ale.loadROM(rom)
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""

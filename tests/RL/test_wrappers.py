@@ -1,0 +1,125 @@
+"""Wrappers: each keeps the contract, and does its one thing."""
+
+import numpy as np
+import pytest
+
+from tensorpack.RL.testing import PlayerContract
+from tensorpack.RL.wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
+from tests.RL.players import CountingPlayer
+
+
+class TestProxyPlayer(PlayerContract):
+    can_save = True
+
+    def make_player(self):
+        return ProxyPlayer(CountingPlayer())
+
+
+class TestLimitLength(PlayerContract):
+    can_save = True
+
+    def make_player(self):
+        return LimitLength(CountingPlayer((3, 9)), 5)
+
+
+class TestPreventStuck(PlayerContract):
+    can_save = True
+
+    def make_player(self):
+        return PreventStuck(CountingPlayer(num_actions=2), 2)
+
+
+class TestMapPlayerState(PlayerContract):
+    can_save = True
+
+    def make_player(self):
+        return MapPlayerState(CountingPlayer(), lambda frames: frames[:, :2] / np.float32(255))
+
+
+def test_a_proxy_closes_what_it_wraps():
+    player = CountingPlayer()
+    proxy = ProxyPlayer(player)
+    proxy.close()
+    proxy.close()
+    assert player.closed == 1
+
+
+def test_long_games_are_truncated_and_short_ones_end_as_ever():
+    #   game 0: ends by itself after 3 actions; game 1 would take 9, and is cut after 5
+    player = LimitLength(CountingPlayer((3, 9)), 5)
+    player.reset()
+    steps = [player.step([1, 2]) for _ in range(12)]
+    truncated = np.array([step.truncated for step in steps]).astype(int).T.tolist()
+    terminated = np.array([step.terminated for step in steps]).astype(int).T.tolist()
+    assert truncated == [[0] * 12, [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0]]
+    assert terminated == [[0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0], [0] * 12]
+    assert steps[4].episode_score[1] == 10 and steps[10].episode_score[1] == 10
+    assert steps[5].reset.tolist() == [False, True]
+    assert steps[5].frames[1, 0] == 0
+
+
+def test_a_game_that_ends_at_the_limit_is_not_truncated():
+    player = LimitLength(CountingPlayer((5,)), 5)
+    player.reset()
+    step = [player.step([1]) for _ in range(5)][-1]
+    assert step.terminated[0] and not step.truncated[0]
+
+
+def test_a_game_truncated_while_a_life_is_lost_says_only_so():
+    player = LimitLength(CountingPlayer((9,)), 2)  # a life goes with the second action
+    player.reset()
+    step = [player.step([1]) for _ in range(2)][-1]
+    assert step.truncated[0] and not step.life_lost[0]
+
+
+def test_a_reset_starts_the_count_again():
+    player = LimitLength(CountingPlayer((9,)), 3)
+    player.reset()
+    for _ in range(2):
+        player.step([1])
+    player.reset()
+    cut = [bool(player.step([1]).truncated[0]) for _ in range(3)]
+    assert cut == [False, False, True]
+
+
+@pytest.mark.parametrize("limit, error", [(0, ValueError), (2.5, TypeError)])
+def test_a_limit_is_a_positive_integer(limit, error):
+    with pytest.raises(error):
+        LimitLength(CountingPlayer(), limit)
+
+
+def test_the_third_equal_request_and_those_after_it_are_replaced():
+    inner = CountingPlayer((50, 50))
+    player = PreventStuck(inner, num_repeat=3, action=1)
+    player.reset()
+    for pair in ([0, 0], [0, 2], [0, 0], [0, 0], [3, 0], [0, 0]):
+        player.step(pair)
+    assert [taken[0] for taken in inner.taken] == [0, 0, 1, 1, 3, 0]
+    assert [taken[1] for taken in inner.taken] == [0, 2, 0, 0, 1, 1]
+
+
+def test_requests_are_counted_within_a_game():
+    inner = CountingPlayer((2,))
+    player = PreventStuck(inner, num_repeat=3, action=1)
+    player.reset()
+    for _ in range(6):  # two actions, a reset, two actions, a reset
+        player.step([0])
+    assert inner.taken == [[0], [0], [1], [0], [0], [1]]  # the resets ignore theirs
+
+
+def test_a_stuck_action_lies_in_range():
+    with pytest.raises(ValueError, match="4 actions"):
+        PreventStuck(CountingPlayer(), action=4)
+
+
+def test_mapped_frames_tell_their_shape():
+    player = MapPlayerState(CountingPlayer(), lambda frames: frames[:, None, :1] / np.float32(2))
+    assert player.frame_shape == (1, 1)
+    assert player.frame_dtype == np.float32
+    player.reset()
+    assert [player.step([0, 0]).frames[0, 0, 0] for _ in range(2)] == [0.5, 1.0]
+
+
+def test_a_map_that_drops_environments_is_refused():
+    with pytest.raises(ValueError, match="keep the first axis"):
+        MapPlayerState(CountingPlayer(), lambda frames: frames[:1])

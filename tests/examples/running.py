@@ -1,0 +1,41 @@
+"""Runs of the DQN example on small games, within this process."""
+
+import json
+import os
+
+import DQN
+import flags
+
+import tensorpack as tp
+from tests.examples.catch import CatchPlayer
+
+# Twenty steps in two epochs, with all that a run does.
+SMALL = [
+    *["--rom", "catch.bin", "--batch-size", "8", "--memory-size", "500"],
+    *["--init-memory-size", "60", "--steps-per-epoch", "10", "--max-epoch", "2"],
+    *["--target-sync", "4", "--eval-every", "1", "--eval-episodes", "3"],
+]
+
+
+def small_catch(num_envs=1, kind=CatchPlayer):
+    """A game of catch with frames of 14 x 14, so that the network is small."""
+    return kind(num_envs, cell=2)
+
+
+def make_config(player, *more_flags):
+    """The `TrainConfig` of a small run; needs a log directory."""
+    args = flags.parse([*SMALL, *more_flags])
+    return DQN.get_config(args, player, small_catch)
+
+
+def train(player, *more_flags, callbacks=()):
+    """Does a small run, with callbacks behind those of the example."""
+    config = make_config(player, *more_flags)
+    config.callbacks.extend(callbacks)
+    tp.QueueInputTrainer(config).train()
+
+
+def read_stats(log_dir):
+    """What `stats.json` says: a list with a dictionary for each epoch."""
+    with open(os.path.join(log_dir, "stats.json")) as file:
+        return json.load(file)

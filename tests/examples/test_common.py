@@ -1,0 +1,168 @@
+"""Playing whole games: quotas, scores, and the evaluator within a run."""
+
+import numpy as np
+import pytest
+from common import Evaluator, play_n_episodes
+
+from tensorpack.RL import Player, PlayerStep
+from tests.examples.catch import CatchPlayer
+from tests.helpers import FakeClock
+
+
+class Lengths(Player):
+    """Environment i plays games of `lengths[i]` steps, whose score is their length."""
+
+    num_actions = 2
+    frame_shape = (2, 2)
+
+    def __init__(self, lengths):
+        self.num_envs = len(lengths)
+        self.closed = False
+        self._lengths = np.array(lengths)
+        self._clock = np.zeros(len(lengths), int)
+
+    def _reset(self, seed):
+        self._clock[:] = 0
+        return self._frames()
+
+    def _step(self, actions):
+        begins = self._clock == self._lengths
+        self._clock = np.where(begins, 0, self._clock + 1)
+        over = self._clock == self._lengths
+        nothing = np.zeros(self.num_envs, bool)
+        score = np.where(over, self._lengths.astype(float), np.nan)
+        return PlayerStep(
+            self._frames(), nothing.astype(np.float32), over, nothing, nothing, begins, score
+        )
+
+    def _close(self):
+        self.closed = True
+
+    def _frames(self):
+        return np.ones((self.num_envs, 2, 2), np.uint8)
+
+
+def no_preference(states):
+    return [np.zeros((len(states), 2))]
+
+
+def test_every_environment_plays_its_share_so_long_games_count():
+    scores = play_n_episodes(Lengths([2, 50, 3]), no_preference, 5)
+    assert scores == [2.0, 3.0, 2.0, 50.0, 50.0]
+
+
+def test_more_environments_than_games():
+    assert play_n_episodes(Lengths([4, 1, 1]), no_preference, 1) == [4.0]
+
+
+def test_each_tick_tells_frames_and_games_that_ended():
+    ticks = []
+    play_n_episodes(
+        Lengths([2, 3]),
+        no_preference,
+        2,
+        on_tick=lambda *args: ticks.append((len(args[0]), args[1])),
+    )
+    assert ticks == [(2, 0), (2, 1), (2, 1)]
+
+
+def test_what_a_tick_raises_ends_the_playing():
+    class Enough(Exception):
+        pass
+
+    def stop(frames, ended):
+        raise Enough
+
+    with pytest.raises(Enough):
+        play_n_episodes(Lengths([10**9]), no_preference, 1, on_tick=stop)
+
+
+def test_no_games_is_a_mistake():
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        play_n_episodes(Lengths([1]), no_preference, 0)
+
+
+def follow_the_ball(states):
+    """The values of a perfect player of catch, from the newest frame."""
+    frames = states[..., -1]
+    paddle = np.argmax(frames[:, -1] == 128, 1)
+    ball = np.argmax(frames.max(1) == 255, 1)
+    wanted = np.where(paddle == 128, 1, np.sign(ball - paddle) + 1)
+    return [np.eye(3)[wanted]]
+
+
+def test_the_network_sees_the_frames_and_its_actions_are_played():
+    with CatchPlayer(num_envs=4) as player:
+        scores = play_n_episodes(
+            player, follow_the_ball, 40, epsilon=0.0, rng=np.random.RandomState(0)
+        )
+    assert len(scores) == 40
+    assert np.mean(scores) > 0.8
+
+
+class FakeTrainer:
+    """As much of a trainer as an evaluator asks for."""
+
+    def __init__(self, predictor):
+        self.monitors = self
+        self.scalars = {}
+        self.checks = 0
+        self.stop_after = None
+        self._predictor = predictor
+
+    def get_predictor(self, inputs, outputs):
+        assert (inputs, outputs) == (["state"], ["Qvalue"])
+        return self._predictor
+
+    def put_scalar(self, name, value):
+        self.scalars[name] = value
+
+    def check_stop(self):
+        self.checks += 1
+        if self.checks == self.stop_after:
+            raise KeyboardInterrupt
+
+
+class Evaluation:
+    """An evaluator over games of one and of three steps, ready to be triggered."""
+
+    def __init__(self, nr_eval=4, clock=None, **options):
+        self.players = []
+        self.trainer = FakeTrainer(no_preference)
+        self.clock = FakeClock() if clock is None else clock
+        self.evaluator = Evaluator(
+            nr_eval, ["state"], ["Qvalue"], self._make, clock=self.clock, **options
+        )
+        self.evaluator.setup_graph(self.trainer)
+
+    def _make(self, count):
+        self.players.append(Lengths([1, 3][:count]))
+        return self.players[-1]
+
+
+def test_evaluator_logs_mean_and_best_and_closes_its_games():
+    evaluation = Evaluation(num_players=2)
+    evaluation.evaluator.trigger()
+    assert evaluation.trainer.scalars == {"mean_score": 2.0, "max_score": 3.0}
+    assert [player.closed for player in evaluation.players] == [True]
+
+
+def test_a_stop_gives_the_evaluation_up():
+    evaluation = Evaluation(num_players=2)
+    evaluation.trainer.stop_after = 3
+    with pytest.raises(KeyboardInterrupt):
+        evaluation.evaluator.trigger()
+    assert evaluation.trainer.scalars == {}
+    assert evaluation.players[0].closed
+
+
+@pytest.mark.parametrize("seconds, games", [(599, 50), (601, 47)])
+def test_after_a_long_evaluation_the_next_one_is_shorter(seconds, games):
+    class SlowClock(FakeClock):
+        def __call__(self):
+            self.now += seconds
+            return self.now
+
+    evaluation = Evaluation(nr_eval=50, clock=SlowClock(), num_players=1)
+    evaluation.evaluator.trigger()
+    assert evaluation.evaluator.eval_episode == games

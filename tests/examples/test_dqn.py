@@ -1,0 +1,76 @@
+"""The program: whole runs on a small game, and what it refuses."""
+
+import os
+
+import DQN
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.varmanip import load_checkpoint_vars
+from tests.examples.running import read_stats, small_catch, train
+from tests.examples.test_dqn_model import VARIABLES
+
+SCALARS = {
+    *(f"SummaryGradient/{name}/rms" for name in VARIABLES),
+    *(f"param-summary/{layer}/W-rms" for layer in ["conv0", "conv1", "conv2", "fc0", "fct"]),
+    *["cost", "predict_reward", "input_queue_size", "learning_rate"],
+    *["expreplay/mean_score", "expreplay/max_score", "mean_score", "max_score"],
+    *["epoch_num", "global_step"],
+}
+
+
+def test_a_run_writes_the_scalars_of_the_seed_and_a_model_each_epoch(log_dir):
+    train(small_catch(num_envs=2))
+    stats = read_stats(log_dir)
+    assert [(each["epoch_num"], each["global_step"]) for each in stats] == [(1, 10), (2, 20)]
+    assert [set(each) for each in stats] == [SCALARS, SCALARS]
+    assert stats[0]["learning_rate"] == pytest.approx(1e-3)
+    assert os.path.basename(tf.train.latest_checkpoint(log_dir)) == "model-20"
+    assert load_checkpoint_vars(os.path.join(log_dir, "model-10"))["global_step"] == 10
+
+
+def test_the_target_network_is_in_the_model_and_older_than_the_online_one(log_dir):
+    # synchronised after step 4, 8, 12, 16 and 20; the last model is saved right after that
+    train(small_catch(), "--eval-every", "9")
+    for step, same in [(10, False), (20, True)]:
+        saved = load_checkpoint_vars(os.path.join(log_dir, f"model-{step}"))
+        assert np.array_equal(saved["fct/W"], saved["target/fct/W"]) == same
+
+
+@pytest.mark.parametrize("algo", ["DQN", "Dueling"])
+def test_the_other_algorithms_run(algo, log_dir):
+    train(small_catch(), "--algo", algo, "--max-epoch", "1", "--eval-every", "9")
+    assert np.isfinite(read_stats(log_dir)[0]["cost"])
+
+
+def test_load_takes_the_weights_and_starts_over(log_dir):
+    train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
+    trained = load_checkpoint_vars(os.path.join(log_dir, "model-10"))
+    np.savez(os.path.join(log_dir, "weights.npz"), **{name: trained[name] for name in VARIABLES})
+    with tf.Graph().as_default():
+        flags = ["--max-epoch", "1", "--eval-every", "9", "--steps-per-epoch", "1"]
+        train(small_catch(), *flags, "--load", os.path.join(log_dir, "weights.npz"))
+    again = load_checkpoint_vars(os.path.join(log_dir, "model-1"))
+    # one step of Adam changes no weight by more than its rate
+    for name in VARIABLES:
+        np.testing.assert_allclose(again[name], trained[name], atol=1.1e-3)
+
+
+def refusal(capsys, *argv):
+    """What the program says when it refuses a command line."""
+    with pytest.raises(SystemExit) as exit:
+        DQN.main(list(argv))
+    assert exit.value.code == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_a_game_that_is_not_there_is_refused(capsys):
+    said = refusal(capsys, "--rom", "nosuchgame.bin")
+    assert "--rom nosuchgame.bin: " in said and "TENSORPACK_DATASET" in said
+
+
+def test_a_file_that_is_no_game_is_refused(capsys, tmp_path):
+    path = tmp_path / "letter.bin"
+    path.write_text("Dear emulator")
+    assert "--rom" in refusal(capsys, "--rom", str(path))

@@ -1,0 +1,207 @@
+"""The graph of the DQN model: variables, names, shape lines, target network, algorithms."""
+
+import numpy as np
+import pytest
+from DQNModel import ALGORITHMS, Model
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.tower import TowerContext, TowerFunc
+from tensorpack.utils import logger
+
+SHAPES = """
+conv0 input: [None, 84, 84, 4]
+conv0 output: [None, 21, 21, 32]
+conv1 input: [None, 21, 21, 32]
+conv1 output: [None, 11, 11, 64]
+conv2 input: [None, 11, 11, 64]
+conv2 output: [None, 11, 11, 64]
+fc0 input: [None, 11, 11, 64]
+fc0 output: [None, 512]
+fct input: [None, 512]
+fct output: [None, 4]
+""".split("\n")[1:-1]
+
+VARIABLES = [
+    f"{layer}/{name}"
+    for layer, names in [
+        ("conv0", ["W", "b", "alpha"]),
+        ("conv1", ["W", "b", "alpha"]),
+        ("conv2", ["W", "b", "alpha"]),
+        ("fc0", ["W", "b"]),
+        ("fct", ["W", "b"]),
+    ]
+    for name in names
+]
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """What is logged as information."""
+    logged = []
+    monkeypatch.setattr(logger, "info", logged.append)
+    return logged
+
+
+class Built:
+    """A model with its training tower and a predictor tower, and a session over both."""
+
+    def __init__(self, algo="Double", num_actions=4, frame_shape=(84, 84)):
+        tf.set_random_seed(1)
+        self.model = Model(num_actions, algo, frame_shape=frame_shape)
+        self.tower_func = TowerFunc(self.model.build_graph, self.model.get_input_signature())
+        with TowerContext("", is_training=True):
+            self.inputs = self._placeholders()
+            self.cost = self.tower_func(*self.inputs)
+        with TowerContext("towerp0", is_training=False):
+            self.tower_func(*self._placeholders())
+
+    def _placeholders(self):
+        return [tf.placeholder(each.dtype, each.shape) for each in self.tower_func.input_signature]
+
+    def feed(self, batch_size=3, seed=0):
+        rng = np.random.RandomState(seed)
+        comb_state, action, _, _ = self.inputs
+        shape = [batch_size] + comb_state.shape.as_list()[1:]
+        values = [
+            rng.randint(0, 256, shape).astype(np.uint8),
+            rng.randint(0, 2, batch_size),
+            rng.choice([-5.0, 0.0, 5.0], batch_size),
+            np.zeros(batch_size, bool),
+        ]
+        return dict(zip(self.inputs, values))
+
+
+def names(variables):
+    return [each.op.name for each in variables]
+
+
+def test_thirteen_variables_with_4045479_parameters():
+    Built()
+    assert names(tf.trainable_variables()) == VARIABLES
+    assert sum(each.shape.num_elements() for each in tf.trainable_variables()) == 4045479
+
+
+def test_shapes_are_logged_once_and_in_the_order_of_the_seed(lines):
+    Built()
+    assert lines == SHAPES + ["target/" + line for line in SHAPES]
+
+
+def test_target_network_is_saved_but_not_trained():
+    Built()
+    targets = ["target/" + name for name in VARIABLES]
+    assert [name for name in names(tf.global_variables()) if name in targets] == targets
+    assert not set(targets) & set(names(tf.trainable_variables()))
+
+
+def test_names_that_predictors_and_users_rely_on():
+    built = Built()
+    assert built.cost.op.name == "cost"
+    graph = tf.get_default_graph()
+    state = graph.get_tensor_by_name("state:0")
+    assert (state.dtype, state.shape.as_list()) == (tf.float32, [None, 84, 84, 4])
+    assert graph.get_tensor_by_name("Qvalue:0").shape.as_list() == [None, 4]
+    for name in ["predict_reward:0", "towerp0/state:0", "towerp0/Qvalue:0"]:
+        graph.get_tensor_by_name(name)
+
+
+def test_a_predictor_tower_ends_at_its_values():
+    Built()
+    in_predictor = [op.name for op in tf.get_default_graph().get_operations()]
+    assert not [name for name in in_predictor if name.startswith("towerp0/target")]
+
+
+def test_state_is_the_first_frames_and_feeding_it_gives_the_same_values():
+    built = Built()
+    feed = built.feed()
+    frames = feed[built.inputs[0]]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        state, q = sess.run(["state:0", "Qvalue:0"], feed)
+        np.testing.assert_array_equal(state, frames[:, :4].transpose(0, 2, 3, 1))
+        predicted = sess.run("towerp0/Qvalue:0", {"towerp0/state:0": state})
+    np.testing.assert_allclose(predicted, q, rtol=1e-4, atol=1e-5)
+
+
+def test_the_copy_sets_every_target_variable_and_says_so(lines):
+    built = Built()
+    del lines[:]
+    copy = built.model.update_target()
+    assert copy.name == "update_target_network"
+    assert lines == [f"target/{name} <- {name}" for name in VARIABLES]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert not np.array_equal(*sess.run(pairs()[0]))
+        sess.run(copy)
+        for target, online in sess.run(pairs()):
+            np.testing.assert_array_equal(target, online)
+
+
+def test_update_target_comes_after_the_graph():
+    with pytest.raises(RuntimeError, match="no target network yet"):
+        Model(4).update_target()
+
+
+def pairs():
+    """Each variable of the target network, with the one that it is set from."""
+    by_name = {each.op.name: each for each in tf.global_variables()}
+    return [(by_name["target/" + each], by_name[each]) for each in names(tf.trainable_variables())]
+
+
+def expected_cost(built, sess, feed):
+    """The cost by numpy, from the values of the networks as a predictor would give them."""
+    frames, action, reward, _ = (feed[each] for each in built.inputs)
+    states = [frames[:, :4].transpose(0, 2, 3, 1), frames[:, 1:].transpose(0, 2, 3, 1)]
+    q, q_next = (sess.run("towerp0/Qvalue:0", {"towerp0/state:0": each}) for each in states)
+    sess.run(built.swap)  # now the predictor gives the values of the target network
+    q_next_target = sess.run("towerp0/Qvalue:0", {"towerp0/state:0": states[1]})
+    rows = np.arange(len(action))
+    chosen = q_next.argmax(1) if built.double else q_next_target.argmax(1)
+    target = np.clip(reward, -1, 1) + 0.99 * q_next_target[rows, chosen]
+    error = np.abs(target - q[rows, action])
+    return np.where(error <= 1, error**2 / 2, error - 0.5).mean()
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_cost_of_each_algorithm(algo):
+    built = Built(algo, num_actions=2, frame_shape=(12, 12))
+    built.double = algo == "Double"
+    built.model.update_target()
+    built.swap = [
+        ours.assign(theirs) for pairs in built.model._twins.get() for theirs, ours in pairs
+    ]
+    feed = built.feed(batch_size=32)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        cost = sess.run(built.cost, feed)
+        np.testing.assert_allclose(cost, expected_cost(built, sess, feed), rtol=1e-3)
+
+
+def test_only_the_online_network_is_trained():
+    built = Built(num_actions=2, frame_shape=(12, 12))
+    train = built.model.get_optimizer().minimize(built.cost)
+    before_and_after = []
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for _ in range(2):
+            before_and_after.append(sess.run(pairs()))
+            sess.run(train, built.feed())
+    for (target, online), (target_later, online_later) in zip(*before_and_after):
+        np.testing.assert_array_equal(target, target_later)
+        assert not np.array_equal(online, online_later)
+
+
+def test_dueling_adds_value_and_centred_advantage():
+    Built("Dueling", num_actions=3, frame_shape=(12, 12))
+    assert names(tf.trainable_variables())[-4:] == ["fctV/W", "fctV/b", "fctA/W", "fctA/b"]
+    biases = {each.op.name: each for each in tf.trainable_variables()}
+    state = np.zeros([1, 12, 12, 4], np.float32)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run([biases["fctV/b"].assign([10.0]), biases["fctA/b"].assign([1.0, 2.0, 6.0])])
+        q = sess.run("towerp0/Qvalue:0", {"towerp0/state:0": state})
+    np.testing.assert_allclose(q, [[8.0, 9.0, 13.0]], rtol=1e-5)
+
+
+def test_an_unknown_algorithm_names_those_there_are():
+    with pytest.raises(ValueError, match="Double, DQN, Dueling, got 'Rainbow'"):
+        Model(4, "Rainbow")

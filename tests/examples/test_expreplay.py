@@ -1,0 +1,158 @@
+"""ExpReplay in a run: the batches it yields, how much is played, and how it ends."""
+
+import threading
+
+import numpy as np
+import pytest
+from expreplay import ExpReplay
+
+import tensorpack as tp
+from tensorpack.callbacks import Callback
+from tensorpack.train import TrainingInterrupted
+from tensorpack.utils.stopping import Interrupted
+from tests.examples.catch import CatchPlayer
+from tests.examples.running import make_config, read_stats, small_catch, train
+
+
+def make_expreplay(player, **options):
+    sizes = {"batch_size": 8, "memory_size": 500, "init_memory_size": 60, **options}
+    return ExpReplay((["state"], ["Qvalue"]), player, **sizes)
+
+
+class CountingCatch(CatchPlayer):
+    """Counts the transitions that are played."""
+
+    played = 0
+
+    def _step(self, actions):
+        step = super()._step(actions)
+        self.played += np.count_nonzero(~step.reset)
+        return step
+
+
+class BreakingCatch(CatchPlayer):
+    """Breaks in a step of the training, or does something else there."""
+
+    def __init__(self, *args, at_step=70, action=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._steps_left = at_step
+        self.action = action
+
+    def _step(self, actions):
+        self._steps_left -= 1
+        if self._steps_left == 0:
+            if self.action is None:
+                raise OSError("the emulator broke")
+            self.action()
+        return super()._step(actions)
+
+
+class AtEnd(Callback):
+    """Calls a function when the run ends, after the other callbacks of the list."""
+
+    def __init__(self, func):
+        self._func = func
+
+    def _after_train(self):
+        self._func(self)
+
+
+def test_what_a_batch_is(log_dir):
+    config = make_config(small_catch(num_envs=2))
+    seen = []
+
+    class Look(Callback):
+        def _trigger_step(self):
+            seen.append(next(iter(config.dataflow)))
+
+    config.callbacks.append(Look())
+    tp.QueueInputTrainer(config).train()
+    frames, action, reward, is_over = seen[0]
+    assert (frames.shape, frames.dtype) == ((8, 5, 14, 14), np.uint8)
+    assert [(each.shape, each.dtype) for each in [action, reward, is_over]] == [
+        ((8,), np.int64),
+        ((8,), np.float32),
+        ((8,), np.bool_),
+    ]
+    assert set(np.concatenate([each[2] for each in seen])) <= {-1.0, 0.0, 1.0}
+    overs, rewards = (np.concatenate([each[i] for each in seen]) for i in (3, 2))
+    np.testing.assert_array_equal(overs, rewards != 0)
+
+
+@pytest.mark.parametrize("num_envs", [1, 8])
+def test_transitions_are_played_in_step_with_the_training(num_envs, log_dir):
+    player = small_catch(num_envs, CountingCatch)
+    train(player)
+    # 60 at first, then 4 a batch; up to 50 batches are in the queue, one is under way, and playing
+    # may be 5 grants behind and a tick ahead
+    assert 60 + 4 * (20 - 5) <= player.played <= 60 + num_envs + 4 * (20 + 51) + num_envs
+
+
+def test_the_run_closes_the_player_and_joins_the_thread(log_dir):
+    player = small_catch()
+    alive = []
+    train(player, callbacks=[AtEnd(lambda _: alive.extend(threading.enumerate()))])
+    assert "SimulatorThread" not in [thread.name for thread in alive]
+    with pytest.raises(RuntimeError, match="closed"):
+        player.reset()
+
+
+def test_games_that_end_while_populating_count_for_the_first_epoch(log_dir):
+    # 60 transitions are ten games; not another one ends in the two epochs of one step
+    train(small_catch(), "--steps-per-epoch", "1", "--update-freq", "1", "--eval-every", "9")
+    first, second = read_stats(log_dir)
+    assert -1 <= first["expreplay/mean_score"] <= first["expreplay/max_score"] <= 1
+
+
+def test_an_epoch_without_a_finished_game_has_no_score(log_dir):
+    class Endless(CatchPlayer):
+        def _step(self, actions):
+            self._row[:] = 0
+            return super()._step(actions)
+
+    train(small_catch(kind=Endless), "--eval-every", "9")
+    assert [name for epoch in read_stats(log_dir) for name in epoch if "score" in name] == []
+
+
+def test_an_error_of_the_player_ends_the_run_with_that_error(log_dir):
+    player = BreakingCatch(1, cell=2, at_step=75)
+    with pytest.raises(OSError, match="the emulator broke"):
+        train(player, "--steps-per-epoch", "5000")
+
+
+def test_an_error_while_populating_ends_the_run(log_dir):
+    with pytest.raises(OSError, match="the emulator broke"):
+        train(BreakingCatch(1, cell=2, at_step=10))
+
+
+@pytest.mark.parametrize("at_step", [10, 80])
+def test_a_signal_while_populating_or_playing_ends_the_run(at_step, log_dir):
+    player = BreakingCatch(1, cell=2, at_step=at_step)
+
+    class Give(Callback):
+        def _setup_graph(self):
+            token = self.trainer.stop_token
+            player.action = lambda: token.request(Interrupted(2))
+
+    with pytest.raises(TrainingInterrupted) as caught:
+        train(player, "--steps-per-epoch", "100000", callbacks=[Give()])
+    assert caught.value.code == 130
+
+
+def test_it_yields_only_in_a_run():
+    with pytest.raises(RuntimeError, match="among the callbacks"):
+        next(iter(make_expreplay(small_catch())))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"init_memory_size": 501}, "init_memory_size=501, memory_size=500"),
+        ({"init_memory_size": 0}, "init_memory_size=0"),
+        ({"update_frequency": 0}, "grant=0"),
+    ],
+)
+def test_sizes_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_expreplay(small_catch(), **options)

@@ -1,0 +1,79 @@
+"""The command line: the numbers of the seeds, and plain words about mistakes."""
+
+import re
+
+import flags
+import pytest
+
+SEED_NUMBERS = {
+    "algo": "Double",
+    "task": "train",
+    "num_players": 1,
+    "batch_size": 64,
+    "update_freq": 4,
+    "memory_size": 1000000,
+    "init_memory_size": 50000,
+    "steps_per_epoch": 25000,
+    "max_epoch": 1000,
+    "target_sync": 2500,
+    "eval_every": 10,
+    "eval_episodes": 50,
+    "logdir": "train_log/DQN-breakout",
+    "load": None,
+    "gpu": None,
+    "seed": None,
+    "video": None,
+}
+
+
+def test_defaults_are_those_of_the_seeds():
+    args = vars(flags.parse(["--rom", "breakout.bin"]))
+    assert args.pop("rom") == "breakout.bin"
+    assert args == SEED_NUMBERS
+
+
+def test_the_log_directory_is_named_after_the_game():
+    assert flags.parse(["--rom", "/roms/pong.bin"]).logdir == "train_log/DQN-pong"
+    assert flags.parse(["--rom", "pong.bin", "--logdir", "here"]).logdir == "here"
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("", "the following arguments are required: --rom"),
+        ("--rom a.bin --batch-size 0", "--batch-size: must be a whole number of at least 1"),
+        ("--rom a.bin --memory-size 1e6", "--memory-size: must be a whole number.*'1e6'"),
+        ("--rom a.bin --algo Rainbow", "invalid choice: 'Rainbow'"),
+        ("--rom a.bin --memory-size 100", "--init-memory-size 50000 is more than --memory-size"),
+        ("--rom a.bin --task eval", "--task eval needs a model: --load"),
+        ("--rom a.bin --task play --load nowhere", "--load nowhere: there is no such checkpoint"),
+        ("--rom a.bin --seed -1", "--seed: must be a whole number of at least 0"),
+    ],
+)
+def test_mistakes_are_named(line, message, capsys):
+    with pytest.raises(SystemExit) as exit:
+        flags.parse(line.split())
+    assert exit.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("usage: DQN.py")
+    assert re.search(message, said)
+
+
+@pytest.mark.parametrize("files", [["model-5.index"], ["model-5"], ["model-5/checkpoint"]])
+def test_a_model_is_a_prefix_a_file_or_a_directory(files, tmp_path):
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    args = flags.parse(["--rom", "a.bin", "--load", str(tmp_path / "model-5")])
+    assert args.load == str(tmp_path / "model-5")
+
+
+def test_every_flag_is_explained_with_its_default(capsys):
+    with pytest.raises(SystemExit) as exit:
+        flags.parse(["--help"])
+    assert exit.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for name in SEED_NUMBERS:
+        assert "--" + name.replace("_", "-") in text
+    assert "(default: None)" not in text
+    assert "steps (batches) in an epoch (default: 25000)" in text
