@@ -140,6 +140,7 @@ def get_config(args: argparse.Namespace, player: Player, get_evaluated: Any) -> 
         dataflow=expreplay,
         model=model,
         callbacks=[
+            EpochTimeWithoutGPU(),
             tp.ModelSaver(),
             tp.PeriodicTrigger(
                 tp.RunOp(model.update_target, verbose=True), every_k_steps=args.target_sync
@@ -154,7 +155,6 @@ def get_config(args: argparse.Namespace, player: Player, get_evaluated: Any) -> 
                 every_k_epochs=args.eval_every,
             ),
             tp.HumanHyperParamSetter("learning_rate"),
-            EpochTimeWithoutGPU(),
         ],
         session_init=tp.get_model_loader(args.load),
         steps_per_epoch=args.steps_per_epoch,

@@ -119,7 +119,7 @@ def _target(
     if not 0 <= discount <= 1:
         raise ValueError(f"{name}: discount must be in [0, 1], got {discount}.")
     # Not by a multiplication with 0: what follows the end may be anything, NaN included.
-    followed = tf.where(is_over, tf.zeros_like(next_value), next_value)
+    followed = tf.where_v2(is_over, 0.0, next_value)
     return tf.stop_gradient(reward + discount * followed)
 
 

@@ -16,10 +16,8 @@ class SingleBackend:
       rom: path that `check_rom` has passed.
       seeds: one for each emulator, in [1, 2**31).
       frame_skip: emulator frames for which an action is held.
-      max_noops: a new game begins with 0 to so many frames without an action.
+      max_noops: a new game begins with fewer than so many frames without an action; 0 for none.
     """
-
-    name = "single"
 
     def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
         self._emulators = [

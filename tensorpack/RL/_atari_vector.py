@@ -22,13 +22,11 @@ class VectorBackend:
     `Player` has it. Games that were truncated are begun anew by us, in the same step.
 
     Args:
-      rom: path that `check_rom` has passed; its screen is 210 x 160.
+      rom: path that `check_rom` has passed.
       seeds: one for each emulator, in [1, 2**31).
-      frame_skip: emulator frames for which an action is held, at least 2.
-      max_noops: a new game begins with 0 to so many frames without an action.
+      frame_skip: emulator frames for which an action is held.
+      max_noops: a new game begins with fewer than so many frames without an action; 0 for none.
     """
-
-    name = "vector"
 
     def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
         ale_py = load_ale()
@@ -41,7 +39,7 @@ class VectorBackend:
             stack_num=1,
             img_height=FRAME_SIZE,
             img_width=FRAME_SIZE,
-            noop_max=max_noops + 1,  # it draws from [0, noop_max)
+            noop_max=max_noops,  # it draws from [0, noop_max)
             use_fire_reset=False,
             episodic_life=False,
             life_loss_info=False,

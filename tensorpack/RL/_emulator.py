@@ -70,7 +70,7 @@ class Emulator:
       rom: path that `check_rom` has passed.
       seed: in [1, 2**31).
       frame_skip: emulator frames for which an action is held.
-      max_noops: a new game begins with 0 to so many frames without an action.
+      max_noops: a new game begins with fewer than so many frames without an action; 0 for none.
     """
 
     def __init__(self, rom: str, seed: int, *, frame_skip: int, max_noops: int):
@@ -80,13 +80,13 @@ class Emulator:
         self._cv2 = require("cv2")
         self.seed(seed)
         self._actions = list(self._ale.getMinimalActionSet())
-        # The last two screens; after a step the second holds the maximum of both.
+        # The last screen and the one before; after a step the first holds the maximum of both.
         self._screens = np.zeros((2, *self._ale.getScreenDims()), dtype=np.uint8)
 
     def seed(self, seed: int) -> None:
         """Loads the game anew; `reset` has to follow."""
         self._ale = open_emulator(self._rom, seed)
-        self._noops = NoopDraws(seed, self._max_noops + 1)
+        self._noops = NoopDraws(seed, self._max_noops)
 
     @property
     def action_names(self) -> List[str]:
@@ -105,29 +105,27 @@ class Emulator:
             self._ale.act(0)
             if self._ale.game_over():
                 self._ale.reset_game()
-        self._screens[0] = 0
-        self._ale.getScreenGrayscale(self._screens[1])
+        self._screens[1] = 0
+        self._ale.getScreenGrayscale(self._screens[0])
         self._write_frame(out)
 
     def act(self, action: int, out: np.ndarray) -> Tuple[float, bool]:
         """Holds an action, writes the frame that follows, returns the reward and if it is over."""
         reward = 0.0
-        if self._frame_skip == 1:
-            self._ale.getScreenGrayscale(self._screens[0])
         for left in range(self._frame_skip, 0, -1):
             reward += self._ale.act(self._actions[action])
             if self._ale.game_over():  # as in the vector interface, this screen does not count
                 self._write_frame(out)
                 return reward, True
             if left <= 2:
-                self._ale.getScreenGrayscale(self._screens[2 - left])
+                self._ale.getScreenGrayscale(self._screens[left - 1])
         self._write_frame(out)
         return reward, False
 
     def _write_frame(self, out: np.ndarray) -> None:
-        np.maximum(self._screens[0], self._screens[1], out=self._screens[1])
+        np.maximum(self._screens[0], self._screens[1], out=self._screens[0])
         size = (FRAME_SIZE, FRAME_SIZE)
-        out[...] = self._cv2.resize(self._screens[1], size, interpolation=self._cv2.INTER_AREA)
+        out[...] = self._cv2.resize(self._screens[0], size, interpolation=self._cv2.INTER_AREA)
 
     def screen(self) -> np.ndarray:
         """Returns the screen in colour, uint8 `[height, width, 3]`, red first."""

@@ -74,7 +74,7 @@ class Ledger:
         life_lost = (lives < self._lives) & ~self.ended & ~reset
         self._lives = np.array(lives, dtype=np.int64)
         score = np.where(self.ended, self._scores, np.nan)
-        # `reset` was given away with an earlier step only as part of `ended`, so it is ours to give.
+        # `reset` was never given away before, so it is the caller's from now on.
         return PlayerStep(
             frames, scored.astype(np.float32), terminated, cut, life_lost, reset, score
         )

@@ -1,7 +1,7 @@
 """Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores."""
 
 import operator
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tensorpack.utils.rng import SeedTree
 
 from ._atari_single import SingleBackend
 from ._atari_vector import VectorBackend
-from ._emulator import FRAME_SIZE, open_emulator
+from ._emulator import FRAME_SIZE
 from ._ledger import Ledger
 from .player import Player, PlayerStep
 from .rom import check_rom, find_rom, load_ale
@@ -17,14 +17,13 @@ from .rom import check_rom, find_rom, load_ale
 __all__ = ["AtariPlayers"]
 
 _BACKENDS = ("auto", "single", "vector")
-# The vector interface has buffers for this screen; a few games have a higher one.
-_VECTOR_SCREEN = (210, 160)
 
 
 class AtariPlayers(Player):
     """N copies of one Atari game, stepped together.
 
-    A frame is the maximum of the last two grey screens, shrunk to 84 x 84. The actions are those
+    A frame is the maximum of the last two grey screens of a step (sprites flicker on this machine),
+    shrunk to 84 x 84. The actions are those
     the game knows (4 in Breakout), never sticky. A lost life does not end a game: it is reported
     as `life_lost`. A new game begins with a random number of frames without an action, from a
     stream of each environment's own, so that no two play in step.
@@ -38,8 +37,8 @@ class AtariPlayers(Player):
       seed: root of the environments' random streams, for the first `reset`.
       backend: "single" steps one emulator after the other in the calling thread; it can save its
         state and show its screen. "vector" steps them in C++ threads, without Python's lock
-        (ale-py 0.11 and later). "auto" takes "vector" for several environments where it is possible.
-      max_noops: at most so many frames without an action at the start.
+        (ale-py 0.12.1 and later). "auto" takes "vector" for several environments where it can.
+      max_noops: a game begins with fewer than so many frames without an action; 0 for none.
       max_episode_actions: a game is truncated after so many actions; None for no limit.
 
     Attributes:
@@ -67,15 +66,13 @@ class AtariPlayers(Player):
     ):
         self.num_envs = _at_least("num_envs", num_envs, 1)
         self.frame_shape = (FRAME_SIZE, FRAME_SIZE)
-        skip = _at_least("frame_skip", frame_skip, 1)
-        noops = _at_least("max_noops", max_noops, 0)
         self._ledger = Ledger(self.num_envs, max_episode_actions)
         self.rom = find_rom(rom)
         self.game = check_rom(self.rom)
         options: Dict[str, Any] = {"frame_skip": skip, "max_noops": noops}
         seeds = self._seeds(seed)
         self._games: Any
-        if _choose(backend, self.rom, self.num_envs, skip) == "vector":
+        if _choose(backend, self.num_envs, skip) == "vector":
             self._games = VectorBackend(self.rom, seeds, **options)
         else:
             self._games = SingleBackend(self.rom, seeds, **options)
@@ -134,7 +131,7 @@ class AtariPlayers(Player):
             raise RuntimeError(f"Backend {self.backend!r} cannot {verb}; use backend='single'.")
 
 
-def _choose(backend: str, rom: str, num_envs: int, frame_skip: int) -> str:
+def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
     """Returns "single" or "vector".
 
     Raises:
@@ -144,22 +141,24 @@ def _choose(backend: str, rom: str, num_envs: int, frame_skip: int) -> str:
         raise ValueError(f"The backend is one of {', '.join(_BACKENDS)}, got {backend!r}.")
     if backend == "single" or (backend == "auto" and num_envs == 1):
         return "single"
-    obstacle = _vector_obstacle(rom, frame_skip)
+    obstacle = _vector_obstacle(frame_skip)
     if obstacle and backend == "vector":
-        raise ValueError(f"backend='vector' is not possible: {obstacle}; use 'single'.")
+        raise ValueError(f"backend='vector' is not possible: {obstacle}; use 'single', or ale-py 0.12.1.")
     return "single" if obstacle else "vector"
 
 
-def _vector_obstacle(rom: str, frame_skip: int) -> str:
+def _vector_obstacle() -> str:
     ale_py = load_ale()
     if not hasattr(ale_py, "ALEVectorInterface"):
         return f"ale-py {ale_py.__version__} has no vector interface (or gymnasium is missing)"
-    if frame_skip < 2:
-        return "it takes the maximum of two frames of a step, and frame_skip is 1"
-    screen = tuple(open_emulator(rom, seed=1).getScreenDims())
-    if screen != _VECTOR_SCREEN:
-        return f"the screen of this game is {screen}, and it can take only {_VECTOR_SCREEN}"
+    if _release(ale_py.__version__) < _VECTOR_RELEASE:
+        return f"ale-py {ale_py.__version__} never returns when some of the games are reset"
     return ""
+
+
+def _release(version: str) -> Tuple[int, ...]:
+    numbers = (part for part in version.split("+")[0].split("."))
+    return tuple(int(number) for number in numbers if number.isdigit())
 
 
 def _at_least(name: str, value: int, least: int) -> int:

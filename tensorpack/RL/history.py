@@ -34,7 +34,8 @@ class FrameHistory:
             raise ValueError(
                 f"num_envs and history must be at least 1, got {num_envs} and {history}."
             )
-        self._states = np.zeros((num_envs,) + tuple(frame_shape) + (history,), frame_dtype)
+        shape = (num_envs,) + tuple(frame_shape) + (history,)
+        self._states: np.ndarray = np.zeros(shape, frame_dtype)
 
     def observe(self, frames: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Takes the next frame of each environment and returns the states they make.

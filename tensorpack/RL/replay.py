@@ -203,7 +203,6 @@ class ReplayMemory:
         lost = after[self._depth[after] >= distance]  # the slot itself, and states it is part of
         self._num_sampleable -= int(np.count_nonzero(self._sampleable[lost]))
         self._sampleable[lost] = False
-        self._depth[slots] = 0
         return slots
 
     def _link(self, lanes: np.ndarray, slots: np.ndarray, over: np.ndarray) -> None:

@@ -212,7 +212,7 @@ def test_a_batch_is_new_typed_and_never_written_again():
     assert [array.dtype.name for array in batch] == ["uint8", "int64", "float32", "bool"]
     assert (batch.frames[:, 1, 0, 0] == batch.action).all() and (batch.reward == 0.5).all()
     before = [array.copy() for array in batch]
-    for number in range(60):
+    for _ in range(60):
         memory.append(frames_of([200], (4, 3)), [0], [0], np.ones(1, bool), np.zeros(1, bool))
     memory.sample(8, np.random.RandomState(0))
     assert all(np.array_equal(one, other) for one, other in zip(batch, before))
@@ -242,10 +242,11 @@ def test_a_stack_never_mixes_what_was_there_with_what_replaced_it():
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        while len(written) < 24:
+        while len(written) < 48:  # the beginning, with its zeros, has been overwritten
             stop.wait(0.001)
+            assert writer.is_alive()
         rng, sampled = np.random.RandomState(0), 0
-        while sampled < 400 or len(written) < 400:
+        while sampled < 400 or (len(written) < 400 and writer.is_alive()):
             frames, action, reward, terminated = memory.sample(16, rng)
             assert (frames == frames[:, :, :1]).all(), "a frame of two ages"
             assert (frames[:, :, 0] == action[:, None] + np.arange(-3, 2)).all()
@@ -254,6 +255,7 @@ def test_a_stack_never_mixes_what_was_there_with_what_replaced_it():
     finally:
         stop.set()
         writer.join()
+    assert len(written) >= 400
 
 
 def test_an_empty_memory_cannot_be_sampled():

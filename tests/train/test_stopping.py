@@ -25,7 +25,7 @@ from tensorpack.train import (
 )
 from tensorpack.utils.concurrency import ShareSessionThread
 from tests.helpers import TinyModel
-from tests.train.harness import NEVER, Child
+from tests.harness import NEVER, Child
 
 SCRIPT = Path(__file__).with_name("child.py")
 PHASES = ["populate", "train", "blocked", "evaluate"]

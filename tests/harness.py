@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 # What must never be printed by a run that is stopped: TensorFlow's warning about a queue that was
 # left open, tracebacks, and the last words of interpreters and processes that die badly.

@@ -1,0 +1,247 @@
+"""Atari games as players: both backends keep the contract and give the same."""
+
+import numpy as np
+import pytest
+
+from tensorpack.RL._emulator import Emulator
+from tensorpack.RL.atari import AtariPlayers
+from tensorpack.RL.testing import PlayerContract
+from tensorpack.RL.wrappers import LimitLength
+from tests.RL.players import breakout_rom, needs_vector
+
+# Breakout's actions.
+NOOP, FIRE, RIGHT, LEFT = range(4)
+
+
+class TestSingle(PlayerContract):
+    can_save = True
+
+    def make_player(self):
+        return AtariPlayers(breakout_rom(), 2, backend="single", max_episode_actions=40)
+
+
+class TestVector(PlayerContract):
+    def make_player(self):
+        needs_vector()
+        return AtariPlayers(breakout_rom(), 2, backend="vector", max_episode_actions=40)
+
+
+class TestLimitedVector(PlayerContract):
+    def make_player(self):
+        needs_vector()
+        return LimitLength(AtariPlayers(breakout_rom(), 2, backend="vector"), 40)
+
+
+def single(num_envs=1, **options):
+    return AtariPlayers(breakout_rom(), num_envs, backend="single", **options)
+
+
+def play(player, count):
+    rng = np.random.RandomState(1)
+    return [
+        player.step(rng.randint(player.num_actions, size=player.num_envs)) for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_noops": 0}, {}, {"max_episode_actions": 60}, {"frame_skip": 3, "max_noops": 1}],
+    ids=str,
+)
+def test_both_backends_give_the_same(options):
+    needs_vector()
+    with single(2, seed=3, **options) as one:
+        with AtariPlayers(breakout_rom(), 2, backend="vector", seed=3, **options) as other:
+            np.testing.assert_array_equal(one.reset(), other.reset())
+            # 150 steps of random play, and then on to the ends of games, which come by step 300.
+            for step, same in zip(play(one, 300), play(other, 300)):
+                for name, array, its_twin in zip(step._fields, step, same):
+                    np.testing.assert_array_equal(array, its_twin, err_msg=name)
+            assert one.action_names == other.action_names
+
+
+def test_it_is_breakout():
+    with single(max_noops=0) as player:
+        assert player.game == "breakout"
+        assert player.action_names == ["NOOP", "FIRE", "RIGHT", "LEFT"]
+        assert (player.num_actions, player.frame_shape) == (4, (84, 84))
+        assert player.reset().dtype == np.uint8
+
+
+def test_a_frame_is_the_maximum_of_the_last_two_grey_screens():
+    cv2 = pytest.importorskip("cv2")
+    ale_py = pytest.importorskip("ale_py")
+    ale = ale_py.ALEInterface()
+    ale.setFloat("repeat_action_probability", 0.0)
+    ale.loadROM(breakout_rom())
+    ale.reset_game()
+    with single(max_noops=0) as player:
+        player.reset()
+        for action, code in [(FIRE, 1), (RIGHT, 3), (LEFT, 4), (NOOP, 0)] * 3:
+            screens = []
+            for _ in range(4):
+                ale.act(code)
+                screens.append(ale.getScreenGrayscale().reshape(210, 160))
+            pooled = np.maximum(screens[2], screens[3])
+            expected = cv2.resize(pooled, (84, 84), interpolation=cv2.INTER_AREA)
+            np.testing.assert_array_equal(player.step([action]).frames[0], expected)
+
+
+def test_with_a_skip_of_one_the_screen_before_the_action_counts_as_well():
+    ale_py = pytest.importorskip("ale_py")
+    cv2 = pytest.importorskip("cv2")
+    ale = ale_py.ALEInterface()
+    ale.setFloat("repeat_action_probability", 0.0)
+    ale.loadROM(breakout_rom())
+    ale.reset_game()
+    with single(max_noops=0, frame_skip=1) as player:
+        player.reset()
+        for action, code in [(FIRE, 1), (RIGHT, 3), (RIGHT, 3), (LEFT, 4)] * 3:
+            before = ale.getScreenGrayscale().reshape(210, 160)
+            ale.act(code)
+            pooled = np.maximum(before, ale.getScreenGrayscale().reshape(210, 160))
+            expected = cv2.resize(pooled, (84, 84), interpolation=cv2.INTER_AREA)
+            np.testing.assert_array_equal(player.step([action]).frames[0], expected)
+
+
+def test_five_lives_are_lost_one_by_one():
+    with single(max_noops=0) as player:
+        player.reset()
+        steps = []
+        while not steps or not steps[-1].terminated[0]:
+            assert len(steps) < 500
+            # To serve is enough to lose: the paddle stays away from the ball.
+            steps.append(player.step([FIRE]))
+        assert sum(bool(step.life_lost[0]) for step in steps) == 4
+        assert not steps[-1].life_lost[0]
+        assert steps[-1].episode_score[0] == sum(step.reward[0] for step in steps)
+        again = player.step([FIRE])
+        assert again.reset[0] and again.reward[0] == 0
+        np.testing.assert_array_equal(again.frames, player.reset())
+
+
+@pytest.mark.parametrize("backend", ["single", "vector"])
+def test_a_limit_truncates_and_the_next_game_starts_over(backend):
+    if backend == "vector":
+        needs_vector()
+    options = {"max_noops": 0, "max_episode_actions": 5, "backend": backend}
+    with AtariPlayers(breakout_rom(), 2, **options) as player:
+        first = player.reset()
+        steps = [player.step([FIRE, NOOP]) for _ in range(12)]
+    assert [bool(step.truncated.all()) for step in steps] == [n in (4, 10) for n in range(12)]
+    assert [bool(step.reset.all()) for step in steps] == [n in (5, 11) for n in range(12)]
+    assert (steps[4].episode_score == 0).all()
+    np.testing.assert_array_equal(steps[5].frames, first)
+    for step, same in zip(steps, steps[6:]):
+        np.testing.assert_array_equal(step.frames, same.frames)
+
+
+def test_only_the_marked_game_is_truncated_in_the_vector():
+    needs_vector()
+    options = {"backend": "vector", "max_noops": 0, "seed": 1}
+    with AtariPlayers(breakout_rom(), 2, **options) as player:
+        with AtariPlayers(breakout_rom(), 2, **options) as undisturbed:
+            first = player.reset()
+            undisturbed.reset()
+            for _ in range(9):
+                player.step([FIRE, RIGHT])
+                undisturbed.step([FIRE, RIGHT])
+            player.truncate([False, True])
+            step, same = player.step([FIRE, RIGHT]), undisturbed.step([FIRE, RIGHT])
+    np.testing.assert_array_equal(step.frames[0], same.frames[0])
+    np.testing.assert_array_equal(step.frames[1], first[1])
+    assert step.reset.tolist() == [False, True]
+
+
+def test_games_begin_differently():
+    kinds = set()
+    with single(4) as player:
+        for _ in range(2):
+            player.reset()
+            for action in [FIRE] + [NOOP] * 14:  # where the ball comes from depends on the moment
+                step = player.step(np.full(4, action))
+            kinds |= {frame.tobytes() for frame in step.frames}
+    assert len(kinds) > 2
+
+
+def test_noops_are_fewer_than_the_bound(monkeypatch):
+    emulator = Emulator(breakout_rom(), 5, frame_skip=4, max_noops=3)
+    counts = set()
+    for _ in range(40):
+        emulator.reset(np.empty((84, 84), dtype=np.uint8))
+        counts.add(emulator._ale.getEpisodeFrameNumber())
+    assert counts == {0, 1, 2}
+
+
+def test_the_screen_is_in_colour():
+    with single(2) as player:
+        with pytest.raises(RuntimeError, match="reset"):
+            player.screen()
+        player.reset()
+        screen = player.screen(1)
+    assert (screen.shape, screen.dtype) == ((210, 160, 3), np.uint8)
+    assert (screen[..., 0] != screen[..., 2]).any()
+
+
+def test_what_the_vector_cannot_do_it_says():
+    needs_vector()
+    with AtariPlayers(breakout_rom(), 2) as player:
+        assert player.backend == "vector"
+        player.reset()
+        for call in (player.screen, player.state_dict):
+            with pytest.raises(RuntimeError, match="single"):
+                call()
+
+
+def test_one_game_takes_the_single_backend():
+    with AtariPlayers(breakout_rom()) as player:
+        assert player.backend == "single"
+
+
+def test_without_a_vector_interface_auto_is_single(monkeypatch):
+    ale_py = pytest.importorskip("ale_py")
+    monkeypatch.delattr(ale_py, "ALEVectorInterface", raising=False)
+    with AtariPlayers(breakout_rom(), 2) as player:
+        assert player.backend == "single"
+    with pytest.raises(ValueError, match="no vector interface"):
+        AtariPlayers(breakout_rom(), 2, backend="vector")
+
+
+def test_a_state_of_another_number_of_games_is_refused():
+    with single(1) as one, single(2) as two:
+        one.reset()
+        state = one.state_dict()
+        with pytest.raises(ValueError, match="this player"):
+            two.load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_envs": 0},
+        {"frame_skip": 0},
+        {"max_noops": -1},
+        {"max_episode_actions": 0},
+        {"backend": "double"},
+    ],
+    ids=str,
+)
+def test_options_out_of_range_are_refused(options):
+    with pytest.raises(ValueError):
+        AtariPlayers(breakout_rom(), **options)
+
+
+def test_a_file_that_is_no_rom_never_reaches_the_emulator(tmp_path):
+    pytest.importorskip("ale_py")
+    path = tmp_path / "breakout.bin"
+    path.write_bytes(b"no game at all")
+    with pytest.raises(ValueError, match="no Atari ROM"):
+        AtariPlayers(str(path))
+
+
+def test_nothing_is_printed(capfd):
+    with single() as player:
+        player.reset()
+        play(player, 3)
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""
