@@ -55,12 +55,13 @@ class NoopDraws:
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the generator's state."""
-        _, keys, position = self._rng.get_state()[:3]
-        return {"keys": np.array(keys), "position": int(position)}
+        state: Any = self._rng.get_state(legacy=False)
+        numbers = state["state"]
+        return {"keys": np.array(numbers["key"]), "position": int(numbers["pos"])}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores it."""
-        self._rng.set_state(("MT19937", state["keys"], state["position"]))
+        self._rng.set_state(("MT19937", state["keys"], state["position"], 0, 0.0))
 
 
 class Emulator:
@@ -112,6 +113,8 @@ class Emulator:
     def act(self, action: int, out: np.ndarray) -> Tuple[float, bool]:
         """Holds an action, writes the frame that follows, returns the reward and if it is over."""
         reward = 0.0
+        if self._frame_skip == 1:
+            self._ale.getScreenGrayscale(self._screens[1])
         for left in range(self._frame_skip, 0, -1):
             reward += self._ale.act(self._actions[action])
             if self._ale.game_over():  # as in the vector interface, this screen does not count

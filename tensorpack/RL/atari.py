@@ -17,16 +17,17 @@ from .rom import check_rom, find_rom, load_ale
 __all__ = ["AtariPlayers"]
 
 _BACKENDS = ("auto", "single", "vector")
+# Before this one, resetting some of the games hangs (0.11.0, 0.11.2 and 0.12.0 were tried).
+_VECTOR_RELEASE = (0, 12, 1)
 
 
 class AtariPlayers(Player):
     """N copies of one Atari game, stepped together.
 
-    A frame is the maximum of the last two grey screens of a step (sprites flicker on this machine),
-    shrunk to 84 x 84. The actions are those
-    the game knows (4 in Breakout), never sticky. A lost life does not end a game: it is reported
-    as `life_lost`. A new game begins with a random number of frames without an action, from a
-    stream of each environment's own, so that no two play in step.
+    A frame is the maximum of the last two grey screens (sprites flicker on this machine), shrunk
+    to 84 x 84. The actions are those the game knows (4 in Breakout), never sticky. A lost life does
+    not end a game: it is reported as `life_lost`. A new game begins with a random number of frames
+    without an action, from a stream of each environment's own, so that no two play in step.
 
     Both backends give the same steps for the same seed and actions (on Linux).
 
@@ -66,17 +67,18 @@ class AtariPlayers(Player):
     ):
         self.num_envs = _at_least("num_envs", num_envs, 1)
         self.frame_shape = (FRAME_SIZE, FRAME_SIZE)
+        skip = _at_least("frame_skip", frame_skip, 1)
         self._ledger = Ledger(self.num_envs, max_episode_actions)
         self.rom = find_rom(rom)
         self.game = check_rom(self.rom)
-        options: Dict[str, Any] = {"frame_skip": skip, "max_noops": noops}
-        seeds = self._seeds(seed)
-        self._games: Any
-        if _choose(backend, self.num_envs, skip) == "vector":
-            self._games = VectorBackend(self.rom, seeds, **options)
-        else:
-            self._games = SingleBackend(self.rom, seeds, **options)
-        self.backend: str = self._games.name
+        self.backend = _choose(backend, self.num_envs, skip)
+        make: Any = VectorBackend if self.backend == "vector" else SingleBackend
+        self._games = make(
+            self.rom,
+            self._seeds(seed),
+            frame_skip=skip,
+            max_noops=_at_least("max_noops", max_noops, 0),
+        )
         self.action_names: List[str] = self._games.action_names
         self.num_actions = len(self.action_names)
 
@@ -143,22 +145,26 @@ def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
         return "single"
     obstacle = _vector_obstacle(frame_skip)
     if obstacle and backend == "vector":
-        raise ValueError(f"backend='vector' is not possible: {obstacle}; use 'single', or ale-py 0.12.1.")
+        raise ValueError(f"backend='vector' is not possible: {obstacle}; use 'single'.")
     return "single" if obstacle else "vector"
 
 
-def _vector_obstacle() -> str:
+def _vector_obstacle(frame_skip: int) -> str:
     ale_py = load_ale()
     if not hasattr(ale_py, "ALEVectorInterface"):
         return f"ale-py {ale_py.__version__} has no vector interface (or gymnasium is missing)"
     if _release(ale_py.__version__) < _VECTOR_RELEASE:
-        return f"ale-py {ale_py.__version__} never returns when some of the games are reset"
+        return (
+            f"ale-py {ale_py.__version__} hangs when some of the games are reset; 0.12.1 does not"
+        )
+    if frame_skip == 1:
+        return "with frame_skip=1 it leaves out the screen before the last"
     return ""
 
 
 def _release(version: str) -> Tuple[int, ...]:
-    numbers = (part for part in version.split("+")[0].split("."))
-    return tuple(int(number) for number in numbers if number.isdigit())
+    """The numbers of a version: (0, 12, 1) for "0.12.1"."""
+    return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
 
 
 def _at_least(name: str, value: int, least: int) -> int:

@@ -243,11 +243,11 @@ class ReplayMemory:
             raise ValueError(f"lanes must be from 0 to {self._lanes - 1}, got {lanes}.")
         if len(np.unique(lanes)) != len(lanes):
             raise ValueError(f"A lane takes one transition at a time, got lanes={lanes}.")
-        return lanes
+        return lanes.astype(np.int64)
 
     def _check_frames(self, name: str, frames: np.ndarray, count: int) -> np.ndarray:
         frames = _check(name, frames, (count,) + self._frame_shape, self._frames.dtype.type)
-        return frames.reshape(count, -1)
+        return frames.reshape(count, self._frames.shape[1])
 
 
 def _lane_size(capacity: int, history: int, lanes: int) -> int:

@@ -160,7 +160,8 @@ class PlayerContract:
 
     def _play_past_an_end(self, player: Player) -> List[PlayerStep]:
         """Steps of random play, until three after the first end of a game."""
-        rng, steps, left = np.random.RandomState(0), [], None
+        rng, left = np.random.RandomState(0), None
+        steps: List[PlayerStep] = []
         while left != 0:
             if left is None and len(steps) >= self.max_steps:
                 raise AssertionError(

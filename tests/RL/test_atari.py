@@ -153,6 +153,26 @@ def test_only_the_marked_game_is_truncated_in_the_vector():
     assert step.reset.tolist() == [False, True]
 
 
+def test_a_game_truncated_at_its_last_step_can_be_truncated_again():
+    # The vector interface plays one more step of a truncated game; here the game ends in it.
+    needs_vector()
+    with AtariPlayers(breakout_rom(), 2, backend="vector", max_noops=0) as player:
+        player.reset()
+        length = 1
+        while not player.step([FIRE, FIRE]).terminated[0]:
+            length += 1
+        player.reset()
+        first = [player.step([FIRE, FIRE]).frames[0] for _ in range(8)]
+        for _ in range(length - 8 - 1):
+            player.step([FIRE, FIRE])
+        for _ in range(2):
+            player.truncate([True, False])
+            step = player.step([FIRE, FIRE])
+            assert step.reset[0] and not step.terminated[0]
+        again = [player.step([FIRE, FIRE]).frames[0] for _ in range(8)]
+    np.testing.assert_array_equal(again, first)
+
+
 def test_games_begin_differently():
     kinds = set()
     with single(4) as player:

@@ -32,6 +32,7 @@ def test_two_games_of_different_length_do_not_wait_for_each_other():
     assert [step.frames[0, 0] for step in steps] == [1, 2, 3, 0, 1, 2, 3, 0]
     assert steps[2].episode_score[0] == 6 and np.isnan(steps[2].episode_score[1])
     assert steps[4].episode_score[1] == 10
+    assert steps[6].episode_score[0] == 6  # of its own game alone
     assert [step.reward[0] for step in steps] == [2, 2, 2, 0, 2, 2, 2, 0]
 
 

@@ -168,6 +168,16 @@ def test_lanes_do_not_mix_and_need_not_move_together():
     }
 
 
+def test_lanes_of_a_small_dtype_and_none_at_all():
+    memory = make_memory(2000, history=2, lanes=4)
+    append(memory, [1, 2], ["over"] * 2, lanes=np.array([3, 2], np.uint8))
+    none = np.zeros(0, int)
+    memory.append(np.zeros((0, 2), np.int32), none, none, none > 0, none > 0, lanes=none)
+    assert everything(memory, 2) == {1: ([0, 1, 0], True), 2: ([0, 2, 0], True)}
+    append(memory, [3, 4], ["over"] * 2, lanes=np.array([3, 2]))
+    assert memory.num_sampleable == len(everything(memory, 2)) == 4
+
+
 def test_every_transition_is_drawn_equally_often():
     memory = make_memory(150, history=4, lanes=3)
     for number in range(1, 80):  # lane 0 wraps around, the others are filled in part
