@@ -10,7 +10,7 @@ What can be changed on the command line is in `flags.py`; the other numbers are 
 import argparse
 import os
 import sys
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 import flags
 import numpy as np
@@ -113,17 +113,17 @@ def prevent_stuck(player: Player) -> Player:
     return PreventStuck(player, STUCK_ACTIONS, STUCK_BREAKER)
 
 
-def get_config(args: argparse.Namespace, player: Player, get_evaluated: Any) -> "tp.TrainConfig":
+def get_config(
+    args: argparse.Namespace, player: Player, get_evaluated: Callable[[int], Player]
+) -> "tp.TrainConfig":
     """Returns everything about the training.
 
     Args:
       args: the flags.
       player: the games that are learned from.
-      get_evaluated: makes a `Player` of so many environments for evaluations.
+      get_evaluated: makes a `Player` of so many environments, for evaluations.
     """
-    from common import Evaluator
     from DQNModel import Model
-    from epoch_time import EpochTimeWithoutGPU
     from expreplay import ExpReplay
 
     expreplay = ExpReplay(
@@ -139,28 +139,35 @@ def get_config(args: argparse.Namespace, player: Player, get_evaluated: Any) -> 
     return tp.TrainConfig(
         dataflow=expreplay,
         model=model,
-        callbacks=[
-            EpochTimeWithoutGPU(),
-            tp.ModelSaver(),
-            tp.PeriodicTrigger(
-                tp.RunOp(model.update_target, verbose=True), every_k_steps=args.target_sync
-            ),
-            expreplay,
-            tp.ScheduledHyperParamSetter("learning_rate", LEARNING_RATES),
-            tp.ScheduledHyperParamSetter(
-                tp.ObjAttrParam(expreplay, "exploration"), EXPLORATION, interp="linear"
-            ),
-            tp.PeriodicTrigger(
-                Evaluator(args.eval_episodes, *PREDICTOR, get_evaluated, history=HISTORY),
-                every_k_epochs=args.eval_every,
-            ),
-            tp.HumanHyperParamSetter("learning_rate"),
-        ],
+        callbacks=get_callbacks(args, expreplay, model, get_evaluated),
         session_init=tp.get_model_loader(args.load),
         steps_per_epoch=args.steps_per_epoch,
         max_epoch=args.max_epoch,
         predict_tower=[1] if get_num_gpu() > 1 else [0],  # act on the second GPU if there is one
     )
+
+
+def get_callbacks(
+    args: argparse.Namespace, expreplay: Any, model: Any, get_evaluated: Callable[[int], Player]
+) -> "List[tp.Callback]":
+    """Returns what rides along with the training, in the order in which it has its turn."""
+    from common import Evaluator
+    from epoch_time import EpochTimeWithoutGPU
+
+    evaluator = Evaluator(args.eval_episodes, *PREDICTOR, get_evaluated, history=HISTORY)
+    exploration = tp.ObjAttrParam(expreplay, "exploration")
+    return [
+        EpochTimeWithoutGPU(),
+        tp.ModelSaver(),
+        tp.PeriodicTrigger(
+            tp.RunOp(model.update_target, verbose=True), every_k_steps=args.target_sync
+        ),
+        expreplay,
+        tp.ScheduledHyperParamSetter("learning_rate", LEARNING_RATES),
+        tp.ScheduledHyperParamSetter(exploration, EXPLORATION, interp="linear"),
+        tp.PeriodicTrigger(evaluator, every_k_epochs=args.eval_every),
+        tp.HumanHyperParamSetter("learning_rate"),
+    ]
 
 
 def evaluate(args: argparse.Namespace, rom: str) -> None:

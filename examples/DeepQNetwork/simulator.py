@@ -56,18 +56,17 @@ class Simulator:
         return stored
 
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:
-        lanes = np.flatnonzero(~step.reset)
-        if len(lanes):
-            self._memory.append(
-                self._frames[lanes],
-                actions[lanes],
-                step.reward[lanes],
-                (step.terminated | step.life_lost)[lanes],
-                step.truncated[lanes],
-                lanes=lanes,
-                final_frames=step.frames[lanes],
-            )
-        return len(lanes)
+        over = step.terminated | step.life_lost
+        columns = [self._frames, actions, step.reward, over, step.truncated, step.frames]
+        lanes = None  # all of them
+        if step.reset.any():
+            lanes = np.flatnonzero(~step.reset)
+            if not len(lanes):
+                return 0
+            columns = [column[lanes] for column in columns]
+        *transitions, final_frames = columns
+        self._memory.append(*transitions, lanes=lanes, final_frames=final_frames)
+        return len(actions) if lanes is None else len(lanes)
 
 
 class SimulatorThread(ShareSessionThread):

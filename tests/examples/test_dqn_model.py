@@ -1,5 +1,6 @@
 """The graph of the DQN model: variables, names, shape lines, target network, algorithms."""
 
+import flags
 import numpy as np
 import pytest
 from DQNModel import ALGORITHMS, Model
@@ -200,6 +201,10 @@ def test_dueling_adds_value_and_centred_advantage():
         sess.run([biases["fctV/b"].assign([10.0]), biases["fctA/b"].assign([1.0, 2.0, 6.0])])
         q = sess.run("towerp0/Qvalue:0", {"towerp0/state:0": state})
     np.testing.assert_allclose(q, [[8.0, 9.0, 13.0]], rtol=1e-5)
+
+
+def test_the_command_line_offers_the_algorithms_there_are():
+    assert flags.ALGORITHMS == ALGORITHMS
 
 
 def test_an_unknown_algorithm_names_those_there_are():

@@ -1,17 +1,22 @@
-"""The program on the real game: the log of the seed, line for line in form, and Ctrl-C."""
+"""The program on the real game: the log of the seed, line for line in form, and the other tasks."""
 
 import re
-import time
+import signal
 
 import pytest
 
-from tests.examples.program import Program, breakout
+from tests.examples.conftest import EXAMPLE
 from tests.examples.test_dqn import SCALARS
 from tests.examples.test_dqn_model import SHAPES, VARIABLES
+from tests.harness import Child
+from tests.RL.players import breakout_rom
 
-TINY = ["--batch-size", "16", "--memory-size", "2000", "--seed", "3"]
+SCRIPT = EXAMPLE / "DQN.py"
 
-# The lines from the first one to the second "Start Epoch", without time and place. {} is a number.
+TINY = ["--batch-size", "16", "--memory-size", "2000", "--init-memory-size", "100", "--seed", "3"]
+
+# Below are the lines from the first one to the second "Start Epoch", without time and place.
+# {} is a number, {logdir} the log directory.
 TABLE = """
 Model Parameters:
 name           shape               dim
@@ -34,7 +39,7 @@ Total #vars=13, #param=4045479 (15.43 MB assuming all float32)
 
 BEFORE_TRAINING = [
     "Number of Legal actions: 4",
-    "Use train_log/DQN-breakout/hyper.txt to control hyperparam learning_rate.",
+    "Use {logdir}/hyper.txt to control hyperparam learning_rate.",
     "Setting up the queue for CPU prefetching ...",
     *SHAPES,
     *("target/" + line for line in SHAPES),
@@ -60,7 +65,7 @@ FIRST_EPOCH = [
     "Running Op PeriodicTrigger/RunOp/update_target_network ...",
     "Running Op PeriodicTrigger/RunOp/update_target_network ...",
     "Epoch 1 (global_step 6) finished, time:{} sec.",
-    "Model saved to train_log/DQN-breakout/model-6.",
+    "Model saved to {logdir}/model-6.",
     "exploration at epoch 2 will change to 0.91000000",
     *(name + ": {}" for name in PRINTED),
     "Start Epoch 2 ...",
@@ -76,67 +81,49 @@ def messages(lines):
 
 
 def check_like(lines, expected):
-    """Compares line by line; `{}` in what is expected is any number."""
-    patterns = [re.escape(line).replace(r"\{\}", r"-?[\d.]+(e-?\d+)?") for line in expected]
-    for line, pattern, wanted in zip(lines, patterns, expected):
+    """Compares line by line."""
+    for line, wanted in zip(lines, expected):
+        pattern = re.escape(wanted).replace(re.escape("{}"), r"-?[\d.]+(e-?\d+)?")
         assert re.fullmatch(pattern, line), f"got {line!r}, expected {wanted!r}"
     assert len(lines) >= len(expected)
 
 
 @pytest.mark.slow
 def test_the_log_of_the_seed(tmp_path):
-    rom = breakout()
+    rom, logdir = breakout_rom(), str(tmp_path)
     sizes = ["--init-memory-size", "800", "--steps-per-epoch", "6", "--max-epoch", "2"]
-    with Program(tmp_path, "--rom", rom, *TINY, *sizes, "--target-sync", "3") as program:
-        assert program.wait() == 0
-    said = messages(program.lines)
-    assert said[0] == f"ROM: {rom}, Num Actions: 4"
-    assert re.fullmatch(r"Argv: .*DQN\.py --rom .*", said[1])
-    expected = BEFORE_TRAINING + FIRST_EPOCH
-    check_like(said[2:], expected)
+    child = Child(SCRIPT, "--rom", rom, "--logdir", logdir, *TINY, *sizes, "--target-sync", "3")
+    assert child.end(timeout=120) == 0, child.output
+    assert f"ROM: {rom}, Num Actions: 4" in child.lines[0]
+    assert "800/800" in child.output and "6/6" in child.output
+    lines = (tmp_path / "log.log").read_text().splitlines()
+    said = messages(lines)
+    assert re.fullmatch(r"Argv: .*DQN\.py --rom .*", said[0])
+    expected = [line.replace("{logdir}", logdir) for line in BEFORE_TRAINING + FIRST_EPOCH]
+    check_like(said[1:], expected)
     assert said[-1] == "Training has finished!"
-    # every line but the rows of the table says where it comes from
-    without = [line for line in program.lines if not PREFIX.match(line)]
-    assert messages(without) == TABLE[1:]
-    logged = (tmp_path / "train_log" / "DQN-breakout" / "log.log").read_text().split("\n")
-    assert messages(logged)[: len(expected) + 1] == said[1 : len(expected) + 2]
-    bar = "".join(program.errors)
-    assert "800/800" in bar and "6/6" in bar
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "phase, flags, seconds",
-    [
-        ("Populating replay memory", ["--init-memory-size", "2000"], 0.3),
-        ("Start Epoch 1", ["--init-memory-size", "100"], 3.0),
-        (
-            "exploration at epoch 2",  # right before the evaluation
-            [
-                *["--init-memory-size", "100", "--steps-per-epoch", "2", "--eval-every", "1"],
-                *["--eval-episodes", "1000"],
-            ],
-            1.0,
-        ),
-    ],
-)
-def test_ctrl_c_ends_the_run_in_order(phase, flags, seconds, tmp_path):
-    with Program(tmp_path, "--rom", breakout(), *TINY, *flags) as program:
-        program.wait_for(phase)
-        time.sleep(seconds)
-        program.interrupt()
-        begin = time.monotonic()
-        assert program.wait(30) == 130
-        assert time.monotonic() - begin < 5
-    assert messages(program.lines)[-1] == "Detected Ctrl-C and exiting main loop."
-    assert [line for line in program.lines if "] ERR " in line] == []
-    said = "\n".join(program.errors)
-    for bad in ["Skipping cancelled", "Traceback", "Segmentation"]:
-        assert bad not in said
+    # every line but the rows of the table says when and where it was logged
+    assert messages(line for line in lines if not PREFIX.match(line)) == TABLE[1:]
 
 
 def test_ctrl_c_before_the_training_exits_with_130(tmp_path):
-    with Program(tmp_path, "--rom", breakout(), *TINY, "--init-memory-size", "100") as program:
-        program.wait_for("ROM: ")  # TensorFlow is being loaded
-        program.interrupt()
-        assert program.wait(30) == 130
+    child = Child(SCRIPT, "--rom", breakout_rom(), "--logdir", tmp_path, *TINY)
+    child.wait_for("ROM: ")  # TensorFlow is being loaded
+    child.send(signal.SIGINT)
+    assert child.end(timeout=30) == 130, child.output
+
+
+@pytest.mark.slow
+def test_what_was_trained_is_evaluated_and_played(tmp_path):
+    same = [SCRIPT, "--rom", breakout_rom(), "--logdir", tmp_path]
+    sizes = ["--steps-per-epoch", "2", "--max-epoch", "1"]
+    child = Child(*same, *TINY, *sizes)
+    assert child.end(timeout=120) == 0, child.output
+    child = Child(*same, "--load", tmp_path, "--task", "eval", "--eval-episodes", "2")
+    assert child.end(timeout=120) == 0, child.output
+    assert re.search(r"Average Score: [\d.]+; Max Score: [\d.]+", child.output)
+    video = tmp_path / "game.mp4"
+    child = Child(*same, "--load", tmp_path, "--task", "play", "--video", video)
+    assert child.end(timeout=120) == 0, child.output
+    assert re.search(r"Total: [\d.]+", child.output)
+    assert video.stat().st_size > 10000

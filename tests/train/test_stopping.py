@@ -24,8 +24,8 @@ from tensorpack.train import (
     TrainingInterrupted,
 )
 from tensorpack.utils.concurrency import ShareSessionThread
-from tests.helpers import TinyModel
 from tests.harness import NEVER, Child
+from tests.helpers import TinyModel
 
 SCRIPT = Path(__file__).with_name("child.py")
 PHASES = ["populate", "train", "blocked", "evaluate"]

@@ -1,0 +1,165 @@
+"""Trainers with one tower learn, wherever their data come from."""
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.graph_builder import InputDesc, ModelDesc, ModelDescBase
+from tensorpack.input_source import FeedInput, QueueInput, TensorInput
+from tensorpack.train import NoOpTrainer, QueueInputTrainer, SimpleTrainer, TrainConfig
+from tests.helpers import TinyModel
+
+X = np.linspace(-1, 1, 8).astype(np.float32)
+POINTS = [[X, 3 * X + 2]]
+
+
+class TinyModelOf2017(ModelDesc):
+    """`TinyModel` in the spelling of 2017."""
+
+    def _get_inputs(self):
+        return [InputDesc(tf.float32, [None], "x"), InputDesc(tf.float32, [None], "y")]
+
+    def _build_graph(self, inputs):
+        x, y = inputs
+        weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+        bias = tf.get_variable("bias", [], initializer=tf.zeros_initializer())
+        self.cost = tf.reduce_mean(tf.square(x * weight + bias - y), name="cost")
+
+    def _get_optimizer(self):
+        return tf.train.GradientDescentOptimizer(0.1)
+
+
+class LastValues(Callback):
+    """Keeps the weights of the last step."""
+
+    def _trigger_step(self):
+        self.values = self.trainer.sess.run(tf.trainable_variables())
+
+
+def config(**options):
+    look = LastValues()
+    options.setdefault("model", TinyModel())
+    return look, TrainConfig(
+        callbacks=[look],
+        extra_callbacks=[],
+        monitors=[],
+        steps_per_epoch=100,
+        max_epoch=1,
+        **options,
+    )
+
+
+def flow():
+    return DataFromList(POINTS, shuffle=False)
+
+
+SOURCES = {
+    "dataflow": lambda: {"dataflow": flow()},
+    "feed": lambda: {"data": FeedInput(flow())},
+    "queue": lambda: {"data": QueueInput(flow())},
+    "tensors": lambda: {"data": TensorInput(lambda: [tf.constant(each) for each in POINTS[0]])},
+}
+
+
+@pytest.mark.parametrize("source", sorted(SOURCES))
+@pytest.mark.parametrize("model", [TinyModel, TinyModelOf2017])
+def test_learns_the_same_line_from_every_source(source, model):
+    look, options = config(model=model(), **SOURCES[source]())
+    SimpleTrainer(options).train()
+    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+
+
+def test_a_queue_trainer_puts_its_dataflow_into_a_queue():
+    look, options = config(dataflow=flow())
+    QueueInputTrainer(options).train()
+    assert isinstance(options.data, QueueInput)
+    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+
+
+def test_a_queue_trainer_takes_the_users_queue():
+    queue = tf.RandomShuffleQueue(20, 5, [tf.float32, tf.float32], name="mine")
+    look, options = config(dataflow=flow())
+    QueueInputTrainer(options, queue).train()
+    assert [op.name for op in look.graph.get_operations() if "Queue" in op.type][0] == "mine"
+    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+
+
+def test_a_queue_trainer_refuses_other_sources():
+    _, options = config(data=FeedInput(flow()))
+    with pytest.raises(TypeError, match="config.data is a FeedInput"):
+        QueueInputTrainer(options)
+
+
+@pytest.mark.parametrize(
+    "options, error, text",
+    [
+        ({}, ValueError, "needs dataflow or data"),
+        ({"dataflow": flow(), "model": ModelDescBase()}, TypeError, "needs a ModelDesc"),
+        ({"dataflow": flow(), "nr_tower": 2}, ValueError, "trains one tower"),
+    ],
+)
+def test_configs_that_cannot_be_trained(options, error, text):
+    _, options = config(**options)
+    with pytest.raises(error, match=text):
+        SimpleTrainer(options).train()
+
+
+@pytest.mark.parametrize("cost", [lambda x: x, lambda x: 3.0, lambda x: None])
+def test_a_cost_must_be_a_scalar_tensor(cost):
+    class Wrong(TinyModel):
+        def build_graph(self, x, y):
+            return cost(x)
+
+    _, options = config(model=Wrong(), dataflow=flow())
+    with pytest.raises(ValueError, match="must be a scalar tensor"):
+        SimpleTrainer(options).train()
+
+
+def test_variables_that_the_cost_does_not_reach_are_left_alone():
+    class Unused(TinyModel):
+        def build_graph(self, x, y):
+            tf.get_variable("unused", [], initializer=tf.ones_initializer())
+            return super().build_graph(x, y)
+
+    look, options = config(model=Unused(), dataflow=flow())
+    SimpleTrainer(options).train()
+    assert look.values[0] == 1
+
+
+def test_a_model_that_forgets_its_regularisation_is_told_so(capfd):
+    class Forgets(TinyModel):
+        def build_graph(self, x, y):
+            tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(1.0))
+            return super().build_graph(x, y)
+
+    _, options = config(model=Forgets(), dataflow=flow())
+    SimpleTrainer(options).train()
+    assert "REGULARIZATION_LOSSES are used by nothing" in capfd.readouterr().out
+
+
+def test_towers_and_queues_ask_for_their_devices():
+    _, options = config(dataflow=flow(), tower=[2])
+    trainer = QueueInputTrainer(options)
+    trainer.setup()
+    with trainer.sess:
+        assert trainer.graph.get_operation_by_name("cost").device == "/device:GPU:2"
+        assert "CPU" in trainer.graph.get_operation_by_name("input_queue").device
+
+
+def test_no_op_trainer_runs_what_the_callbacks_ask_for():
+    class Adds(Callback):
+        def _setup_graph(self):
+            self.counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
+            self.add = tf.assign_add(self.counter, 1)
+
+        def _before_run(self, ctx):
+            return [self.add]
+
+        def _after_train(self):
+            self.total = self.trainer.sess.run(self.counter)
+
+    adds = Adds()
+    NoOpTrainer().train(callbacks=[adds], steps_per_epoch=5, max_epoch=2)
+    assert adds.total == 10

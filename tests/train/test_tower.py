@@ -1,0 +1,97 @@
+"""Predictors of a trainer see the weights as they are being trained."""
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback
+from tensorpack.dataflow import DataFromList
+from tensorpack.train import SimpleTrainer, TrainConfig
+from tests.helpers import TinyModel
+
+X = np.float32([1.0, 2.0])
+
+
+class Predicts(Callback):
+    """Asks a predictor after each step."""
+
+    def __init__(self, **where):
+        self._where, self.seen = where, []
+
+    def _setup_graph(self):
+        self.predict = self.trainer.get_predictor(["x"], ["predicted"], **self._where)
+
+    def _trigger_step(self):
+        self.seen.append(self.predict(X)[0])
+
+
+def trainer(*callbacks, **options):
+    flow = DataFromList([[X, 3 * X + 2]], shuffle=False)
+    return SimpleTrainer(
+        TrainConfig(
+            dataflow=flow,
+            model=TinyModel(learning_rate=0.2),
+            callbacks=list(callbacks),
+            extra_callbacks=[],
+            monitors=[],
+            steps_per_epoch=40,
+            max_epoch=1,
+            **options,
+        )
+    )
+
+
+def test_predictor_follows_the_training():
+    predicts = Predicts()
+    trainer(predicts).train()
+    assert not np.allclose(predicts.seen[0], predicts.seen[-1])
+    np.testing.assert_allclose(predicts.seen[-1], [5, 8], atol=0.5)
+
+
+def test_predictors_of_one_tower_share_it(capfd):
+    run = trainer(Predicts(), Predicts())
+    run.train()
+    assert [each.ns_name for each in run.towers.inference()] == ["towerp0"]
+    out = capfd.readouterr().out
+    assert out.count("Building predictor tower 'towerp0' on device /gpu:0 ...") == 1
+
+
+@pytest.mark.parametrize(
+    "options, where, name, device",
+    [
+        ({}, {}, "towerp0", "/device:GPU:0"),
+        ({"predict_tower": [3, -1]}, {"tower": 0}, "towerp0", "/device:GPU:3"),
+        ({"predict_tower": [3, -1]}, {"tower": 1}, "towerp1", "/device:CPU:0"),
+        ({"predict_tower": [3]}, {"tower": 4}, "towerp0", "/device:GPU:3"),
+        ({}, {"device": 2}, "towerp2", "/device:GPU:2"),
+        ({}, {"device": -1}, "towerp-cpu", "/device:CPU:0"),
+    ],
+)
+def test_names_and_devices_in_both_spellings(options, where, name, device):
+    run = trainer(Predicts(**where), **options)
+    run.setup()
+    with run.sess:
+        assert run.towers[name]["predicted"].op.device == device
+        assert run.towers[name]["predicted"].name == f"{name}/predicted:0"
+
+
+def test_several_predictors_go_round_the_towers():
+    class Many(Callback):
+        def _setup_graph(self):
+            self.predictors = self.trainer.get_predictors(["x"], ["predicted"], 3)
+
+    many = Many()
+    run = trainer(many, predict_tower=[0, 1])
+    run.setup()
+    with run.sess:
+        names = [each.output_tensors[0].name for each in many.predictors]
+    assert names == ["towerp0/predicted:0", "towerp1/predicted:0", "towerp0/predicted:0"]
+
+
+def test_tower_function_can_be_set_once():
+    run = trainer()
+    with pytest.raises(RuntimeError, match="no tower function yet"):
+        assert run.towers
+    run.setup()
+    with run.sess:
+        with pytest.raises(RuntimeError, match="only once"):
+            run.tower_func = run.tower_func
