@@ -46,7 +46,7 @@ BLOCKS = list(blocks())
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.where)
 def test_blocks_compile(block):
-    compile(block.code, block.where, "exec")
+    assert compile(block.code, block.where, "exec").co_filename == block.where
 
 
 @pytest.mark.parametrize(

@@ -131,9 +131,14 @@ class HookedSession:
     def _prepare(self, requests: List[_Request], fed: List[Any]) -> _Plan:
         fetches = [each.fetches for each in requests]
         tensors = [self.graph.as_graph_element(each, allow_operation=False) for each in fed]
+        dtypes = [each.dtype.as_numpy_dtype for each in tensors]
+        return _Plan(self._callable(fetches, tensors), dtypes, (_leaves(fetches), fed))
+
+    def _callable(self, fetches: List[Any], fed: List[tf.Tensor]) -> Callable[..., List[Any]]:
+        if not _leaves(fetches):  # a callable that computes nothing cannot be made
+            return lambda *arrays: fetches
         # an empty list, unlike None, would take the slow way through Session.run
-        call = self._sess.make_callable(fetches, feed_list=tensors or None)
-        return _Plan(call, [each.dtype.as_numpy_dtype for each in tensors], (_leaves(fetches), fed))
+        return self._sess.make_callable(fetches, feed_list=fed or None)
 
     def close(self) -> None:
         """Closes the session. May be called again."""

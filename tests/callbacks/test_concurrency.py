@@ -29,9 +29,6 @@ class TestStartProcOrThread(CallbackContract):
     def make_callback(self):
         return StartProcOrThread(Worker())
 
-    def test_its_ops_are_in_its_own_scope(self, trainer):
-        super().test_its_ops_are_in_its_own_scope(trainer)
-
 
 def test_threads_run_during_the_training_and_are_joined(capsys):
     threads = [Worker("First"), Worker("Second")]

@@ -32,7 +32,12 @@ def test_a_variable_is_set_and_read(use_resource, name):
 
 def test_a_local_variable_is_found():
     variable("local", collections=[tf.GraphKeys.LOCAL_VARIABLES])
-    GraphVarParam("local").setup_graph()
+    param = GraphVarParam("local")
+    param.setup_graph()
+    with tf.Session().as_default() as sess:
+        param.set_value(0.5)
+        assert param.get_value() == 0.5
+        sess.close()
 
 
 def test_a_variable_with_a_shape():

@@ -134,7 +134,9 @@ def test_the_summaries_of_another_collection():
 
 
 def test_no_summaries_no_error():
-    MiniTrainer([MergeAllSummaries(), MergeAllSummaries(run_alone=True)]).train()
+    trainer = MiniTrainer([MergeAllSummaries(), MergeAllSummaries(run_alone=True)]).train()
+    with pytest.raises(KeyError):
+        trainer.monitors.get_latest("anything")
 
 
 @pytest.mark.parametrize("period", [-1, 1.5, True])

@@ -1,5 +1,6 @@
 """What every callback must do, whatever it is for; its test inherits these tests."""
 
+import threading
 import weakref
 
 import pytest
@@ -37,6 +38,7 @@ class CallbackContract:
     def trainer(self, tmp_path, monkeypatch):
         """A `MiniTrainer` of one epoch of two steps with the callback; it has a log directory."""
         monkeypatch.chdir(tmp_path)
+        self.threads_before = threading.active_count()
         with log_directory(tmp_path / "log"):
             (tmp_path / "log").mkdir()
             train_op = self.make_graph()
@@ -75,10 +77,12 @@ class CallbackContract:
     def test_after_train_is_harmless_if_the_training_never_began(self, trainer):
         with trainer.session():
             self.callback.after_train()
+        assert threading.active_count() == self.threads_before
 
     def test_after_train_may_come_twice(self, trainer):
         trainer.train()
         self.callback.after_train()
+        assert threading.active_count() == self.threads_before
 
     def test_after_train_may_come_in_the_middle(self, trainer):
         with trainer.session():
@@ -86,6 +90,7 @@ class CallbackContract:
             trainer.epoch_num = 1
             trainer.callbacks.before_epoch()
             trainer.step()
+        assert threading.active_count() == self.threads_before
 
     def test_its_name_is_that_of_its_class(self, trainer):
         assert str(self.callback).startswith(self.name or type(self.callback).__name__)

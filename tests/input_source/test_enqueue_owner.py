@@ -291,8 +291,10 @@ def test_a_stop_before_the_start():
 
 def test_after_train_without_before_train():
     source = QueueInput(FlowOf(endless))
+    threads = threading.active_count()
     for callback in source.setup(SIGNATURE):
         callback.after_train()
+    assert threading.active_count() == threads
 
 
 def test_many_starts_and_stops(capfd):

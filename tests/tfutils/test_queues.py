@@ -87,10 +87,13 @@ def test_closed_queue_wakes_a_blocked_consumer():
 
 @pytest.mark.parametrize("cancel", [False, True])
 def test_closing_twice_is_harmless(cancel):
-    control = QueueControl(tf.FIFOQueue(2, [tf.float32]))
+    queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
+    enqueue, control = queue.enqueue(1.0), QueueControl(queue)
     with tf.Session() as sess:
         for _ in range(2):
             control.close(sess, cancel=cancel)
+        with pytest.raises(tf.errors.CancelledError):
+            sess.run(enqueue)
 
 
 def test_cancel_returns_at_once_though_a_producer_waits():

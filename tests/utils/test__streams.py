@@ -78,5 +78,8 @@ def test_a_broken_pipe_becomes_the_null_device():
 
 
 def test_a_stream_without_a_descriptor_is_left_alone():
-    point_at_devnull(io.StringIO())
+    stream = io.StringIO()
+    point_at_devnull(stream)
     point_at_devnull(None)
+    stream.write("still here")
+    assert stream.getvalue() == "still here"

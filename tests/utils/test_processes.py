@@ -86,7 +86,9 @@ def test_who_does_not_leave_is_killed():
 
 
 def test_closing_a_group_that_was_not_started_does_nothing():
-    ProcessGroup(make(2)).close()
+    processes = make(2)
+    ProcessGroup(processes).close()
+    assert [each.pid for each in processes] == [None, None]
 
 
 def test_a_forked_copy_of_a_group_ends_nobody():
