@@ -31,7 +31,9 @@ class CountingCatch(CatchPlayer):
 
 
 class BreakingCatch(CatchPlayer):
-    """Breaks in a step of the training, or does something else there."""
+    """Breaks in the step `at_step`, or calls `action` there; counts the steps after it."""
+
+    steps_after = 0
 
     def __init__(self, *args, at_step=70, action=None, **kwargs):
         super().__init__(*args, **kwargs)
@@ -40,6 +42,7 @@ class BreakingCatch(CatchPlayer):
 
     def _step(self, actions):
         self._steps_left -= 1
+        self.steps_after += self._steps_left < 0
         if self._steps_left == 0:
             if self.action is None:
                 raise OSError("the emulator broke")
@@ -137,6 +140,7 @@ def test_a_signal_while_populating_or_playing_ends_the_run(at_step, log_dir):
     with pytest.raises(TrainingInterrupted) as caught:
         train(player, "--steps-per-epoch", "100000", callbacks=[Give()])
     assert caught.value.code == 130
+    assert player.steps_after <= 1  # the one that the thread may have begun
 
 
 def test_it_yields_only_in_a_run():

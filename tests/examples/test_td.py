@@ -70,6 +70,16 @@ def test_gradient_flows_only_into_the_value_of_the_action_taken():
         np.testing.assert_allclose(slope, expected, rtol=1e-6)
 
 
+def test_no_gradient_flows_through_a_target():
+    values, selector, reward = tf.constant(Q), tf.constant(Q_SELECTOR), tf.constant(REWARD)
+    over = tf.constant([False, False, True])
+    for target in [
+        td.qlearning_target(values, reward, over, 0.5),
+        td.double_qlearning_target(values, selector, reward, over, 0.5),
+    ]:
+        assert tf.gradients(target, [values, selector, reward]) == [None, None, None]
+
+
 def test_loss_holds_even_a_trainable_target_fixed():
     q = tf.constant(Q)
     target = tf.constant(REWARD) * 2.0
