@@ -55,6 +55,10 @@ class QueueControl:
         """How many elements the queue holds."""
         return int(sess.run(self._size))
 
+    def is_closed(self, sess: tf.Session) -> bool:
+        """Whether the queue has been closed."""
+        return bool(sess.run(self._is_closed))
+
     def close(self, sess: tf.Session, cancel: bool = False) -> None:
         """Lets nothing more into the queue; what is in it can still be taken out. May be called
         again.
@@ -66,10 +70,10 @@ class QueueControl:
             sess.run(self._cancel)
             return
         try:
-            if not sess.run(self._is_closed):
+            if not self.is_closed(sess):
                 sess.run(self._close)
         except tf.errors.CancelledError:
-            if not sess.run(self._is_closed):  # it was not somebody else who was quicker
+            if not self.is_closed(sess):  # it was not somebody else who was quicker
                 raise
 
     def drain_until(self, sess: tf.Session, done: Callable[[], bool], timeout: float) -> bool:

@@ -109,21 +109,22 @@ class Ending:
         trainer = self._trainer
         where = (
             f"at step {trainer.local_step + 1} of {trainer.steps_per_epoch} of epoch "
-            f"{trainer.epoch_num} "
-            f"(global_step {trainer.global_step})"
+            f"{trainer.epoch_num} (global_step {trainer.global_step})"
         )
-        op = getattr(error, "op", None)
+        closed = self._closed_queues()
+        if error is not None and isinstance(error, tf.errors.CancelledError) and not closed:
+            self._say_failed(f"with {type(error).__name__}")
+            return error
         if isinstance(reason, EndOfData):
             verdict: RuntimeError = DataEnded(
                 f"{reason.where} gave its last datapoint {where}. Train for fewer steps, or repeat "
                 "the data."
             )
-        elif op is not None and op.type.startswith("QueueDequeue"):
-            name = op.inputs[0].op.name
+        elif closed:
             verdict = QueueClosed(
-                f"Queue {name!r} was closed {where}, and nobody said why. Whoever closes a queue "
-                "that the training "
-                "reads from must give its reason to trainer.stop_token first."
+                f"{' and '.join(closed)} was closed {where}, and nobody said why. Whoever closes "
+                "a queue that the training reads from must give its reason to trainer.stop_token "
+                "first."
             )
         else:
             verdict = DataEnded(
@@ -150,6 +151,13 @@ class Ending:
         self._close_queues()
         (trainer.hooked_sess or trainer.sess).close()
         return error
+
+    def _closed_queues(self) -> List[str]:
+        sess = self._trainer.sess
+        try:
+            return [f"Queue {each.op.name!r}" for each in self._queues if each.is_closed(sess)]
+        except RuntimeError:  # the session is closed, too
+            return []
 
     def _close_queues(self) -> None:
         """Ends all waiting on queues, at once. For when nobody should be waiting there any more."""

@@ -4,10 +4,11 @@ import logging
 import os
 import sys
 from contextlib import contextmanager, suppress
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from tqdm import tqdm
 
+from ._directory_lock import DirectoryLock
 from ._streams import is_terminal, point_at_devnull, same_screen
 
 __all__ = ["ConsoleHandler", "LineFormatter", "LogFileHandler"]
@@ -113,13 +114,18 @@ class ConsoleHandler(_SinkHandler):
 class LogFileHandler(_SinkHandler):
     """Writes plain text (no colour) to a new file, line by line.
 
+    Args:
+      path: of the file.
+      lock: on its directory; released when the file is closed.
+
     Raises:
       OSError: if the file exists or cannot be created; it names the path.
     """
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, lock: Optional[DirectoryLock] = None):
         super().__init__()
         self.sink = path
+        self._lock = lock
         self.setFormatter(LineFormatter(coloured=False))
         self._file = open(path, "x", buffering=1, encoding="utf-8", errors="backslashreplace")
 
@@ -131,6 +137,8 @@ class LogFileHandler(_SinkHandler):
         """Closes the file; what could not be written (full disk) is given up."""
         with suppress(OSError):
             self._file.close()
+        if self._lock is not None:
+            self._lock.release()
         super().close()
 
 

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, List, Optional
 
 from . import _log_directory
+from ._directory_lock import DirectoryLock
 from ._log_handlers import ConsoleHandler, LogFileHandler
 from ._streams import is_terminal
 
@@ -166,7 +167,8 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> None:
     A `log.log` of an earlier run is renamed to `log.log.MMDD-HHMMSS`. Where the directory already
     has files in it (names with a leading dot do not count) and no action is given, a person at a
     terminal is asked; without a terminal the first free one of `{dirname}-1`, `{dirname}-2`, ...
-    is taken, with a warning. The directory that is already in use is simply kept.
+    is taken, with a warning. The directory that is already in use is simply kept. One that another
+    run uses is refused, whatever the action is, but for "new".
 
     Args:
       dirname: the directory; missing parents are made too.
@@ -177,6 +179,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> None:
     Raises:
       ValueError: if the action is none of these, or would delete the working directory.
       OSError: if the directory or the file in it cannot be made; it names the path.
+      DirectoryInUse: if another run writes to it; an OSError that names the process.
       SystemExit: on "quit", with code 1.
     """
     letter = None if action is None else _letter_of(action)
@@ -184,13 +187,15 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> None:
         raise ValueError(f"Unknown action {action!r}: use one of {', '.join(_ACTIONS)}.")
     dirname = os.path.normpath(os.fspath(dirname))
     current = _run_log.directory
-    if letter is None and current and os.path.realpath(current) == os.path.realpath(dirname):
-        return
+    if current and os.path.realpath(current) == os.path.realpath(dirname):
+        if letter is None:
+            return
+        close_logger_dir()  # and let go of its lock
     news: List[str] = []  # told when there is a file to tell it to
     if _log_directory.has_files(dirname):
         dirname = _make_way(dirname, letter or _ask(dirname), news)
     os.makedirs(dirname, exist_ok=True)
-    _run_log.move_to(dirname, _new_log_file(os.path.join(dirname, "log.log"), news))
+    _run_log.move_to(dirname, _new_log_file(dirname, news))
     info("Argv: %s", " ".join(sys.argv))
     for line in news:
         info(line)
@@ -232,14 +237,22 @@ def _make_way(dirname: str, letter: str, news: List[str]) -> str:
     if letter == "n":
         dirname = _log_directory.make_numbered(dirname)
         warning(f"Use a new log directory {dirname}.")
-    elif letter == "b":
-        news.append(f"Directory '{dirname}' backuped to '{_log_directory.set_aside(dirname)}'")
-    elif letter == "d":
-        _log_directory.delete(dirname)
+        return dirname
+    with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
+        if letter == "b":
+            news.append(f"Directory '{dirname}' backuped to '{_log_directory.set_aside(dirname)}'")
+        elif letter == "d":
+            _log_directory.delete(dirname)
     return dirname
 
 
-def _new_log_file(path: str, news: List[str]) -> LogFileHandler:
-    if os.path.lexists(path):
-        news.append(f"Existing log file '{path}' backuped to '{_log_directory.set_aside(path)}'")
-    return LogFileHandler(path)
+def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
+    lock, path = DirectoryLock(dirname), os.path.join(dirname, "log.log")
+    try:
+        if os.path.lexists(path):
+            aside = _log_directory.set_aside(path)
+            news.append(f"Existing log file '{path}' backuped to '{aside}'")
+        return LogFileHandler(path, lock)
+    except BaseException:
+        lock.release()
+        raise

@@ -4,7 +4,7 @@ them.
 Python runs signal handlers only between two bytecodes of the main thread, so a handler never runs
 while a `Session.run` blocks. The C part of the interpreter, however, writes a byte into the wake-up
 descriptor as soon as the signal comes. A thread that reads the other end of it can act. The
-installed handlers do nothing themselves.
+installed handlers do nothing themselves, unless a listener is given something for the main thread.
 """
 
 import os
@@ -33,6 +33,8 @@ class SignalListener:
       on_tick: called on the same thread after each signal or `poke`, and again each time the number
         of seconds that it returned is over; None means that there is nothing to wait for.
       signums: the signals to hear.
+      on_main_thread: called as the Python handler, with the signal's number and the frame that it
+        interrupts. It may raise, but must take no lock that the main thread may hold.
     """
 
     def __init__(
@@ -40,10 +42,12 @@ class SignalListener:
         on_signal: Callable[[int], None],
         on_tick: Callable[[], Optional[float]] = lambda: None,
         signums: Sequence[int] = (signal.SIGINT, signal.SIGTERM),
+        on_main_thread: Optional[Callable[[int, Any], None]] = None,
     ) -> None:
         self._on_signal = on_signal
         self._on_tick = on_tick
         self._signums = tuple(signums)
+        self._on_main_thread = on_main_thread or _do_nothing
         self._outer_handlers: Dict[int, Any] = {}
         self._outer_fd = -1
 
@@ -56,7 +60,7 @@ class SignalListener:
         if threading.current_thread() is threading.main_thread():
             self._outer_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
             for signum in self._signums:
-                self._outer_handlers[signum] = signal.signal(signum, _do_nothing)
+                self._outer_handlers[signum] = signal.signal(signum, self._on_main_thread)
         return self
 
     def __exit__(self, *exc_info: object) -> None:

@@ -141,6 +141,40 @@ def test_a_queue_closed_by_somebody_else_is_its_own_error():
         ).train()
 
 
+def test_a_closed_queue_of_the_users_own_is_named():
+    queue = tf.FIFOQueue(10, tf.float32, shapes=[[4]], name="mine")
+    fill, close = queue.enqueue_many([tf.ones([3, 4])]), queue.close()
+
+    class Closes(Callback):
+        def _before_train(self):
+            self.trainer.sess.run(fill)
+            self.trainer.sess.run(close)
+
+    class Model(TinyModel):
+        def inputs(self):
+            return [tf.TensorSpec([4], tf.float32, "x")]
+
+        def build_graph(self, x):
+            return super().build_graph(x, x)
+
+    data = TensorInput(lambda: [queue.dequeue()])
+    with pytest.raises(QueueClosed, match="Queue 'mine' was closed at step 4 of 10 of epoch 1"):
+        SimpleTrainer(config(data=data, model=Model(), callbacks=[Closes()])).train()
+
+
+def test_an_exhausted_dataset_is_not_a_closed_queue():
+    left = tf.get_variable("left", [], initializer=tf.constant_initializer(3.0), trainable=False)
+
+    class Exhausted(Callback):
+        def _trigger_step(self):
+            if self.global_step == 3:
+                raise tf.errors.OutOfRangeError(None, None, "End of sequence")
+
+    data = TensorInput(lambda: [left + tf.zeros([4]), tf.zeros([4])])
+    with pytest.raises(DataEnded, match="ran out at step 3 of 10 of epoch 1"):
+        SimpleTrainer(config(data=data, callbacks=[Exhausted()])).train()
+
+
 class Game:
     """Counts its screens; one per thread, as in the question that this is taken from."""
 

@@ -21,6 +21,11 @@ def log_text(directory):
     return (directory / "log.log").read_text(encoding="utf-8")
 
 
+def visible(path):
+    """The names in a directory, without those that begin with a dot."""
+    return [name for name in os.listdir(str(path)) if not name.startswith(".")]
+
+
 def sibling_names(path):
     return sorted(os.listdir(str(path.parent)))
 
@@ -121,7 +126,7 @@ def test_an_empty_directory_and_dot_files_are_no_reason_to_ask(tmp_path, own_log
 @pytest.mark.parametrize("action", ["k", "keep", "K"])
 def test_keep_writes_beside_what_is_there(used_dir, action):
     logger.set_logger_dir(str(used_dir), action)
-    assert sorted(os.listdir(str(used_dir))) == ["log.log", "model"]
+    assert sorted(visible(used_dir)) == ["log.log", "model"]
 
 
 def test_an_earlier_log_is_renamed_and_never_overwritten(used_dir):
@@ -129,7 +134,7 @@ def test_an_earlier_log_is_renamed_and_never_overwritten(used_dir):
         logger.set_logger_dir(str(used_dir), "k")
         logger.info(f"run {run}")
         logger.close_logger_dir()
-    names = [name for name in os.listdir(str(used_dir)) if name.startswith("log.log")]
+    names = [name for name in visible(used_dir) if name.startswith("log.log")]
     assert len(names) == 3
     assert all(re.fullmatch(r"log\.log(\.\d{4}-\d{6}(-\d)?)?", name) for name in names)
     texts = "".join((used_dir / name).read_text() for name in names)
@@ -140,7 +145,7 @@ def test_an_earlier_log_is_renamed_and_never_overwritten(used_dir):
 @pytest.mark.parametrize("action", ["b", "backup"])
 def test_backup_renames_the_directory(used_dir, action):
     logger.set_logger_dir(str(used_dir), action)
-    assert os.listdir(str(used_dir)) == ["log.log"]
+    assert visible(used_dir) == ["log.log"]
     backup, run = sorted(sibling_names(used_dir), key=len, reverse=True)
     assert run == "run" and re.fullmatch(r"run\.\d{4}-\d{6}", backup)
     assert (used_dir.parent / backup / "model").read_text() == "precious"
@@ -149,7 +154,7 @@ def test_backup_renames_the_directory(used_dir, action):
 @pytest.mark.parametrize("action", ["d", "delete"])
 def test_delete_when_told_to(used_dir, action):
     logger.set_logger_dir(str(used_dir), action)
-    assert os.listdir(str(used_dir)) == ["log.log"] and sibling_names(used_dir) == ["run"]
+    assert visible(used_dir) == ["log.log"] and sibling_names(used_dir) == ["run"]
 
 
 def test_delete_spares_the_working_directory(used_dir, monkeypatch):
@@ -164,7 +169,7 @@ def test_new_takes_the_first_free_number(used_dir, action, capsys):
     (used_dir.parent / "run-1").mkdir()
     logger.set_logger_dir(str(used_dir), action)  # standard input is no terminal here
     assert logger.LOG_DIR == str(used_dir) + "-2"
-    assert os.listdir(str(used_dir)) == ["model"]
+    assert visible(used_dir) == ["model"]
     assert f"WRN Use a new log directory {used_dir}-2." in capsys.readouterr().out
 
 
@@ -172,7 +177,7 @@ def test_quit(used_dir):
     with pytest.raises(SystemExit) as caught:
         logger.set_logger_dir(str(used_dir), "q")
     assert caught.value.code == 1
-    assert logger.LOG_DIR is None and os.listdir(str(used_dir)) == ["model"]
+    assert logger.LOG_DIR is None and visible(used_dir) == ["model"]
 
 
 def test_an_unknown_action_is_refused_before_anything_is_made(tmp_path):
@@ -208,7 +213,7 @@ def test_the_old_file_is_closed_when_the_directory_changes(tmp_path, own_log):
     logger.set_logger_dir(str(first))
     logger.set_logger_dir(str(second))
     logger.info("news")
-    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert len(os.listdir("/proc/self/fd")) == before + 2  # the file and the lock
     assert "news" in log_text(second) and "news" not in log_text(first)
 
 
@@ -232,13 +237,13 @@ def test_a_person_is_asked_until_the_answer_is_one(used_dir, run_in_terminal):
     )
     assert "If you're resuming from a previous run you can choose to keep it." in screen
     assert screen.count(question) == 2
-    assert os.listdir(str(used_dir)) == ["log.log"]
+    assert visible(used_dir) == ["log.log"]
 
 
 @pytest.mark.parametrize("typed", ["q\n", "\x04"], ids=["q", "end of input"])
 def test_a_person_can_quit(used_dir, run_in_terminal, typed):
     code, _ = run_in_terminal(SET_DIR, typed=typed)
-    assert code == 1 and os.listdir(str(used_dir)) == ["model"]
+    assert code == 1 and visible(used_dir) == ["model"]
 
 
 def test_colours_on_a_terminal_only(run_in_terminal, tmp_path):

@@ -1,0 +1,79 @@
+"""Two runs keep out of each other's log directory."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tensorpack.utils import logger
+from tensorpack.utils._directory_lock import DirectoryInUse, DirectoryLock
+
+OTHER_RUN = (
+    "import sys\n"
+    "from tensorpack.utils import logger\n"
+    "logger.set_logger_dir(sys.argv[1], 'k')\n"
+    "sys.stderr.write('ready\\n')\n"
+    "sys.stdin.read()\n"
+)
+
+
+@pytest.fixture
+def other_run(tmp_path):
+    """Another process that logs to a directory; ends when its standard input is closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", OTHER_RUN, str(tmp_path / "log")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
+    assert process.stderr.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("action", ["k", "b", "d"])
+def test_a_directory_in_use_is_refused_by_every_action(other_run, tmp_path, action):
+    before = sorted(os.listdir(str(tmp_path)))
+    with pytest.raises(DirectoryInUse, match=f"another run, process {other_run.pid}"):
+        logger.set_logger_dir(str(tmp_path / "log"), action)
+    assert sorted(os.listdir(str(tmp_path))) == before
+    assert (tmp_path / "log" / "log.log").exists()
+
+
+def test_a_new_directory_can_be_taken_beside_it(other_run, tmp_path):
+    logger.set_logger_dir(str(tmp_path / "log"), "n")
+    try:
+        assert logger.get_logger_dir() == str(tmp_path / "log-1")
+    finally:
+        logger.close_logger_dir()
+
+
+def test_a_killed_run_leaves_its_directory_free(other_run, tmp_path):
+    other_run.kill()
+    other_run.wait()
+    logger.set_logger_dir(str(tmp_path / "log"), "k")
+    logger.close_logger_dir()
+    assert (tmp_path / "log" / ".lock").read_text() == f"{os.getpid()}\n"
+
+
+@pytest.mark.parametrize("action", [None, "k", "d"])
+def test_one_process_may_set_its_directory_again(tmp_path, action):
+    try:
+        for _ in range(3):
+            logger.set_logger_dir(str(tmp_path / "log"), action)
+    finally:
+        logger.close_logger_dir()
+
+
+def test_leaving_a_directory_sets_it_free(tmp_path):
+    try:
+        logger.set_logger_dir(str(tmp_path / "first"))
+        with pytest.raises(DirectoryInUse):
+            DirectoryLock(str(tmp_path / "first"))
+        logger.set_logger_dir(str(tmp_path / "second"))
+        DirectoryLock(str(tmp_path / "first")).release()
+    finally:
+        logger.close_logger_dir()
