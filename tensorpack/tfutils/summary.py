@@ -16,6 +16,7 @@ from ._summary_ops import (
     create_scalar_summary,
     in_main_training_tower,
     op_name_of_tag,
+    root_mean_square,
     tag_of_tensor,
 )
 from .common import PerGraph
@@ -236,7 +237,7 @@ def _statistic(x: tf.Tensor, kind: str) -> tf.Tensor:
             x = tf.cast(x, tf.float32)
         if kind == "mean":
             return tf.reduce_mean(x)
-        return tf.sqrt(tf.reduce_mean(tf.square(x)))
+        return root_mean_square(x)
 
 
 def _check_types(types: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 
+from ._summary_ops import root_mean_square
 from .summary import create_scalar_summary
 
 __all__ = [
@@ -122,9 +123,9 @@ def rms(x: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:
       name: of the result; by default `{op}/rms`, in the scope of the op of `x`.
     """
     if name is not None:
-        return tf.sqrt(tf.reduce_mean(tf.square(x)), name=name)
+        return root_mean_square(x, name=name)
     with tf.name_scope(None):
-        return tf.sqrt(tf.reduce_mean(tf.square(x)), name=x.op.name + "/rms")
+        return root_mean_square(x, name=x.op.name + "/rms")
 
 
 def huber_loss(x: tf.Tensor, delta: float = 1, name: str = "huber_loss") -> tf.Tensor:

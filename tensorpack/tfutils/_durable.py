@@ -1,0 +1,63 @@
+"""Writes of files that are on the disk when they return, not only on their way to it."""
+
+import glob
+import os
+import shutil
+from typing import List
+
+__all__ = ["discard", "fsync", "names_with_prefix", "write_durably"]
+
+
+def fsync(path: str) -> None:
+    """Waits until a file, or the list of names in a directory, is on the disk.
+
+    Raises:
+      OSError: it may not be. What was written has to be written anew, to another file: the system
+        tells of such an error once, and calls a second try on the same data a success.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_durably(path: str, data: bytes, temporary: str) -> None:
+    """Puts a new file in the place of an old one, such that either is there at any moment.
+
+    Args:
+      path: of the file.
+      data: its new content.
+      temporary: where it is written first, in the same directory; gone afterwards.
+
+    Raises:
+      OSError: the new one may not be on the disk; the old one is still there, if it failed before
+        the exchange.
+    """
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        discard(temporary)
+        raise
+    fsync(os.path.dirname(path) or ".")
+
+
+def names_with_prefix(prefix: str) -> List[str]:
+    """Returns the paths that begin with a prefix, sorted."""
+    return sorted(glob.glob(glob.escape(prefix) + "*"))
+
+
+def discard(prefix: str) -> None:
+    """Removes what begins with a prefix, as far as that is possible."""
+    for path in names_with_prefix(prefix):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+            continue
+        try:
+            os.remove(path)
+        except OSError:
+            pass  # it is of no use to anybody, and the next start tries again
