@@ -53,6 +53,7 @@ from tensorpack.callbacks import ModelSaver as ModelSaver
 from tensorpack.callbacks import MonitorBase as MonitorBase
 from tensorpack.callbacks import Monitors as Monitors
 from tensorpack.callbacks import MovingAverageSummary as MovingAverageSummary
+from tensorpack.callbacks import NonFiniteError as NonFiniteError
 from tensorpack.callbacks import ObjAttrParam as ObjAttrParam
 from tensorpack.callbacks import PeriodicCallback as PeriodicCallback
 from tensorpack.callbacks import PeriodicRunHooks as PeriodicRunHooks
@@ -69,12 +70,15 @@ from tensorpack.callbacks import SendMonitorData as SendMonitorData
 from tensorpack.callbacks import SendStat as SendStat
 from tensorpack.callbacks import SessionRunTimeout as SessionRunTimeout
 from tensorpack.callbacks import SimpleMovingAverage as SimpleMovingAverage
+from tensorpack.callbacks import StalledTraining as StalledTraining
 from tensorpack.callbacks import StartProcOrThread as StartProcOrThread
 from tensorpack.callbacks import StatMonitorParamSetter as StatMonitorParamSetter
+from tensorpack.callbacks import StopIfNonFinite as StopIfNonFinite
 from tensorpack.callbacks import TFEventWriter as TFEventWriter
 from tensorpack.callbacks import TensorPrinter as TensorPrinter
 from tensorpack.callbacks import TrainingMonitor as TrainingMonitor
 from tensorpack.callbacks import Triggerable as Triggerable
+from tensorpack.callbacks import Watchdog as Watchdog
 from tensorpack.compat import tfv1 as tfv1
 from tensorpack.dataflow import BatchData as BatchData
 from tensorpack.dataflow import DataFlow as DataFlow

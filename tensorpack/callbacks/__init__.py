@@ -3,6 +3,7 @@
 from .base import Callback, CallbackFactory, ProxyCallback, Triggerable
 from .concurrency import StartProcOrThread
 from .event_writer import TFEventWriter
+from .finite import NonFiniteError, StopIfNonFinite
 from .graph import CheckNumerics, DumpTensor, DumpTensors, ProcessTensors, RunOp, RunUpdateOps
 from .group import Callbacks
 from .hooks import CallbackToHook, HookToCallback
@@ -22,6 +23,7 @@ from .scalar_printer import ScalarPrinter
 from .steps import MaintainStepCounter, ProgressBar, SessionRunTimeout, TensorPrinter
 from .summary import MergeAllSummaries, MovingAverageSummary, SimpleMovingAverage
 from .trigger import EnableCallbackIf, PeriodicCallback, PeriodicRunHooks, PeriodicTrigger
+from .watchdog import StalledTraining, Watchdog
 
 __all__ = [
     "Callback",
@@ -49,6 +51,7 @@ __all__ = [
     "MonitorBase",
     "Monitors",
     "MovingAverageSummary",
+    "NonFiniteError",
     "ObjAttrParam",
     "PeriodicCallback",
     "PeriodicRunHooks",
@@ -65,10 +68,13 @@ __all__ = [
     "SendStat",
     "SessionRunTimeout",
     "SimpleMovingAverage",
+    "StalledTraining",
     "StartProcOrThread",
     "StatMonitorParamSetter",
+    "StopIfNonFinite",
     "TFEventWriter",
     "TensorPrinter",
     "TrainingMonitor",
     "Triggerable",
+    "Watchdog",
 ]

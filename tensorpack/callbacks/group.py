@@ -24,7 +24,8 @@ class Callbacks(Callback):
     error is raised when all have run. Between two callbacks a requested stop ends the round.
 
     A callback with a true attribute `sets_up_last` is set up after all those without, so that it
-    sees the variables and summaries that they add.
+    sees the variables and summaries that they add. A callback with a method `callback_returned` is
+    told whenever one has done its part outside of the steps.
 
     Args:
       cbs: the callbacks.
@@ -41,6 +42,8 @@ class Callbacks(Callback):
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [each for each in self.cbs if sees_steps(each)]
+        told = [getattr(each, "callback_returned", None) for each in self.cbs]
+        self._told: List[Callable[[], None]] = [each for each in told if each is not None]
 
     def setup_graph(self, trainer: Any) -> None:
         """Sets each callback up, under its own name scope only."""
@@ -58,11 +61,13 @@ class Callbacks(Callback):
         for each in self.cbs:
             self._entered.append(each)
             each.before_train()
+            self._tell()
             self.trainer.check_stop()
 
     def _before_epoch(self) -> None:
         for each in self.cbs:
             each.before_epoch()
+            self._tell()
 
     def trigger_step(self) -> None:
         """Calls those that do something after each step."""
@@ -72,6 +77,7 @@ class Callbacks(Callback):
     def _after_epoch(self) -> None:
         for each in self.cbs:
             each.after_epoch()
+            self._tell()
 
     def _trigger_epoch(self) -> None:
         times: List[Tuple[float, str]] = []
@@ -79,6 +85,7 @@ class Callbacks(Callback):
             start = self._clock()
             each.trigger_epoch()
             times.append((self._clock() - start, str(each)))
+            self._tell()
             self.trainer.check_stop()
         _report(times)
 
@@ -92,8 +99,13 @@ class Callbacks(Callback):
                 # their turn. The first error is raised below, if nothing else ended the run.
                 logger.error(f"{each} failed at the end of the run: {error!r}")
                 first = first or error
+            self._tell()
         if first is not None:
             raise first
+
+    def _tell(self) -> None:
+        for callback_returned in self._told:
+            callback_returned()
 
 
 def _report(times: List[Tuple[float, str]]) -> None:

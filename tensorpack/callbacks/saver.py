@@ -1,15 +1,15 @@
 """Saves the model every so often, and keeps the best one."""
 
-import glob
 import os
-import shutil
 import time
 from typing import Any, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt
+from tensorpack.tfutils.checkpoint_store import CheckpointStore, copy_checkpoint
 from tensorpack.utils import logger
 
-from ._files import ERRORS, disk_trouble, fsync_directory
+from ._files import ERRORS, disk_trouble
 from .base import Callback
 
 __all__ = ["MaxSaver", "MinSaver", "ModelSaver"]
@@ -18,11 +18,13 @@ __all__ = ["MaxSaver", "MinSaver", "ModelSaver"]
 class ModelSaver(Callback):
     """Saves the variables to `model-{global_step}` when triggered, which is every epoch by default.
 
-    A save that fails because of the disk is logged as an error, and the training goes on: the next
-    trigger tries again. If the last save of the run failed, the run ends with an error.
+    A checkpoint that is logged as saved is whole and on the disk, see `CheckpointStore`. A save
+    that fails because of the disk changes nothing and is logged as an error, and the training goes
+    on: the next trigger tries again. If the last save of the run failed, the run ends with an
+    error.
 
     Args:
-      max_to_keep: how many checkpoints are kept; 0 for all.
+      max_to_keep: how many checkpoints are kept, at least two; 0 for all.
       keep_checkpoint_every_n_hours: keep one for ever each time so many hours have passed.
       checkpoint_dir: where to save; the log directory by default.
       var_collections: name or names of the collections of variables to save; all global variables
@@ -47,17 +49,15 @@ class ModelSaver(Callback):
         self._keep_hours = keep_checkpoint_every_n_hours
         self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
+        self._store: Optional[CheckpointStore] = None
         self._failure: Optional[Exception] = None
 
     def _setup_graph(self) -> None:
         self.checkpoint_dir = _directory(self.checkpoint_dir, "ModelSaver")
         os.makedirs(self.checkpoint_dir, exist_ok=True)
-        self.saver = tf.train.Saver(
-            self._variables(),
-            max_to_keep=self._max_to_keep,
-            keep_checkpoint_every_n_hours=self._keep_hours,
-            save_relative_paths=True,
-        )
+        # The store deletes old checkpoints, so this one is to know of none.
+        self.saver = tf.train.Saver(self._variables(), max_to_keep=0)
+        self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
 
     def _variables(self) -> List[tf.Variable]:
         found = {}
@@ -77,23 +77,17 @@ class ModelSaver(Callback):
             if reason is None:
                 raise
             logger.error(f"Cannot save the graph to {path}: {reason}")
-        if self.global_step:
-            self._adopt()
+        if self.global_step:  # a run is continued
+            self._store.adopt()
 
     def _save_graph(self, path: str) -> None:
         keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES]
         self.saver.export_meta_graph(path, collection_list=keys)
 
-    def _adopt(self) -> None:
-        """Counts the checkpoints of the run that is continued among those to keep."""
-        state = tf.train.get_checkpoint_state(self.checkpoint_dir)
-        if state is not None:
-            self.saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
-
     def _trigger(self) -> None:
-        path = os.path.join(self.checkpoint_dir, f"model-{self.global_step}")
+        path = self._store.path_of(self.global_step)
         try:
-            self._save(path)
+            self._store.save(self.global_step, self._write)
         except ERRORS as error:
             reason = disk_trouble(error, path)
             if reason is None:
@@ -104,17 +98,9 @@ class ModelSaver(Callback):
             self._failure = None
             logger.info(f"Model saved to {path}.")
 
-    def _save(self, path: str) -> None:
-        os.makedirs(self.checkpoint_dir, exist_ok=True)
-        existed = os.path.exists(path + ".index")
-        try:
-            self.saver.save(
-                tf.get_default_session(), path, write_meta_graph=False, write_state=True
-            )
-        except ERRORS:
-            if not existed:
-                _remove_files(path)
-            raise
+    def _write(self, path: str) -> None:
+        session = tf.get_default_session()
+        self.saver.save(session, path, write_meta_graph=False, write_state=False)
 
     def _after_train(self) -> None:
         failure, self._failure = self._failure, None
@@ -190,8 +176,8 @@ class MinSaver(Callback):
         name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
         target = os.path.join(self.checkpoint_dir, name)
         try:
-            _copy_checkpoint(newest, target)
-        except OSError as error:
+            copy_checkpoint(newest, target)
+        except (CheckpointCorrupt, OSError) as error:
             logger.error(f"Cannot keep {newest} as {target}: {error}")
             return
         self.best = (step, value)
@@ -226,32 +212,3 @@ def _directory(given: str, who: str) -> str:
             "checkpoint_dir."
         )
     return directory
-
-
-def _files(prefix: str) -> List[str]:
-    """The files of a checkpoint, its index last, which makes it one."""
-    paths = glob.glob(glob.escape(prefix) + ".*")
-    return sorted(paths, key=lambda path: (path == prefix + ".index", path))
-
-
-def _remove_files(prefix: str) -> None:
-    """Removes what a failed save has left."""
-    for path in _files(prefix):
-        try:
-            os.remove(path)
-        except OSError:
-            pass  # then it stays; without an index it is no checkpoint
-
-
-def _copy_checkpoint(source: str, target: str) -> None:
-    """Copies a checkpoint; at any moment the target is a whole checkpoint or none."""
-    copies = []
-    for path in _files(source):
-        final = target + path[len(source) :]
-        shutil.copyfile(path, final + ".tmp")
-        copies.append((final + ".tmp", final))
-    if os.path.exists(target + ".index"):
-        os.remove(target + ".index")
-    for temporary, final in copies:
-        os.replace(temporary, final)
-    fsync_directory(os.path.dirname(target) or ".")

@@ -1,6 +1,5 @@
 """Writes of files that are on the disk when they return, not only on their way to it."""
 
-import glob
 import os
 import shutil
 from typing import List
@@ -47,13 +46,23 @@ def write_durably(path: str, data: bytes, temporary: str) -> None:
 
 
 def names_with_prefix(prefix: str) -> List[str]:
-    """Returns the paths that begin with a prefix, sorted."""
-    return sorted(glob.glob(glob.escape(prefix) + "*"))
+    """Returns the paths that begin with a prefix, sorted.
+
+    Raises:
+      OSError: the directory cannot be read. (`glob` would find nothing there.)
+    """
+    directory, begin = os.path.split(prefix)
+    names = [name for name in os.listdir(directory or ".") if name.startswith(begin)]
+    return [os.path.join(directory, name) for name in sorted(names)]
 
 
 def discard(prefix: str) -> None:
     """Removes what begins with a prefix, as far as that is possible."""
-    for path in names_with_prefix(prefix):
+    try:
+        paths = names_with_prefix(prefix)
+    except OSError:
+        paths = []
+    for path in paths:
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)
             continue

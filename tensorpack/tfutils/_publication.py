@@ -7,12 +7,13 @@ before is kept under a third name, `PREFIX.replaced`, until the new one is safe.
 
 import os
 import shutil
+from typing import List
 
 from ._durable import discard, fsync
 from .checkpoint import CheckpointCorrupt
 from .manifest import INDEX, check_manifest, suffixes
 
-__all__ = ["REPLACED", "UNFINISHED", "Publication", "remove_checkpoint"]
+__all__ = ["Publication", "REPLACED", "UNFINISHED", "remove_checkpoint"]
 
 UNFINISHED = ".unfinished"
 REPLACED = ".replaced"
@@ -30,7 +31,8 @@ class Publication:
         self._source = source
         self._target = target
         self._directory = os.path.dirname(target) or "."
-        self._moved = []  # type: ignore[var-annotated]
+        self._moved: List[str] = []
+        self._set_aside_begun = False
         self._withdrawn = False
 
     def publish(self) -> None:
@@ -57,6 +59,7 @@ class Publication:
         except CheckpointCorrupt:
             whole = False  # then one that was set aside before is the better one
         if whole:
+            self._set_aside_begun = True
             remove_checkpoint(aside)
             _clone(self._target, aside)
             fsync(self._directory)
@@ -65,7 +68,10 @@ class Publication:
 
     def finish(self) -> None:
         """Forgets what had the name before, when nothing that may fail is to come."""
-        remove_checkpoint(self._target + REPLACED)
+        try:
+            remove_checkpoint(self._target + REPLACED)
+        except OSError:
+            pass  # it goes when what has its name now goes
 
     def undo(self) -> None:
         """Makes it as it was before `publish`, as far as the disk lets it.
@@ -78,7 +84,7 @@ class Publication:
             if self._withdrawn:
                 _clone(self._target + REPLACED, self._target)
                 fsync(self._directory)
-            if self._withdrawn or os.path.lexists(self._target + INDEX):
+            if self._set_aside_begun:
                 remove_checkpoint(self._target + REPLACED)
         except OSError:
             pass

@@ -6,7 +6,6 @@ under another name has the same manifest.
 """
 
 import errno
-import glob
 import hashlib
 import json
 import os
@@ -37,8 +36,9 @@ def write_manifest(prefix: str, step: int) -> None:
       CheckpointCorrupt: TensorFlow cannot read what is there.
       OSError: a file cannot be read, or the manifest not written.
     """
+    files = {path[len(prefix) :]: _measure(path) for path in names_with_prefix(prefix + ".")}
     content = {
-        "files": {path[len(prefix) :]: _measure(path) for path in names_with_prefix(prefix + ".")},
+        "files": files,
         "format": _FORMAT,
         "step": int(step),
         "tensorflow": tf.__version__,
@@ -109,8 +109,8 @@ def suffixes(prefix: str) -> List[str]:
     if content is not None:
         found = set(content["files"])
     else:
-        paths = glob.glob(glob.escape(prefix) + ".data-?????-of-?????") + [prefix + INDEX]
-        found = {path[len(prefix) :] for path in paths if os.path.lexists(path)}
+        found = {path[len(prefix) :] for path in names_with_prefix(prefix + ".data-")}
+        found |= {INDEX} if os.path.lexists(prefix + INDEX) else set()
     between = sorted(found - {INDEX, MANIFEST})
     first = [MANIFEST] if os.path.lexists(prefix + MANIFEST) else []
     return first + between + ([INDEX] if INDEX in found else [])

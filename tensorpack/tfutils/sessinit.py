@@ -14,6 +14,7 @@ from .checkpoint import (
     load_checkpoint_vars,
     names_without_output,
 )
+from .manifest import check_manifest
 from .varmanip import SessionUpdate, is_training_name
 
 __all__ = [
@@ -73,7 +74,8 @@ class SaverRestore(SessionInit):
 
     What is in only one of them is named in a warning, but for what only training uses (see
     `is_training_name`); the graph's variables among these keep their initial values. Nothing is
-    set before all has been read, and no op is added to the graph.
+    set before all has been read, and no op is added to the graph. If the checkpoint has a manifest
+    (see `tfutils.manifest`), its files are compared with that first.
 
     Args:
       model_path: a prefix, its `.index` or `.data-...` file, a `checkpoint` file or its directory.
@@ -97,6 +99,7 @@ class SaverRestore(SessionInit):
 
     def _run_init(self, sess: tf.Session) -> None:
         logger.info(f"Restoring checkpoint from {self.path} ...")
+        check_manifest(self.path)
         reader = CheckpointReader(self.path)
         names = {self._name_in_graph(name): name for name in reader.names}
         variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in self.ignore}

@@ -113,7 +113,7 @@ class Trainer:
             )
         self._refuse_a_second_run()
         with self._guarded():
-            self._ending.run(self.setup, self._loop)
+            self._ending.run(self._interruptible_setup, self._loop)
 
     def train_with_defaults(
         self,
@@ -148,6 +148,11 @@ class Trainer:
             self.check_stop()
             self.initialize(config.session_creator, config.session_init)
 
+    def _interruptible_setup(self) -> None:
+        with self._guard.raising():
+            self.setup()
+            self.check_stop()
+
     def _setup(self) -> None:
         """Override to build the graph and set `train_op`, or whatever `run_step` needs."""
 
@@ -177,6 +182,7 @@ class Trainer:
         logger.info("Creating the session ...")
         self._ending.find_queues()
         self.sess = (session_creator or NewSessionCreator()).create_session()
+        self.check_stop()
         self.hooked_sess = HookedSession(self.sess, self._callbacks.get_hooks())
         logger.info("Initializing the session ...")
         (session_init or JustCurrentSession()).init(self.sess)

@@ -8,7 +8,7 @@ the run's stop token.
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Callable, Iterator, List, Optional
 
 from tensorpack.compat import tfv1 as tf
@@ -161,7 +161,9 @@ class Ending:
 
     def _close_queues(self) -> None:
         """Ends all waiting on queues, at once. For when nobody should be waiting there any more."""
-        if self._trainer.sess is not None:
+        if self._trainer.sess is None:
+            return
+        with suppress(RuntimeError):  # somebody closed the session: nobody waits in it any more
             for queue in self._queues:
                 queue.close(self._trainer.sess, cancel=True)
 
@@ -189,7 +191,7 @@ class Ending:
                 if time.monotonic() - start > _COURTESY_SECONDS:
                     self._close_queues()
                     return
-        except _QUEUE_ERRORS:
-            pass  # somebody closed a queue: nobody waits on it any more
+        except _QUEUE_ERRORS + (RuntimeError,):
+            pass  # somebody closed a queue, or the session: nobody waits on it any more
         except Exception:
             logger.exception("Could not empty the queues at the end of the run.")

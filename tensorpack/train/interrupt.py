@@ -8,24 +8,28 @@ import signal
 import sys
 import threading
 import time
-from typing import Callable, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional
 
+from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.signals import SignalListener
-from tensorpack.utils.stopping import Interrupted, StopToken
+from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 
 __all__ = ["DataEnded", "RunGuard", "TrainingInterrupted"]
 
 # How long a step may take to come back by itself after a stop was requested, before what it may
 # wait for is closed.
 _UNBLOCK_SECONDS = 0.5
+# How long the listener's thread may take to hear a signal that the main thread has seen already.
+_HEAR_SECONDS = 1.0
 
 
 class TrainingInterrupted(SystemExit, KeyboardInterrupt):
     """The training was ended by a signal; everything has been stopped, joined and closed.
 
-    Not caught, it ends the process with code 130 (SIGINT) or 143 (SIGTERM) and prints nothing. It
-    is caught by `except KeyboardInterrupt`.
+    Not caught, it ends the process with code 130 (SIGINT), 143 (SIGTERM) or 129 (SIGHUP) and
+    prints nothing. It is caught by `except KeyboardInterrupt`.
 
     Attributes:
       signum: the signal.
@@ -49,7 +53,7 @@ class RunGuard:
     First signal: the stop is requested. Second: optional work is to be skipped. Third, or `grace`
     seconds after the first: the child processes are killed and the process ends on the spot. If the
     main thread has not come out of a step soon after a stop was requested (by whomever), `unblock`
-    is called, on another thread.
+    is called, on another thread. SIGHUP counts unless it is ignored, as under `nohup`.
 
     Args:
       token: the run's stop token.
@@ -71,7 +75,10 @@ class RunGuard:
         self._signum: Optional[int] = None
         self._requested_at = float("inf")
         self._signalled_at = 0.0
-        self._listener = SignalListener(self._on_signal, self._on_tick)
+        self._raising = False
+        self._listener = SignalListener(
+            self._on_signal, self._on_tick, _signals_to_hear(), self._on_main_thread
+        )
 
     def __enter__(self) -> "RunGuard":
         self._listener.__enter__()
@@ -87,6 +94,29 @@ class RunGuard:
         unblocked.
         """
         self._left_loop.set()
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Within this block the first signal raises StopRequested out of the main thread's Python
+        code, wherever that is, as Ctrl-C does in any program. For the setup, of which no part looks
+        at the stop token, and in which there are no threads to be stopped.
+
+        What runs inside a `Session.run` is left alone, since TensorFlow makes a RuntimeError of an
+        exception there: look at the stop token after it.
+        """
+        self._raising = True
+        try:
+            yield
+        except StopRequested:
+            self._token.wait(_HEAR_SECONDS)  # so that the reason is there for whoever asks
+            raise
+        finally:
+            self._raising = False
+
+    def _on_main_thread(self, signum: int, frame: Any) -> None:
+        if self._raising and not _in_session_run(frame):
+            self._raising = False  # once: what cleans up while this unwinds must not be hit again
+            raise StopRequested(Interrupted(signum))
 
     def _on_signal(self, signum: int) -> None:
         self._signals += 1
@@ -114,6 +144,8 @@ class RunGuard:
         if remaining > 0:
             return remaining
         self._unblocked = True
+        if self._signum is not None:
+            logger.info("Stopping when the running step or callback is over.")
         try:
             self.unblock()
         except Exception:  # a session that was closed meanwhile blocks nobody
@@ -138,3 +170,19 @@ class RunGuard:
             except (OSError, ValueError):
                 pass  # nobody reads it any more
         self._hard_exit(128 + (self._signum or signal.SIGTERM))
+
+
+def _signals_to_hear() -> List[int]:
+    signums = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signums.append(signal.SIGHUP)
+    return [int(each) for each in signums]
+
+
+def _in_session_run(frame: Any) -> bool:
+    """Whether a `tf.Session` runs something on the stack of `frame`."""
+    while frame is not None:
+        if frame.f_code is tf.Session.run.__code__:
+            return True
+        frame = frame.f_back
+    return False

@@ -5,6 +5,7 @@ prediction.
 from typing import Any, Callable, List, Optional, Sequence
 
 from tensorpack.callbacks.base import Callback
+from tensorpack.callbacks.finite import StopIfNonFinite
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource, PlaceholderInput
 from tensorpack.predict.base import OnlinePredictor
@@ -172,6 +173,7 @@ class SingleCostTrainer(TowerTrainer):
                 "(or, in the spelling "
                 "of 2017, set self.cost in _build_graph())."
             )
+        self.register_callback(StopIfNonFinite([cost]))
         grads = optimizer.compute_gradients(
             cost, var_list=tf.trainable_variables(), colocate_gradients_with_ops=True
         )

@@ -137,9 +137,15 @@ def start_proc_mask_signal(proc: _Processes) -> None:
 
 
 def _start_tracker() -> None:
-    """Starts multiprocessing's helper process now: when it starts, it unblocks SIGINT for us."""
-    name = "resource_tracker" if sys.version_info >= (3, 8) else "semaphore_tracker"
-    importlib.import_module("multiprocessing." + name).ensure_running()
+    """Starts multiprocessing's helper process now: when it starts, it unblocks SIGINT for us.
+
+    Before Python 3.8 it does not, nor is it deaf itself until its imports are done.
+    """
+    if sys.version_info >= (3, 8):
+        importlib.import_module("multiprocessing.resource_tracker").ensure_running()
+        return
+    with _sigint_blocked():
+        importlib.import_module("multiprocessing.semaphore_tracker").ensure_running()
 
 
 @contextmanager

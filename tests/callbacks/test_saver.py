@@ -5,6 +5,8 @@ import pytest
 
 from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.checkpoint_store import newest_valid, verify
+from tensorpack.tfutils.manifest import read_manifest
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
 from tests.contracts.callback import CallbackContract
 
@@ -98,9 +100,10 @@ def test_those_of_the_run_that_is_continued_count(tmp_path):
 
 
 def test_those_of_another_run_do_not(tmp_path):
-    run([ModelSaver(1, checkpoint_dir=str(tmp_path))], max_epoch=2)
-    run([ModelSaver(1, checkpoint_dir=str(tmp_path))], max_epoch=1)
-    assert checkpoints(tmp_path) == ["model-2", "model-4"]
+    run([ModelSaver(2, checkpoint_dir=str(tmp_path))], max_epoch=3)
+    run([ModelSaver(2, checkpoint_dir=str(tmp_path))], max_epoch=1)
+    assert checkpoints(tmp_path) == ["model-2", "model-4", "model-6"]
+    assert newest_valid(str(tmp_path)) == str(tmp_path / "model-2")
 
 
 def test_variables_that_later_callbacks_add_are_saved(tmp_path):
@@ -110,6 +113,36 @@ def test_variables_that_later_callbacks_add_are_saved(tmp_path):
 
     run([PeriodicTrigger(ModelSaver(), every_k_epochs=1), Adding()], tmp_path)
     assert saved(tmp_path / "model-2")["late"] == 1.0
+
+
+def test_each_has_a_manifest(tmp_path):
+    run([ModelSaver(checkpoint_dir=str(tmp_path))], max_epoch=2)
+    for step in (2, 4):
+        prefix = str(tmp_path / f"model-{step}")
+        assert read_manifest(prefix)["step"] == step
+        verify(prefix)
+
+
+def test_what_a_killed_save_has_left_is_removed_at_the_start(tmp_path):
+    (tmp_path / "model-7.unfinished.data-00000-of-00001").write_bytes(b"half")
+    (tmp_path / "notes.unfinished").write_text("not ours")
+    run([ModelSaver(checkpoint_dir=str(tmp_path))])
+    names = os.listdir(str(tmp_path))
+    assert [name for name in names if "unfinished" in name] == ["notes.unfinished"]
+
+
+def test_a_failing_save_leaves_the_one_of_the_same_step(tmp_path, capsys):
+    run([ModelSaver(checkpoint_dir=str(tmp_path))], max_epoch=2)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("model-*")}
+
+    class InTheWay(Callback):
+        def _after_epoch(self):
+            (tmp_path / "checkpoint.unfinished").mkdir()
+
+    with pytest.raises(RuntimeError, match="The last save of the model to .* failed"):
+        run([InTheWay(), ModelSaver(checkpoint_dir=str(tmp_path))])
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("model-*")} == before
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-4")
 
 
 def test_some_collections_only(tmp_path):
@@ -146,10 +179,10 @@ def test_a_failing_save_is_tried_again_at_the_next_period(tmp_path, capsys):
     lines = log_lines(capsys)
     assert lines[0] == f"Model saved to {tmp_path}/model-2."
     assert lines[1].startswith(f"Cannot save the model to {tmp_path}/model-4, the next period")
-    assert lines[1].endswith("Is a directory")
+    assert "Is a directory" in lines[1]
     assert lines[2] == f"Model saved to {tmp_path}/model-6."
     assert checkpoints(tmp_path) == ["model-2", "model-6"]
-    assert not [name for name in os.listdir(str(tmp_path)) if "temp" in name]
+    assert not [name for name in os.listdir(str(tmp_path)) if "unfinished" in name]
     assert saved(tmp_path / "model-6")["weight"] == 6.0
 
 
@@ -189,7 +222,8 @@ def best(directory, kind, values, before=(), **options):
 def test_the_best_is_kept(tmp_path, kind, values, name, step):
     best(tmp_path, kind, values)
     assert saved(tmp_path / name)["weight"] == step
-    assert not [each for each in os.listdir(str(tmp_path)) if each.endswith(".tmp")]
+    verify(str(tmp_path / name))
+    assert not [each for each in os.listdir(str(tmp_path)) if "unfinished" in each]
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-6")
 
 
@@ -223,7 +257,7 @@ def test_no_checkpoint_at_all_is_an_error(tmp_path):
 
 
 def test_a_copy_that_fails_is_tried_again(tmp_path, capsys):
-    blocker = tmp_path / "min-val-error.index.tmp"
+    blocker = tmp_path / "min-val-error.data-00000-of-00001"
     blocker.mkdir()
 
     class Repairing(Callback):
@@ -234,3 +268,15 @@ def test_a_copy_that_fails_is_tried_again(tmp_path, capsys):
     best(tmp_path, MinSaver, [2.0, 3.0, 2.5], [Repairing()])
     assert saved(tmp_path / "min-val-error")["weight"] == 6.0
     assert any("Cannot keep" in line for line in log_lines(capsys))
+
+
+def test_a_damaged_checkpoint_is_not_kept_as_the_best(tmp_path, capsys):
+    class Damaging(Callback):
+        def _trigger_epoch(self):
+            (tmp_path / "model-2.data-00000-of-00001").write_bytes(b"")
+
+    best(tmp_path, MinSaver, [1.0], [])
+    run([ModelSaver(), Damaging(), Putting(1.0), MinSaver("val/error", filename="m")], tmp_path)
+    assert not list(tmp_path.glob("m.*"))
+    assert any("Cannot keep" in line and "0 bytes" in line for line in log_lines(capsys))
+    verify(str(tmp_path / "min-val-error"))

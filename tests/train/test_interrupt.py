@@ -7,8 +7,9 @@ import time
 
 import pytest
 
+from tensorpack.compat import tfv1 as tf
 from tensorpack.train.interrupt import RunGuard, TrainingInterrupted
-from tensorpack.utils.stopping import Failed, Interrupted, StopToken
+from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
 
 
 def send(signum=signal.SIGINT):
@@ -66,6 +67,15 @@ def test_a_step_that_hangs_is_unblocked_on_another_thread():
     assert len(threads) == 1 and threads[0] is not threading.current_thread()
 
 
+def test_a_signal_in_a_long_step_is_answered(capfd):
+    token, calls = StopToken(), []
+    with RunGuard(token) as guard:
+        guard.unblock = lambda: calls.append(1)
+        send()
+        wait_until(lambda: calls)
+    assert "Stopping when the running step or callback is over." in capfd.readouterr().out
+
+
 def test_nothing_is_unblocked_once_the_loop_is_left():
     token, calls = StopToken(), []
     with RunGuard(token) as guard:
@@ -81,3 +91,57 @@ def test_exception_tells_the_exit_code_and_is_a_keyboard_interrupt():
         raise TrainingInterrupted(signal.SIGTERM)
     assert isinstance(caught.value, SystemExit)
     assert (caught.value.code, caught.value.signum) == (143, 15)
+
+
+def test_a_signal_raises_out_of_what_cannot_look_at_the_token_and_only_there():
+    token = StopToken()
+    with RunGuard(token) as guard:
+        guard.left_loop()
+        with pytest.raises(StopRequested):
+            with guard.raising():
+                send()
+                time.sleep(5)
+        assert token.reason == Interrupted(signal.SIGINT)
+        send()  # the setup is over: nothing is raised any more
+        time.sleep(0.01)
+
+
+def test_only_the_first_signal_raises():
+    token = StopToken()
+    with RunGuard(token) as guard:
+        guard.left_loop()
+        with guard.raising():
+            with pytest.raises(StopRequested):
+                send()
+            send()
+
+
+def test_a_signal_does_not_raise_inside_a_session_run():
+    def interrupt():
+        send()
+        token.wait(5)
+        return 7.0
+
+    token, seven = StopToken(), tf.py_func(interrupt, [], tf.float64)
+    with tf.Session() as sess, RunGuard(token) as guard:
+        guard.left_loop()
+        with guard.raising():
+            assert sess.run(seven) == 7.0
+    assert token.reason == Interrupted(signal.SIGINT)
+
+
+def test_hangup_ends_the_run_unless_it_is_ignored():
+    outer = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        token = StopToken()
+        with RunGuard(token) as guard:
+            guard.left_loop()
+            send(signal.SIGHUP)
+            assert not token.wait(0.1)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with RunGuard(token) as guard:
+            guard.left_loop()
+            send(signal.SIGHUP)
+            assert token.wait(5) and token.reason == Interrupted(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, outer)

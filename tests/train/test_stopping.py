@@ -1,11 +1,8 @@
-"""A run can be stopped in every phase; real signals to a real process."""
+"""How a run ends, in this process; `tests/faults` has the signals and errors of real processes."""
 
-import glob
 import os
 import signal
 import threading
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ from tensorpack.callbacks import Callback, StartProcOrThread
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import FeedInput, TensorInput
-from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.train import (
     DataEnded,
     QueueClosed,
@@ -24,11 +20,7 @@ from tensorpack.train import (
     TrainingInterrupted,
 )
 from tensorpack.utils.concurrency import ShareSessionThread
-from tests.harness import NEVER, Child
 from tests.helpers import TinyModel
-
-SCRIPT = Path(__file__).with_name("child.py")
-PHASES = ["populate", "train", "blocked", "evaluate"]
 
 
 def config(**options):
@@ -40,39 +32,6 @@ def config(**options):
 
 def flow(length=3):
     return DataFromList([[np.ones(2, np.float32)] * 2] * length, shuffle=False)
-
-
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("signum, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_the_run_in_order(phase, signum, code, tmp_path):
-    child = Child(SCRIPT, phase, tmp_path / "log")
-    child.wait_for(f"PHASE {phase}")
-    child.send(signum, group=signum == signal.SIGINT)
-    start = time.monotonic()
-    assert child.end(timeout=20) == code, child.output
-    assert time.monotonic() - start < 5
-    assert "PHASE after_train" in child.output
-    assert "PHASE done" not in child.output
-    assert "exiting main loop" in child.output
-    assert not [word for word in NEVER if word in child.output], child.output
-    for index in glob.glob(str(tmp_path / "log" / "model-*.index")):
-        assert load_checkpoint_vars(index[: -len(".index")])
-
-
-def test_a_run_that_finishes_exits_with_0(tmp_path):
-    child = Child(SCRIPT, "finish", tmp_path / "log")
-    assert child.end(timeout=60) == 0, child.output
-    assert "Training has finished!" in child.output and "PHASE done" in child.output
-    assert not [word for word in NEVER if word in child.output], child.output
-
-
-def test_an_error_in_the_data_ends_the_run_with_that_error(tmp_path):
-    child = Child(SCRIPT, "broken", tmp_path / "log")
-    assert child.end(timeout=60) == 1
-    assert child.output.count("Traceback") == 1, child.output
-    assert child.output.rstrip().endswith("LookupError: no such datapoint")
-    assert "in endless" in child.output
-    assert "PHASE after_train" in child.output
 
 
 def test_interrupted_training_is_a_keyboard_interrupt_and_handlers_are_restored():

@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 from tensorpack.utils.signals import SignalListener
 
 
@@ -92,3 +94,18 @@ def test_ticks_again_after_the_time_that_the_tick_asked_for():
         listener.poke()
         assert ticked.wait(5)
     assert times == []
+
+
+def test_what_is_given_for_the_main_thread_may_raise_there():
+    class Interrupted(BaseException):
+        pass
+
+    def interrupt(signum, frame):
+        raise Interrupted(signum)
+
+    heard = []
+    with SignalListener(heard.append, on_main_thread=interrupt):
+        with pytest.raises(Interrupted):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+    assert heard == [signal.SIGINT]

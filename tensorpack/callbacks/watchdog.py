@@ -1,0 +1,125 @@
+"""Says what a run that does not get on is doing, and ends it if that is wanted."""
+
+import sys
+import threading
+import time
+import traceback
+from typing import Callable, List, Optional
+
+from tensorpack.tfutils.queues import QueueControl, all_queues
+from tensorpack.utils import logger
+from tensorpack.utils.concurrency import guard_thread
+from tensorpack.utils.stopping import Failed
+
+from .base import Callback
+
+__all__ = ["StalledTraining", "Watchdog"]
+
+_POLL_SECONDS = 1.0
+
+
+class StalledTraining(RuntimeError):
+    """No step finished and no callback returned for too long."""
+
+
+class Watchdog(Callback):
+    """Reports a run in which no step finishes and no callback returns for `timeout` seconds.
+
+    The report in the log has the fill of every queue of the graph and the Python stacks of all
+    threads. It is made once for each time that the run comes to a halt. It costs the steps nothing:
+    a thread looks at the trainer's counter about once a second.
+
+    With `error`, the run is asked to end as well. A step that waits for a queue is woken; Python
+    code on the main thread that looks at no stop token cannot be.
+
+    Args:
+      timeout: seconds without progress, more than the longest step and the slowest callback take.
+      error: whether to end the run with `StalledTraining`.
+      clock: returns seconds; only differences count.
+
+    Raises:
+      ValueError: `timeout` is not positive.
+    """
+
+    _chief_only = False
+    sets_up_last = True  # so that it finds the queues of the other callbacks
+
+    def __init__(
+        self,
+        timeout: float = 300.0,
+        error: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if timeout <= 0:
+            raise ValueError(f"The timeout of a Watchdog must be positive, got {timeout}.")
+        self._timeout = float(timeout)
+        self._error = error
+        self._clock = clock
+        self._queues: List[QueueControl] = []
+        self._returned = 0
+        self._over = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+
+    def _setup_graph(self) -> None:
+        self._queues = all_queues(self.graph)
+
+    def _before_train(self) -> None:
+        token = self.trainer.stop_token
+        self._mark, self._since, self._reported = self._progress(), self._clock(), False
+        self._over.clear()
+        self._thread = threading.Thread(target=self._watch, name="Watchdog", daemon=True)
+        guard_thread(self._thread, lambda error: token.request(Failed(error, "Watchdog")))
+        self._thread.start()
+
+    def _after_train(self) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def callback_returned(self) -> None:
+        """Told by the group of all callbacks whenever one of them has done its part."""
+        self._returned += 1
+
+    def check(self) -> None:
+        """Looks once whether the run gets on, and reports if it does not. Called by its thread."""
+        now, mark = self._clock(), self._progress()
+        if mark != self._mark:
+            self._mark, self._since, self._reported = mark, now, False
+        elif not self._reported and now - self._since >= self._timeout:
+            self._reported = True
+            self._report(now - self._since)
+
+    def _progress(self) -> object:
+        return self.trainer.global_step, self._returned
+
+    def _watch(self) -> None:
+        poll = min(_POLL_SECONDS, self._timeout / 4)
+        while not self._over.wait(poll):
+            self.check()
+
+    def _report(self, seconds: float) -> None:
+        what = (
+            f"No step finished and no callback returned for {seconds:.0f} seconds, at "
+            f"global_step={self.trainer.global_step}."
+        )
+        fill = "\n".join(self._fill(queue) for queue in self._queues) or "  none"
+        logger.warning(f"{what}\nQueues:\n{fill}\nThreads:\n{_stacks()}")
+        if self._error:
+            self.trainer.stop_token.request(Failed(StalledTraining(what), "Watchdog"))
+
+    def _fill(self, queue: QueueControl) -> str:
+        try:
+            size = str(queue.size(self.trainer.sess))
+        except Exception as error:  # the session may be what is broken; the stacks tell more
+            size = f"unknown ({type(error).__name__})"
+        room = f" of {queue.capacity}" if queue.capacity > 0 else ""
+        return f"  {queue.op.name}: {size}{room}"
+
+
+def _stacks() -> str:
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    return "".join(
+        f"{names.get(ident, ident)}:\n" + "".join(traceback.format_stack(frame))
+        for ident, frame in sys._current_frames().items()
+    )

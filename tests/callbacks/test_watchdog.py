@@ -1,0 +1,93 @@
+import threading
+import time
+
+import pytest
+
+from tensorpack.callbacks import Callback, StalledTraining, Watchdog
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.stopping import Failed, StopRequested
+from tests.callbacks.driver import MiniTrainer
+from tests.contracts.callback import CallbackContract
+from tests.helpers import FakeClock
+
+
+class TestWatchdog(CallbackContract):
+    def make_callback(self):
+        return Watchdog()
+
+
+def watched(clock, error=False, others=()):
+    """A watchdog that is looked after by hand, and its trainer."""
+    watchdog = Watchdog(timeout=10.0, error=error, clock=clock)
+    return watchdog, MiniTrainer([watchdog, *others])
+
+
+def reports(capsys):
+    return capsys.readouterr().out.count("No step finished")
+
+
+def test_a_halt_is_reported_once_with_queues_and_stacks(capsys):
+    clock, queue = FakeClock(), tf.FIFOQueue(50, tf.float32, name="my_queue")
+    enqueue = queue.enqueue(1.0)
+    watchdog, trainer = watched(clock)
+    with trainer.session() as sess:
+        trainer.callbacks.before_train()
+        watchdog.check()
+        sess.run(enqueue)
+        clock.advance(9.9)
+        watchdog.check()
+        assert reports(capsys) == 0
+        clock.advance(0.1)
+        watchdog.check()
+        clock.advance(100)
+        watchdog.check()
+        printed = capsys.readouterr().out
+        assert printed.count("No step finished and no callback returned for 10 seconds") == 1
+        assert "  my_queue: 1 of 50\n" in printed
+        assert "MainThread:\n" in printed and "in test_a_halt_is_reported" in printed
+        assert "Watchdog:\n" in printed
+        assert not trainer.stop_token.requested
+
+
+def test_steps_and_callbacks_are_progress_and_the_next_halt_is_reported_again(capsys):
+    clock = FakeClock()
+    watchdog, trainer = watched(clock)
+    with trainer.session():
+        trainer.callbacks.before_train()
+        watchdog.check()
+        for progress in (trainer.step, trainer.callbacks.after_epoch):
+            clock.advance(9)
+            progress()
+            watchdog.check()
+        clock.advance(9)
+        watchdog.check()
+        assert reports(capsys) == 0
+        clock.advance(1)
+        watchdog.check()
+        trainer.step()
+        watchdog.check()
+        clock.advance(10)
+        watchdog.check()
+        assert reports(capsys) == 2
+
+
+def test_it_ends_the_run_if_that_is_wanted():
+    class Waiting(Callback):
+        def _before_epoch(self):
+            self.trainer.stop_token.wait(10)
+            self.trainer.check_stop()
+
+    trainer = MiniTrainer([Watchdog(timeout=0.05, error=True), Waiting()])
+    start = time.monotonic()
+    with pytest.raises(StopRequested):
+        trainer.train()
+    assert time.monotonic() - start < 5
+    reason = trainer.stop_token.reason
+    assert isinstance(reason, Failed) and reason.where == "Watchdog"
+    assert isinstance(reason.error, StalledTraining) and "global_step=0" in str(reason.error)
+    assert not [each for each in threading.enumerate() if each.name == "Watchdog"]
+
+
+def test_refuses_a_timeout_that_is_none():
+    with pytest.raises(ValueError, match="got 0"):
+        Watchdog(timeout=0)

@@ -1,0 +1,425 @@
+import os
+import random
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils import manifest
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
+from tensorpack.tfutils.checkpoint_store import (
+    CheckpointStore,
+    NoValidCheckpoint,
+    copy_checkpoint,
+    newest_valid,
+    verify,
+)
+from tensorpack.tfutils.manifest import read_manifest
+from tensorpack.tfutils.sessinit import SaverRestore
+
+INDEX, DATA, MANIFEST = ".index", ".data-00000-of-00001", ".manifest.json"
+
+
+def writer(value, extra=()):
+    """Writes a checkpoint whose two variables are full of `value`, and files beside it."""
+
+    def write(prefix):
+        arrays = {"a": np.full([300], value, np.float32), "b/c": np.int64(value)}
+        save_checkpoint_vars(arrays, prefix)
+        for suffix in extra:
+            with open(prefix + suffix, "w") as file:
+                file.write(str(value))
+
+    return write
+
+
+def value_of(prefix):
+    """The value that all variables of a checkpoint have; they do not disagree."""
+    reader = tf.train.load_checkpoint(prefix)
+    values = {*reader.get_tensor("a").tolist(), int(reader.get_tensor("b/c"))}
+    assert len(values) == 1, values
+    return values.pop()
+
+
+def make(directory, *steps, **options):
+    store = CheckpointStore(str(directory), **options)
+    for step in steps:
+        store.save(step, writer(step))
+    return store
+
+
+def names(directory):
+    return sorted(os.listdir(str(directory)))
+
+
+def steps(directory):
+    return sorted(int(n[6:-6]) for n in names(directory) if n[:6] == "model-" and n[-6:] == INDEX)
+
+
+def contents(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+class Clock:
+    hours = 0.0
+
+    def __call__(self):
+        return self.hours * 3600
+
+
+class TestSaving:
+    def test_the_files(self, tmp_path):
+        prefix = make(tmp_path / "new" / "deep").save(7, writer(7, extra=[".state"]))
+        assert prefix == str(tmp_path / "new" / "deep" / "model-7")
+        files = [INDEX, DATA, MANIFEST, ".state"]
+        assert names(tmp_path / "new" / "deep") == sorted(
+            ["checkpoint"] + ["model-7" + suffix for suffix in files]
+        )
+        assert value_of(prefix) == 7
+        verify(prefix)
+
+    def test_the_manifest(self, tmp_path):
+        make(tmp_path, 7)
+        content = read_manifest(str(tmp_path / "model-7"))
+        assert (content["step"], content["tensorflow"]) == (7, tf.__version__)
+        assert content["variables"] == {
+            "a": {"dtype": "float32", "shape": [300]},
+            "b/c": {"dtype": "int64", "shape": []},
+        }
+        assert set(content["files"]) == {INDEX, DATA}
+        assert content["files"][DATA]["size"] == 300 * 4 + 8
+
+    def test_tensorflow_finds_the_latest_even_when_moved(self, tmp_path):
+        make(tmp_path / "old", 1, 2, 3)
+        (tmp_path / "old").rename(tmp_path / "new")
+        state = tf.train.get_checkpoint_state(str(tmp_path / "new"))
+        expected = [str(tmp_path / "new" / f"model-{step}") for step in (1, 2, 3)]
+        assert list(state.all_model_checkpoint_paths) == expected
+        assert tf.train.latest_checkpoint(str(tmp_path / "new")) == expected[-1]
+
+    def test_one_is_replaced_by_a_later_save_of_its_step(self, tmp_path):
+        store = make(tmp_path, 1, 2)
+        store.save(1, writer(11))
+        assert (value_of(str(tmp_path / "model-1")), steps(tmp_path)) == (11, [1, 2])
+        assert newest_valid(str(tmp_path)) == str(tmp_path / "model-1")
+        assert not [name for name in names(tmp_path) if "replaced" in name]
+
+    @pytest.mark.parametrize(
+        "existing, in_the_way",
+        [
+            ([1], "model-2.data-00000-of-00001"),
+            ([1], "model-2.index"),
+            ([1], "checkpoint.unfinished"),
+            ([1, 2], "model-2.replaced.index"),
+            ([1, 2], "checkpoint.unfinished"),
+        ],
+    )
+    def test_a_failing_save_changes_nothing(self, tmp_path, existing, in_the_way):
+        store = make(tmp_path, *existing)
+        before = contents(tmp_path)
+        (tmp_path / in_the_way / "full").mkdir(parents=True)
+        with pytest.raises(OSError):
+            store.save(2, writer(22))
+        assert contents(tmp_path) == before
+        assert value_of(str(tmp_path / "model-1")) == 1
+
+    def test_a_writer_that_fails_changes_nothing(self, tmp_path):
+        store = make(tmp_path, 1)
+        before = contents(tmp_path)
+
+        def half(prefix):
+            writer(2)(prefix)
+            os.mkdir(prefix + "_temp_of_tensorflow")
+            raise KeyError("stop")
+
+        with pytest.raises(KeyError):
+            store.save(2, half)
+        assert contents(tmp_path) == before
+        assert len(names(tmp_path)) == len(before)
+
+    @pytest.mark.parametrize("which", range(9))
+    @pytest.mark.parametrize("step", [2, 3])
+    def test_a_failed_fsync_is_a_failed_save(self, tmp_path, monkeypatch, step, which):
+        store = make(tmp_path, 1, 2)
+        before, count, fsync = contents(tmp_path), [], os.fsync
+
+        def failing(descriptor):
+            count.append(descriptor)
+            if len(count) == which + 1:
+                raise OSError(5, "Input/output error")
+            fsync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", failing)
+        if which < (7 if step == 3 else 8):
+            with pytest.raises(OSError, match="Input/output"):
+                store.save(step, writer(33))
+            assert contents(tmp_path) == before
+        else:
+            store.save(step, writer(33))
+            assert len(count) <= which
+            assert value_of(str(tmp_path / f"model-{step}")) == 33
+
+    def test_what_cannot_be_read_back_is_a_failed_save(self, tmp_path):
+        def garbage(prefix):
+            for suffix in (INDEX, DATA):
+                with open(prefix + suffix, "wb") as file:
+                    file.write(b"garbage" * 100)
+
+        with pytest.raises(OSError, match="cannot be read"):
+            make(tmp_path).save(1, garbage)
+        assert names(tmp_path) == []
+
+
+class TestDeleting:
+    def test_the_newest_are_kept(self, tmp_path):
+        make(tmp_path, 1, 2, 3, 4, 5, max_to_keep=3)
+        assert steps(tmp_path) == [3, 4, 5]
+        assert not [name for name in names(tmp_path) if "model-2" in name]
+
+    @pytest.mark.parametrize("given, kept", [(1, [4, 5]), (0, [1, 2, 3, 4, 5])])
+    def test_there_are_two_and_0_is_all(self, tmp_path, given, kept):
+        make(tmp_path, 1, 2, 3, 4, 5, max_to_keep=given)
+        assert steps(tmp_path) == kept
+
+    def test_a_negative_number_is_an_error(self, tmp_path):
+        with pytest.raises(ValueError, match="got -1"):
+            CheckpointStore(str(tmp_path), -1)
+
+    def test_one_is_kept_every_so_often(self, tmp_path):
+        clock = Clock()
+        store = CheckpointStore(str(tmp_path), 2, 3, clock)
+        # step    1  2  3  4  5  6  7  8  9
+        # hour    1  2  3  4  5  6  7  8  9     kept for ever: 3 and 6; the last two anyway
+        for step in range(1, 10):
+            clock.hours = step
+            store.save(step, writer(step))
+        assert steps(tmp_path) == [3, 6, 8, 9]
+
+    def test_what_is_protected_stays_until_it_is_released(self, tmp_path):
+        store = make(tmp_path, 1, 2, max_to_keep=2)
+        store.protect(store.path_of(1))
+        store.save(3, writer(3))
+        store.save(4, writer(4))
+        assert steps(tmp_path) == [1, 3, 4]
+        store.release(store.path_of(1))
+        store.save(5, writer(5))
+        assert steps(tmp_path) == [4, 5]
+
+    @pytest.mark.parametrize("adopted, kept", [(True, [3, 4]), (False, [1, 2, 3, 4])])
+    def test_those_of_an_earlier_run_count_if_adopted(self, tmp_path, adopted, kept):
+        make(tmp_path, 1, 2, 3)
+        store = CheckpointStore(str(tmp_path), 2)
+        if adopted:
+            store.adopt()
+        store.save(4, writer(4))
+        assert steps(tmp_path) == kept
+
+    def test_what_cannot_be_deleted_is_tried_again(self, tmp_path, log_lines, monkeypatch):
+        store, remove = make(tmp_path, 1, 2, max_to_keep=2), os.remove
+
+        def failing(path):
+            raise OSError(5, "Input/output error", path)
+
+        monkeypatch.setattr(os, "remove", failing)
+        store.save(3, writer(3))
+        monkeypatch.setattr(os, "remove", remove)
+        assert [text for kind, text in log_lines if "Cannot delete the old" in text]
+        assert steps(tmp_path) == [1, 2, 3]
+        store.save(4, writer(4))
+        assert steps(tmp_path) == [3, 4]
+
+
+class TestStart:
+    def test_own_leftovers_go_and_nothing_else(self, tmp_path):
+        make(tmp_path, 1)
+        kept = names(tmp_path) + ["a.unfinished", "model-x.unfinished", "model-2.unfinishable"]
+        kept[-1] = "model-2.data-00000-of-00001"  # whose it is, nobody knows
+        for name in kept + ["model-2.unfinished.index", "model-2.unfinished_temp_1/part"]:
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            path.open("ab").close()
+        (tmp_path / "checkpoint.unfinished").touch()
+        (tmp_path / "model-1.replaced.index.unfinished").touch()
+        CheckpointStore(str(tmp_path))
+        assert names(tmp_path) == sorted(kept)
+
+    def test_the_rest_of_a_deletion_goes(self, tmp_path):
+        make(tmp_path, 1, 2, 3, max_to_keep=2)
+        make(tmp_path, 1)
+        (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model-3"\n')
+        os.remove(str(tmp_path / "model-1.index"))
+        os.remove(str(tmp_path / "model-3.index"))  # this one is named, so it is not removed
+        CheckpointStore(str(tmp_path))
+        assert not list(tmp_path.glob("model-1.*"))
+        assert len(list(tmp_path.glob("model-3.*"))) == 2
+
+    def test_what_was_set_aside_stays_and_is_found(self, tmp_path):
+        # As a kill in the middle of replacing leaves it, and then the pointer is lost.
+        store = make(tmp_path, 1)
+        copy_checkpoint(store.path_of(1), store.path_of(1) + ".replaced")
+        os.remove(str(tmp_path / "model-1.index"))
+        os.remove(str(tmp_path / "checkpoint"))
+        before = contents(tmp_path)
+        store = make(tmp_path)
+        assert contents(tmp_path) == before
+        assert newest_valid(str(tmp_path)) == store.path_of(1) + ".replaced"
+        store.save(1, writer(11))
+        assert value_of(newest_valid(str(tmp_path))) == 11
+        assert not list(tmp_path.glob("*.replaced.*"))
+
+
+def truncate(length):
+    def damage(path):
+        size = path.stat().st_size
+        path.write_bytes(path.read_bytes()[: {"half": size // 2, "-1": size - 1}.get(length, 0)])
+        if length == "1":
+            path.write_bytes(b"\x00")
+
+    return damage
+
+
+def flip(seed):
+    def damage(path):
+        data = bytearray(path.read_bytes())
+        bit = random.Random(seed).randrange(len(data) * 8)
+        data[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(bytes(data))
+
+    return damage
+
+
+def swap(path):
+    other = path.with_name(path.name.replace("model-3", "model-2"))
+    ours, theirs = path.read_bytes(), other.read_bytes()
+    path.write_bytes(theirs)
+    other.write_bytes(ours)
+
+
+DAMAGES = {f"truncated to {length}": truncate(length) for length in ("0", "1", "half", "-1")}
+DAMAGES.update({f"bit {seed}": flip(seed) for seed in range(64)})
+DAMAGES["deleted"] = os.remove
+DAMAGES["swapped"] = swap
+
+
+class TestDamage:
+    @pytest.mark.parametrize("suffix", [INDEX, DATA, MANIFEST])
+    def test_every_damage_is_named_and_passed_over(self, tmp_path, suffix, log_lines):
+        make(tmp_path, 1, 2, 3)
+        whole = contents(tmp_path)
+        for damage, do in DAMAGES.items():
+            if (damage, suffix) == ("deleted", MANIFEST):
+                continue  # then it is as if another program had written it: the next test
+            del log_lines[:]
+            do(tmp_path / ("model-3" + suffix))
+            with pytest.raises(CheckpointCorrupt) as caught:
+                verify(str(tmp_path / "model-3"))
+            assert caught.value.path == str(tmp_path / "model-3"), damage
+            expected = "model-1" if damage == "swapped" else "model-2"
+            assert newest_valid(str(tmp_path)) == str(tmp_path / expected), damage
+            warnings = [text for kind, text in log_lines if kind == "warn"]
+            assert f"{tmp_path}/model-3 is damaged" in warnings[0], damage
+            assert caught.value.reason in warnings[0]
+            for name, data in whole.items():
+                (tmp_path / name).write_bytes(data)
+        verify(str(tmp_path / "model-3"))
+
+    def test_without_a_manifest_tensorflow_has_to_read_it(self, tmp_path):
+        prefix = str(tmp_path / "model-1")
+        writer(1)(prefix)
+        verify(prefix)
+        assert newest_valid(str(tmp_path)) == prefix
+        os.rename(prefix + DATA, prefix + ".away")
+        with pytest.raises(CheckpointCorrupt, match="data-.* is missing"):
+            verify(prefix)
+        os.rename(prefix + ".away", prefix + DATA)
+        truncate("half")(tmp_path / "model-1.index")
+        with pytest.raises(CheckpointCorrupt):
+            verify(prefix)
+
+    def test_none_at_all(self, tmp_path):
+        assert newest_valid(str(tmp_path)) is None
+        assert newest_valid(str(tmp_path / "missing")) is None
+        with pytest.raises(FileNotFoundError):
+            verify(str(tmp_path / "model-1"))
+
+    def test_none_that_is_whole_is_an_error_with_their_names(self, tmp_path):
+        make(tmp_path, 1, 2)
+        os.remove(str(tmp_path / "model-1.index"))
+        truncate("half")(tmp_path / ("model-2" + DATA))
+        with pytest.raises(NoValidCheckpoint, match=r"(?s)model-2 .*bytes.*model-1 .*missing"):
+            newest_valid(str(tmp_path))
+
+    @pytest.mark.parametrize(
+        "pointer",
+        [
+            b"",
+            b"\xff\x00\x9c" * 40,
+            b"model_checkpoint_path",
+            b'model_checkpoint_path: ""\n',
+            b'model_checkpoint_path: "../elsewhere/model-9"\n',
+            b'model_checkpoint_path: "/etc/passwd"\n',
+            b'model_checkpoint_path: "/elsewhere/model-1"\n',
+            b'model_checkpoint_path: "model-9"\n',
+            None,
+        ],
+    )
+    def test_a_garbage_pointer(self, tmp_path, pointer, log_lines):
+        make(tmp_path, 1, 2, 12)
+        (tmp_path / "checkpoint").unlink()
+        if pointer is not None:
+            (tmp_path / "checkpoint").write_bytes(pointer)
+        assert newest_valid(str(tmp_path)) == str(tmp_path / "model-12")
+        assert [kind for kind, text in log_lines if str(tmp_path) in text][:1] == (
+            ["warn"] if pointer is not None else []
+        )
+        store = CheckpointStore(str(tmp_path), 2)
+        store.adopt()
+        store.save(13, writer(13))
+        assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-13")
+
+    def test_the_pointer_decides_between_runs(self, tmp_path):
+        make(tmp_path, 5, 6)
+        make(tmp_path, 1, 2)
+        assert newest_valid(str(tmp_path)) == str(tmp_path / "model-2")
+        truncate("0")(tmp_path / ("model-2" + DATA))
+        assert newest_valid(str(tmp_path)) == str(tmp_path / "model-1")
+
+    def test_a_format_of_the_future_is_named(self, tmp_path, monkeypatch):
+        with monkeypatch.context() as patched:
+            patched.setattr(manifest, "_FORMAT", 2)
+            make(tmp_path, 1)
+        with pytest.raises(CheckpointCorrupt, match="has format 2, this version reads 1"):
+            verify(str(tmp_path / "model-1"))
+
+
+class TestCopying:
+    def test_a_copy_is_whole_and_replaces(self, tmp_path):
+        make(tmp_path, 1, 2)
+        target = str(tmp_path / "best")
+        for step in (1, 2):
+            copy_checkpoint(str(tmp_path / f"model-{step}"), target)
+            verify(target)
+            assert (value_of(target), read_manifest(target)["step"]) == (step, step)
+        left = [name for name in names(tmp_path) if name.startswith("best")]
+        assert left == ["best" + DATA, "best" + INDEX, "best" + MANIFEST]
+
+    def test_a_damaged_one_is_not_copied(self, tmp_path):
+        make(tmp_path, 1, 2)
+        target = str(tmp_path / "best")
+        copy_checkpoint(str(tmp_path / "model-1"), target)
+        flip(1)(tmp_path / ("model-2" + DATA))
+        before = contents(tmp_path)
+        with pytest.raises(CheckpointCorrupt):
+            copy_checkpoint(str(tmp_path / "model-2"), target)
+        assert contents(tmp_path) == before
+
+
+def test_restoring_compares_with_the_manifest_first(tmp_path, session):
+    make(tmp_path, 1)
+    tf.get_variable("a", [300])
+    sess = session()
+    # TensorFlow would not notice this one: no variable of the graph is in the part that is wrong.
+    path = tmp_path / ("model-1" + DATA)
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(CheckpointCorrupt, match="1212 bytes, its manifest says 1208"):
+        SaverRestore(str(tmp_path / "model-1")).init(sess)
