@@ -1,6 +1,6 @@
-"""Small things done with files so that a crash at any moment leaves a whole one.
+"""Tells the errors of a disk, which a run survives, from those of the program.
 
-Also tells the errors of a disk, which a run survives, from those of the program.
+Also makes way for a file without deleting the one that is there.
 """
 
 import os
@@ -9,7 +9,7 @@ from typing import Optional
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["ERRORS", "disk_trouble", "fsync_directory", "move_aside", "write_atomically"]
+__all__ = ["ERRORS", "disk_trouble", "move_aside"]
 
 ERRORS = (OSError, tf.errors.OpError)  # as what a failing disk may be raised
 
@@ -40,30 +40,6 @@ def disk_trouble(error: Exception, path: str) -> Optional[str]:
     # TensorFlow tells its own story around the sentence of the system.
     about = [line for line in message.splitlines() if path in line]
     return about[-1].strip() if about else message.splitlines()[0]
-
-
-def write_atomically(path: str, data: bytes) -> None:
-    """Writes a file such that there is the old one or the new one at any moment, also on disk.
-
-    Raises:
-      OSError: it could not be written; the old file is as it was.
-    """
-    temporary = path + ".tmp"
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    fsync_directory(os.path.dirname(path) or ".")
-
-
-def fsync_directory(path: str) -> None:
-    """Sees to it that renames in a directory are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def move_aside(path: str, suffix: str = "") -> str:

@@ -6,8 +6,9 @@ import os
 from typing import Any, Dict, List, Optional, Tuple
 
 from tensorpack.utils import logger
+from tensorpack.utils.fs import write_atomic
 
-from ._files import move_aside, write_atomically
+from ._files import move_aside
 from .monitor import MonitorBase
 
 __all__ = ["JSONWriter"]
@@ -126,7 +127,7 @@ class JSONWriter(MonitorBase):
         text = json.dumps(self._epochs, allow_nan=False)
         try:
             os.makedirs(self._logdir, exist_ok=True)
-            write_atomically(_path(self._logdir), text.encode())
+            write_atomic(_path(self._logdir), text.encode())
         except OSError as error:
             self._warn(error)
 

@@ -19,6 +19,7 @@ from tensorpack.utils import logger
 __all__ = [
     "CheckpointCorrupt",
     "CheckpointReader",
+    "MANIFEST",
     "get_all_checkpoints",
     "get_checkpoint_path",
     "load_checkpoint_vars",
@@ -26,6 +27,7 @@ __all__ = [
     "save_checkpoint_vars",
 ]
 
+MANIFEST = ".manifest.json"  # behind the prefix of a checkpoint that has one, see `manifest`
 PathLike = Union[str, "os.PathLike[str]"]
 
 
@@ -185,6 +187,8 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
     if target.endswith(".npz"):
         _save_npz(arrays, target)
     else:
+        if os.path.exists(target + MANIFEST):  # it described what is being replaced
+            os.remove(target + MANIFEST)
         _save_bundle(arrays, target)
 
 

@@ -14,12 +14,11 @@ from typing import Any, Dict, List, Optional
 from tensorpack.compat import tfv1 as tf
 
 from ._durable import names_with_prefix
-from .checkpoint import CheckpointCorrupt, CheckpointReader
+from .checkpoint import MANIFEST, CheckpointCorrupt, CheckpointReader
 
 __all__ = ["INDEX", "MANIFEST", "check_manifest", "read_manifest", "suffixes", "write_manifest"]
 
 INDEX = ".index"
-MANIFEST = ".manifest.json"
 
 _FORMAT = 1
 _CHUNK = 1 << 20  # bytes read at once

@@ -145,25 +145,32 @@ def test_what_comes_late_belongs_to_the_epoch_that_ended(tmp_path):
     assert [each.get("end") for each in stats(tmp_path)] == [None, 5.0]
 
 
+class Blocking(Putting):
+    """Puts a directory in the way of every write, until the end of an epoch if that is given."""
+
+    def __init__(self, path, until=None):
+        super().__init__()
+        self._path, self._until = path, until
+
+    def _before_train(self):
+        super()._before_train()
+        self._path.mkdir()
+
+    def _trigger_epoch(self):
+        super()._trigger_epoch()
+        if self.epoch_num == self._until:
+            self._path.rmdir()
+
+
 def test_a_failing_disk_costs_one_warning(tmp_path, capsys):
-    (tmp_path / "stats.json.tmp").mkdir()  # in the way of every write
-    run(tmp_path, max_epoch=3)
+    run(tmp_path, Blocking(tmp_path / "stats.json"), max_epoch=3)
     lines = log_lines(capsys)
     assert len(lines) == 1
     assert lines[0].startswith(f"Cannot write {tmp_path / 'stats.json'}, the training goes on: ")
 
 
 def test_a_disk_that_recovers_gets_all_epochs(tmp_path):
-    blocker = tmp_path / "stats.json.tmp"
-    blocker.mkdir()
-
-    class Repairing(Putting):
-        def _trigger_epoch(self):
-            super()._trigger_epoch()
-            if self.epoch_num == 2:
-                blocker.rmdir()
-
-    run(tmp_path, Repairing(), max_epoch=2)
+    run(tmp_path, Blocking(tmp_path / "stats.json", until=2), max_epoch=2)
     assert stats(tmp_path) == TWO_EPOCHS
 
 

@@ -67,6 +67,15 @@ class Clock:
         return self.hours * 3600
 
 
+def test_what_is_written_over_a_checkpoint_takes_its_manifest_along(tmp_path):
+    make(tmp_path, 1)
+    prefix = str(tmp_path / "model-1")
+    save_checkpoint_vars({"a": np.float32([5])}, prefix)
+    verify(prefix)
+    assert newest_valid(str(tmp_path)) == prefix
+    assert read_manifest(prefix) is None
+
+
 class TestSaving:
     def test_the_files(self, tmp_path):
         prefix = make(tmp_path / "new" / "deep").save(7, writer(7, extra=[".state"]))
