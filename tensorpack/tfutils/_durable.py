@@ -4,21 +4,9 @@ import os
 import shutil
 from typing import List
 
-__all__ = ["discard", "fsync", "names_with_prefix", "write_durably"]
+from tensorpack.utils.fs import fsync_path
 
-
-def fsync(path: str) -> None:
-    """Waits until a file, or the list of names in a directory, is on the disk.
-
-    Raises:
-      OSError: it may not be. What was written has to be written anew, to another file: the system
-        tells of such an error once, and calls a second try on the same data a success.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+__all__ = ["discard", "names_with_prefix", "write_durably"]
 
 
 def write_durably(path: str, data: bytes, temporary: str) -> None:
@@ -42,7 +30,7 @@ def write_durably(path: str, data: bytes, temporary: str) -> None:
     except BaseException:
         discard(temporary)
         raise
-    fsync(os.path.dirname(path) or ".")
+    fsync_path(os.path.dirname(path) or ".")
 
 
 def names_with_prefix(prefix: str) -> List[str]:

@@ -9,7 +9,9 @@ import os
 import shutil
 from typing import List
 
-from ._durable import discard, fsync
+from tensorpack.utils.fs import fsync_path
+
+from ._durable import discard
 from .checkpoint import CheckpointCorrupt
 from .manifest import INDEX, check_manifest, suffixes
 
@@ -43,14 +45,14 @@ class Publication:
         """
         parts = suffixes(self._source)
         for suffix in parts:
-            fsync(self._source + suffix)
-        fsync(self._directory)
+            fsync_path(self._source + suffix)
+        fsync_path(self._directory)
         if os.path.lexists(self._target + INDEX):
             self._set_aside()
         for suffix in parts:
             os.replace(self._source + suffix, self._target + suffix)
             self._moved.append(suffix)
-        fsync(self._directory)
+        fsync_path(self._directory)
 
     def _set_aside(self) -> None:
         aside = self._target + REPLACED
@@ -62,7 +64,7 @@ class Publication:
             self._set_aside_begun = True
             remove_checkpoint(aside)
             _clone(self._target, aside)
-            fsync(self._directory)
+            fsync_path(self._directory)
         os.remove(self._target + INDEX)
         self._withdrawn = whole
 
@@ -83,7 +85,7 @@ class Publication:
                 os.remove(self._target + suffix)
             if self._withdrawn:
                 _clone(self._target + REPLACED, self._target)
-                fsync(self._directory)
+                fsync_path(self._directory)
             if self._set_aside_begun:
                 remove_checkpoint(self._target + REPLACED)
         except OSError:
@@ -112,5 +114,5 @@ def _clone(source: str, target: str) -> None:
             os.link(source + suffix, unfinished)
         except OSError:  # not every file system has links
             shutil.copyfile(source + suffix, unfinished)
-            fsync(unfinished)
+            fsync_path(unfinished)
         os.replace(unfinished, target + suffix)

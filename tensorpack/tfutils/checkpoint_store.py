@@ -12,8 +12,9 @@ import time
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from tensorpack.utils import logger
+from tensorpack.utils.fs import fsync_path
 
-from ._durable import discard, fsync, write_durably
+from ._durable import discard, write_durably
 from ._publication import REPLACED, UNFINISHED, Publication, remove_checkpoint
 from .checkpoint import CheckpointCorrupt
 from .checkpoint_search import NoValidCheckpoint, newest_valid, pointed_to, verify
@@ -115,7 +116,7 @@ class CheckpointStore:
     def _make_directory(self) -> None:
         if not os.path.isdir(self.directory):
             os.makedirs(self.directory, exist_ok=True)
-            fsync(os.path.dirname(os.path.abspath(self.directory)))
+            fsync_path(os.path.dirname(os.path.abspath(self.directory)))
 
     def _plan(self, newest: str) -> Tuple[Dict[str, Optional[float]], float, List[str]]:
         """What is kept, from when on one is kept for ever, and what goes, with `newest` saved."""

@@ -17,7 +17,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once
-from tensorpack.utils.stopping import StopRequested, StopToken
+from tensorpack.utils.stopping import StopToken
 
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
 from .ending import Ending
@@ -226,8 +226,7 @@ class Trainer:
             if self.hooked_sess.should_stop():
                 raise StopTraining(f"A hook asked for the end at global_step={self.global_step}.")
             self._callbacks.trigger_step()
-            if self.stop_token.requested:
-                self.check_stop()
+            self.check_stop()
         self._callbacks.after_epoch()
         took = time.monotonic() - start
         logger.info(
@@ -269,8 +268,7 @@ class Trainer:
         Raises:
           StopRequested: it has. Let it pass: the trainer turns it into what the reason was.
         """
-        if self.stop_token.requested:
-            raise StopRequested(self.stop_token.reason)
+        self.stop_token.raise_if_requested()
 
     def _only_mine(self, callbacks: Sequence[Callback]) -> List[Callback]:
         if self.is_chief:

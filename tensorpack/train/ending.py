@@ -87,7 +87,7 @@ class Ending:
         if isinstance(error, StopTraining):
             logger.info(f"Training was stopped. {error}".rstrip())
             return None
-        if error is not None and not isinstance(error, (StopRequested,) + _QUEUE_ERRORS):
+        if not isinstance(error, (StopRequested,) + _QUEUE_ERRORS):
             self._say_failed(f"with {type(error).__name__}")
             return error
         if isinstance(reason, Interrupted):
@@ -103,16 +103,14 @@ class Ending:
         logger.info(f"Detected {what} and exiting main loop.")
         return TrainingInterrupted(signum)
 
-    def _data_error(
-        self, error: Optional[BaseException], reason: Optional[StopReason]
-    ) -> BaseException:
+    def _data_error(self, error: BaseException, reason: Optional[StopReason]) -> BaseException:
         trainer = self._trainer
         where = (
             f"at step {trainer.local_step + 1} of {trainer.steps_per_epoch} of epoch "
             f"{trainer.epoch_num} (global_step {trainer.global_step})"
         )
         closed = self._closed_queues()
-        if error is not None and isinstance(error, tf.errors.CancelledError) and not closed:
+        if isinstance(error, tf.errors.CancelledError) and not closed:
             self._say_failed(f"with {type(error).__name__}")
             return error
         if isinstance(reason, EndOfData):

@@ -12,7 +12,7 @@ from .progress import get_tqdm
 
 __all__ = [
     "download",
-    "fsync_dir",
+    "fsync_path",
     "get_dataset_path",
     "mkdir_p",
     "normpath",
@@ -64,9 +64,16 @@ def get_dataset_path(*args: str) -> str:
     return os.path.join(root, *args)
 
 
-def fsync_dir(dirname: str) -> None:
-    """Waits until the names in a directory are on the disk, so that a rename outlives a crash."""
-    descriptor = os.open(dirname, os.O_RDONLY)
+def fsync_path(path: str) -> None:
+    """Waits until a file, or the list of names in a directory, is on the disk.
+
+    After a rename it is the directory that has to be: only then the new name outlives a crash.
+
+    Raises:
+      OSError: it may not be. What was written has to be written anew, to another file: the system
+        tells of such an error once, and calls a second try on the same data a success.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -95,7 +102,7 @@ def open_atomic(path: str) -> Iterator[BinaryIO]:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    fsync_dir(folder)
+    fsync_path(folder)
 
 
 def write_atomic(path: str, data: bytes) -> None:

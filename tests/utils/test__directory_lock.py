@@ -64,6 +64,8 @@ def test_one_process_may_set_its_directory_again(tmp_path, action):
     try:
         for _ in range(3):
             logger.set_logger_dir(str(tmp_path / "log"), action)
+            assert logger.get_logger_dir() == str(tmp_path / "log")
+            assert (tmp_path / "log" / ".lock").read_text() == f"{os.getpid()}\n"
     finally:
         logger.close_logger_dir()
 

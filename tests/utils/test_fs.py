@@ -12,7 +12,7 @@ import pytest
 from tensorpack.utils import change_env
 from tensorpack.utils.fs import (
     download,
-    fsync_dir,
+    fsync_path,
     get_dataset_path,
     mkdir_p,
     normpath,
@@ -104,12 +104,12 @@ def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
     assert str(tmp_path / "none") in caught.value.filename
 
 
-def test_fsync_dir(tmp_path):
+def test_fsync_path(tmp_path):
     before = len(os.listdir("/proc/self/fd"))
-    fsync_dir(str(tmp_path))
+    fsync_path(str(tmp_path))
     assert len(os.listdir("/proc/self/fd")) == before
     with pytest.raises(FileNotFoundError):
-        fsync_dir(str(tmp_path / "none"))
+        fsync_path(str(tmp_path / "none"))
 
 
 @pytest.fixture
