@@ -3,6 +3,8 @@
 #   make dqn                 train Double-DQN on Breakout      (ARGS="--algo DQN" to add flags)
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
 #   make test-slow           the tests that take minutes
+#   make reliability         the fault matrix on one TensorFlow, and its table (up to an hour)
+#   make soak                kill a small DQN 200 times at random moments (20 minutes)
 #   make lint                format, lint, types, public names
 #   make names               write the tables of public names anew
 #
@@ -14,7 +16,7 @@ EXTRAS ?= tf,atari
 PYTHON ?=
 ARGS ?=
 
-.PHONY: help dqn test test-slow lint names clean
+.PHONY: help dqn test test-slow reliability soak lint names clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -30,6 +32,17 @@ test:
 test-slow:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	@VENV="$(VENV)" scripts/test -m slow $(ARGS)
+
+reliability:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
+	rm -f "$(VENV)/faults.json"
+	-TENSORPACK_FAULT_REPORT="$(VENV)/faults.json" VENV="$(VENV)" scripts/test -m fault_row $(ARGS)
+	"$(VENV)/bin/python" scripts/reliability "$(VENV)/faults.json"
+
+soak:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
+	@TENSORPACK_SOAK_KILLS="$${TENSORPACK_SOAK_KILLS:-200}" VENV="$(VENV)" scripts/test -s -m slow \
+		tests/faults/test_soak.py $(ARGS)
 
 lint:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

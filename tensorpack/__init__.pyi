@@ -97,6 +97,7 @@ from tensorpack.dataflow import RNGDataFlow as RNGDataFlow
 from tensorpack.dataflow import RepeatedData as RepeatedData
 from tensorpack.dataflow import RepeatedDataPoint as RepeatedDataPoint
 from tensorpack.dataflow import SelectComponent as SelectComponent
+from tensorpack.dataflow import StateNotKept as StateNotKept
 from tensorpack.dataflow import TestDataSpeed as TestDataSpeed
 from tensorpack.dataflow import UnknownLength as UnknownLength
 from tensorpack.graph_builder import InputDesc as InputDesc
@@ -152,6 +153,7 @@ from tensorpack.tfutils import DictRestore as DictRestore
 from tensorpack.tfutils import FilterNoneGrad as FilterNoneGrad
 from tensorpack.tfutils import GlobalNormClip as GlobalNormClip
 from tensorpack.tfutils import GradientProcessor as GradientProcessor
+from tensorpack.tfutils import InitFrom as InitFrom
 from tensorpack.tfutils import JustCurrentSession as JustCurrentSession
 from tensorpack.tfutils import MOVING_SUMMARY_OPS_KEY as MOVING_SUMMARY_OPS_KEY
 from tensorpack.tfutils import MapGradient as MapGradient
@@ -175,6 +177,7 @@ from tensorpack.tfutils import TowerTensorHandle as TowerTensorHandle
 from tensorpack.tfutils import TowerTensorHandles as TowerTensorHandles
 from tensorpack.tfutils import TryResumeTraining as TryResumeTraining
 from tensorpack.tfutils import VariableAssignmentOptimizer as VariableAssignmentOptimizer
+from tensorpack.tfutils import VariableMismatch as VariableMismatch
 from tensorpack.tfutils import VariablePairs as VariablePairs
 from tensorpack.tfutils import add_activation_summary as add_activation_summary
 from tensorpack.tfutils import add_moving_summary as add_moving_summary
@@ -232,6 +235,7 @@ from tensorpack.tfutils import tower as tower
 from tensorpack.tfutils import under_name_scope as under_name_scope
 from tensorpack.tfutils import varmanip as varmanip
 from tensorpack.tfutils import varreplace as varreplace
+from tensorpack.train import AutoResumeTrainConfig as AutoResumeTrainConfig
 from tensorpack.train import DEFAULT_CALLBACKS as DEFAULT_CALLBACKS
 from tensorpack.train import DEFAULT_MONITORS as DEFAULT_MONITORS
 from tensorpack.train import DataEnded as DataEnded
@@ -249,6 +253,7 @@ from tensorpack.train import TrainConfig as TrainConfig
 from tensorpack.train import Trainer as Trainer
 from tensorpack.train import TrainingInterrupted as TrainingInterrupted
 from tensorpack.train import launch_train_with_config as launch_train_with_config
+from tensorpack.train import prepare_log_dir as prepare_log_dir
 from tensorpack.utils import Accuracy as Accuracy
 from tensorpack.utils import BinaryStatistics as BinaryStatistics
 from tensorpack.utils import DIE as DIE

@@ -64,7 +64,17 @@ else:
 
 
 def pytest_configure(config):
-    """Property tests draw the same cases on every run and have no deadline."""
+    """Sets up the marker of fault rows, their report, and property tests.
+
+    Property tests draw the same cases on every run and have no deadline.
+    """
+    config.addinivalue_line("markers", "fault_row(row, ...): a row of docs/reliability.md")
+    report = os.environ.get("TENSORPACK_FAULT_REPORT")
+    if report and (HERE / "faults").is_dir():
+        # imported here, because this file is also tried where nothing else of ours is
+        from tests.faults.report import FaultReport
+
+        config.pluginmanager.register(FaultReport(report), "fault report")
     try:
         from hypothesis import settings
     except ImportError:
@@ -195,6 +205,8 @@ def _command(pid):
     """The command line of a process; None if it is gone or waits only to be reaped."""
     try:
         text = Path(f"/proc/{pid}/cmdline").read_bytes()
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1]
     except OSError:
         return None
-    return text.replace(b"\0", b" ").decode(errors="replace").strip() or None
+    # One that is just being started has no command line yet.
+    return None if state == "Z" else text.replace(b"\0", b" ").decode(errors="replace").strip()

@@ -81,5 +81,7 @@ class Child:
             raise AssertionError(f"still running after {timeout} s:\n{self.output}") from None
         finally:
             self._reader.join(5)
-            self.process.stdout.close()
+        if self._reader.is_alive():  # to close what it reads would block
+            raise AssertionError(f"a process of the child still holds its output:\n{self.output}")
+        self.process.stdout.close()
         return code

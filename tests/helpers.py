@@ -3,6 +3,7 @@
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
+from tensorpack.utils.segments import Segments
 
 
 class CallbackSpy(Callback):
@@ -46,6 +47,18 @@ class CallbackSpy(Callback):
 
     def _after_train(self):
         self._note("after_train")
+
+
+class LargeState(Callback):
+    """Has segments in its state, and remembers how their save went, as ("done", refs)."""
+
+    told = None
+
+    def state_dict(self):
+        return {"frames": Segments([], [], self._on_done)}
+
+    def _on_done(self, refs):
+        self.told = ("done", refs)
 
 
 class TinyModel(ModelDesc):

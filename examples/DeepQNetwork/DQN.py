@@ -83,29 +83,41 @@ def _check_memory(args: argparse.Namespace, player: Player) -> None:
 
 def train(args: argparse.Namespace, rom: str) -> None:
     """Trains until the last epoch or a signal."""
-    with get_player(rom, args.num_players) as player:
+    backend = "single" if args.deterministic else "auto"
+    with get_player(rom, args.num_players, backend=backend) as player:
         _check_memory(args, player)
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
-        logger.set_logger_dir(args.logdir)
-        if args.seed is not None:
-            tp.tfv1.set_random_seed(args.seed)
-        tp.QueueInputTrainer(get_config(args, player, lambda n: get_eval_player(rom, n))).train()
+        train_on(args, player, lambda n: get_eval_player(rom, n, seed=0))
 
 
-def get_player(rom: str, num_envs: int) -> AtariPlayers:
-    """Returns the games that are learned from."""
+def train_on(
+    args: argparse.Namespace, player: Player, get_evaluated: Callable[[int], Player]
+) -> None:
+    """Trains on any games; see `get_config` for the arguments."""
+    resume = tp.prepare_log_dir(args.logdir, args.resume)
+    tp.QueueInputTrainer(get_config(args, player, get_evaluated, resume)).train()
+
+
+def get_player(
+    rom: str, num_envs: int, seed: Optional[int] = None, backend: str = "auto"
+) -> AtariPlayers:
+    """Returns the games that are learned from; without a seed, with a random stream of their own.
+
+    See `AtariPlayers` for the arguments.
+    """
     return AtariPlayers(
         rom,
         num_envs=num_envs,
         frame_skip=FRAME_SKIP,
-        seed=int(get_rng().randint(2**31)),
+        seed=int(get_rng().randint(2**31)) if seed is None else seed,
+        backend=backend,
         max_episode_actions=MAX_GAME_ACTIONS,
     )
 
 
-def get_eval_player(rom: str, num_envs: int) -> Player:
+def get_eval_player(rom: str, num_envs: int, seed: Optional[int] = None) -> Player:
     """Returns games to be judged by."""
-    return prevent_stuck(get_player(rom, num_envs))
+    return prevent_stuck(get_player(rom, num_envs, seed))
 
 
 def prevent_stuck(player: Player) -> Player:
@@ -114,7 +126,10 @@ def prevent_stuck(player: Player) -> Player:
 
 
 def get_config(
-    args: argparse.Namespace, player: Player, get_evaluated: Callable[[int], Player]
+    args: argparse.Namespace,
+    player: Player,
+    get_evaluated: Callable[[int], Player],
+    resume: str = "never",
 ) -> "tp.TrainConfig":
     """Returns everything about the training.
 
@@ -122,6 +137,7 @@ def get_config(
       args: the flags.
       player: the games that are learned from.
       get_evaluated: makes a `Player` of so many environments, for evaluations.
+      resume: what to go on with, see `TrainConfig`.
     """
     from DQNModel import Model
     from expreplay import ExpReplay
@@ -140,11 +156,23 @@ def get_config(
         dataflow=expreplay,
         model=model,
         callbacks=get_callbacks(args, expreplay, model, get_evaluated),
-        session_init=tp.get_model_loader(args.load),
+        session_init=load_weights(args.load),
         steps_per_epoch=args.steps_per_epoch,
         max_epoch=args.max_epoch,
         predict_tower=[1] if get_num_gpu() > 1 else [0],  # act on the second GPU if there is one
+        resume=resume,
+        deterministic=args.deterministic,
     )
+
+
+def load_weights(path: Optional[str]) -> Any:
+    """Returns the `SessionInit` that begins a training with the weights of a file, None for none.
+
+    The weights alone: not the step, nor what the optimizer remembers of another training.
+    """
+    if path is None:
+        return None
+    return tp.InitFrom(path)
 
 
 def get_callbacks(

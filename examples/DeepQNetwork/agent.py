@@ -1,10 +1,11 @@
 """Chooses actions for many environments at once: by chance, or by what the network says."""
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Dict, Sequence
 
 import numpy as np
 
 from tensorpack.RL import FrameHistory, Player, epsilon_greedy
+from tensorpack.utils.rng import rng_state, set_rng_state
 
 __all__ = ["Agent"]
 
@@ -66,3 +67,21 @@ class Agent:
             states = self._states if greedy.all() else self._states[greedy]
             actions[greedy] = epsilon_greedy(self._predict(states)[0], 0.0, self._rng)
         return actions
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns what was seen, and where the random stream is."""
+        return {
+            "history": self._history.state_dict(),
+            "states": self._states,
+            "rng": rng_state(self._rng),
+        }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes back what `state_dict` returned.
+
+        Raises:
+          ValueError: the state is of other frames, or of another number of environments.
+        """
+        self._history.load_state_dict(state["history"])
+        self._states = np.array(state["states"])
+        set_rng_state(self._rng, state["rng"])

@@ -29,9 +29,20 @@ class TransitionBudget:
             )
         self._grant = grant
         self._most_open = grant * max_grants
-        self._open = 0  # granted and not played; below 0 is played in advance
+        self._open = 0
         self._closed = False
         self._change = threading.Condition()
+
+    @property
+    def open(self) -> int:
+        """Transitions that are granted and not played; below 0 is played in advance."""
+        return self._open
+
+    @open.setter
+    def open(self, count: int) -> None:
+        with self._change:
+            self._open = count
+            self._change.notify_all()
 
     def grant(self) -> bool:
         """Grants the transitions of one batch, as soon as there is room for them.

@@ -1,7 +1,7 @@
 """Plays whole games with a trained network: for a score now and then, or once and for all."""
 
 import time
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 from agent import Agent
@@ -9,6 +9,7 @@ from agent import Agent
 from tensorpack.callbacks import Callback
 from tensorpack.RL import Player
 from tensorpack.utils import get_rng, get_tqdm, logger
+from tensorpack.utils.rng import rng_state, set_rng_state
 
 __all__ = ["EVAL_EPSILON", "Evaluator", "play_n_episodes"]
 
@@ -24,6 +25,7 @@ def play_n_episodes(
     history: int = 4,
     epsilon: float = EVAL_EPSILON,
     rng: Optional[np.random.RandomState] = None,
+    seed: Optional[int] = None,
     on_tick: Callable[[np.ndarray, int], None] = lambda frames, finished: None,
 ) -> List[float]:
     """Plays n whole games and returns their scores, in the order in which they ended.
@@ -38,6 +40,7 @@ def play_n_episodes(
       history: frames that make one state.
       epsilon: probability of an action by chance.
       rng: for what is left to chance; a new stream by default.
+      seed: of the games; by default the player goes on with the streams it has.
       on_tick: called after every action with the frames, uint8 `[N, *frame_shape]`, and the number
         of games that ended; what it raises ends the playing.
 
@@ -48,7 +51,7 @@ def play_n_episodes(
         raise ValueError(f"The number of games must be at least 1, got {n}.")
     count = player.num_envs
     agent = Agent(predict, player, history, get_rng() if rng is None else rng)
-    agent.observe(player.reset(), starts=np.ones(count, bool))
+    agent.observe(player.reset(seed), starts=np.ones(count, bool))
     games_left = np.array([n // count + (i < n % count) for i in range(count)])
     scores: List[float] = []
     while games_left.any():
@@ -64,14 +67,16 @@ def play_n_episodes(
 class Evaluator(Callback):
     """Plays whole games when triggered, and logs `mean_score` and `max_score`.
 
-    If the run is asked to end meanwhile, the evaluation is given up and logs nothing. If one takes
-    longer than ten minutes, the next one has 6 % fewer games.
+    If the run is asked to end meanwhile, the evaluation is given up and logs nothing; if the run
+    is resumed, it is done again, with the same games. If one takes longer than ten minutes, the
+    next one has 6 % fewer games, but not in a deterministic run.
 
     Args:
       nr_eval: number of games.
       input_names: of the predictor that acts.
       output_names: the same.
-      get_player: makes a `Player` of so many environments; closed after each evaluation.
+      get_player: makes a `Player` of so many environments, to be seeded by `reset`; closed after
+        each evaluation.
       num_players: environments at a time, at most.
       history: frames that make one state.
       clock: returns seconds; only differences count.
@@ -101,16 +106,21 @@ class Evaluator(Callback):
 
     def _trigger(self) -> None:
         start = self._clock()
-        scores = self._play()
+        before = rng_state(self._rng)
+        try:
+            scores = self._play()
+        except BaseException:  # given up: as if it had not been begun
+            set_rng_state(self._rng, before)
+            raise
         monitors = self.trainer.monitors
         monitors.put_scalar("mean_score", float(np.mean(scores)))
         monitors.put_scalar("max_score", float(np.max(scores)))
-        if self._clock() - start > _LONG_SECONDS:
+        if self._clock() - start > _LONG_SECONDS and not self.trainer.deterministic:
             self.eval_episode = max(int(self.eval_episode * _SHORTEN), 1)
             logger.info(f"That took long: the next evaluation has {self.eval_episode} games.")
 
     def _play(self) -> List[float]:
-        n = self.eval_episode
+        n, seed = self.eval_episode, int(self._rng.randint(2**31))
         with self._get_player(min(n, self._num_players)) as player, get_tqdm(total=n) as bar:
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
@@ -118,5 +128,14 @@ class Evaluator(Callback):
                 bar.update(finished)
 
             return play_n_episodes(
-                player, self._predictor, n, self._history, rng=self._rng, on_tick=on_tick
+                player, self._predictor, n, self._history, rng=self._rng, seed=seed, on_tick=on_tick
             )
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the number of games, and where the random stream is."""
+        return {"eval_episode": self.eval_episode, "rng": rng_state(self._rng)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes back what `state_dict` returned."""
+        self.eval_episode = state["eval_episode"]
+        set_rng_state(self._rng, state["rng"])

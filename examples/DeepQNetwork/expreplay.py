@@ -1,10 +1,11 @@
 """Experience replay: the data source of a DQN, and the callback that keeps it filled."""
 
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from agent import Agent
 from budget import TransitionBudget
+from gate import Gate
 from scores import Scores
 from simulator import Simulator, SimulatorThread
 
@@ -13,11 +14,14 @@ from tensorpack.dataflow import DataFlow
 from tensorpack.RL import Player, ReplayMemory
 from tensorpack.utils import get_rng, get_tqdm, logger
 from tensorpack.utils.concurrency import guard_thread
+from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
+from tensorpack.utils.segments import SegmentDamaged
 from tensorpack.utils.stopping import Failed, StopRequested
 
 __all__ = ["ExpReplay"]
 
-_JOIN_SECONDS = 5.0  # for the tick that is under way
+_TICK_SECONDS = 5.0  # in which a tick or a batch that is under way must be over
+_LONG_TICK_SECONDS = 60.0  # the same, while the training goes on
 
 
 class ExpReplay(DataFlow, Callback):
@@ -28,6 +32,15 @@ class ExpReplay(DataFlow, Callback):
         main thread    fills the memory before the training, then trains
         EnqueueThread  samples a batch, hands it out, grants `update_frequency` transitions, ...
         SimulatorThread  plays what was granted, at most five batches behind
+
+    In a deterministic run there is no SimulatorThread, and nothing depends on the speed of threads:
+    whoever asks for a batch first plays the transitions of that batch, with the weights of that
+    moment. A batch that was begun is finished, also when the run is asked to end.
+
+    A run that is resumed goes on with the memory, the games, the scores and all random streams. If
+    the memory was lost, it is populated anew, by the trained network with the exploration of that
+    time; if the games were lost (not every player can save them), new ones are begun. Both are told
+    in warnings, or are errors if the run is to be resumed strictly.
 
     A datapoint is `[comb_state, action, reward, isOver]`: uint8
     `[B, history_len + 1, *frame_shape]`, int64, float32 and bool `[B]`. The first `history_len`
@@ -86,46 +99,78 @@ class ExpReplay(DataFlow, Callback):
             lanes=player.num_envs,
             frame_dtype=np.dtype(player.frame_dtype).type,
         )
+        self._simulator: Any = None
         self._budget = TransitionBudget(update_frequency)
         self._scores = Scores()
+        self._gate = Gate()
         self._sampling_rng = get_rng(self)
         self._acting_rng = get_rng(self)
-        self._predictor: Any = None
         self._thread: Optional[SimulatorThread] = None
+        self._ready = False
         logger.info(f"Number of Legal actions: {player.num_actions}")
 
+    @property
+    def seeded(self) -> bool:
+        """Whether the random streams will be the same ones in the next run of the program."""
+        return is_seeded()
+
     def __iter__(self) -> Iterator[List[np.ndarray]]:
-        if self._thread is None:
+        if not self._ready:
             raise RuntimeError(
                 "The replay memory is filled before the training: put the ExpReplay among the "
                 "callbacks of the TrainConfig too."
             )
+        in_lockstep = self._thread is None
         while True:
-            yield list(self._memory.sample(self._batch_size, self._sampling_rng))
-            if not self._budget.grant():
+            with self._gate.piece():
+                if in_lockstep:
+                    self.trainer.check_stop()
+                    self._play_for_a_batch()
+                batch = list(self._memory.sample(self._batch_size, self._sampling_rng))
+            yield batch
+            if not in_lockstep and not self._budget.grant():
                 raise StopRequested(self.trainer.stop_token.reason)
 
+    def _play_for_a_batch(self) -> None:
+        """Plays what is granted for one batch, and what is left over from before."""
+        self._play_what_is_granted()
+        self._budget.grant()
+        self._play_what_is_granted()
+
+    def _play_what_is_granted(self) -> None:
+        while self._budget.open > 0:
+            self._budget.spend(self._simulator.tick(self.exploration))
+
     def _setup_graph(self) -> None:
-        self._predictor = self.trainer.get_predictor(*self._predictor_io_names)
+        predictor = self.trainer.get_predictor(*self._predictor_io_names)
+        agent = Agent(predictor, self._player, self._history_len, self._acting_rng)
+        self._simulator = Simulator(self._player, self._memory, agent, self._scores)
 
     def _before_train(self) -> None:
-        agent = Agent(self._predictor, self._player, self._history_len, self._acting_rng)
-        simulator = Simulator(self._player, self._memory, agent, self._scores)
-        self._populate(simulator)
-        self._start(simulator)
+        if not self._simulator.playing:
+            self._simulator.begin()
+        if len(self._memory) < self._init_memory_size:
+            self._populate()
+        if not self.trainer.deterministic:
+            self._start_thread()
+        self._ready = True
 
-    def _populate(self, simulator: Simulator) -> None:
-        epsilon, size = self._init_exploration, self._init_memory_size
+    def _populate(self) -> None:
+        # What a trained network does by chance alone, it has long learned from.
+        epsilon = self.exploration if self.trainer.resumed else self._init_exploration
+        size = self._init_memory_size
         logger.info(f"Populating replay memory with epsilon={epsilon} ...")
         with get_tqdm(total=size) as bar:
             while len(self._memory) < size:
                 self.trainer.check_stop()
-                stored = simulator.tick(epsilon)
+                stored = self._simulator.tick(epsilon)
                 bar.update(min(stored, size - bar.n))
 
-    def _start(self, simulator: Simulator) -> None:
+    def _start_thread(self) -> None:
         token = self.trainer.stop_token
-        thread = SimulatorThread(simulator, self._budget, lambda: self.exploration)
+        thread = SimulatorThread(
+            self._simulator, self._budget, lambda: self.exploration, self._gate
+        )
         guard_thread(thread, lambda error: token.request(Failed(error, thread.name)))
         token.on_request(thread.stop)
         thread.start()
@@ -142,8 +187,72 @@ class ExpReplay(DataFlow, Callback):
         thread = self._thread
         if thread is not None:
             thread.stop()
-            thread.join(_JOIN_SECONDS)
+            thread.join(_TICK_SECONDS)
             if thread.is_alive():
                 logger.error(f"Cannot join {thread.name}: the player does not come back.")
                 return  # it is still using the player
-        self._player.close()
+        with self._gate.pause(_TICK_SECONDS) as nobody_plays:
+            if nobody_plays:
+                self._player.close()
+            else:
+                logger.error("Cannot close the player: it does not come back.")
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns all that the next batches depend on, between two ticks and two batches.
+
+        Raises:
+          RuntimeError: a tick takes so long that the player seems to hang.
+        """
+        seconds = _TICK_SECONDS if self.trainer.stop_token.requested else _LONG_TICK_SECONDS
+        with self._gate.pause(seconds) as nobody_plays:
+            if not nobody_plays:
+                raise RuntimeError(
+                    f"The state of the replay memory cannot be saved: the player has not come back "
+                    f"within {seconds} s."
+                )
+            return {
+                "simulator": self._simulator.state_dict(),
+                "sampling_rng": rng_state(self._sampling_rng),
+                "scores": self._scores.waiting(),
+                "budget": self._budget.open,
+                "exploration": float(self.exploration),
+                # The last one: from here on the memory waits to hear how the save went.
+                "memory": self._memory.state_dict(),
+            }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes back what `state_dict` returned; called before the training begins.
+
+        Raises:
+          ValueError: the state is of other games, or of a memory of another size.
+          RuntimeError: something of it is lost and the run is to be resumed strictly.
+        """
+        self._load_memory(state["memory"])
+        lost = self._simulator.load_state_dict(state["simulator"])
+        if lost:
+            self._accept_loss(f"The games cannot be gone on with: new ones are begun. {lost}")
+        set_rng_state(self._sampling_rng, state["sampling_rng"])
+        self._scores.take()
+        self._scores.add(state["scores"])
+        self._budget.open = state["budget"]
+        self.exploration = state["exploration"]
+
+    def _load_memory(self, saved: Any) -> None:
+        if saved is None:
+            self._accept_loss("The replay memory was not saved: it is populated anew.")
+            return
+        try:
+            self._memory.load_state_dict(saved)
+        except SegmentDamaged as error:  # and the memory is empty
+            if self.trainer.resume_strictly:
+                raise
+            logger.warning(f"The replay memory is lost and is populated anew. {error}")
+        else:
+            logger.info(f"The replay memory goes on with {len(self._memory)} entries.")
+
+    def _accept_loss(self, what: str) -> None:
+        if self.trainer.resume_strictly:
+            raise RuntimeError(
+                f"{what} If that is good enough, resume with another policy than must."
+            )
+        logger.warning(what)

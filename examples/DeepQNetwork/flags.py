@@ -2,11 +2,12 @@
 
 import argparse
 import os
-from typing import Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
-__all__ = ["ALGORITHMS", "TASKS", "make_parser", "parse"]
+__all__ = ["ALGORITHMS", "POLICIES", "TASKS", "make_parser", "parse"]
 
 ALGORITHMS = ("Double", "DQN", "Dueling")
+POLICIES = ("never", "auto", "must")
 TASKS = ("train", "play", "eval")
 
 
@@ -39,10 +40,44 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         parser.error(f"--task {args.task} needs a model: --load train_log/.../model-NNN")
     if args.load is not None and not _is_model(args.load):
         parser.error(f"--load {args.load}: there is no such checkpoint, .npz file or log directory")
+    _check_resume(parser, args)
+    _check_deterministic(parser, args)
     if args.logdir is None:
         name = os.path.splitext(os.path.basename(args.rom))[0]
         args.logdir = os.path.join("train_log", f"DQN-{name}")
     return args
+
+
+def _check_resume(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    resume = args.resume
+    if resume == "never":
+        return
+    if args.task != "train":
+        parser.error(f"--resume is for --task train; --task {args.task} takes its model by --load")
+    if args.load is not None:
+        parser.error(
+            "--resume and --load exclude each other: --resume goes on with a run and takes all of "
+            "it (weights, optimizer, replay memory, games, random streams, epoch); --load takes "
+            "the weights alone and begins a new run with them"
+        )
+    if resume not in POLICIES and not _is_model(resume):
+        parser.error(
+            f"--resume {resume}: it is one of {', '.join(POLICIES)}, or a log directory or a "
+            "checkpoint that is there"
+        )
+
+
+def _check_deterministic(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if not args.deterministic:
+        return
+    if args.task != "train":
+        parser.error(f"--deterministic is for --task train; --task {args.task} needs only --seed")
+    if args.seed is None:
+        parser.error("--deterministic needs the seed that everything follows from: --seed N")
+    if args.num_players != 1:
+        parser.error(
+            f"--deterministic plays one game at a time: --num-players 1, got {args.num_players}"
+        )
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
@@ -59,8 +94,27 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add(
         "--load",
         metavar="MODEL",
-        help="where to take the weights from: a checkpoint, a log directory, or an .npz file",
+        help="where to take the weights from: a checkpoint, a log directory, or an .npz file; "
+        "training begins a new run with them",
     )
+    add(
+        "--resume",
+        default="never",
+        metavar="|".join((*POLICIES, "PATH")),
+        help="go on with a run as if it had never ended: auto goes on with the one in the log "
+        "directory if there is one, must ends with an error where it cannot do so exactly, PATH "
+        "goes on with the run in another log directory (default: never)",
+    )
+    add(
+        "--video",
+        metavar="FILE.mp4",
+        help="where --task play writes the game to; without it, it is shown in a window, or where "
+        "there is no screen, written to LOGDIR/play.mp4",
+    )
+    _add_how(add)
+
+
+def _add_how(add: Callable[..., Any]) -> None:
     add(
         "--gpu",
         metavar="IDS",
@@ -74,10 +128,10 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", type=_at_least(0), metavar="N", help="makes all random streams reproducible")
     add(
-        "--video",
-        metavar="FILE.mp4",
-        help="where --task play writes the game to; without it, it is shown in a window, or where "
-        "there is no screen, written to LOGDIR/play.mp4",
+        "--deterministic",
+        action="store_true",
+        help="play and train in turns, so that the same command line always gives the same "
+        "weights, also if the run was ended and resumed; slower; needs --seed and --num-players 1",
     )
 
 

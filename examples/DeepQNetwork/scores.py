@@ -18,6 +18,11 @@ class Scores:
         with self._lock:
             self._scores.extend(scores)
 
+    def waiting(self) -> List[float]:
+        """Returns the scores since the last time that they were taken, and keeps them."""
+        with self._lock:
+            return list(self._scores)
+
     def take(self) -> List[float]:
         """Returns the scores since the last time, in order, and forgets them."""
         with self._lock:

@@ -1,10 +1,12 @@
 """Atari games one after the other on `ALEInterface`: any ale-py, any game, state that is saved."""
 
+from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from ._emulator import FRAME_SIZE, Emulator
+from ._revival import Revival
 
 __all__ = ["SingleBackend"]
 
@@ -20,9 +22,9 @@ class SingleBackend:
     """
 
     def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
-        self._emulators = [
-            Emulator(rom, seed, frame_skip=frame_skip, max_noops=max_noops) for seed in seeds
-        ]
+        self._rom = rom
+        self._make = partial(Emulator, rom, frame_skip=frame_skip, max_noops=max_noops)
+        self._emulators = [self._make(seed) for seed in seeds]
         self.action_names = self._emulators[0].action_names
 
     def reset(self, seeds: Optional[List[int]]) -> Tuple[np.ndarray, np.ndarray]:
@@ -57,9 +59,14 @@ class SingleBackend:
         return {str(i): emulator.state_dict() for i, emulator in enumerate(self._emulators)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it."""
-        for i, emulator in enumerate(self._emulators):
-            emulator.load_state_dict(state[str(i)])
+        """Restores it, or leaves all as it is.
+
+        Raises:
+          ValueError: a game cannot be brought back with this version of ale-py.
+        """
+        revival = Revival(self._rom, self._make)
+        count = len(self._emulators)
+        self._emulators = [revival.revive(state[str(i)]) for i in range(count)]
 
     def close(self) -> None:
         """Lets go of the emulators."""

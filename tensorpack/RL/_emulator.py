@@ -8,9 +8,11 @@ from tensorpack.utils.optional import require
 
 from .rom import load_ale
 
-__all__ = ["Emulator", "FRAME_SIZE", "NoopDraws", "open_emulator"]
+__all__ = ["Emulator", "FRAME_SIZE", "NoopDraws", "clone_machine", "open_emulator"]
 
 FRAME_SIZE = 84
+# Actions of a game that are remembered: half an hour of it, where each is held for four frames.
+_LOG_LENGTH = 30000
 
 
 def open_emulator(rom: str, seed: int) -> Any:
@@ -25,6 +27,15 @@ def open_emulator(rom: str, seed: int) -> Any:
     ale.setInt("random_seed", seed)
     ale.loadROM(rom)
     return ale
+
+
+def clone_machine(ale: Any) -> bytes:
+    """Returns the state of an emulator's machine, its screen excepted."""
+    state = ale.cloneState(include_rng=True)
+    try:
+        return state.serialize()
+    except UnicodeDecodeError:  # ale-py 0.8 takes the bytes for text
+        return state.__getstate__()[0]
 
 
 class NoopDraws:
@@ -86,8 +97,12 @@ class Emulator:
 
     def seed(self, seed: int) -> None:
         """Loads the game anew; `reset` has to follow."""
+        self._seed = seed
         self._ale = open_emulator(self._rom, seed)
         self._noops = NoopDraws(seed, self._max_noops)
+        self._games = 0  # begun since it was loaded
+        self._begun_with = 0  # frames without an action
+        self._log = bytearray()  # the actions since then
 
     @property
     def action_names(self) -> List[str]:
@@ -101,8 +116,13 @@ class Emulator:
 
     def reset(self, out: np.ndarray) -> None:
         """Begins a game and writes its first frame, uint8 `[84, 84]`, to `out`."""
+        self._begin(self._noops.draw(), out)
+
+    def _begin(self, noops: int, out: np.ndarray) -> None:
+        self._games += 1
+        self._begun_with, self._log = noops, bytearray()
         self._ale.reset_game()
-        for _ in range(self._noops.draw()):
+        for _ in range(noops):
             self._ale.act(0)
             if self._ale.game_over():
                 self._ale.reset_game()
@@ -113,6 +133,8 @@ class Emulator:
     def act(self, action: int, out: np.ndarray) -> Tuple[float, bool]:
         """Holds an action, writes the frame that follows, returns the reward and if it is over."""
         reward = 0.0
+        if len(self._log) <= _LOG_LENGTH:  # one more tells that it is not complete
+            self._log.append(action)
         if self._frame_skip == 1:
             self._ale.getScreenGrayscale(self._screens[1])
         for left in range(self._frame_skip, 0, -1):
@@ -135,20 +157,49 @@ class Emulator:
         return np.array(self._ale.getScreenRGB())
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the machine's state, the last screens and the no-op generator."""
-        state = self._ale.cloneState(include_rng=True)
-        try:
-            machine = state.serialize()
-        except UnicodeDecodeError:  # ale-py 0.8 takes the bytes for text
-            machine = state.__getstate__()[0]
+        """Returns the machine's state, the last screens, the no-op generator and the log.
+
+        The log is None for a game that is longer than what is remembered.
+        """
+        complete = len(self._log) <= _LOG_LENGTH
         return {
-            "machine": machine,
+            "ale_py": load_ale().__version__,
+            "seed": self._seed,
+            "machine": clone_machine(self._ale),
+            "ram": np.array(self._ale.getRAM()),
+            "lives": self._ale.lives(),
             "screens": self._screens.copy(),
             "noops": self._noops.state_dict(),
+            "games": self._games,
+            "begun_with": self._begun_with,
+            "log": np.array(self._log, dtype=np.uint8) if complete else None,
         }
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned, of the same game."""
+    def restore(self, state: Dict[str, Any]) -> bool:
+        """Puts back the machine that `state_dict` returned; tells if it is that one now."""
         self._ale.restoreState(load_ale().ALEState(state["machine"]))
         self._screens[:] = state["screens"]
         self._noops.load_state_dict(state["noops"])
+        self._games = state["games"]
+        log = state["log"]
+        self._log = bytearray(_LOG_LENGTH + 1 if log is None else log.tolist())
+        self._begun_with = state["begun_with"]
+        # Not by its RAM: ale-py 0.8 reads that anew only with the next action.
+        return clone_machine(self._ale) == state["machine"]
+
+    def replay(self, state: Dict[str, Any]) -> bool:
+        """Plays the game of a state from its beginning; tells if it came to the same end.
+
+        Call it where the game was loaded anew with the seed of the state, which has a log.
+        """
+        out = np.empty((FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
+        self._begin(state["begun_with"], out)
+        for action in state["log"].tolist():
+            self.act(action, out)
+        self._noops.load_state_dict(state["noops"])
+        self._games = state["games"]
+        return (
+            self._ale.lives() == state["lives"]
+            and np.array_equal(self._ale.getRAM(), state["ram"])
+            and np.array_equal(self._screens, state["screens"])
+        )

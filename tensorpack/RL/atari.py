@@ -67,18 +67,18 @@ class AtariPlayers(Player):
     ):
         self.num_envs = _at_least("num_envs", num_envs, 1)
         self.frame_shape = (FRAME_SIZE, FRAME_SIZE)
-        skip = _at_least("frame_skip", frame_skip, 1)
+        skip, max_noops = (
+            _at_least("frame_skip", frame_skip, 1),
+            _at_least("max_noops", max_noops, 0),
+        )
         self._ledger = Ledger(self.num_envs, max_episode_actions)
         self.rom = find_rom(rom)
         self.game = check_rom(self.rom)
         self.backend = _choose(backend, self.num_envs, skip)
         make: Any = VectorBackend if self.backend == "vector" else SingleBackend
-        self._games = make(
-            self.rom,
-            self._seeds(seed),
-            frame_skip=skip,
-            max_noops=_at_least("max_noops", max_noops, 0),
-        )
+        options = {"frame_skip": skip, "max_noops": max_noops}
+        self._games = make(self.rom, self._seeds(seed), **options)
+        self._settings = {"game": self.game, **options}
         self.action_names: List[str] = self._games.action_names
         self.num_actions = len(self.action_names)
 
@@ -89,7 +89,8 @@ class AtariPlayers(Player):
           RuntimeError: before `reset()`, after `close()`, or with backend "vector".
         """
         self._check_started()
-        self._need_single("show its screen")
+        if self.backend != "single":
+            raise RuntimeError(f"This is not possible: {self._single_alone('show its screen')}.")
         return self._games.screen(index)
 
     def _seeds(self, seed: int) -> List[int]:
@@ -108,29 +109,28 @@ class AtariPlayers(Player):
     def _truncate(self, mask: np.ndarray) -> None:
         self._ledger.ended = self._ledger.ended | mask
 
+    def _save_obstacle(self) -> str:
+        return "" if self.backend == "single" else self._single_alone("save its state")
+
     def _state_dict(self) -> Dict[str, Any]:
-        self._need_single("save its state")
         return {
-            "game": self.game,
-            "num_envs": self.num_envs,
+            **self._settings,
             "ledger": self._ledger.state_dict(),
             "emulators": self._games.state_dict(),
         }
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._need_single("restore a state")
-        theirs, ours = (state["game"], state["num_envs"]), (self.game, self.num_envs)
-        if theirs != ours:
-            raise ValueError(f"The state is of (game, num_envs) = {theirs}, this player is {ours}.")
-        self._ledger.load_state_dict(state["ledger"])
+        theirs = {name: state[name] for name in self._settings}
+        if theirs != self._settings:
+            raise ValueError(f"The state has {theirs}, this player has {self._settings}.")
         self._games.load_state_dict(state["emulators"])
+        self._ledger.load_state_dict(state["ledger"])
 
     def _close(self) -> None:
         self._games.close()
 
-    def _need_single(self, verb: str) -> None:
-        if self.backend != "single":
-            raise RuntimeError(f"Backend {self.backend!r} cannot {verb}; use backend='single'.")
+    def _single_alone(self, verb: str) -> str:
+        return f"backend {self.backend!r} cannot {verb}, use backend='single'"
 
 
 def _choose(backend: str, num_envs: int, frame_skip: int) -> str:

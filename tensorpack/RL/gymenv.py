@@ -95,6 +95,9 @@ class GymPlayers(Player):
     def _truncate(self, mask: np.ndarray) -> None:
         self._ledger.ended = self._ledger.ended | mask
 
+    def _save_obstacle(self) -> str:
+        return "gym's environments have no common way to do it"
+
     def _close(self) -> None:
         self._closing.close()
 

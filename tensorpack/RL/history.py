@@ -1,6 +1,6 @@
 """Remembers the last frames of each environment, to make the states that are acted upon."""
 
-from typing import Sequence
+from typing import Any, Dict, Sequence
 
 import numpy as np
 
@@ -72,3 +72,21 @@ class FrameHistory:
         states[starts] = 0
         states[..., -1] = frames
         return states.copy()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns a copy of the frames that are remembered."""
+        return {"states": self._states.copy()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Remembers the frames that another history did.
+
+        Raises:
+          ValueError: they are of other sizes or of another dtype.
+        """
+        theirs, ours = np.asarray(state["states"]), self._states
+        if theirs.shape != ours.shape or theirs.dtype != ours.dtype:
+            raise ValueError(
+                f"The saved history is {theirs.dtype} {list(theirs.shape)}, this one is "
+                f"{ours.dtype} {list(ours.shape)} ([num_envs, *frame_shape, history])."
+            )
+        self._states = theirs.copy()

@@ -49,7 +49,8 @@ class Player:
     first observation with `reset` set; the others go on. `reset()` is for the beginning only.
 
     Subclasses set the attributes in their constructor and override `_reset`, `_step` and, if they
-    hold anything, `_close`. `tensorpack.RL.testing.PlayerContract` tests them.
+    hold anything, `_close`; to be saved, `_state_dict` and `_load_state_dict`.
+    `tensorpack.RL.testing.PlayerContract` tests them.
 
     Attributes:
       num_envs: how many environments.
@@ -110,6 +111,11 @@ class Player:
             raise ValueError(f"The mask has shape {mask.shape}, needed is ({self.num_envs},).")
         self._truncate(mask)
 
+    @property
+    def can_save(self) -> bool:
+        """Tells if `state_dict` and `load_state_dict` work with these environments."""
+        return not self._save_obstacle()
+
     def state_dict(self) -> Dict[str, Any]:
         """Returns all that the next steps depend on, as numbers, strings, bytes and arrays.
 
@@ -117,17 +123,23 @@ class Player:
           RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
         """
         self._check_started()
-        return self._state_dict()
+        self._check_can_save()
+        return {**self._kind(), "inside": self._state_dict()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Goes on where `state_dict` was called; no `reset()` is needed.
 
         Raises:
-          ValueError: if the state is of another kind of player.
+          ValueError: if the state is of another kind of player, or cannot be restored here; then
+            `reset()` begins new games.
           RuntimeError: after `close()`, or if these environments cannot do it.
         """
         self._check_open()
-        self._load_state_dict(state)
+        self._check_can_save()
+        ours, theirs = self._kind(), {name: state.get(name) for name in self._kind()}
+        if theirs != ours:
+            raise ValueError(f"The state is of a player with {theirs}, this player has {ours}.")
+        self._load_state_dict(state["inside"])
         self._started = True
 
     def close(self) -> None:
@@ -152,13 +164,28 @@ class Player:
         raise RuntimeError(f"{type(self).__name__} cannot end a game from outside.")
 
     def _state_dict(self) -> Dict[str, Any]:
-        raise RuntimeError(f"{type(self).__name__} cannot save its state.")
+        raise NotImplementedError(f"{type(self).__name__} does not override _state_dict.")
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
-        raise RuntimeError(f"{type(self).__name__} cannot restore a state.")
+        raise NotImplementedError(f"{type(self).__name__} does not override _load_state_dict.")
+
+    def _save_obstacle(self) -> str:
+        """Why the state cannot be saved; "" if it can be."""
+        can = type(self)._state_dict is not Player._state_dict
+        return "" if can else "it has no _state_dict"
 
     def _close(self) -> None:
         pass
+
+    def _kind(self) -> Dict[str, Any]:
+        return {"kind": type(self).__name__, "num_envs": self.num_envs}
+
+    def _check_can_save(self) -> None:
+        obstacle = self._save_obstacle()
+        if obstacle:
+            raise RuntimeError(
+                f"{type(self).__name__} cannot save its state or restore one: {obstacle}."
+            )
 
     def _check_open(self) -> None:
         if self._closed:

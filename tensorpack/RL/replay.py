@@ -5,11 +5,21 @@ nothing of players, networks or exploration: it gets arrays and returns arrays.
 """
 
 import threading
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from tensorpack.utils.segments import SegmentRef, Segments
+
+from ._replay_journal import Journal, check_complete
+from ._replay_layout import IMMUTABLE, Layout
+
 __all__ = ["Batch", "ReplayMemory"]
+
+# A segment has at most so many bytes and entries, and such a part of a lane.
+_SEGMENT_BYTES = 32 << 20
+_SEGMENT_ENTRIES = 1 << 16
+_SEGMENT_PART = 16
 
 
 class Batch(NamedTuple):
@@ -38,12 +48,19 @@ class ReplayMemory:
     overwritten. A truncated episode takes one more entry, for its final frame. One thread may
     append while another samples: a batch never mixes what was there with what replaced it.
 
+    Each save (`state_dict`) writes only the entries that came since the one before. If there are
+    E of them each time, the last two states together keep no more than capacity + 2 E entries on
+    the disk, where lanes move together; and never more than capacity + E and a sixteenth of the
+    capacity, with the default of `segment_entries`.
+
     Args:
       capacity: entries that are kept, over all lanes; rounded up to a multiple of `lanes`.
       frame_shape: of one frame.
       history: frames that make one state.
       lanes: how many environments write to the memory.
       frame_dtype: of the frames.
+      segment_entries: entries that are saved in one piece, at most. Default: a sixteenth of a
+        lane, or what makes 32 MB if that is less.
 
     Raises:
       ValueError: a number is not positive, or a lane is too short to hold one transition.
@@ -56,15 +73,14 @@ class ReplayMemory:
         history: int = 4,
         lanes: int = 1,
         frame_dtype: type = np.uint8,
+        segment_entries: Optional[int] = None,
     ) -> None:
-        self._lane_size = size = _lane_size(capacity, history, lanes)
-        self._frame_shape = tuple(int(n) for n in frame_shape)
+        self._layout = layout = Layout(capacity, frame_shape, history, lanes, frame_dtype)
+        self._lane_size = layout.lane_size
+        self._frame_shape = layout.frame_shape
         self._history = history
         self._lanes = lanes
-        columns = _columns(self._frame_shape, frame_dtype)
-        # The system backs zeros with memory only where something is written.
-        arrays = {name: np.zeros((lanes * size,) + s, d) for name, (s, d) in columns.items()}
-        self._nbytes = sum(array.nbytes for array in arrays.values())
+        self._columns = arrays = layout.make()
         self._frames = arrays["frame"]  # [lanes * size, values of a frame], like all others flat
         self._action, self._reward = arrays["action"], arrays["reward"]
         self._terminated = arrays["terminated"]
@@ -73,7 +89,9 @@ class ReplayMemory:
         self._num_sampleable = 0
         self._written = np.zeros(lanes, np.int64)  # entries so far, overwritten ones included
         self._episode = np.zeros(lanes, np.int64)  # entries of the running episode, <= history
+        self._journal = Journal(lanes, layout.lane_size, _piece(layout, segment_entries))
         self._lock = threading.Lock()
+        self._save_ended = threading.Condition(self._lock)
 
     @staticmethod
     def required_bytes(
@@ -84,14 +102,12 @@ class ReplayMemory:
         frame_dtype: type = np.uint8,
     ) -> int:
         """Returns how many bytes such a memory takes when it is full; see the constructor."""
-        columns = _columns(tuple(frame_shape), frame_dtype).values()
-        entry = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in columns)
-        return lanes * _lane_size(capacity, history, lanes) * entry
+        return Layout(capacity, frame_shape, history, lanes, frame_dtype).nbytes
 
     @property
     def nbytes(self) -> int:
         """Bytes that the memory takes when it is full."""
-        return self._nbytes
+        return self._layout.nbytes
 
     @property
     def num_sampleable(self) -> int:
@@ -115,7 +131,7 @@ class ReplayMemory:
         """Stores one transition of each environment, or of some; copies what it is given.
 
         Where an episode ended, by `terminated` or `truncated`, the next entry of the lane begins
-        another one.
+        another one. Waits while a save reads the entry that would be overwritten.
 
         Args:
           frames: `[L, *frame_shape]`, of the memory's dtype, seen before the action.
@@ -145,6 +161,10 @@ class ReplayMemory:
                 raise ValueError("An episode was truncated: give its last frame as final_frames.")
             final_frames = self._check_frames("final_frames", final_frames, len(rows))[cut]
         with self._lock:
+            while self._journal.pending and self._journal.blocks(
+                rows, self._written[rows] + 1 + cut
+            ):
+                self._save_ended.wait()
             slots = self._claim(rows)
             self._frames[slots] = frames
             self._action[slots] = actions
@@ -184,6 +204,80 @@ class ReplayMemory:
         frames[blank.reshape(-1)] = 0
         stacks = frames.reshape((batch_size, length) + self._frame_shape)
         return Batch(stacks, action, reward, terminated)
+
+    def end_episodes(self) -> None:
+        """Cuts the running episodes of all lanes, without final frames.
+
+        For players that were lost: the last entry of each lane, whose next frame will never be
+        known, cannot be sampled, and the next one begins an episode.
+        """
+        with self._lock:
+            self._episode[:] = 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns all that the memory holds, with the entries since the last save as segments.
+
+        Until the segments are done (on_done) `append` waits where it would overwrite them.
+
+        Raises:
+          RuntimeError: the segments of the last call are not done yet.
+        """
+        with self._lock:
+            state = {
+                "layout": self._layout.state_dict(),
+                "written": self._written.copy(),
+                "episode": self._episode.copy(),
+                "sampleable": np.packbits(self._sampleable),
+            }
+            saved, pieces = self._journal.begin(self._written)
+            new = [(meta, self._entries(meta)) for meta in pieces]
+            return {**state, "entries": Segments(saved, new, self._end_save)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes over what a memory of the same sizes held; forgets all that is here.
+
+        If a segment cannot be read, the memory is empty.
+
+        Raises:
+          ValueError: the memory that was saved has another size or type, or the state does not
+            hold all entries.
+          RuntimeError: a save is under way, or a segment is damaged (`SegmentDamaged`).
+        """
+        self._layout.check_state(state["layout"])
+        entries, written = state["entries"], np.array(state["written"], np.int64)
+        check_complete(entries.refs, written, self._lane_size)
+        with self._lock:
+            if self._journal.pending:
+                raise RuntimeError("A replay memory cannot be loaded while it is being saved.")
+            self._clear()
+            for ref in entries.refs:
+                arrays = entries.read(ref)
+                self._layout.check_entries(arrays, ref.meta["count"])
+                for name, column in self._entries(ref.meta).items():
+                    column[...] = arrays[name]
+            self._written = written
+            self._episode = np.array(state["episode"], np.int64)
+            bits = np.unpackbits(np.asarray(state["sampleable"], np.uint8))
+            self._sampleable[:] = bits[: len(self._sampleable)]
+            self._num_sampleable = int(np.count_nonzero(self._sampleable))
+            if entries.reusable:
+                self._journal.restore(entries.refs, written)
+
+    def _entries(self, meta: Dict[str, Any]) -> Dict[str, np.ndarray]:
+        """Views of the entries of a segment, which ends where the ring does or before."""
+        start = meta["lane"] * self._lane_size + meta["first"] % self._lane_size
+        return {name: self._columns[name][start : start + meta["count"]] for name in IMMUTABLE}
+
+    def _end_save(self, refs: Optional[List[SegmentRef]]) -> None:
+        with self._lock:
+            self._journal.end(refs)
+            self._save_ended.notify_all()
+
+    def _clear(self) -> None:
+        self._written[:] = self._episode[:] = 0
+        self._sampleable[:] = False
+        self._num_sampleable = 0
+        self._journal.restore([], self._written)
 
     def _filled(self) -> np.ndarray:
         """Entries that each lane keeps, `[lanes]`; they are the first ones of its ring."""
@@ -239,39 +333,26 @@ class ReplayMemory:
     def _check_lanes(self, lanes: np.ndarray) -> np.ndarray:
         lanes = np.asarray(lanes)
         lanes = _check("lanes", lanes, (lanes.size,), np.integer)
-        if not np.isin(lanes, np.arange(self._lanes)).all():
+        rows = lanes.astype(np.int64)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < self._lanes:
             raise ValueError(f"lanes must be from 0 to {self._lanes - 1}, got {lanes}.")
-        if len(np.unique(lanes)) != len(lanes):
+        if (np.bincount(rows, minlength=1) > 1).any():
             raise ValueError(f"A lane takes one transition at a time, got lanes={lanes}.")
-        return lanes.astype(np.int64)
+        return rows
 
     def _check_frames(self, name: str, frames: np.ndarray, count: int) -> np.ndarray:
         frames = _check(name, frames, (count,) + self._frame_shape, self._frames.dtype.type)
         return frames.reshape(count, self._frames.shape[1])
 
 
-def _lane_size(capacity: int, history: int, lanes: int) -> int:
-    if history < 1 or lanes < 1:
-        raise ValueError(f"history and lanes must be at least 1, got {history} and {lanes}.")
-    least = lanes * (history + 1)
-    if capacity < least:
-        raise ValueError(
-            f"A replay memory with history={history} and lanes={lanes} needs a capacity of at "
-            f"least {least} to hold one transition in each lane, got {capacity}."
-        )
-    return -(-capacity // lanes)
-
-
-def _columns(frame_shape: Tuple[int, ...], frame_dtype: type) -> dict:
-    """What an entry consists of: name -> (shape, dtype)."""
-    return {
-        "frame": ((int(np.prod(frame_shape, dtype=np.int64)),), frame_dtype),
-        "action": ((), np.int32),
-        "reward": ((), np.float32),
-        "terminated": ((), np.bool_),
-        "depth": ((), np.int32),
-        "sampleable": ((), np.bool_),
-    }
+def _piece(layout: Layout, segment_entries: Optional[int]) -> int:
+    """Entries of a segment, at most."""
+    if segment_entries is None:
+        part = -(-layout.lane_size // _SEGMENT_PART)
+        return min(part, _SEGMENT_ENTRIES, max(1, _SEGMENT_BYTES // layout.entry_bytes))
+    if segment_entries < 1:
+        raise ValueError(f"segment_entries must be at least 1, got {segment_entries}.")
+    return segment_entries
 
 
 def _check(name: str, values: np.ndarray, shape: Tuple[int, ...], kind: type) -> np.ndarray:

@@ -22,7 +22,7 @@ class PlayerContract:
     Attributes:
       max_steps: a game has to end within so many steps of random play.
       can_truncate: False for a player whose games cannot be ended from outside.
-      can_save: True for a player with `state_dict`.
+      can_save: False for a player without `state_dict`, True for one that has it.
     """
 
     max_steps: int = 1000
@@ -122,20 +122,67 @@ class PlayerContract:
             assert step.reset[-1]
             assert not (after.reset & ~(step.terminated | step.truncated)).any()
 
+    def test_tells_if_it_can_be_saved(self):
+        with self.make_player() as player:
+            _check_raises(RuntimeError, player.state_dict)  # before reset()
+            assert player.can_save is self.can_save
+            player.reset()
+            assert player.can_save is self.can_save
+            if not self.can_save:
+                _check_raises(RuntimeError, player.state_dict)
+                _check_raises(RuntimeError, lambda: player.load_state_dict({}))
+
     def test_goes_on_from_a_saved_state(self):
         with self.make_player() as player:
             player.reset(seed=6)
-            if not self.can_save:
-                _check_raises(RuntimeError, player.state_dict)
-                return
+            self._check_goes_on(player)
             _play(player, 15)
+            self._check_goes_on(player)
+
+    def test_goes_on_from_a_state_after_the_end_of_a_game(self):
+        with self.make_player() as player:
+            player.reset(seed=8)
+            rng, ended = np.random.RandomState(0), False
+            for _ in range(self.max_steps):
+                step = player.step(rng.randint(player.num_actions, size=player.num_envs))
+                if (step.terminated | step.truncated).any():
+                    ended = True
+                    break
+            assert ended, f"no game ended in {self.max_steps} steps"
+            self._check_goes_on(player)
+
+    def test_goes_on_from_a_state_after_a_game_was_ended_from_outside(self):
+        if not self.can_truncate:
+            return
+        with self.make_player() as player:
+            player.reset(seed=9)
+            _play(player, 3)
+            player.truncate(np.arange(player.num_envs) == 0)
+            self._check_goes_on(player)
+
+    def test_what_was_saved_does_not_change_later(self):
+        with self.make_player() as player:
+            player.reset(seed=10)
+            if not self.can_save:
+                return
+            _play(player, 5)
             state = player.state_dict()
+            kept = _as_loaded(state)
             steps = _play(player, 30)
+            _check_same_tree(state, kept)
             player.load_state_dict(state)
             _check_equal(_play(player, 30), steps)
-            with self.make_player() as other:
-                other.load_state_dict(state)
-                _check_equal(_play(other, 30), steps)
+            _check_same_tree(state, kept)
+
+    def test_a_state_of_another_player_is_refused(self):
+        with self.make_player() as player:
+            player.reset()
+            if not self.can_save:
+                return
+            state = player.state_dict()
+            for change in ({"kind": "Other"}, {"num_envs": player.num_envs + 1}):
+                wrong = {**state, **change}
+                _check_raises(ValueError, lambda wrong=wrong: player.load_state_dict(wrong))
 
     def test_refuses_wrong_actions(self):
         with self.make_player() as player:
@@ -157,6 +204,17 @@ class PlayerContract:
         player.close()
         player.close()
         _check_raises(RuntimeError, player.reset)
+
+    def _check_goes_on(self, player: Player) -> None:
+        """A fresh player goes on like this one from here; this one moves on."""
+        if not self.can_save:
+            _check_raises(RuntimeError, player.state_dict)
+            return
+        state = _as_loaded(player.state_dict())
+        steps = _play(player, 40)
+        with self.make_player() as other:
+            other.load_state_dict(state)
+            _check_equal(_play(other, 40), steps)
 
     def _play_past_an_end(self, player: Player) -> List[PlayerStep]:
         """Steps of random play, until three after the first end of a game."""
@@ -203,6 +261,37 @@ def _check_equal(steps: List[PlayerStep], others: List[PlayerStep]) -> None:
     for step, other in zip(steps, others):
         for array, same in zip(step, other):
             np.testing.assert_array_equal(array, same)
+
+
+def _as_loaded(tree: Any) -> Any:
+    """A state as it comes back from a file: all is new, and arrays are read-only."""
+    if type(tree) is dict:
+        assert all(type(key) is str for key in tree), f"keys must be str: {list(tree)}"
+        return {key: _as_loaded(value) for key, value in tree.items()}
+    if type(tree) in (list, tuple):
+        return type(tree)(_as_loaded(value) for value in tree)
+    if type(tree) is np.ndarray:
+        assert tree.dtype != object, "arrays of objects cannot be kept in a file"
+        copy = tree.copy()
+        copy.flags.writeable = False
+        return copy
+    plain = (type(None), bool, int, float, str, bytes)
+    is_plain = type(tree) in plain or isinstance(tree, np.generic)
+    assert is_plain, f"a {type(tree).__name__} cannot be kept in a file"
+    return tree
+
+
+def _check_same_tree(tree: Any, other: Any) -> None:
+    assert type(tree) is type(other)
+    if isinstance(tree, dict):
+        assert list(tree) == list(other)
+        tree, other = list(tree.values()), list(other.values())
+    if isinstance(tree, (list, tuple)):
+        assert len(tree) == len(other)
+        for value, its_twin in zip(tree, other):
+            _check_same_tree(value, its_twin)
+    else:
+        np.testing.assert_array_equal(tree, other)
 
 
 def _check_raises(error: Type[Exception], call: Callable[[], Any]) -> None:

@@ -42,6 +42,9 @@ class ProxyPlayer(Player):
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
         self.player.load_state_dict(state["player"])
 
+    def _save_obstacle(self) -> str:
+        return self.player._save_obstacle()
+
     def _close(self) -> None:
         self.player.close()
 
@@ -160,7 +163,7 @@ class MapPlayerState(ProxyPlayer):
       player: the player to wrap.
       func: takes the frames of all environments, `[N, *frame_shape]`, and returns as many, all of
         one shape and dtype. It may change its argument. It is called once with zeros, to learn
-        the shape.
+        the shape. What it remembers from call to call is not saved with the player.
 
     Raises:
       ValueError: if the function does not return N frames.

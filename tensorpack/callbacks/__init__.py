@@ -1,6 +1,7 @@
 """What rides along with a training run: the `Callback` contract and the ready-made callbacks."""
 
 from .base import Callback, CallbackFactory, ProxyCallback, Triggerable
+from .best_saver import MaxSaver, MinSaver
 from .concurrency import StartProcOrThread
 from .event_writer import TFEventWriter
 from .finite import NonFiniteError, StopIfNonFinite
@@ -18,7 +19,7 @@ from .param_setters import (
     ScheduledHyperParamSetter,
     StatMonitorParamSetter,
 )
-from .saver import MaxSaver, MinSaver, ModelSaver
+from .saver import ModelSaver
 from .scalar_printer import ScalarPrinter
 from .steps import MaintainStepCounter, ProgressBar, SessionRunTimeout, TensorPrinter
 from .summary import MergeAllSummaries, MovingAverageSummary, SimpleMovingAverage

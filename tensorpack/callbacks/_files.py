@@ -1,15 +1,17 @@
 """Tells the errors of a disk, which a run survives, from those of the program.
 
-Also makes way for a file without deleting the one that is there.
+Also keeps what lies where a file is to be written, under another name.
 """
 
 import os
+import shutil
 import time
 from typing import Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.fs import open_atomic
 
-__all__ = ["ERRORS", "disk_trouble", "move_aside"]
+__all__ = ["ERRORS", "disk_trouble", "keep_aside", "move_aside", "name_aside"]
 
 ERRORS = (OSError, tf.errors.OpError)  # as what a failing disk may be raised
 
@@ -47,10 +49,32 @@ def move_aside(path: str, suffix: str = "") -> str:
 
     A number is appended where that name is taken.
     """
+    target = name_aside(path, suffix)
+    os.rename(path, target)
+    return target
+
+
+def keep_aside(path: str) -> str:
+    """Gives a file, which is to be replaced, a second name as `move_aside` does; returns it.
+
+    The file is under its own name all the time.
+    """
+    target = name_aside(path)
+    try:
+        os.link(path, target)
+    except OSError:  # not every file system has a second name for a file
+        with open(path, "rb") as source, open_atomic(target) as copy:
+            shutil.copyfileobj(source, copy)
+    return target
+
+
+def name_aside(path: str, suffix: str = "") -> str:
+    """Returns `{path}{suffix}`, by default with a dot and the time; with a number, if that name is
+    taken.
+    """
     base = path + (suffix or time.strftime(".%m%d-%H%M%S"))
     target, count = base, 0
     while os.path.lexists(target):
         count += 1
         target = f"{base}.{count}"
-    os.rename(path, target)
     return target

@@ -1,6 +1,6 @@
 """The public address of the callback contract, and callbacks made from a callback or functions."""
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
@@ -58,6 +58,14 @@ class ProxyCallback(Callback):
 
     def _after_train(self) -> None:
         self.cb.after_train()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """That of the callback inside."""
+        return self.cb.state_dict()
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Hands it to the callback inside."""
+        self.cb.load_state_dict(state)
 
     @property
     def chief_only(self) -> bool:

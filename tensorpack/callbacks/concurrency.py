@@ -1,13 +1,17 @@
 """Starts threads and processes before the training, and stops and joins them after it."""
 
 import multiprocessing.process
+import signal
 import threading
 import time
-from typing import Any, Callable, List, Sequence, Union
+from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
-from tensorpack.utils.stopping import Failed
+from tensorpack.utils.stopping import Failed, Interrupted, StopToken
+from tensorpack.utils.worker import error_of
+from tensorpack.utils.worker_errors import WorkerDied
+from tensorpack.utils.worker_watch import WorkerWatch
 
 from .base import Callback
 
@@ -16,13 +20,23 @@ __all__ = ["StartProcOrThread"]
 _Startable = Union[threading.Thread, multiprocessing.process.BaseProcess]
 _JOIN_SECONDS = 5.0  # for all together
 _JOIN_PLAIN_SECONDS = 0.5  # for a thread that cannot be told to stop
+# A signal to the whole process group ends the processes at once; this run hears it a little later.
+_GROUP_SECONDS = 0.5
+_GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StartProcOrThread(Callback):
     """Owns threads and processes for the time of the training.
 
     Threads that have a method `stop` are told as soon as the run is asked to end. An exception
-    that ends a thread ends the run and is raised by `train()`.
+    that ends a thread ends the run and is raised by `train()`. A process that ends with an exit
+    code other than 0 ends the run, too: with `WorkerDied`, or, if it was made by
+    `utils.worker.make_worker`, with the exception that ended it. Such a worker can also be said to
+    be needed until the end, and shows its stacks in the report of a `Watchdog`.
+
+    A process that ends before it is stopped ends the run, too. One made by
+    `utils.worker.make_worker` also dies with this process, even by `kill -9`, and hands its error
+    over; a plain process of `multiprocessing` does neither.
 
     Args:
       startable: a thread or process that is not started yet, or several.
@@ -47,11 +61,16 @@ class StartProcOrThread(Callback):
         self._names = ", ".join(each.name for each in everything)
         self._stop_at_last = stop_at_last
         self._forget: List[Callable[[], None]] = []
+        self._watch: Optional[WorkerWatch] = None
 
     def _before_train(self) -> None:
         logger.info(f"Starting {self._names} ...")
         start_proc_mask_signal(self._processes)
         token = self.trainer.stop_token
+        if self._processes:
+            self._watch = WorkerWatch(_death_reporter(token)).__enter__()
+            for process in self._processes:
+                self._watch.add(process)
         for thread in self._threads:
             guard_thread(thread, _reporter(token, thread.name))
             thread.start()
@@ -62,10 +81,13 @@ class StartProcOrThread(Callback):
         for forget in self._forget:
             forget()
         self._forget = []
+        if self._watch is not None:
+            self._watch.close()
         if not self._stop_at_last:
             return
         threads = [each for each in self._threads if each.ident is not None and each.is_alive()]
         processes = [each for each in self._processes if each.pid is not None]
+        alive = [each for each in processes if each.is_alive()]
         for each in threads + processes:
             logger.info(f"Stopping {each.name} ...")
             stop = each.terminate if each in processes else getattr(each, "stop", None)
@@ -76,6 +98,9 @@ class StartProcOrThread(Callback):
             _join_thread(thread, deadline)
         for process in processes:
             _join_process(process, deadline)
+            error = error_of(process) if process in alive else None
+            if error is not None and not isinstance(error, WorkerDied):
+                logger.warning(f"{process.name} failed when it was told to stop: {error!r}")
 
 
 def _reporter(token: Any, name: str) -> Callable[[Exception], None]:
@@ -83,6 +108,19 @@ def _reporter(token: Any, name: str) -> Callable[[Exception], None]:
 
     def report(error: Exception) -> None:
         token.request(Failed(error, name))
+
+    return report
+
+
+def _death_reporter(token: StopToken) -> Callable[[Any, Exception], None]:
+    """What hands the end of a process to the run."""
+
+    def report(process: Any, error: Exception) -> None:
+        if isinstance(error, WorkerDied) and error.signum in _GROUP_SIGNALS:
+            token.wait(_GROUP_SECONDS)
+            if isinstance(token.reason, Interrupted):
+                return
+        token.request(Failed(error, process.name))
 
     return report
 

@@ -1,13 +1,14 @@
 """Writes event files, which TensorBoard shows."""
 
 import os
-import socket
 import time
-from typing import Any, Callable, Optional
+from contextlib import suppress
+from typing import Any, Callable, Dict, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
+from ._event_files import cut_file, drop_file, mark_of, marked_files, new_file
 from ._files import ERRORS, disk_trouble
 from .monitor import MonitorBase
 
@@ -20,6 +21,10 @@ class TFEventWriter(MonitorBase):
     The records are written on the main thread into the file's buffer, and the buffer to the file
     at the end of each epoch, or earlier as the arguments say. A disk that fails costs one warning
     and the events until the next epoch, when a new file is tried.
+
+    A run that goes on from a saved state takes away what was written after it, by a run that was
+    killed later on, and puts it into `dropped-events.MMDD-HHMMSS`: so every value is there once.
+    Files that others wrote are not touched.
 
     Args:
       logdir: the directory; the log directory by default. Without one, nothing is written.
@@ -42,6 +47,11 @@ class TFEventWriter(MonitorBase):
         self._active = False
         self._failed = False  # until the next epoch
         self._warned = False
+        self._id = os.urandom(8).hex()  # the same in all runs that go on from each other
+        self._files: List[str] = []  # names, also those of earlier runs
+        self._path = ""  # of the open file
+        self._size = 0  # of it, in bytes, after the last flush
+        self._loaded: Optional[Dict[str, Any]] = None  # until the directory is as it says
         self._writer: Any = None
         self._waiting = 0
         self._last_flush = 0.0
@@ -53,9 +63,14 @@ class TFEventWriter(MonitorBase):
             logger.warning("logger directory was not set. Ignore TFEventWriter.")
 
     def _before_train(self) -> None:
-        self._write(tf.Event(graph_def=self.graph.as_graph_def().SerializeToString()))
-        step = self.global_step
-        if step:
+        step, resumed = self.global_step, self._loaded is not None
+        self._attempt(self._restore)
+        if not step and getattr(self.trainer.config, "resume", "") == "auto":
+            self._attempt(self._take_out_all)
+        if not self._files:
+            graph = self.graph.as_graph_def().SerializeToString()
+            self._write(tf.Event(step=step, graph_def=graph))
+        if step and not resumed:
             # Tells TensorBoard to forget what an earlier run wrote for the steps to come.
             start = tf.SessionLog(status=tf.SessionLog.START)
             self._write(tf.Event(step=step + 1, session_log=start))
@@ -81,6 +96,65 @@ class TFEventWriter(MonitorBase):
     def _after_train(self) -> None:
         self._attempt(self._close)
 
+    def state_dict(self) -> Dict[str, Any]:
+        """Which files there are, and what has been written to the open one.
+
+        That is flushed first, so that it is in the file.
+        """
+        if self._loaded is not None:
+            return dict(self._loaded)
+        if not self._active:
+            return {}
+        self._attempt(self._flush)
+        return {
+            "id": self._id,
+            "files": list(self._files),
+            "file": os.path.basename(self._path),
+            "size": self._size,
+        }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes it back; the files are made so in `before_train`.
+
+        Raises:
+          ValueError: it names a file in another directory.
+        """
+        for name in [state["file"], *state["files"]]:
+            if name != os.path.basename(name):
+                raise ValueError(f"The state of a TFEventWriter names a file {name!r} elsewhere.")
+        self._loaded = {**state, "files": list(state["files"])}
+        self._id = state["id"]
+
+    def _restore(self) -> None:
+        """Makes the directory what it was when the state was taken."""
+        if self._loaded is None or not self._active:
+            return
+        state, directory = self._loaded, self._logdir
+        os.makedirs(directory, exist_ok=True)
+        dropped = []
+        for name in marked_files(directory, self._id):
+            if name not in state["files"]:
+                dropped.append(drop_file(os.path.join(directory, name)))
+        self._files = [name for name in state["files"] if _is_file(directory, name)]
+        if state["file"] in self._files:
+            cut = cut_file(os.path.join(directory, state["file"]), state["size"])
+            dropped += [cut] if cut else []
+        self._loaded = None
+        if dropped:
+            where = ", ".join(dropped)
+            logger.info(f"Events written after the state of this run were taken out, to {where}.")
+        if len(self._files) < len(state["files"]):
+            gone = len(state["files"]) - len(self._files)
+            logger.warning(f"{gone} event files of the earlier run are not in {directory}.")
+
+    def _take_out_all(self) -> None:
+        """Takes out what was written by a run that was killed before it had saved anything: this
+        one was to go on with it, and does everything again.
+        """
+        if self._active and os.path.isdir(self._logdir):
+            for name in marked_files(self._logdir):
+                drop_file(os.path.join(self._logdir, name))
+
     def _write(self, event: tf.Event) -> None:
         if not self._active:
             return
@@ -89,6 +163,7 @@ class TFEventWriter(MonitorBase):
         self._attempt(lambda: self._append(event))
 
     def _append(self, event: tf.Event) -> None:
+        self._restore()  # if the disk did not let it before
         if self._writer is None:
             self._open()
         self._writer.write(event.SerializeToString())
@@ -99,15 +174,19 @@ class TFEventWriter(MonitorBase):
 
     def _open(self) -> None:
         os.makedirs(self._logdir, exist_ok=True)
-        self._writer = tf.io.TFRecordWriter(_new_file(self._logdir))
+        self._path, self._size = new_file(self._logdir), 0
+        self._writer = tf.io.TFRecordWriter(self._path)
+        self._files.append(os.path.basename(self._path))
         self._last_flush = time.monotonic()
         # The first record of a file names its format.
-        first = tf.Event(wall_time=time.time(), file_version="brain.Event:2")
-        self._writer.write(first.SerializeToString())
+        for first in (tf.Event(file_version="brain.Event:2"), mark_of(self._id)):
+            first.wall_time, first.step = time.time(), self.global_step
+            self._writer.write(first.SerializeToString())
 
     def _flush(self) -> None:
         if self._writer is not None:
             self._writer.flush()
+            self._size = os.path.getsize(self._path)
             self._waiting, self._last_flush = 0, time.monotonic()
 
     def _close(self) -> None:
@@ -115,6 +194,7 @@ class TFEventWriter(MonitorBase):
         self._waiting = 0
         if writer is not None:
             writer.close()
+            self._path = ""
 
     def _attempt(self, action: Callable[[], None]) -> None:
         if self._failed:
@@ -130,19 +210,15 @@ class TFEventWriter(MonitorBase):
             self._abandon()
 
     def _abandon(self) -> None:
+        path, self._path = self._path, ""
         try:
             self._close()
         except ERRORS:
             pass  # the same failure again, which has been reported
+        if path:
+            with suppress(OSError):  # readers stop at half a record; the disk may not let it
+                os.truncate(path, self._size)
 
 
-def _new_file(directory: str) -> str:
-    """Returns a path that does not exist yet."""
-    base = os.path.join(
-        directory, f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
-    )
-    path, count = base, 0
-    while os.path.exists(path):
-        count += 1
-        path = f"{base}.{count}"
-    return path
+def _is_file(directory: str, name: str) -> bool:
+    return os.path.isfile(os.path.join(directory, name))

@@ -1,13 +1,13 @@
-"""Ends a run whose cost has become NaN or infinite, before its weights replace good ones."""
+"""Finds costs and weights that have become NaN or infinite, before they replace good ones."""
 
 import math
-from typing import Any, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 
 from .base import Callback
 
-__all__ = ["NonFiniteError", "StopIfNonFinite"]
+__all__ = ["FiniteCheck", "NonFiniteError", "StopIfNonFinite"]
 
 
 class NonFiniteError(FloatingPointError):
@@ -55,3 +55,36 @@ class StopIfNonFinite(Callback):
                     "this step, the learning rate, and what the cost divides by or takes a "
                     "logarithm of; the newest checkpoint is from before this step."
                 )
+
+
+class FiniteCheck:
+    """Looks for variables that are not finite, when asked: before a save, for example.
+
+    It builds its ops at construction, so that comes before the graph is finalised. They run only
+    when asked, where the variables are, and only one bool for each variable is fetched.
+
+    Args:
+      variables: those of other types than floating point are never bad.
+    """
+
+    def __init__(self, variables: Sequence[tf.Variable]) -> None:
+        looked_at = [each for each in variables if each.dtype.base_dtype.is_floating]
+        self._names = [each.op.name for each in looked_at]
+        with tf.name_scope("FiniteCheck"):
+            self._finite = [_all_finite(each) for each in looked_at]
+
+    def first_bad(self, sess: tf.Session) -> Optional[str]:
+        """Returns the name of the first variable with a NaN or an infinity in it, or None.
+
+        Args:
+          sess: where the variables have their values.
+        """
+        for name, finite in zip(self._names, sess.run(self._finite)):
+            if not finite:
+                return name
+        return None
+
+
+def _all_finite(variable: tf.Variable) -> tf.Tensor:
+    with variable.graph.colocate_with(variable.op):
+        return tf.reduce_all(tf.is_finite(variable))

@@ -27,7 +27,8 @@ class RunOp(Callback):
     Args:
       op: the op or a tensor of it; or a function without arguments that returns it, called when
         the graph is built, under the name scope of the callback.
-      run_before: whether to run it before the training.
+      run_before: whether to run it before the training, unless the run goes on from a saved state:
+        then that has happened.
       run_as_trigger: whether to run it when triggered, which is every epoch by default.
       run_step: whether to run it along with every run of the hooked session.
       verbose: whether to log each time.
@@ -58,7 +59,7 @@ class RunOp(Callback):
         self._op = op
 
     def _before_train(self) -> None:
-        if self.run_before:
+        if self.run_before and not self.trainer.resumed:
             self._run()
 
     def _trigger(self) -> None:

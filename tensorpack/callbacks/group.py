@@ -1,11 +1,14 @@
 """The ordered group of all callbacks of a run: how they are called, timed, and how they fail."""
 
 import time
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from collections import Counter
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils.segments import PendingSegments
 
+from ._round import Round, names_of
 from .base import Callback
 from .hooks import CallbackToHook, sees_runs, sees_steps
 
@@ -27,6 +30,10 @@ class Callbacks(Callback):
     sees the variables and summaries that they add. A callback with a method `callback_returned` is
     told whenever one has done its part outside of the steps.
 
+    A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when some callbacks had
+    their turn and others not (`unfinished_round`), and be finished in another process
+    (`finish_round`).
+
     Args:
       cbs: the callbacks.
       clock: returns seconds; only differences count.
@@ -42,6 +49,8 @@ class Callbacks(Callback):
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [each for each in self.cbs if sees_steps(each)]
+        self._names = names_of(self.cbs)
+        self._round: Optional[Round] = None
         told = [getattr(each, "callback_returned", None) for each in self.cbs]
         self._told: List[Callable[[], None]] = [each for each in told if each is not None]
 
@@ -71,23 +80,108 @@ class Callbacks(Callback):
 
     def trigger_step(self) -> None:
         """Calls those that do something after each step."""
+        self._round = turns = Round("trigger_step", self._stepped)
         for each in self._stepped:
             each.trigger_step()
+            turns.had_turn += 1
+        self._round = None
 
     def _after_epoch(self) -> None:
-        for each in self.cbs:
-            each.after_epoch()
-            self._tell()
+        self._go_round(Round("after_epoch", self.cbs))
 
     def _trigger_epoch(self) -> None:
+        self._go_round(Round("trigger_epoch", self.cbs))
+
+    def _go_round(self, turns: Round) -> None:
+        """Gives each member of a round outside of the steps its turn."""
+        self._round = turns
         times: List[Tuple[float, str]] = []
-        for each in self.cbs:
+        for each in turns.members:
             start = self._clock()
-            each.trigger_epoch()
+            getattr(each, turns.hook)()
             times.append((self._clock() - start, str(each)))
+            turns.had_turn += 1
             self._tell()
             self.trainer.check_stop()
-        _report(times)
+        self._round = None
+        if turns.hook == "trigger_epoch":
+            _report(times)
+
+    def unfinished_round(self, with_current: bool) -> Tuple[Optional[str], List[str]]:
+        """Returns the hook of the round that is under way, None if there is none, and the names
+        of the callbacks that had their turn in it.
+
+        Args:
+          with_current: whether the one whose turn it is counts among them.
+        """
+        if self._round is None:
+            return None, []
+        return self._round.hook, self._round.done(self._names, with_current)
+
+    def finish_round(self, hook: str, done: Sequence[str]) -> None:
+        """Calls a hook of those that had no turn in a round that was left, as
+        `unfinished_round` described it.
+        """
+        everyone = self._stepped if hook == "trigger_step" else self.cbs
+        rest = [each for each in everyone if self._names[id(each)] not in done]
+        self._go_round(Round(hook, rest, done))
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the states of those that have one, by name."""
+        states: Dict[str, Any] = {}
+        try:
+            for each in self.cbs:
+                state = each.state_dict()
+                if state:
+                    states[self._names[id(each)]] = state
+        except BaseException:
+            PendingSegments(states).done(False)  # nobody else knows of them
+            raise
+        return states
+
+    def names(self) -> List[str]:
+        """Returns a name for each callback, in their order; the second `X` is `X#2`."""
+        return [self._names[id(each)] for each in self.cbs]
+
+    def load_states(self, states: Dict[str, Any], names: Sequence[str], strictly: bool) -> None:
+        """Hands each callback its state.
+
+        Args:
+          states: as `state_dict` returned them.
+          names: as `names` returned them.
+          strictly: whether it is an error, not a warning, if there are more or fewer callbacks of
+            a kind that has states.
+
+        Raises:
+          ValueError: a state does not suit its callback; or see `strictly`.
+        """
+        self._compare_kinds(states, names, strictly)
+        for each in self.cbs:
+            name = self._names[id(each)]
+            if name in states:
+                try:
+                    each.load_state_dict(states[name])
+                except (LookupError, TypeError) as error:
+                    raise ValueError(
+                        f"{name} cannot use the state that it had: {error!r}"
+                    ) from error
+
+    def _compare_kinds(self, states: Dict[str, Any], names: Sequence[str], strictly: bool) -> None:
+        before, now = _count_kinds(names), _count_kinds(self.names())
+        changed = [
+            f"{before[kind]} {kind} when the state was saved, and {now[kind]} now"
+            for kind in sorted(_count_kinds(states))
+            if before[kind] != now[kind]
+        ]
+        if not changed:
+            return
+        message = (
+            f"There were {'; '.join(changed)}. Of several of one kind, the first gets the state of "
+            "the first."
+        )
+        if strictly:
+            raise ValueError(message)
+        logger.warning(message)
 
     def _after_train(self) -> None:
         entered, self._entered = self._entered, []
@@ -106,6 +200,11 @@ class Callbacks(Callback):
     def _tell(self) -> None:
         for callback_returned in self._told:
             callback_returned()
+
+
+def _count_kinds(names: Iterable[str]) -> "Counter[str]":
+    """How many of these names there are of each kind, whatever number they have behind."""
+    return Counter(name.partition("#")[0] for name in names)
 
 
 def _report(times: List[Tuple[float, str]]) -> None:

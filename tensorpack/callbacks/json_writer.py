@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from tensorpack.utils import logger
 from tensorpack.utils.fs import write_atomic
 
-from ._files import move_aside
+from ._files import keep_aside, move_aside
 from .monitor import MonitorBase
 
 __all__ = ["JSONWriter"]
@@ -26,9 +26,11 @@ class JSONWriter(MonitorBase):
     table of it. The file is written anew after each epoch, under another name first, so it is
     never half there.
 
-    A run that begins with the epoch after the last one in the file continues it. Any other run
-    renames the file to `stats.json.MMDD-HHMMSS`. A file that cannot be read to its end is renamed
-    to `stats.json.corrupt`, and what is whole of it is used.
+    A run that goes on from a saved state continues the file there: epochs that an earlier run
+    wrote after it are dropped, and the file as it was is kept as `stats.json.MMDD-HHMMSS`. Without
+    a state, a run that begins with the epoch after the last one in the file continues it, and any
+    other run renames the file in that way. A file that cannot be read to its end is renamed to
+    `stats.json.corrupt`, and what is whole of it is used.
 
     Args:
       logdir: the directory; the log directory by default. Without one, nothing is written.
@@ -37,6 +39,10 @@ class JSONWriter(MonitorBase):
     def __init__(self, logdir: Optional[str] = None) -> None:
         self._logdir = logdir
         self._epochs: List[Dict[str, Any]] = []
+        self._earlier: Optional[int] = None  # how many the file has before these, after a resume
+        self._written = 0  # how many of them the file has
+        self._began = False
+        self._taken_over = False
         self._scalars: Dict[str, float] = {}
         self._warned = False
 
@@ -65,6 +71,7 @@ class JSONWriter(MonitorBase):
             logger.warning("logger directory was not set. Ignore JSONWriter.")
 
     def _before_train(self) -> None:
+        self._began = True
         if self._logdir is None:
             return
         try:
@@ -72,21 +79,81 @@ class JSONWriter(MonitorBase):
         except OSError as error:
             self._warn(error)
 
+    def state_dict(self) -> Dict[str, Any]:
+        """How many epochs are complete, those that the file may lack, and the pending scalars.
+
+        The last epoch is always among the former, because it may be amended.
+        """
+        state: Dict[str, Any] = {"scalars": dict(self._scalars)}
+        if self._began or self._earlier is not None:
+            first = max(0, min(self._written, len(self._epochs) - 1))
+            state["epochs"] = (self._earlier or 0) + len(self._epochs)
+            state["tail"] = [dict(each) for each in self._epochs[first:]]
+        return state
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes it back; the file is looked at in `before_train`."""
+        self._scalars = dict(state["scalars"])
+        if "tail" in state:  # it is of a run that had looked at the file
+            self._epochs = [dict(each) for each in state["tail"]]
+            self._earlier = state["epochs"] - len(self._epochs)
+
     def _take_over(self) -> None:
+        """Puts the epochs of an earlier run, which are in the file, before those of this one.
+
+        Raises:
+          OSError: it has to be tried again.
+        """
+        if self._taken_over:
+            return
         path = _path(self._logdir)
         loaded = _load(path)
-        if loaded is None:
-            return
-        epochs, whole = loaded
+        epochs, whole = ([], True) if loaded is None else loaded
         if not whole:
             corrupt = move_aside(path, ".corrupt")
             logger.warning(
                 f"{path} cannot be read to its end and was renamed to {corrupt}; its first "
                 f"{len(epochs)} epochs are whole."
             )
+        if self._earlier is None:
+            stale = False
+            self._append_to(path, epochs, whole)
+        else:
+            stale = self._resume(path, epochs, whole, self._earlier)
+        self._taken_over = True
+        if stale and self._epochs:
+            self._write(path)
+
+    def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool, earlier: int) -> bool:
+        """Goes on behind the epochs that a saved state knows of; returns whether the file has to
+        be written anew.
+        """
+        mine = self._epochs
+        begin = mine[0]["global_step"] if mine else 0
+        kept = [each for each in found[:earlier] if each["global_step"] < begin]
+        known = {_key(each) for each in kept + mine}
+        dropped = [each for each in found if _key(each) not in known]
+        if dropped and whole:
+            aside = keep_aside(path) if kept or mine else move_aside(path)
+            logger.info(
+                f"{len(dropped)} epochs in {path} are from after the state that this run goes on "
+                f"from and are dropped; the file as it was is {aside}."
+            )
+        if len(kept) < earlier:
+            logger.warning(f"{path} has only {len(kept)} of the first {earlier} epochs.")
+        if found and not dropped:
+            logger.info(f"Found existing JSON at {path}, will append to it.")
+        self._epochs, self._earlier = kept + mine, 0
+        stale = bool(dropped) or not whole
+        self._written = 0 if stale else len(found)
+        return stale
+
+    def _append_to(self, path: str, epochs: List[Dict[str, Any]], whole: bool) -> None:
+        """Goes on behind the epochs in the file, if this run begins with the one after them."""
         first = self.trainer.starting_epoch
         if epochs and epochs[-1]["epoch_num"] == first - 1:
-            self._epochs = epochs
+            self._epochs = epochs + self._epochs
+            self._written = len(epochs)
             logger.info(f"Found existing JSON at {path}, will append to it.")
         elif whole and epochs:
             logger.warning(
@@ -123,13 +190,18 @@ class JSONWriter(MonitorBase):
         self._epochs[-1].update(finite)
         self._scalars.clear()
         if self._logdir is None:
+            self._written = len(self._epochs)  # nothing is to be kept for a better time
             return
-        text = json.dumps(self._epochs, allow_nan=False)
         try:
+            self._take_over()  # if the disk did not let it before
             os.makedirs(self._logdir, exist_ok=True)
-            write_atomic(_path(self._logdir), text.encode())
+            self._write(_path(self._logdir))
         except OSError as error:
             self._warn(error)
+
+    def _write(self, path: str) -> None:
+        write_atomic(path, json.dumps(self._epochs, allow_nan=False).encode())
+        self._written = len(self._epochs)
 
     def _warn(self, error: OSError) -> None:
         if not self._warned:
@@ -142,6 +214,10 @@ def _path(directory: Optional[str]) -> str:
     if directory is None:
         raise ValueError("Where is stats.json? Give its directory, or set_logger_dir() first.")
     return os.path.join(directory, _FILENAME)
+
+
+def _key(epoch: Dict[str, Any]) -> Tuple[int, int]:
+    return epoch["epoch_num"], epoch["global_step"]
 
 
 def _load(path: str) -> Optional[Tuple[List[Dict[str, Any]], bool]]:

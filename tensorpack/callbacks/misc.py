@@ -4,7 +4,7 @@ import os
 import shlex
 import time
 from collections import deque
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 import numpy as np
 
@@ -61,6 +61,14 @@ class SendMonitorData(MonitorBase):
             values, self._values = self._values, {}
             _send(self._command, values)
 
+    def state_dict(self) -> Dict[str, Any]:
+        """The values that wait for the others."""
+        return {"values": dict(self._values)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes back those whose names are still in the list."""
+        self._values = {name: val for name, val in state["values"].items() if name in self._names}
+
 
 def _send(command: str, values: Dict[str, float]) -> None:
     arguments = [part.format(**values) for part in shlex.split(command)]
@@ -82,9 +90,11 @@ class EstimatedTimeLeft(Callback):
         self._times: deque[float] = deque(maxlen=last_k_epochs)
         self._median = median
         self._last = 0.0
+        self._elapsed: Optional[float] = 0.0  # of the epoch, in seconds; None while it runs
 
     def _before_train(self) -> None:
-        self._last = time.monotonic()
+        self._last = time.monotonic() - (self._elapsed or 0.0)
+        self._elapsed = None
 
     def _trigger_epoch(self) -> None:
         now = time.monotonic()
@@ -95,6 +105,19 @@ class EstimatedTimeLeft(Callback):
             average: Any = np.median if self._median else np.mean
             seconds = float(average(self._times)) * epochs
             logger.info(f"Estimated Time Left: {humanize_time_delta(seconds)}")
+
+    def state_dict(self) -> Dict[str, Any]:
+        """How long the last epochs took, and the running one so far, in seconds."""
+        elapsed = self._elapsed
+        if elapsed is None:
+            elapsed = time.monotonic() - self._last
+        return {"times": list(self._times), "elapsed": elapsed}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes them back; the time between the two runs does not count."""
+        self._times.clear()
+        self._times.extend(state["times"])
+        self._elapsed = state["elapsed"]
 
 
 class InjectShell(Callback):

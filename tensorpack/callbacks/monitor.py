@@ -1,6 +1,7 @@
 """Where scalars, images and summaries go: what a monitor is, and the group that serves them all."""
 
 import time
+from array import array
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
@@ -85,6 +86,8 @@ class TrainingMonitor(MonitorBase):
 class Monitors(Callback):
     """All monitors of a run, as `trainer.monitors`; remembers every scalar.
 
+    A run that goes on from a saved one remembers those of the earlier run too.
+
     To be used on the main thread. The monitors are callbacks of their own and stand before the
     group in the list of callbacks.
 
@@ -99,7 +102,7 @@ class Monitors(Callback):
             if not isinstance(each, MonitorBase):
                 raise TypeError(f"A monitor is a MonitorBase, got a {type(each).__name__}.")
         self._monitors: List[MonitorBase] = list(monitors)
-        self._history: Dict[str, List[ScalarRecord]] = {}
+        self._history: Dict[str, _Records] = {}
 
     def _setup_graph(self) -> None:
         if not self.trainer.is_chief:
@@ -168,26 +171,70 @@ class Monitors(Callback):
         Raises:
           KeyError: it has none yet.
         """
-        return self._records(name)[-1].value
+        return self._records(name).values[-1]
 
     def get_history(self, name: str) -> List[ScalarRecord]:
-        """Returns all values of a scalar in this run as `(global_step, value)`, oldest first.
+        """Returns all values of a scalar as `(global_step, value)`, oldest first.
 
         Raises:
           KeyError: it has none yet.
         """
-        return list(self._records(name))
+        records = self._records(name)
+        return [ScalarRecord(*each) for each in zip(records.steps, records.values)]
 
-    def _records(self, name: str) -> List[ScalarRecord]:
+    def state_dict(self) -> Dict[str, Any]:
+        """The history: by name, the steps (int64) and the values (float64)."""
+        return {name: records.state_dict() for name, records in self._history.items()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes the history of an earlier run for the beginning of that of this run."""
+        self._history = {name: _Records.of(records) for name, records in state.items()}
+
+    def _records(self, name: str) -> "_Records":
         if name not in self._history:
             known = ", ".join(sorted(self._history)) or "none"
             raise KeyError(f"The scalar {name!r} has no value yet. Those that have: {known}.")
         return self._history[name]
 
     def _put_value(self, name: str, value: float) -> None:
-        self._history.setdefault(name, []).append(ScalarRecord(self.global_step, value))
+        if name not in self._history:
+            self._history[name] = _Records()
+        self._history[name].append(self.global_step, value)
         for monitor in self._monitors:
             monitor.process_scalar(name, value)
+
+
+class _Records:
+    """All values of a scalar, a few bytes each: some are put in every step."""
+
+    __slots__ = ("steps", "values")
+
+    def __init__(self) -> None:
+        self.steps = array("q")
+        self.values = array("d")
+
+    def append(self, step: int, value: float) -> None:
+        self.steps.append(step)
+        self.values.append(value)
+
+    def state_dict(self) -> Dict[str, np.ndarray]:
+        return {
+            "steps": np.array(self.steps, np.int64),
+            "values": np.array(self.values, np.float64),
+        }
+
+    @classmethod
+    def of(cls, state: Dict[str, np.ndarray]) -> "_Records":
+        steps, values = state["steps"], state["values"]
+        if steps.ndim != 1 or steps.shape != values.shape:
+            raise ValueError(
+                "The history of a scalar has a step for each value, got steps of shape "
+                f"{steps.shape} and values of shape {values.shape}."
+            )
+        records = cls()
+        records.steps.frombytes(steps.astype(np.int64).tobytes())
+        records.values.frombytes(values.astype(np.float64).tobytes())
+        return records
 
 
 def _to_float(name: str, val: Any) -> float:

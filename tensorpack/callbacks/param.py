@@ -25,6 +25,14 @@ class HyperParam:
         raise NotImplementedError(f"{type(self).__name__} must override get_value().")
 
     @property
+    def in_checkpoint(self) -> bool:
+        """Whether the value is in the checkpoints of the model, so that nobody else has to save it.
+
+        Known after `setup_graph`.
+        """
+        return False
+
+    @property
     def readable_name(self) -> str:
         """What people call it."""
         raise NotImplementedError(f"{type(self).__name__} must override readable_name.")
@@ -44,6 +52,7 @@ class GraphVarParam(HyperParam):
         self.var: Optional[tf.Variable] = None
         self._value: Optional[tf.Tensor] = None
         self._assign: Optional[tf.Operation] = None
+        self._in_checkpoint = False
 
     def setup_graph(self) -> None:
         """Finds the variable, and adds the op that sets it.
@@ -52,6 +61,7 @@ class GraphVarParam(HyperParam):
           ValueError: the graph has no such variable, or it has another shape.
         """
         self.var = self._find()
+        self._in_checkpoint = any(each is self.var for each in tf.global_variables())
         dtype = self.var.dtype.base_dtype
         with tf.device(self.var.device):
             self._value = tf.placeholder(dtype, self.var.shape, name="new_value")
@@ -86,6 +96,11 @@ class GraphVarParam(HyperParam):
     def get_value(self) -> float:
         """Returns the value of the variable in the default session."""
         return tf.get_default_session().run(self.var)
+
+    @property
+    def in_checkpoint(self) -> bool:
+        """Whether it is a global variable, not a local one."""
+        return self._in_checkpoint
 
     @property
     def readable_name(self) -> str:

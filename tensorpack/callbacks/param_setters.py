@@ -3,7 +3,8 @@
 import math
 import os
 from collections import deque
-from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
+from contextlib import suppress
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
 
@@ -22,7 +23,8 @@ __all__ = [
 class HyperParamSetter(Callback):
     """Sets a hyper-parameter before the training and after each epoch; a base class.
 
-    Subclasses say to what, in `_get_value_to_set`.
+    Subclasses say to what, in `_get_value_to_set`. A run that goes on from a saved state goes on
+    with the value there, instead of setting one before the training.
 
     Args:
       param: the hyper-parameter, or the name of a variable of the graph.
@@ -34,6 +36,7 @@ class HyperParamSetter(Callback):
     def __init__(self, param: Union[HyperParam, str]) -> None:
         self.param = as_hyper_param(param)
         self._last: Optional[float] = None
+        self._began = False  # in this run, or in one that it goes on from
 
     def get_value_to_set(self) -> Optional[float]:
         """Returns the value that is right from now on, None to leave it; logs where it is new."""
@@ -57,10 +60,12 @@ class HyperParamSetter(Callback):
 
     def _setup_graph(self) -> None:
         self.param.setup_graph()
+        self._began = False
 
     def _before_train(self) -> None:
-        if self._enable_before_train:
+        if self._enable_before_train and not self._began:
             self._set()
+        self._began = True
 
     def _trigger(self) -> None:
         self._set()
@@ -70,12 +75,28 @@ class HyperParamSetter(Callback):
         if value is not None:
             self.param.set_value(value)
 
+    def state_dict(self) -> Dict[str, Any]:
+        """What was set last, and the present value unless it is in the checkpoint of the model."""
+        state: Dict[str, Any] = {"began": self._began, "last": self._last}
+        if not self.param.in_checkpoint:
+            with suppress(NotImplementedError):  # a parameter that can only be set
+                state["value"] = self.param.get_value()
+        return state
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes it back, and sets the hyper-parameter to its value in the state."""
+        has_value = "value" in state
+        if has_value:
+            self.param.set_value(state["value"])
+        self._last = state["last"]
+        self._began = state["began"] and (has_value or self.param.in_checkpoint)
+
 
 class HumanHyperParamSetter(HyperParamSetter):
     """Sets a hyper-parameter to what a file in the log directory says, which a person may edit.
 
-    The file has lines `name:value`. It is read before the training and after each epoch; it need
-    not exist.
+    The file has lines `name:value`. It is read before the training, also before one that goes on
+    from a saved state, and after each epoch; it need not exist.
 
     Args:
       param: the hyper-parameter, or the name of a variable of the graph.
@@ -95,6 +116,10 @@ class HumanHyperParamSetter(HyperParamSetter):
             )
         self.file_name = os.path.join(directory or "", file_name)
         logger.info(f"Use {self.file_name} to control hyperparam {self.param.readable_name}.")
+
+    def _before_train(self) -> None:
+        self._began = True
+        self._set()
 
     def _get_value_to_set(self) -> Optional[float]:
         try:
@@ -128,6 +153,9 @@ def _values(lines: Sequence[str]) -> Dict[str, float]:
 
 class ScheduledHyperParamSetter(HyperParamSetter):
     """Sets a hyper-parameter by a list of points in time.
+
+    If the schedule has been changed when a run goes on from a saved state, the value is set that
+    the new schedule has for that time.
 
     ::
 
@@ -164,12 +192,43 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         self._interp = interp
         self._step_based = step_based
         self._set_at_beginning = set_at_beginning
-        self._began = False
+        self._last_time = (-1, -1)  # epoch and global step, when the schedule was looked at
+        self._changed = False  # since the state that was loaded
         self._logged_epoch: Optional[int] = None
 
     def _before_train(self) -> None:
         super()._before_train()
-        self._began = True
+        if self._changed and self._set_at_beginning:
+            self._follow_change()
+        self._changed = False
+
+    def _follow_change(self) -> None:
+        value = self._value_in_force(self._last_time[self._step_based])
+        if value is not None:
+            if value != self._last:
+                self._last = value
+                self._log_change(value)
+            self.param.set_value(value)
+
+    def _set(self) -> None:
+        self._last_time = (self.epoch_num, self.global_step)
+        super()._set()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """As of every setter; and the schedule, and when it was followed last."""
+        epoch, step = self._last_time
+        return {**super().state_dict(), **self._plan(), "epoch": epoch, "step": step}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes it back; another schedule than that of the state wins, in `before_train`."""
+        super().load_state_dict(state)
+        self._last_time = (state["epoch"], state["step"])
+        plan = self._plan()
+        self._changed = any(state[name] != plan[name] for name in plan)
+
+    def _plan(self) -> Dict[str, Any]:
+        points = [list(point) for point in self.schedule]
+        return {"schedule": points, "interp": self._interp, "step_based": self._step_based}
 
     def _get_value_to_set(self) -> Optional[float]:
         now = self.global_step if self._step_based else self.epoch_num
@@ -313,3 +372,14 @@ class StatMonitorParamSetter(HyperParamSetter):
         self._last_step = step
         self._seen.append(value)
         return True
+
+    def state_dict(self) -> Dict[str, Any]:
+        """As of every setter; and the values that the scalar had lately."""
+        return {**super().state_dict(), "seen": list(self._seen), "last_step": self._last_step}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes it back."""
+        super().load_state_dict(state)
+        self._seen.clear()
+        self._seen.extend(state["seen"])
+        self._last_step = state["last_step"]

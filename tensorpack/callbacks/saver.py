@@ -1,27 +1,35 @@
-"""Saves the model every so often, and keeps the best one."""
+"""Saves the model, and with it the state of the run, every so often."""
 
 import os
 import time
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import CheckpointCorrupt
-from tensorpack.tfutils.checkpoint_store import CheckpointStore, copy_checkpoint
+from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+from tensorpack.tfutils.checkpoint_store import CheckpointStore
+from tensorpack.tfutils.state_store import StateStore
 from tensorpack.utils import logger
+from tensorpack.utils.segments import PendingSegments
 
+from ._background import BackgroundJob
 from ._files import ERRORS, disk_trouble
 from .base import Callback
+from .finite import FiniteCheck, NonFiniteError
 
-__all__ = ["MaxSaver", "MinSaver", "ModelSaver"]
+__all__ = ["ModelSaver", "find_directory"]
 
 
 class ModelSaver(Callback):
-    """Saves the variables to `model-{global_step}` when triggered, which is every epoch by default.
+    """Saves the variables to `model-{global_step}` when triggered, which is every epoch by default,
+    and with them everything else that is needed to go on with the run.
 
-    A checkpoint that is logged as saved is whole and on the disk, see `CheckpointStore`. A save
+    What is logged as saved is whole and on the disk, see `CheckpointStore` and `StateStore`. A save
     that fails because of the disk changes nothing and is logged as an error, and the training goes
     on: the next trigger tries again. If the last save of the run failed, the run ends with an
     error.
+
+    The state of the run is saved by the first `ModelSaver` of the list that saves all global
+    variables. It also saves when a signal ends the run.
 
     Args:
       max_to_keep: how many checkpoints are kept, at least two; 0 for all.
@@ -29,6 +37,9 @@ class ModelSaver(Callback):
       checkpoint_dir: where to save; the log directory by default.
       var_collections: name or names of the collections of variables to save; all global variables
         by default.
+      asynchronous: whether the training waits only until the values have been copied, and the
+        files are written while it goes on. A save that comes before the last one is written waits
+        for it.
     """
 
     sets_up_last = True  # variables that others add while they are set up are saved too
@@ -39,7 +50,9 @@ class ModelSaver(Callback):
         keep_checkpoint_every_n_hours: float = 0.5,
         checkpoint_dir: Optional[str] = None,
         var_collections: Union[None, str, Sequence[str]] = None,
+        asynchronous: bool = False,
     ) -> None:
+        self.saves_all = var_collections is None
         if var_collections is None:
             var_collections = tf.GraphKeys.GLOBAL_VARIABLES
         if isinstance(var_collections, str):
@@ -49,15 +62,23 @@ class ModelSaver(Callback):
         self._keep_hours = keep_checkpoint_every_n_hours
         self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
+        self._background = BackgroundJob("ModelSaver") if asynchronous else None
         self._store: Optional[CheckpointStore] = None
+        self._states: Optional[StateStore] = None
         self._failure: Optional[Exception] = None
+        self._saved_at: Any = None  # the position of the run
+        self._path = ""  # of what is being saved
 
     def _setup_graph(self) -> None:
-        self.checkpoint_dir = _directory(self.checkpoint_dir, "ModelSaver")
+        self.checkpoint_dir = find_directory(self.checkpoint_dir, "ModelSaver")
         os.makedirs(self.checkpoint_dir, exist_ok=True)
+        self._to_save = self._variables()
+        self._finite = FiniteCheck(self._to_save)
         # The store deletes old checkpoints, so this one is to know of none.
-        self.saver = tf.train.Saver(self._variables(), max_to_keep=0)
+        self.saver = tf.train.Saver(self._to_save, max_to_keep=0)
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
+        if self.trainer.adopt_saver(self):
+            self._states = StateStore(self._store)
 
     def _variables(self) -> List[tf.Variable]:
         found = {}
@@ -79,30 +100,93 @@ class ModelSaver(Callback):
             logger.error(f"Cannot save the graph to {path}: {reason}")
         if self.global_step:  # a run is continued
             self._store.adopt()
+        if self._states is not None:
+            self._go_on_from(self.trainer.resumed_from)
+
+    def _go_on_from(self, prefix: Optional[str]) -> None:
+        self._states.adopt(prefix)
+        if prefix is not None:
+            self._guarded(lambda: self._store.go_on_from(prefix))
 
     def _save_graph(self, path: str) -> None:
         keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES]
         self.saver.export_meta_graph(path, collection_list=keys)
 
     def _trigger(self) -> None:
-        path = self._store.path_of(self.global_step)
+        self._save(interrupted=False)
+
+    def save_interrupted(self) -> None:
+        """Saves when the run was left in the middle, unless nothing has happened since the last
+        save; waits until it is written.
+        """
+        if self._saved_at != self.trainer.position(interrupted=True):
+            self._save(interrupted=True)
+        self.wait()
+
+    def wait(self) -> None:
+        """Waits until what is being written in the background has been written."""
+        if self._background is not None:
+            self._guarded(self._background.wait)
+
+    def _save(self, interrupted: bool) -> None:
+        self.wait()
+        self._refuse_bad_variables()
+        write = self._write if self._background is None else self._snapshot()
+        state = self.trainer.run_state(interrupted) if self._states is not None else None
+        step = self.global_step if state is None else state["global_step"]
+        self._path = self._store.path_of(step)
+        position = None if state is None else self.trainer.position(interrupted)
+
+        def save() -> None:
+            if self._states is None or state is None:
+                self._store.save(step, write)
+            else:
+                self._states.save(step, write, state)
+            self._failure, self._saved_at = None, position
+            logger.info(f"Model saved to {self._path}.")
+
+        if self._background is None:
+            self._guarded(save)
+            return
         try:
-            self._store.save(self.global_step, self._write)
+            self._background.start(save)
+        except BaseException:
+            PendingSegments(state).done(False)
+            raise
+
+    def _refuse_bad_variables(self) -> None:
+        bad = self._finite.first_bad(tf.get_default_session())
+        if bad is not None:
+            raise NonFiniteError(
+                f"{bad} is not finite after global_step {self.global_step}, so the model is not "
+                "saved. Look at the data of this step, the learning rate, and what is divided by."
+            )
+
+    def _guarded(self, save: Callable[[], None]) -> None:
+        """Saves, or hears how it went; that the disk failed is remembered, not raised."""
+        try:
+            save()
         except ERRORS as error:
-            reason = disk_trouble(error, path)
+            reason = disk_trouble(error, self._path)
             if reason is None:
                 raise
             self._failure = error
-            logger.error(f"Cannot save the model to {path}, the next period tries again: {reason}")
-        else:
-            self._failure = None
-            logger.info(f"Model saved to {path}.")
+            logger.error(
+                f"Cannot save the model to {self._path}, the next period tries again: {reason}"
+            )
 
     def _write(self, path: str) -> None:
         session = tf.get_default_session()
         self.saver.save(session, path, write_meta_graph=False, write_state=False)
 
+    def _snapshot(self) -> Callable[[str], None]:
+        """Copies the values; returns what writes them, on any thread."""
+        names = [variable.op.name for variable in self._to_save]
+        values = tf.get_default_session().run(self._to_save)
+        return lambda path: save_checkpoint_vars(dict(zip(names, values)), path)
+
     def _after_train(self) -> None:
+        self.wait()
         failure, self._failure = self._failure, None
         if failure is not None:
             raise RuntimeError(
@@ -111,100 +195,16 @@ class ModelSaver(Callback):
             ) from failure
 
 
-class MinSaver(Callback):
-    """Keeps a copy of the checkpoint for which a scalar was least, as `min-{stat}`.
-
-    To be put behind the `ModelSaver` and what computes the scalar, in the list of callbacks. Only
-    a checkpoint and a value of the same step belong together; otherwise it warns.
+def find_directory(given: str, who: str) -> str:
+    """Returns where the checkpoints are.
 
     Args:
-      monitor_stat: name of the scalar in `trainer.monitors`.
-      reverse: keep the greatest instead.
-      filename: name of the copy; `min-{stat}` or `max-{stat}` by default, with `-` for `/`.
-      checkpoint_dir: where the checkpoints are; the log directory by default.
+      given: what the callback was told, empty for the log directory.
+      who: the callback.
+
+    Raises:
+      RuntimeError: there is no log directory either.
     """
-
-    def __init__(
-        self,
-        monitor_stat: str,
-        reverse: bool = False,
-        filename: Optional[str] = None,
-        checkpoint_dir: Optional[str] = None,
-    ) -> None:
-        self.monitor_stat = monitor_stat
-        self.reverse = reverse
-        self.filename = filename
-        self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
-        self.best: Any = None  # (global_step, value)
-
-    @property
-    def _kind(self) -> str:
-        return "maximum" if self.reverse else "minimum"
-
-    def _setup_graph(self) -> None:
-        self.checkpoint_dir = _directory(self.checkpoint_dir, type(self).__name__)
-
-    def _trigger(self) -> None:
-        try:
-            step, value = self.trainer.monitors.get_history(self.monitor_stat)[-1]
-        except KeyError:
-            logger.warning(f"{self} does nothing: {self.monitor_stat} has no value yet.")
-            return
-        if not self._is_better(value):
-            return
-        newest = tf.train.latest_checkpoint(self.checkpoint_dir)
-        if newest is None:
-            raise RuntimeError(
-                f"{self} found no checkpoint in {self.checkpoint_dir}: put a ModelSaver before it."
-            )
-        if newest.rpartition("-")[2] != str(step):
-            logger.warning(
-                f"{self.monitor_stat} is from step {step}, but the newest checkpoint is {newest}: "
-                f"{self} does nothing. Trigger both in the same epochs."
-            )
-            return
-        self._keep(newest, step, value)
-
-    def _is_better(self, value: float) -> bool:
-        if value != value:  # NaN
-            return False
-        if self.best is None:
-            return True
-        return value > self.best[1] if self.reverse else value < self.best[1]
-
-    def _keep(self, newest: str, step: int, value: float) -> None:
-        name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
-        target = os.path.join(self.checkpoint_dir, name)
-        try:
-            copy_checkpoint(newest, target)
-        except (CheckpointCorrupt, OSError) as error:
-            logger.error(f"Cannot keep {newest} as {target}: {error}")
-            return
-        self.best = (step, value)
-        logger.info(
-            f"Model at global_step={step} with {self._kind} {self.monitor_stat}={value:.5g} saved."
-        )
-
-
-class MaxSaver(MinSaver):
-    """Keeps a copy of the checkpoint for which a scalar was greatest, as `max-{stat}`.
-
-    Args:
-      monitor_stat: name of the scalar in `trainer.monitors`.
-      filename: name of the copy.
-      checkpoint_dir: where the checkpoints are; the log directory by default.
-    """
-
-    def __init__(
-        self,
-        monitor_stat: str,
-        filename: Optional[str] = None,
-        checkpoint_dir: Optional[str] = None,
-    ) -> None:
-        super().__init__(monitor_stat, True, filename=filename, checkpoint_dir=checkpoint_dir)
-
-
-def _directory(given: str, who: str) -> str:
     directory = given or logger.get_logger_dir()
     if directory is None:
         raise RuntimeError(

@@ -1,7 +1,7 @@
 """Logs the scalars of an epoch, one line for each."""
 
 import re
-from typing import Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from tensorpack.utils import logger
 
@@ -45,6 +45,14 @@ class ScalarPrinter(MonitorBase):
     def _trigger(self) -> None:
         if self._enable_epoch:
             self._print()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The scalars that are still to be logged."""
+        return {"values": dict(self._values)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes them back."""
+        self._values = dict(state["values"])
 
     def _print(self) -> None:
         for name, value in sorted(self._values.items()):

@@ -28,7 +28,9 @@ class MaintainStepCounter(Callback):
 
     def _setup_graph(self) -> None:
         step = get_global_step_var()
-        with tf.device(step.device):
+        # Whatever reads the counter within a step reads the number of steps before it.
+        behind = [op for op in [getattr(self.trainer, "step_op", None)] if op is not None]
+        with tf.device(step.device), tf.control_dependencies(behind):
             add = tf.assign_add(step, 1).op
             with tf.name_scope(None):
                 increment = tf.group(add, name="global_step_incr")
@@ -62,7 +64,7 @@ class ProgressBar(Callback):
         self._tags = [get_op_tensor_name(name)[0].split("/")[-1] for name in self._names]
         self._request: Optional[tf.train.SessionRunArgs] = None
         self._bar: Any = None
-        self._pending = 0
+        self._done = 0  # steps of the epoch
         self._next_update = 0.0
 
     def _setup_graph(self) -> None:
@@ -71,8 +73,9 @@ class ProgressBar(Callback):
             self._request = tf.train.SessionRunArgs(self.get_tensors_maybe_in_tower(names))
 
     def _before_epoch(self) -> None:
-        self._bar = get_tqdm(total=self.trainer.steps_per_epoch)
-        self._pending, self._next_update = 0, 0.0
+        self._done = self.trainer.local_step + 1  # more than 0 where an epoch is continued
+        self._bar = get_tqdm(total=self.trainer.steps_per_epoch, initial=self._done)
+        self._next_update = 0.0
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         if self._request is None or self._bar is None or time.monotonic() < self._next_update:
@@ -87,15 +90,16 @@ class ProgressBar(Callback):
             self._bar.set_postfix(values, refresh=False)
 
     def _trigger_step(self) -> None:
-        self._pending += 1
+        if self._bar is None:  # switched on in the middle of an epoch, see EnableCallbackIf
+            return
+        self._done = self.trainer.local_step + 1
         now = time.monotonic()
         if now >= self._next_update:
             self._next_update = now + _BAR_SECONDS
             self._update()
 
     def _update(self) -> None:
-        self._bar.update(self._pending)
-        self._pending = 0
+        self._bar.update(self._done - self._bar.n)
 
     def _after_epoch(self) -> None:
         self._close()

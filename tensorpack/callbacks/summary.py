@@ -1,7 +1,9 @@
 """Runs what keeps moving averages, and hands the summaries of the graph to the monitors."""
 
 from collections import deque
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
+
+import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
@@ -104,6 +106,14 @@ class _SummariesWithStep(_Summaries):
         if run_values.results is not None:
             self.trainer.monitors.put_summary(run_values.results)
 
+    def state_dict(self) -> Dict[str, Any]:
+        """The step whose summaries are the last ones put."""
+        return {"last": self._last}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes it back: the step may have more runs to come."""
+        self._last = state["last"]
+
 
 class _SummariesAlone(_Summaries):
     def _trigger_step(self) -> None:
@@ -152,3 +162,23 @@ class SimpleMovingAverage(Callback):
         for tensor, values in zip(self._fetches, zip(*self._window)):
             mean = sum(float(value) for value in values) / size
             self.trainer.monitors.put_scalar(f"{tensor.op.name}/SMA", mean)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The values in the window, float64 `[steps, tensors]`."""
+        window = np.array([list(values) for values in self._window], np.float64)
+        return {"window": window.reshape(len(self._window), len(self._names))}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes them back.
+
+        Raises:
+          ValueError: they are of another number of tensors.
+        """
+        window = state["window"]
+        if window.ndim != 2 or window.shape[1] != len(self._names):
+            raise ValueError(
+                f"SimpleMovingAverage has {len(self._names)} tensors, the saved window has shape "
+                f"{list(window.shape)}: give it the tensors of the earlier run."
+            )
+        self._window.clear()
+        self._window.extend(window.tolist())

@@ -24,7 +24,8 @@ class PeriodicTrigger(ProxyCallback):
       triggerable: the callback.
       every_k_steps: trigger after the steps whose `global_step` is a multiple of this.
       every_k_epochs: trigger after the epochs whose number is a multiple of this.
-      before_train: whether to trigger before the training as well.
+      before_train: whether to trigger before the training as well, unless the run goes on from a
+        saved state: then that has happened.
 
     Raises:
       ValueError: it would never be triggered, or a period is not positive.
@@ -46,7 +47,7 @@ class PeriodicTrigger(ProxyCallback):
 
     def _before_train(self) -> None:
         self.cb.before_train()
-        if self._trigger_before_train:
+        if self._trigger_before_train and not self.trainer.resumed:
             self.cb.trigger()
 
     def _trigger_step(self) -> None:

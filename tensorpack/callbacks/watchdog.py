@@ -1,5 +1,6 @@
 """Says what a run that does not get on is doing, and ends it if that is wanted."""
 
+import multiprocessing
 import sys
 import threading
 import time
@@ -10,6 +11,7 @@ from tensorpack.tfutils.queues import QueueControl, all_queues
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.stopping import Failed
+from tensorpack.utils.worker import stack_of
 
 from .base import Callback
 
@@ -25,9 +27,11 @@ class StalledTraining(RuntimeError):
 class Watchdog(Callback):
     """Reports a run in which no step finishes and no callback returns for `timeout` seconds.
 
-    The report in the log has the fill of every queue of the graph and the Python stacks of all
-    threads. It is made once for each time that the run comes to a halt. It costs the steps nothing:
-    a thread looks at the trainer's counter about once a second.
+    The report in the log has the fill of every queue of the graph, the Python stacks of all
+    threads and of the processes that `utils.worker.make_worker` made, and the state of the other
+    processes that `multiprocessing` started here. It is made once for each time that the run comes
+    to a halt. It costs the steps nothing: a thread looks at the trainer's counter about once a
+    second.
 
     With `error`, the run is asked to end as well. A step that waits for a queue is woken; Python
     code on the main thread that looks at no stop token cannot be.
@@ -104,9 +108,18 @@ class Watchdog(Callback):
             f"global_step={self.trainer.global_step}."
         )
         fill = "\n".join(self._fill(queue) for queue in self._queues) or "  none"
-        logger.warning(f"{what}\nQueues:\n{fill}\nThreads:\n{_stacks()}")
+        stacks = f"Threads:\n{_stacks()}Processes:\n{self._stacks_of_processes()}"
+        logger.warning(f"{what}\nQueues:\n{fill}\n{stacks}")
         if self._error:
             self.trainer.stop_token.request(Failed(StalledTraining(what), "Watchdog"))
+
+    def _stacks_of_processes(self) -> str:
+        text = ""
+        for process in sorted(multiprocessing.active_children(), key=lambda each: each.pid or 0):
+            if self._over.is_set():  # nobody is to wait for the answers any more
+                return text + "  the run is ending"
+            text += f"{process.name} (pid {process.pid}):\n{stack_of(process)}\n"
+        return text or "  none"
 
     def _fill(self, queue: QueueControl) -> str:
         try:

@@ -1,6 +1,13 @@
 """Python iterables of datapoints, and what they are composed with; works without TensorFlow."""
 
-from .base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, UnknownLength
+from .base import (
+    DataFlow,
+    DataFlowTerminated,
+    ProxyDataFlow,
+    RNGDataFlow,
+    StateNotKept,
+    UnknownLength,
+)
 from .batch import BatchData
 from .debug import PrintData, TestDataSpeed
 from .fake import FakeData
@@ -26,6 +33,7 @@ __all__ = [
     "RepeatedData",
     "RepeatedDataPoint",
     "SelectComponent",
+    "StateNotKept",
     "TestDataSpeed",
     "UnknownLength",
 ]

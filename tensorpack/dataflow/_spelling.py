@@ -3,7 +3,7 @@
 import functools
 from typing import Any, Callable
 
-__all__ = ["accepts_old_keywords", "give_both_names"]
+__all__ = ["accepts_old_keywords", "give_both_names", "owner_of"]
 
 
 def accepts_old_keywords(**new_names: str) -> Callable[[Callable], Callable]:
@@ -48,8 +48,13 @@ def give_both_names(
       old_name: the name of 2017.
       convert: makes the method called `name` of one that was written as `old_name`.
     """
-    owner = next(base for base in cls.__mro__ if name in vars(base) or old_name in vars(base))
+    owner = owner_of(cls, name, old_name)
     if old_name not in vars(owner):
         setattr(cls, old_name, vars(owner)[name])
     elif name not in vars(owner):
         setattr(cls, name, convert(vars(owner)[old_name]))
+
+
+def owner_of(cls: type, *names: str) -> type:
+    """Returns the nearest class that defines one of the names: `cls` or one it derives from."""
+    return next(base for base in cls.__mro__ if any(name in vars(base) for name in names))

@@ -5,15 +5,23 @@ data comes from, and in which process it is made, is not known here.
 """
 
 import functools
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
 import numpy as np
 
-from tensorpack.utils.rng import get_rng
+from tensorpack.utils.rng import get_rng, is_seeded
 
-from ._spelling import give_both_names
+from ._spelling import give_both_names, owner_of
+from ._state import check_state
 
-__all__ = ["DataFlow", "DataFlowTerminated", "ProxyDataFlow", "RNGDataFlow", "UnknownLength"]
+__all__ = [
+    "DataFlow",
+    "DataFlowTerminated",
+    "ProxyDataFlow",
+    "RNGDataFlow",
+    "StateNotKept",
+    "UnknownLength",
+]
 
 
 class DataFlowTerminated(Exception):
@@ -26,6 +34,10 @@ class UnknownLength(TypeError, NotImplementedError):
     A `TypeError` for those who call `len(flow)`, a `NotImplementedError` for those who call
     `flow.size()`.
     """
+
+
+class StateNotKept(NotImplementedError):
+    """A flow cannot say where it is, so another process can only go through its data again."""
 
 
 def _length_of_size(size: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -67,19 +79,37 @@ class DataFlow:
     package also works without it; one that came from another process by fork or pickle needs it,
     or it draws the same random numbers as its twin.
 
-    **State.** A flow remembers nothing of a pass: the position in a pass belongs to the iterator,
-    and what lies between two passes is the random stream alone. The names `state_dict` and
-    `load_state_dict` are reserved for saving and restoring these two.
+    **State.** A flow may keep a state, so that another process can go on with its data::
 
-    Subclasses define `__iter__`, `__len__` if they can, `reset_state` if they must. The names of
-    2017, `get_data` and `size`, serve as well, both to define and to call: within each class they
-    are the same method.
+        state = flow.state_dict()    # between two datapoints, by the thread that iterates
+        ...
+        flow = make_flow()           # in another process, made in the same way
+        flow.reset_state()
+        flow.load_state_dict(state)
+        rest = iter(flow)            # what the pass had not yielded; nothing if that was all
+        following = iter(flow)       # a full pass, as it would have been there
+
+    It speaks of the pass that was begun or advanced last, so it is of use where one pass follows
+    another, and of the random stream. A loaded state is used once, by the next `iter(flow)`;
+    `reset_state` forgets it. A class that defines `__iter__` but not `state_dict` keeps no state,
+    whatever its base class does: the inherited one would know nothing of what the class changes.
+    Where there is none, the data of a run can be gone through again from its seed if the flow is
+    `seeded`.
+
+    Subclasses define `__iter__`, `__len__` if they can, `reset_state` if they must, `state_dict`
+    and `load_state_dict` if the data is long or cannot be made again. The names of 2017,
+    `get_data` and `size`, serve as well, both to define and to call: within each class they are
+    the same method.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         give_both_names(cls, "__iter__", "get_data")
         give_both_names(cls, "__len__", "size", _length_of_size)
+        order = cls.__mro__
+        if order.index(owner_of(cls, "__iter__")) < order.index(owner_of(cls, "state_dict")):
+            cls.state_dict = DataFlow.state_dict  # type: ignore[method-assign]
+            cls.load_state_dict = DataFlow.load_state_dict  # type: ignore[method-assign]
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
@@ -109,6 +139,38 @@ class DataFlow:
 
     def reset_state(self) -> None:
         """Prepares the flow for passes in this process; may be called again."""
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns where the flow is, see "State" above.
+
+        Override it together with `load_state_dict`. It may be called after every datapoint, so it
+        has to be quick: it hands out references to what is never written again.
+
+        Returns:
+          a tree of dictionaries (keys are strings), lists, tuples, None, booleans, numbers, text,
+          bytes and numpy arrays without objects. It must not change any more.
+
+        Raises:
+          StateNotKept: the flow, or one that it is made from, keeps no state.
+        """
+        raise _state_not_kept(self)
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Lets the next pass go on where `state_dict` was called; comes after `reset_state`.
+
+        Args:
+          state: what `state_dict` returned. It is not written to.
+
+        Raises:
+          StateNotKept: the flow, or one that it is made from, keeps no state.
+          ValueError: it is not the state of such a flow.
+        """
+        raise _state_not_kept(self)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the same data comes again when the program is run again."""
+        return True
 
     get_data = __iter__
     size = __len__
@@ -145,6 +207,22 @@ class ProxyDataFlow(DataFlow):
     def reset_state(self) -> None:
         self.ds.reset_state()
 
+    def state_dict(self) -> Dict[str, Any]:
+        return {"ds": self._state_of_ds()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds"])
+        self.ds.load_state_dict(state["ds"])
+
+    @property
+    def seeded(self) -> bool:
+        return getattr(self.ds, "seeded", True)
+
+    def _state_of_ds(self) -> Dict[str, Any]:
+        if not hasattr(self.ds, "state_dict"):  # whoever has __iter__ and reset_state is a flow
+            raise _state_not_kept(self.ds)
+        return self.ds.state_dict()
+
 
 class RNGDataFlow(DataFlow):
     """A flow that draws random numbers.
@@ -169,6 +247,19 @@ class RNGDataFlow(DataFlow):
     def reset_state(self) -> None:
         self._rng = get_rng(self)
 
+    @property
+    def seeded(self) -> bool:
+        """Whether `fix_rng_seed` was called."""
+        return is_seeded() and super().seeded
+
     def rng_of_pass(self) -> np.random.RandomState:
         """Returns a stream for one pass, so that passes at the same time do not share draws."""
         return np.random.RandomState(self.rng.randint(0, 2**32, size=8, dtype=np.uint32))
+
+
+def _state_not_kept(flow: Any) -> StateNotKept:
+    name = type(flow).__name__
+    return StateNotKept(
+        f"{name} keeps no state: define {name}.state_dict() and load_state_dict(), beside "
+        f"{name}.__iter__(), for its data to be gone on with in another process."
+    )

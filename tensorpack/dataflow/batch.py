@@ -75,8 +75,11 @@ class BatchData(ProxyDataFlow):
           ValueError: the datapoints of a batch differ in form, shape or kind, or a number does
             not fit.
         """
+        return self._pass(iter(self.ds))
+
+    def _pass(self, source: Iterator[Any]) -> Iterator[Any]:
         datapoints: List[Any] = []
-        for datapoint in self.ds:
+        for datapoint in source:
             datapoints.append(datapoint)
             if len(datapoints) == self.batch_size:
                 batch = self.aggregate_batch(datapoints, self.use_list)
@@ -84,6 +87,9 @@ class BatchData(ProxyDataFlow):
                 yield batch
         if datapoints and self.remainder:
             yield self.aggregate_batch(datapoints, self.use_list)
+
+    state_dict = ProxyDataFlow.state_dict
+    load_state_dict = ProxyDataFlow.load_state_dict
 
     @staticmethod
     def aggregate_batch(data_holder: Sequence[Any], use_list: bool = False) -> Any:

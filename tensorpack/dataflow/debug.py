@@ -3,11 +3,12 @@
 import itertools
 import operator
 import time
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from tensorpack.utils import get_tqdm, logger
 
 from ._spelling import accepts_old_keywords
+from ._state import check_state
 from .base import DataFlow, ProxyDataFlow
 
 __all__ = ["PrintData", "TestDataSpeed"]
@@ -17,10 +18,12 @@ class TestDataSpeed(ProxyDataFlow):
     """Measures how many datapoints a flow gives in a second, with nothing consuming them.
 
     Use it by itself, `TestDataSpeed(flow).start()`, or in a pipeline, where each pass is
-    preceded by a measurement.
+    preceded by a measurement; not so the rest of a pass that is gone on with.
     """
 
     __test__ = False  # no test case, whatever pytest thinks of the name
+    _begun = False
+    _resumed = False
 
     def __init__(
         self,
@@ -50,8 +53,22 @@ class TestDataSpeed(ProxyDataFlow):
         self._clock = clock
 
     def __iter__(self) -> Iterator[Any]:
-        self.start()
-        yield from self.ds
+        if not self._resumed:
+            self.start()
+        self._begun, self._resumed = True, False
+        return iter(self.ds)
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._begun = self._resumed = False
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"ds": self._state_of_ds(), "begun": self._begun}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds", "begun"])
+        self.ds.load_state_dict(state["ds"])
+        self._begun = self._resumed = state["begun"]
 
     def start(self) -> float:
         """Resets the flow, takes datapoints under a progress bar, and logs the rate.
@@ -91,6 +108,9 @@ class TestDataSpeed(ProxyDataFlow):
 class PrintData(ProxyDataFlow):
     """Logs what is in the first datapoints of each pass: types, shapes, dtypes and ranges."""
 
+    _position = 0  # how many datapoints of the pass have been yielded
+    _skip = 0
+
     @accepts_old_keywords(label="name")
     def __init__(
         self,
@@ -123,12 +143,29 @@ class PrintData(ProxyDataFlow):
         self.max_list = max_list
 
     def __iter__(self) -> Iterator[Any]:
+        self._position, self._skip = self._skip, 0
+        return self._pass(self._position, iter(self.ds))
+
+    def _pass(self, first: int, datapoints: Iterator[Any]) -> Iterator[Any]:
         title = "DataFlow Info" + (f" ({self.name})" if self.name else "")
-        for number, datapoint in enumerate(self.ds):
+        for number, datapoint in enumerate(datapoints, first):
+            self._position = number + 1
             if number < self.num:
                 lines = self._describe(datapoint, self.max_depth)
                 logger.info("\n".join([f"{title}: datapoint {number} is", *lines]))
             yield datapoint
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._position = self._skip = 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"ds": self._state_of_ds(), "position": self._position}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds", "position"])
+        self.ds.load_state_dict(state["ds"])
+        self._position = self._skip = state["position"]
 
     def _describe(self, value: Any, depth: int, indent: int = 1) -> List[str]:
         """Returns lines of text, indented by two spaces for each level."""

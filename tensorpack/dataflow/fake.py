@@ -1,9 +1,12 @@
 """Random arrays in place of real data, to try a model or to measure what comes after the data."""
 
-from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from tensorpack.utils.rng import rng_state, set_rng_state
+
+from ._state import check_count, check_state
 from .base import RNGDataFlow
 
 __all__ = ["FakeData"]
@@ -11,6 +14,10 @@ __all__ = ["FakeData"]
 
 class FakeData(RNGDataFlow):
     """Yields lists of random arrays, evenly distributed over a range of values."""
+
+    # The random stream at the begin of the pass, and how many of the pass have been yielded.
+    _position: Optional[Tuple[Dict[str, Any], int]] = None
+    _skip = 0
 
     def __init__(
         self,
@@ -48,10 +55,37 @@ class FakeData(RNGDataFlow):
         return self._size
 
     def __iter__(self) -> Iterator[List[np.ndarray]]:
+        begin = rng_state(self.rng)
         rng = self.rng_of_pass() if self._random else np.random.RandomState(0)
+        first, self._skip = self._skip, 0
+        self._position = begin, first
+        return self._pass(begin, rng, first)
+
+    def _pass(
+        self, begin: Dict[str, Any], rng: np.random.RandomState, first: int
+    ) -> Iterator[List[np.ndarray]]:
         sample = None if self._random else self._draw(rng)
-        for _ in range(self._size):
-            yield self._draw(rng) if sample is None else list(sample)
+        for _ in range(first if sample is None else 0):
+            self._draw(rng)  # again, so that the stream is where it was
+        for count in range(first, self._size):
+            datapoint = self._draw(rng) if sample is None else list(sample)
+            self._position = begin, count + 1
+            yield datapoint
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._position, self._skip = None, 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        begin, count = self._position or (rng_state(self.rng), 0)
+        return {"rng": begin, "count": count}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["rng", "count"])
+        check_count(self, state["count"], self._size)
+        set_rng_state(self.rng, state["rng"])
+        self._position = state["rng"], state["count"]
+        self._skip = state["count"]
 
     def _draw(self, rng: np.random.RandomState) -> List[np.ndarray]:
         return [component.draw(rng) for component in self._components]

@@ -28,10 +28,16 @@ class MapData(ProxyDataFlow):
         self.func = _callable(self, func)
 
     def __iter__(self) -> Iterator[Any]:
-        for datapoint in self.ds:
+        return self._pass(iter(self.ds))
+
+    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        for datapoint in datapoints:
             result = self.func(_shallow_copy(datapoint))
             if result is not None:
                 yield result
+
+    state_dict = ProxyDataFlow.state_dict
+    load_state_dict = ProxyDataFlow.load_state_dict
 
 
 class MapDataComponent(ProxyDataFlow):
@@ -64,12 +70,18 @@ class MapDataComponent(ProxyDataFlow):
         Raises (while iterating):
           LookupError: a datapoint has no component of this index; an `IndexError` or `KeyError`.
         """
-        for datapoint in self.ds:
+        return self._pass(iter(self.ds))
+
+    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        for datapoint in datapoints:
             component = self.func(_component(self, datapoint, self.index))
             if component is not None:
                 result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
                 result[self.index] = component
                 yield result
+
+    state_dict = ProxyDataFlow.state_dict
+    load_state_dict = ProxyDataFlow.load_state_dict
 
 
 class SelectComponent(ProxyDataFlow):
@@ -95,8 +107,14 @@ class SelectComponent(ProxyDataFlow):
         Raises (while iterating):
           LookupError: a datapoint has no component of an index; an `IndexError` or `KeyError`.
         """
-        for datapoint in self.ds:
+        return self._pass(iter(self.ds))
+
+    def _pass(self, datapoints: Iterator[Any]) -> Iterator[List[Any]]:
+        for datapoint in datapoints:
             yield [_component(self, datapoint, index) for index in self.idxs]
+
+    state_dict = ProxyDataFlow.state_dict
+    load_state_dict = ProxyDataFlow.load_state_dict
 
 
 def _component(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:

@@ -3,8 +3,11 @@
 They stand at the head of a pipeline, read no files, and copy no datapoints.
 """
 
-from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
+from tensorpack.utils.rng import rng_state, set_rng_state
+
+from ._state import check_count, check_state
 from .base import DataFlow, RNGDataFlow, UnknownLength
 
 __all__ = ["DataFromGenerator", "DataFromIterable", "DataFromList", "DataFromQueue"]
@@ -12,6 +15,10 @@ __all__ = ["DataFromGenerator", "DataFromIterable", "DataFromList", "DataFromQue
 
 class DataFromList(RNGDataFlow):
     """Yields the elements of a list, in a new random order for each pass unless told otherwise."""
+
+    # The random stream at the begin of the pass, and how many of the pass have been yielded.
+    _position: Optional[Tuple[Dict[str, Any], int]] = None
+    _skip = 0
 
     def __init__(self, lst: Sequence[Any], shuffle: bool = True) -> None:
         """
@@ -26,11 +33,38 @@ class DataFromList(RNGDataFlow):
         return len(self.lst)
 
     def __iter__(self) -> Iterator[Any]:
-        order: Iterable[int] = range(len(self.lst))
+        begin = rng_state(self.rng)
+        order: Sequence[int] = range(len(self.lst))
         if self.shuffle:
             order = self.rng.permutation(len(self.lst)).tolist()
-        for index in order:
+        first, self._skip = self._skip, 0
+        self._position = begin, first
+        return self._pass(begin, order, first)
+
+    def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
+        for count, index in enumerate(order[first:], first + 1):
+            self._position = begin, count
             yield self.lst[index]
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._position, self._skip = None, 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        begin, count = self._position or (rng_state(self.rng), 0)
+        return {"length": len(self.lst), "rng": begin, "count": count}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["length", "rng", "count"])
+        if state["length"] != len(self.lst):
+            raise ValueError(
+                f"This is the state of a list of {state['length']} datapoints, but the one of "
+                f"this {type(self).__name__} has {len(self.lst)}."
+            )
+        check_count(self, state["count"], len(self.lst))
+        set_rng_state(self.rng, state["rng"])
+        self._position = state["rng"], state["count"]
+        self._skip = state["count"]
 
 
 class DataFromIterable(DataFlow):
@@ -141,3 +175,8 @@ class DataFromQueue(DataFlow):
     def __iter__(self) -> Iterator[Any]:
         while True:
             yield self.queue.get()
+
+    @property
+    def seeded(self) -> bool:
+        """False: who puts the datapoints in does not begin again with us."""
+        return False

@@ -5,9 +5,10 @@ thread. No datapoints are kept: every repetition iterates the wrapped flow again
 yields nothing is an error, for it would be tried for ever.
 """
 
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from ._spelling import accepts_old_keywords
+from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, UnknownLength
 
 __all__ = ["FixedSizeData", "RepeatedData", "RepeatedDataPoint"]
@@ -15,6 +16,10 @@ __all__ = ["FixedSizeData", "RepeatedData", "RepeatedDataPoint"]
 
 class RepeatedData(ProxyDataFlow):
     """Goes through a flow a given number of times, or for ever."""
+
+    # How many passes are finished, and whether the one under way has yielded anything.
+    _position = 0, False
+    _resumed: Optional[Tuple[int, bool]] = None
 
     @accepts_old_keywords(nr="num")
     def __init__(self, ds: DataFlow, num: int) -> None:
@@ -47,19 +52,50 @@ class RepeatedData(ProxyDataFlow):
         Raises (while iterating):
           RuntimeError: the wrapped flow yielded nothing in a whole pass.
         """
-        finished = 0
+        finished, begun = self._resumed or (0, False)
+        self._resumed = None
+        self._position = finished, begun
+        # Opened here and not by the generator, which may never run: what is opened and left is
+        # over, and a loaded state is used up.
+        return self._pass(finished, begun, iter(self.ds) if finished != self.num else iter(()))
+
+    def _pass(self, finished: int, begun: bool, datapoints: Iterator[Any]) -> Iterator[Any]:
         while finished != self.num:
-            empty = True
-            for datapoint in self.ds:
-                empty = False
+            for datapoint in datapoints:
+                begun = True
+                self._position = finished, True
                 yield datapoint
-            if empty:
+            if not begun:
                 raise _nothing_in_a_pass(self, finished + 1)
             finished += 1
+            if finished != self.num:
+                begun, datapoints = False, iter(self.ds)
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._position, self._resumed = (0, False), None
+
+    def state_dict(self) -> Dict[str, Any]:
+        finished, begun = self._position
+        return {"ds": self._state_of_ds(), "finished": finished, "begun": begun}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds", "finished", "begun"])
+        if self.num != -1:
+            check_count(self, state["finished"], max(self.num - 1, 0))
+        self.ds.load_state_dict(state["ds"])
+        self._position = self._resumed = state["finished"], state["begun"]
 
 
 class RepeatedDataPoint(ProxyDataFlow):
-    """Yields each datapoint several times in a row; the same object every time."""
+    """Yields each datapoint several times in a row; the same object every time.
+
+    In the middle of a row its state has the datapoint itself, for `ds` does not give it again.
+    """
+
+    # A datapoint, and how often it has been yielded; 0 where there is none to go on with.
+    _position: Tuple[Any, int] = (None, 0)
+    _resumed: Tuple[Any, int] = (None, 0)
 
     @accepts_old_keywords(nr="num")
     def __init__(self, ds: DataFlow, num: int) -> None:
@@ -80,9 +116,33 @@ class RepeatedDataPoint(ProxyDataFlow):
         return len(self.ds) * self.num
 
     def __iter__(self) -> Iterator[Any]:
-        for datapoint in self.ds:
-            for _ in range(self.num):
-                yield datapoint
+        self._position, self._resumed = self._resumed, (None, 0)
+        return self._pass(*self._position, iter(self.ds))
+
+    def _pass(self, current: Any, done: int, datapoints: Iterator[Any]) -> Iterator[Any]:
+        if done:
+            yield from self._row(current, done)
+        for datapoint in datapoints:
+            yield from self._row(datapoint, 0)
+
+    def _row(self, datapoint: Any, done: int) -> Iterator[Any]:
+        for count in range(done + 1, self.num + 1):
+            self._position = (datapoint, count) if count < self.num else (None, 0)
+            yield datapoint
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._position = self._resumed = None, 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        datapoint, done = self._position
+        return {"ds": self._state_of_ds(), "datapoint": datapoint, "done": done}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds", "datapoint", "done"])
+        check_count(self, state["done"], self.num - 1)
+        self.ds.load_state_dict(state["ds"])
+        self._position = self._resumed = state["datapoint"], state["done"]
 
 
 class FixedSizeData(ProxyDataFlow):
@@ -108,7 +168,10 @@ class FixedSizeData(ProxyDataFlow):
             raise ValueError(f"FixedSizeData: size must be at least 1, but got {size}.")
         self._size = size
         self._keep_state = keep_state
+        self._repeated = RepeatedData(ds, -1)
         self._endless: Optional[Iterator[Any]] = None
+        self._taken = 0
+        self._skip = 0
 
     def __len__(self) -> int:
         return self._size
@@ -121,21 +184,37 @@ class FixedSizeData(ProxyDataFlow):
         """
         datapoints = self._endless
         if datapoints is None:
-            datapoints = iter(RepeatedData(self.ds, -1))
+            datapoints = iter(self._repeated)
         if self._keep_state:
             self._endless = datapoints
-        for _ in range(self._size):
+        self._taken, self._skip = self._skip, 0
+        return self._pass(self._taken, datapoints)
+
+    def _pass(self, taken: int, datapoints: Iterator[Any]) -> Iterator[Any]:
+        for count in range(taken + 1, self._size + 1):
             try:
                 datapoint = next(datapoints)
             except Exception:
                 self._endless = None  # it gives nothing more: the next pass begins anew
                 raise
+            self._taken = count
             yield datapoint
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow; the next pass begins at its beginning."""
-        super().reset_state()
+        self._repeated.reset_state()
         self._endless = None
+        self._taken = self._skip = 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"repeated": self._repeated.state_dict(), "taken": self._taken}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["repeated", "taken"])
+        check_count(self, state["taken"], self._size)
+        self._repeated.load_state_dict(state["repeated"])
+        self._endless = None
+        self._taken = self._skip = state["taken"]
 
     def __getstate__(self) -> Dict[str, Any]:
         # An open iterator cannot travel to another process; a new one is made there.

@@ -10,7 +10,8 @@ from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.utils import logger
 
 from .base import FeedfreeInput
-from .datapoints import check_is_dataflow
+from .consumption import ConsumedCount
+from .cursor import check_is_dataflow
 from .enqueue_owner import EnqueueOwner
 from .enqueue_thread import EnqueueThread
 from .feed import make_placeholders
@@ -26,6 +27,10 @@ class QueueInput(FeedfreeInput):
     zero, the data is too slow. Datapoints are checked against the model's inputs, see
     `DatapointChecker`, and copied, see `aliasing`.
 
+    A run that is saved and goes on continues behind the last datapoint that a step has taken; what
+    waits in the queue is made again. Other queues than those that keep the order lose it. In a
+    deterministic run nothing waits: the thread begins with a datapoint when a step needs it.
+
     Args:
       ds: the dataflow. An error in it ends the training.
       queue: a `tf.QueueBase` of the same graph, whose components have the dtypes of the model's
@@ -37,6 +42,7 @@ class QueueInput(FeedfreeInput):
     """
 
     _default_capacity = 50
+    _datapoints_per_step = 1
 
     def __init__(self, ds: DataFlow, queue: Any = None) -> None:
         super().__init__()
@@ -59,6 +65,7 @@ class QueueInput(FeedfreeInput):
             _check_suits(self._queue, signature)
             with tf.name_scope("QueueInput"):
                 placeholders = make_placeholders(signature)
+                self._consumed = ConsumedCount()
                 self._thread = EnqueueThread(self._queue, self._ds, placeholders, signature)
             self._control = QueueControl(self._queue)
             # without a name the op would be called input_queue_Size, and the tag be taken
@@ -79,16 +86,17 @@ class QueueInput(FeedfreeInput):
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
         with tf.device("/cpu:0"):
             values = self._dequeue()
-        if isinstance(values, dict):
-            values = [values[name] for name in self._queue.names]
-        elif not isinstance(values, (list, tuple)):
-            values = [values]  # TensorFlow makes no list of a single component
+            if isinstance(values, dict):
+                values = [values[name] for name in self._queue.names]
+            elif not isinstance(values, (list, tuple)):
+                values = [values]  # TensorFlow makes no list of a single component
+            values = self._consumed.counted(values, self._datapoints_per_step)
         for tensor, spec in zip(values, self._specs):
             tensor.set_shape(spec.shape)
         return values
 
     def _get_callbacks(self) -> List[Callback]:
-        return [EnqueueOwner(self._thread, self._control)]
+        return [EnqueueOwner(self._thread, self._control, self._consumed)]
 
     def _size(self) -> int:
         return len(self._ds)
@@ -114,7 +122,7 @@ class BatchQueueInput(QueueInput):
         super().__init__(ds, queue)
         if batch_size <= 0:
             raise ValueError(f"batch_size is at least 1, got {batch_size}.")
-        self._batch_size = int(batch_size)
+        self._batch_size = self._datapoints_per_step = int(batch_size)
 
     def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
         signature = []

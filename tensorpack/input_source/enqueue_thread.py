@@ -2,7 +2,7 @@
 
 import threading
 from contextlib import closing
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from tensorpack.utils.stopping import StopRequested
 
 from .aliasing import private
 from .check import DatapointChecker
-from .datapoints import check_is_dataflow, datapoints
+from .cursor import FlowCursor, check_is_dataflow
 from .errors import QueueClosed
+from .lockstep import Gate
+from .positions import Positions
 
 __all__ = ["EnqueueThread"]
 
@@ -31,6 +33,10 @@ class EnqueueThread(ShareSessionThread):
     gets some, so make room (`QueueControl.drain_until`) before joining it; nothing has to be
     cancelled.
 
+    With a `gate` it makes a datapoint only when the gate allows one. Such a datapoint is delivered
+    even when the thread has been asked to stop, for a step that has begun waits for it; the thread
+    leaves, and closes the queue, when the gate is closed.
+
     Made while the graph can still be changed, started where the session is the default one.
 
     Args:
@@ -38,6 +44,13 @@ class EnqueueThread(ShareSessionThread):
       ds: the dataflow; the thread calls its `reset_state`.
       placeholders: one for each component.
       signature: what a datapoint has to be; defaults to what the placeholders say.
+
+    Attributes:
+      cursor: goes through the dataflow; may be told where to begin before the thread starts.
+      positions: the states of the dataflow, by the number of datapoints, for all that may be in the
+        queue; kept by whoever needs them: None, until it is set before the thread starts.
+      gate: None, or set before the thread starts.
+      is_reset: an event, set when `reset_state` of the dataflow has returned, or will not.
     """
 
     def __init__(
@@ -50,6 +63,10 @@ class EnqueueThread(ShareSessionThread):
         super().__init__()
         self.name = "EnqueueThread"
         self._ds = check_is_dataflow(ds)
+        self.cursor = FlowCursor(ds)
+        self.positions: Optional[Positions] = None
+        self.gate: Optional[Gate] = None
+        self.is_reset = threading.Event()
         self._placeholders = list(placeholders)
         self._check = DatapointChecker(signature or [_spec(each) for each in self._placeholders])
         self._queue_name = queue.queue_ref.op.name
@@ -80,11 +97,15 @@ class EnqueueThread(ShareSessionThread):
                 raise
             except BaseException as error:  # SystemExit would end this thread without a word
                 raise RuntimeError(f"The dataflow raised {error!r} in {self.name}.") from error
+            finally:
+                self.is_reset.set()
             self.close_queue()
 
     def stop(self) -> None:
         """Asks the thread to stop; closes the queue unless the thread is about to do so."""
         super().stop()
+        if self.gate is not None:
+            return
         # While it holds the lock it will come out, see the stop and close the queue. While it does
         # not, it is in the dataflow, perhaps for long, and a consumer may be waiting.
         if self._enqueuing.acquire(blocking=False):
@@ -101,18 +122,34 @@ class EnqueueThread(ShareSessionThread):
         if self.stopped():
             return
         self._ds.reset_state()
-        with closing(datapoints(self._ds)) as source:
-            for datapoint in source:
-                if self.stopped():
+        self.is_reset.set()
+        with closing(self.cursor.begin()) as source:
+            self._record()
+            for datapoint in source if self.gate is None else self._allowed(source, self.gate):
+                if self._leaves():
                     return
+                # Before the enqueue: right after it a step may take the datapoint and be saved.
+                self._record()
                 arrays = [private(each) for each in self._check(datapoint)]
                 if not self._enqueue(enqueue, arrays):
                     return
 
+    @staticmethod
+    def _allowed(source: Iterator[Any], gate: Gate) -> Iterator[Any]:
+        while gate.enter():
+            yield next(source)
+
+    def _record(self) -> None:
+        if self.positions is not None:
+            self.positions.record(self.cursor.count, self.cursor.flow_state())
+
+    def _leaves(self) -> bool:
+        return self.stopped() if self.gate is None else self.gate.closed
+
     def _enqueue(self, enqueue: Callable[..., Any], arrays: List[np.ndarray]) -> bool:
         """Waits for room and enqueues; returns whether to go on."""
         with self._enqueuing:
-            if self.stopped():
+            if self._leaves():
                 return False
             try:
                 enqueue(*arrays)
@@ -124,7 +161,7 @@ class EnqueueThread(ShareSessionThread):
                     "session was closed by somebody else while the training went on. To end a "
                     "training, use trainer.stop_token."
                 ) from error
-        return not self.stopped()
+        return not self._leaves()
 
     def _close(self, wait: bool) -> None:
         """Closes the queue; with `wait=False` not if that has to wait for somebody's enqueue."""

@@ -1,6 +1,6 @@
 """Inputs through placeholders: fed by whoever runs the graph, or by us from a dataflow."""
 
-from typing import Any, Dict, Generator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Generator, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
@@ -9,7 +9,7 @@ from tensorpack.utils.stopping import EndOfData
 
 from .base import InputSource
 from .check import DatapointChecker
-from .datapoints import check_is_dataflow, datapoints
+from .cursor import FlowCursor, check_is_dataflow
 
 __all__ = ["FeedInput", "PlaceholderInput", "make_placeholders"]
 
@@ -60,6 +60,7 @@ class FeedInput(InputSource):
         self._reset_done = False
         self._placeholders: List[tf.Tensor] = []
         self._check: Optional[DatapointChecker] = None
+        self._cursor = FlowCursor(ds, infinite)
         self._datapoints: Optional[Generator[Any, None, None]] = None
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
@@ -81,6 +82,26 @@ class FeedInput(InputSource):
             self._datapoints.close()
             self._datapoints = None
 
+    def position(self) -> Dict[str, Any]:
+        """Returns the position behind the last datapoint that was fed, see `FlowCursor`.
+
+        Raises:
+          RuntimeError: the dataflow was left already.
+        """
+        if self._datapoints is not None:
+            return self._cursor.position()
+        if self._reset_done:
+            raise RuntimeError(
+                "FeedInput has closed its dataflow: save the state before the training is over."
+            )
+        return self._cursor.start()
+
+    def begin_at(
+        self, position: Dict[str, Any], strictly: bool, check_stop: Callable[[], None]
+    ) -> None:
+        """Lets the first `reset_state` begin there; see `FlowCursor.begin_at`."""
+        self._cursor.begin_at(position, strictly, check_stop)
+
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         self._placeholders = make_placeholders(input_signature)
         self._check = DatapointChecker(input_signature)
@@ -92,11 +113,13 @@ class FeedInput(InputSource):
         return [_Feeder(self)]
 
     def _reset_state(self) -> None:
-        if not self._reset_done:  # a dataflow is reset once per process
+        self.close()
+        if self._reset_done:
+            self._cursor = FlowCursor(self._ds, self._infinite)
+        else:  # a dataflow is reset once per process
             self._ds.reset_state()
             self._reset_done = True
-        self.close()
-        self._datapoints = datapoints(self._ds, self._infinite)
+        self._datapoints = self._cursor.begin()
 
     def _size(self) -> int:
         return len(self._ds)
@@ -116,6 +139,13 @@ class _Feeder(Callback):
             self.trainer.stop_token.raise_if_requested()
             raise
         return tf.train.SessionRunArgs(fetches=None, feed_dict=feed)
+
+    def state_dict(self) -> Dict[str, Any]:
+        return self._source.position()
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        trainer = self.trainer
+        self._source.begin_at(state, trainer.resume_strictly, trainer.stop_token.raise_if_requested)
 
     def _after_train(self) -> None:
         self._source.close()

@@ -19,6 +19,7 @@ from .common import (
     get_tf_version_tuple,
 )
 from .dependency import dependency_of_fetches, dependency_of_targets
+from .exact_restore import VariableMismatch
 from .gradproc import (
     CheckGradient,
     FilterNoneGrad,
@@ -29,6 +30,7 @@ from .gradproc import (
     ScaleGradient,
     SummaryGradient,
 )
+from .init_from import InitFrom
 from .model_utils import describe_model, describe_trainable_vars, get_shape_str
 from .optimizer import (
     AccumGradOptimizer,
@@ -90,6 +92,7 @@ __all__ = [
     "FilterNoneGrad",
     "GlobalNormClip",
     "GradientProcessor",
+    "InitFrom",
     "JustCurrentSession",
     "MOVING_SUMMARY_OPS_KEY",
     "MapGradient",
@@ -113,6 +116,7 @@ __all__ = [
     "TowerTensorHandles",
     "TryResumeTraining",
     "VariableAssignmentOptimizer",
+    "VariableMismatch",
     "VariablePairs",
     "add_activation_summary",
     "add_moving_summary",

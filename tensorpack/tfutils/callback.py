@@ -5,7 +5,7 @@ import upwards; its public address is `tensorpack.callbacks`.
 """
 
 import weakref
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 
@@ -25,6 +25,7 @@ class Callback:
 
         cb.setup_graph(trainer)        # ops may still be added to the graph
         (session created, variables initialised and restored, graph finalised)
+        cb.load_state_dict(state)      # if the run goes on from a saved one
         cb.before_train()
         for each epoch:
             cb.before_epoch()
@@ -146,6 +147,25 @@ class Callback:
     def _after_train(self) -> None:
         """Override to release what `_before_train` took. Must work after a failed `_before_train`
         too.
+        """
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns what the callback must know to go on in another process; {} is nothing.
+
+        Override it, and `load_state_dict`, in a callback that keeps anything between two calls. It
+        is called on the main thread, after a step or after another callback had its turn.
+
+        Returns:
+          a tree of dictionaries (keys are strings), lists, tuples, None, booleans, numbers, text,
+          bytes and numpy arrays without objects. It must not change any more.
+        """
+        return {}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes back what `state_dict` returned in an earlier run; called before `before_train`.
+
+        Raises:
+          ValueError: it does not suit this callback.
         """
 
     @property

@@ -5,7 +5,7 @@ or name a checkpoint that is.
 """
 
 import os
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -15,7 +15,7 @@ from ._publication import REPLACED
 from .checkpoint import CheckpointCorrupt, CheckpointReader, get_all_checkpoints
 from .manifest import INDEX, MANIFEST, check_manifest
 
-__all__ = ["NoValidCheckpoint", "newest_valid", "pointed_to", "verify"]
+__all__ = ["NoValidCheckpoint", "candidates", "newest_valid", "pointed_to", "verify"]
 
 
 class NoValidCheckpoint(CheckpointCorrupt):
@@ -62,11 +62,16 @@ def _check_shards(prefix: str) -> None:
         raise CheckpointCorrupt(prefix, f"a file {prefix}.data-* is missing")
 
 
-def newest_valid(directory: str) -> Optional[str]:
+def newest_valid(directory: str, check: Callable[[str], None] = verify) -> Optional[str]:
     """Returns the newest whole checkpoint in a directory, as a prefix.
 
     That is the one which the file `checkpoint` names; or else those that it lists, from the end;
     or else the one of the highest step. Each damaged one that is passed over is warned of.
+
+    Args:
+      directory: where it is.
+      check: takes a prefix, and raises `CheckpointCorrupt` or `FileNotFoundError` if that one is
+        not good enough.
 
     Returns:
       None if there is no checkpoint, damaged or not.
@@ -75,13 +80,13 @@ def newest_valid(directory: str) -> Optional[str]:
       NoValidCheckpoint: all that there are are damaged.
     """
     problems = []
-    for prefix in _candidates(directory):
+    for prefix in candidates(directory):
         try:
-            verify(prefix)
+            check(prefix)
         except (CheckpointCorrupt, FileNotFoundError) as error:
             reason = getattr(error, "reason", f"{prefix + INDEX} is missing")
             problems.append(f"{prefix} ({reason})")
-            logger.warning(f"The checkpoint {prefix} is damaged and passed over: {reason}")
+            logger.warning(f"The checkpoint {prefix} is passed over: {reason}")
         else:
             if problems:
                 logger.warning(f"The newest whole checkpoint in {directory} is {prefix}.")
@@ -91,8 +96,8 @@ def newest_valid(directory: str) -> Optional[str]:
     return None
 
 
-def _candidates(directory: str) -> List[str]:
-    """All checkpoints, the best first, each once."""
+def candidates(directory: str) -> List[str]:
+    """Returns all checkpoints in a directory, whole or not, the best first, each once."""
     if not os.path.isdir(directory):
         return []
     found = [prefix for prefix, _ in reversed(get_all_checkpoints(directory))]

@@ -69,6 +69,22 @@ class CheckpointStore:
             if os.path.exists(prefix + INDEX):
                 self._saved.setdefault(prefix, None)
 
+    def go_on_from(self, prefix: str) -> None:
+        """Makes a checkpoint of the directory the newest one, as `checkpoint` and all that read it
+        see it, whatever others there are. For a run that goes on from it.
+
+        Raises:
+          OSError: it failed.
+        """
+        if os.path.realpath(os.path.dirname(prefix)) != os.path.realpath(self.directory):
+            return
+        own = os.path.join(self.directory, os.path.basename(prefix))
+        listed = [each for each in pointed_to(self.directory) if os.path.exists(each + INDEX)]
+        if listed[-1:] != [own]:
+            self._point_to([each for each in listed if each != own] + [own])
+        self._saved.pop(own, None)
+        self._saved[own] = None
+
     def protect(self, prefix: str) -> None:
         """Keeps a checkpoint until it is released."""
         self._protected.add(prefix)

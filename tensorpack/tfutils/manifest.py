@@ -12,6 +12,7 @@ import os
 from typing import Any, Dict, List, Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.fs import hash_file
 
 from ._durable import names_with_prefix
 from .checkpoint import MANIFEST, CheckpointCorrupt, CheckpointReader
@@ -21,7 +22,6 @@ __all__ = ["INDEX", "MANIFEST", "check_manifest", "read_manifest", "suffixes", "
 INDEX = ".index"
 
 _FORMAT = 1
-_CHUNK = 1 << 20  # bytes read at once
 
 
 def write_manifest(prefix: str, step: int) -> None:
@@ -143,12 +143,8 @@ def _variables(prefix: str) -> Dict[str, Any]:
 
 
 def _measure(path: str) -> Dict[str, Any]:
-    digest, size = hashlib.sha256(), 0
-    with open(path, "rb") as file:
-        for chunk in iter(lambda: file.read(_CHUNK), b""):
-            digest.update(chunk)
-            size += len(chunk)
-    return {"sha256": digest.hexdigest(), "size": size}
+    size, sha256 = hash_file(path)
+    return {"sha256": sha256, "size": size}
 
 
 def _encode(content: Dict[str, Any]) -> bytes:

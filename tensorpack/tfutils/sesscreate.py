@@ -1,5 +1,7 @@
 """How sessions are made: a creator has one method, `create_session()`."""
 
+import os
+from contextlib import ExitStack
 from typing import Callable, List, Optional
 
 from tensorpack.compat import tfv1 as tf
@@ -22,6 +24,10 @@ _BLOCKING_OPS = frozenset(
 )
 
 
+# A new session opens one or two on the CPU, and some for each GPU.
+_FILES_OF_A_SESSION = 32
+
+
 class NewSessionCreator(tf.train.SessionCreator):
     """Makes a session, and initialises its variables and tables.
 
@@ -42,7 +48,12 @@ class NewSessionCreator(tf.train.SessionCreator):
         self.config = get_default_sess_config() if config is None else config
 
     def create_session(self) -> tf.Session:
-        """Returns the new session. The graph must not be finalised yet."""
+        """Returns the new session. The graph must not be finalised yet.
+
+        Raises:
+          OSError: this process may not open as many files as a session needs.
+        """
+        _check_files()
         graph = tf.get_default_graph() if self.graph is None else self.graph
         with graph.as_default():
             first = tf.global_variables_initializer()
@@ -57,6 +68,13 @@ class NewSessionCreator(tf.train.SessionCreator):
             raise
         logger.info("Global variables initialized.")
         return session
+
+
+def _check_files() -> None:
+    """TensorFlow aborts the whole process where it cannot open a file, so this tries before it."""
+    with ExitStack() as opened:
+        for _ in range(_FILES_OF_A_SESSION):
+            opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
 
 
 def _warn_of_blocking(graph: tf.Graph) -> None:

@@ -4,14 +4,16 @@ from tensorpack.graph_builder import ModelDesc, ModelDescBase
 from tensorpack.input_source.errors import QueueClosed
 
 from .base import StopTraining, Trainer
-from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
+from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
 from .interface import launch_train_with_config
 from .interrupt import DataEnded, TrainingInterrupted
+from .resume import prepare_log_dir
 from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer
 from .tower import SingleCostTrainer, TowerTrainer
 
 __all__ = [
+    "AutoResumeTrainConfig",
     "DEFAULT_CALLBACKS",
     "DEFAULT_MONITORS",
     "DataEnded",
@@ -31,4 +33,5 @@ __all__ = [
     "Trainer",
     "TrainingInterrupted",
     "launch_train_with_config",
+    "prepare_log_dir",
 ]

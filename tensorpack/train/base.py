@@ -1,16 +1,16 @@
 """The trainer: the phases of a run and its loop, on one screen each."""
 
-import time
+import os
 import weakref
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Set
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.group import Callbacks
 from tensorpack.callbacks.monitor import MonitorBase, Monitors
+from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
-from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.tfutils.model_utils import describe_trainable_vars
 from tensorpack.tfutils.sesscreate import NewSessionCreator
@@ -20,9 +20,12 @@ from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.stopping import StopToken
 
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
+from .determinism import fix_graph_seed, warn_of_random_ops
 from .ending import Ending
+from .epochs import Epochs
 from .interrupt import RunGuard
 from .loop import TrainLoop
+from .run_state import RunState
 
 __all__ = ["StopTraining", "Trainer"]
 
@@ -51,14 +54,22 @@ class Trainer:
       sess: the `tf.Session`, from `initialize` on.
       hooked_sess: the session that calls the callbacks' hooks.
       monitors: the `Monitors`; callbacks log scalars and images through it.
+      state_saver: the callback that saves the state of the run, or None.
+      resumed_from: prefix of the checkpoint that the run goes on from, or None.
       stop_token: through which any thread may end the run, see `tensorpack.utils.stopping`.
       graph: the graph that is trained: the default graph at construction.
       is_chief: whether this process is the one that saves and logs.
       stop_grace: seconds that the run has for ending in order after a signal.
+      resumed: whether this run goes on from a saved state.
+      resume_strictly: whether what cannot be continued exactly is an error, not a warning.
+      deterministic: whether the data is made in step with the training, see `TrainConfig`.
     """
 
     is_chief = True
     stop_grace = 20.0
+    resumed = False
+    resume_strictly = False
+    deterministic = False
 
     def __init__(self, config: Optional[TrainConfig] = None) -> None:
         if config is not None and not isinstance(config, TrainConfig):
@@ -71,6 +82,11 @@ class Trainer:
         self.hooked_sess: Optional[HookedSession] = None
         self.monitors: Optional[Monitors] = None
         self.train_op: Any = None
+        self.state_saver: Optional[ModelSaver] = None
+        self.resumed_from: Optional[str] = None
+        self._saved_to: Set[str] = set()  # real paths of directories
+        self._state = RunState(self)
+        self._epochs = Epochs(self, self._state)
         self._registered: List[Callback] = []
         self._callbacks: Optional[Callbacks] = None
         self._ending = Ending(self)
@@ -141,12 +157,20 @@ class Trainer:
     def setup(self) -> None:
         """Builds the graph, sets the callbacks up, creates and initialises the session."""
         config = self._require_config()
+        self.deterministic = config.deterministic
+        self._state.look(config.resume, self._callbacks_to_come())
         with self.graph.as_default():
+            fix_graph_seed(self.graph)
             self._setup()
             self.check_stop()
             self.setup_callbacks(config.callbacks, config.monitors)
             self.check_stop()
             self.initialize(config.session_creator, config.session_init)
+            if self.deterministic:
+                warn_of_random_ops(self.train_op)
+
+    def _callbacks_to_come(self) -> List[Callback]:
+        return list(self._require_config().callbacks) + self._registered
 
     def _interruptible_setup(self) -> None:
         with self._guard.raising():
@@ -185,7 +209,7 @@ class Trainer:
         self.check_stop()
         self.hooked_sess = HookedSession(self.sess, self._callbacks.get_hooks())
         logger.info("Initializing the session ...")
-        (session_init or JustCurrentSession()).init(self.sess)
+        self._state.session_init(session_init or JustCurrentSession()).init(self.sess)
         self.sess.graph.finalize()
         logger.info("Graph Finalized.")
 
@@ -203,36 +227,60 @@ class Trainer:
 
     def _guarded(self) -> RunGuard:
         self._guard = RunGuard(self.stop_token, self.stop_grace)
+        if self._require_config().deterministic:
+            # What the step waits for has been begun for it, and without it nothing can be saved.
+            self._guard.unblock_seconds = self.stop_grace / 2
         return self._guard
 
     def _loop(self) -> None:
-        config = self._require_config()
+        self._require_config()
         with self.graph.as_default(), self.sess.as_default():
-            self.loop.config(config.steps_per_epoch, config.starting_epoch, config.max_epoch)
-            self.loop.global_step = get_global_step_value()
-            self._callbacks.before_train()
-            for epoch in self.loop.epochs():
-                self._run_epoch(epoch)
-            logger.info("Training has finished!")
+            self._epochs.run(self._callbacks)
 
-    def _run_epoch(self, epoch: int) -> None:
-        logger.info(f"Start Epoch {epoch} ...")
-        self.loop.begin_epoch(epoch)
-        start = time.monotonic()
-        self._callbacks.before_epoch()
-        for _ in range(self.loop.steps_per_epoch):
-            self.loop.begin_step()
-            self.run_step()
-            if self.hooked_sess.should_stop():
-                raise StopTraining(f"A hook asked for the end at global_step={self.global_step}.")
-            self._callbacks.trigger_step()
-            self.check_stop()
-        self._callbacks.after_epoch()
-        took = time.monotonic() - start
-        logger.info(
-            f"Epoch {epoch} (global_step {self.global_step}) finished, time:{took:.2f} sec."
-        )
-        self._callbacks.trigger_epoch()
+    def run_state(self, interrupted: bool = False) -> Optional[Dict[str, Any]]:
+        """Returns all that is needed to go on with this run, but for its variables.
+
+        To be called between two steps, or by a callback in its turn; None before the first epoch,
+        when some callbacks have begun and others have not. Whoever calls it must tell the
+        `Segments` in it how the save went, see `utils.segments.PendingSegments`.
+
+        Args:
+          interrupted: whether the callback whose turn it is, if any, has to have it again;
+            otherwise it is the one that asks.
+
+        Raises:
+          RuntimeError: a step is under way.
+        """
+        if not self._epochs.begun:
+            return None
+        if not interrupted and self.loop.global_step != self.loop.steps_taken:
+            raise RuntimeError(
+                "The state of a run can be had between two steps, not in one: save in trigger_step "
+                "or trigger_epoch."
+            )
+        return self._state.take(self._callbacks, interrupted)
+
+    def position(self, interrupted: bool = False) -> Any:
+        """Returns where the run stands, as a value to compare; see `run_state`."""
+        return self._state.where(self._callbacks, interrupted)
+
+    def adopt_saver(self, saver: ModelSaver) -> bool:
+        """Tells whether a saver is to save the state of the run along with the variables: the first
+        one is that saves all of them.
+
+        Raises:
+          ValueError: another one writes to the same directory.
+        """
+        directory = os.path.realpath(saver.checkpoint_dir)
+        if directory in self._saved_to:
+            raise ValueError(
+                f"Two ModelSavers of this run write to {saver.checkpoint_dir}, and would replace "
+                "each other's checkpoints: give one of them a checkpoint_dir of its own."
+            )
+        self._saved_to.add(directory)
+        if self.state_saver is None and saver.saves_all:
+            self.state_saver = saver
+        return self.state_saver is saver
 
     def run_step(self) -> None:
         """Runs one iteration: `train_op`, unless overridden.
@@ -244,6 +292,13 @@ class Trainer:
                 f"{type(self).__name__} must set self.train_op or override run_step()."
             )
         self.hooked_sess.run(self.train_op)
+
+    @property
+    def step_op(self) -> Any:
+        """What a step runs, once and alone; None if `run_step` is overridden or has not been given
+        its op.
+        """
+        return self.train_op if type(self).run_step is Trainer.run_step else None
 
     def register_callback(self, callback: Any) -> None:
         """Adds a callback, or a list of them, behind those of the config. Only before the callbacks

@@ -13,11 +13,16 @@ from tensorpack.callbacks.summary import MergeAllSummaries, MovingAverageSummary
 from tensorpack.dataflow.base import DataFlow
 from tensorpack.graph_builder import ModelDescBase
 from tensorpack.input_source import InputSource
+from tensorpack.tfutils.checkpoint_search import newest_valid
 from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.tfutils.sesscreate import NewSessionCreator
-from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
+from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
+from tensorpack.utils import logger
 
-__all__ = ["DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
+from .determinism import check_seeded, one_thread, warn_of_threads
+from .resume import check_policy
+
+__all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
 
 
 def DEFAULT_CALLBACKS() -> List[Callback]:
@@ -54,6 +59,12 @@ class TrainConfig:
       tower: relative GPU ids of the training towers; defaults to `[0]`.
       predict_tower: relative GPU ids of the towers of predictors, -1 for the CPU; defaults to
         `[0]`.
+      resume: whether to go on with an earlier run in the log directory, with everything that
+        belonged to it: "never"; "auto", if there is one; "must", exactly, or it is an error; or the
+        path of a checkpoint. What is found comes before `session_init` and `starting_epoch`.
+      deterministic: whether equal programs do equal runs, bit by bit, also if they are stopped and
+        resumed in between: TensorFlow gets one thread, and a `QueueInput` makes the data of a step
+        when that step begins, not ahead of it. Needs `fix_rng_seed` before.
 
     Raises:
       TypeError: an argument is of a wrong kind, or unknown.
@@ -77,6 +88,8 @@ class TrainConfig:
         nr_tower: int = 1,
         tower: Optional[Sequence[int]] = None,
         predict_tower: Optional[Sequence[int]] = None,
+        resume: str = "never",
+        deterministic: bool = False,
         **kwargs: Any,
     ) -> None:
         if kwargs:
@@ -102,9 +115,9 @@ class TrainConfig:
         self.monitors = _check_all(
             "monitors", DEFAULT_MONITORS() if monitors is None else monitors, MonitorBase
         )
-        self.session_creator = session_creator or NewSessionCreator(
-            config=session_config or get_default_sess_config()
-        )
+        self.resume = check_policy(resume)
+        self.deterministic = bool(deterministic)
+        self._set_session(session_creator, session_config)
         self.session_init = (
             _check("session_init", session_init, SessionInit) or JustCurrentSession()
         )
@@ -115,6 +128,13 @@ class TrainConfig:
         self.predict_tower = _check_ids(
             "predict_tower", [0] if predict_tower is None else predict_tower
         )
+
+    def _set_session(self, creator: Any, config: Any) -> None:
+        if self.deterministic:
+            check_seeded()
+            warn_of_threads(config or getattr(creator, "config", None))
+        default_config = one_thread if self.deterministic else get_default_sess_config
+        self.session_creator = creator or NewSessionCreator(config=config or default_config())
 
     def _set_epochs(
         self, starting_epoch: int, steps_per_epoch: Optional[int], max_epoch: int
@@ -150,6 +170,38 @@ class TrainConfig:
     @nr_tower.setter
     def nr_tower(self, value: int) -> None:
         self.tower = list(range(_at_least_one("nr_tower", value)))
+
+
+class AutoResumeTrainConfig(TrainConfig):
+    """A `TrainConfig` with `resume="auto"`: goes on with the run in the log directory, if any.
+
+    Args:
+      always_resume: whether to do so even if `session_init` or `starting_epoch` says something
+        else.
+      kwargs: as in `TrainConfig`.
+    """
+
+    def __init__(self, always_resume: bool = True, **kwargs: Any) -> None:
+        given = kwargs.get("session_init") is not None or kwargs.get("starting_epoch", 1) != 1
+        kwargs.setdefault("resume", "auto" if always_resume or not given else "never")
+        super().__init__(**kwargs)
+
+    @staticmethod
+    def get_sessinit_resume(dir: Optional[str] = None) -> Optional[SessionInit]:
+        """Returns what loads the variables of the newest whole checkpoint in a directory.
+
+        Args:
+          dir: the directory; the log directory by default.
+
+        Returns:
+          None if there is no checkpoint.
+
+        Raises:
+          NoValidCheckpoint: all that there are are damaged.
+        """
+        directory = dir or logger.get_logger_dir()
+        path = None if directory is None else newest_valid(directory)
+        return None if path is None else SaverRestore(path)
 
 
 def _advice(unknown: Any) -> str:

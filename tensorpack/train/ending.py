@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterator, List, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source.errors import QueueClosed
 from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.queues import QueueControl, all_queues
 from tensorpack.utils import logger
 from tensorpack.utils.stopping import (
@@ -67,6 +68,8 @@ class Ending:
             error = caught
         verdict = self._judge(error, trainer.stop_token.reason)
         trainer._guard.left_loop()
+        if isinstance(verdict, TrainingInterrupted):
+            self._save_state()
         late = self._teardown()
         for reason in trainer.stop_token.late_reasons:
             if isinstance(reason, Failed) and not isinstance(reason.error, _QUEUE_ERRORS):
@@ -102,6 +105,23 @@ class Ending:
         what = "Ctrl-C" if signum == signal.SIGINT else signal.Signals(signum).name
         logger.info(f"Detected {what} and exiting main loop.")
         return TrainingInterrupted(signum)
+
+    def _save_state(self) -> None:
+        """Saves where the run was interrupted, unless nothing can be saved or it is to be quick."""
+        trainer = self._trainer
+        begun = trainer._epochs.begun
+        if trainer.state_saver is None or not begun or trainer._guard.skip_optional:
+            return
+        with trainer.graph.as_default(), trainer.sess.as_default():
+            try:
+                if get_global_step_value() != trainer.loop.steps_taken:
+                    raise RuntimeError("a step was cut off in the middle")
+                trainer.state_saver.save_interrupted()
+            # The run ends all the same, and what was saved before stays.
+            except (RuntimeError, OSError) as error:
+                logger.error(f"The run was not saved where it ends: {error}")
+            except Exception:
+                logger.exception("The run was not saved where it ends.")
 
     def _data_error(self, error: BaseException, reason: Optional[StopReason]) -> BaseException:
         trainer = self._trainer
@@ -172,12 +192,16 @@ class Ending:
         """
         done = threading.Event()
         thread = threading.Thread(target=self._drain, args=(done,), name="QueueDrain", daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:  # the system has no more threads; the rest must be stopped
+            logger.warning(f"Nobody empties the queues at the end of the run: {error}.")
         try:
             yield
         finally:
             done.set()
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
 
     def _drain(self, done: threading.Event) -> None:
         sess, start, full = self._trainer.sess, time.monotonic(), False

@@ -59,12 +59,17 @@ class RunGuard:
       token: the run's stop token.
       grace: seconds that the run has to end in order after a signal.
       hard_exit: called with the exit code when there is no more waiting.
+
+    Attributes:
+      unblock_seconds: how long a step may take to come back by itself.
+      skip_optional: whether what is not needed is to be left out.
     """
 
     def __init__(
         self, token: StopToken, grace: float = 20.0, hard_exit: Callable[[int], None] = os._exit
     ) -> None:
         self.unblock: Callable[[], None] = lambda: None
+        self.unblock_seconds = _UNBLOCK_SECONDS
         self.skip_optional = False
         self._token = token
         self._grace = grace
@@ -76,6 +81,7 @@ class RunGuard:
         self._requested_at = float("inf")
         self._signalled_at = 0.0
         self._raising = False
+        self._echoes = 0  # signals that we have sent ourselves and not heard yet
         self._listener = SignalListener(
             self._on_signal, self._on_tick, _signals_to_hear(), self._on_main_thread
         )
@@ -119,6 +125,9 @@ class RunGuard:
             raise StopRequested(Interrupted(signum))
 
     def _on_signal(self, signum: int) -> None:
+        if self._echoes:
+            self._echoes -= 1  # it is ours, or ours is still to come
+            return
         self._signals += 1
         if self._signals == 1:
             self._signum, self._signalled_at = signum, time.monotonic()
@@ -140,17 +149,26 @@ class RunGuard:
     def _tick_unblock(self, now: float) -> Optional[float]:
         if self._unblocked or self._left_loop.is_set():
             return None
-        remaining = self._requested_at + _UNBLOCK_SECONDS - now
+        remaining = self._requested_at + self.unblock_seconds - now
         if remaining > 0:
             return remaining
         self._unblocked = True
         if self._signum is not None:
             logger.info("Stopping when the running step or callback is over.")
+            if self._raising:
+                self._nudge(self._signum)
         try:
             self.unblock()
         except Exception:  # a session that was closed meanwhile blocks nobody
             logger.exception("Could not wake the training up.")
         return None
+
+    def _nudge(self, signum: int) -> None:
+        """Interrupts what the main thread waits for in C: the system may have given the signal to
+        another thread, and then Python's handler runs only when that wait is over.
+        """
+        self._echoes += 1
+        signal.pthread_kill(threading.main_thread().ident or 0, signum)
 
     def _tick_grace(self, now: float) -> Optional[float]:
         if self._signum is None:

@@ -13,6 +13,8 @@ class TrainLoop:
       epoch_num: the running epoch; `starting_epoch - 1` before the first.
       local_step: index of the running step in its epoch, from 0; -1 before the first.
       global_step: steps finished or running, those of earlier runs included.
+      steps_done: how many steps of the running epoch have finished.
+      steps_taken: how many steps have finished in all.
     """
 
     def __init__(self) -> None:
@@ -22,6 +24,8 @@ class TrainLoop:
         self.epoch_num = 0
         self.local_step = -1
         self.global_step = 0
+        self.steps_done = 0
+        self.steps_taken = 0
 
     def config(self, steps_per_epoch: int, starting_epoch: int, max_epoch: int) -> None:
         """Sets the plan of a run.
@@ -41,17 +45,28 @@ class TrainLoop:
         self.max_epoch = int(max_epoch)
         self.epoch_num = self.starting_epoch - 1
         self.local_step = -1
+        self.steps_done = 0
+
+    def go_on_from(self, global_step: int) -> None:
+        """Says how many steps there have been before this run."""
+        self.global_step = self.steps_taken = global_step
 
     def epochs(self) -> range:
         """The numbers of the epochs to run; empty if an earlier run has done them all."""
         return range(self.starting_epoch, self.max_epoch + 1)
 
-    def begin_epoch(self, epoch_num: int) -> None:
-        """Enters an epoch."""
+    def begin_epoch(self, epoch_num: int, steps_done: int = 0) -> None:
+        """Enters an epoch, of which an earlier run may have done some steps."""
         self.epoch_num = epoch_num
-        self.local_step = -1
+        self.local_step = steps_done - 1
+        self.steps_done = steps_done
 
     def begin_step(self) -> None:
         """Enters the next step."""
         self.local_step += 1
         self.global_step += 1
+
+    def end_step(self) -> None:
+        """Counts the step that was entered as done."""
+        self.steps_done += 1
+        self.steps_taken = self.global_step

@@ -4,7 +4,7 @@ import hashlib
 import os
 import urllib.request
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO, Iterator, Optional
+from typing import Any, BinaryIO, Iterator, Optional, Tuple
 from urllib.parse import unquote, urlsplit
 
 from .argtools import log_once
@@ -14,6 +14,7 @@ __all__ = [
     "download",
     "fsync_path",
     "get_dataset_path",
+    "hash_file",
     "mkdir_p",
     "normpath",
     "open_atomic",
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16
+_HASHED_BYTES = 1 << 20  # at a time, while the processor still has them in its cache
 _TIMEOUT_SECONDS = 60
 
 
@@ -115,6 +117,20 @@ def write_atomic(path: str, data: bytes) -> None:
         file.write(data)
 
 
+def hash_file(path: str) -> Tuple[int, str]:
+    """Returns the size of a file in bytes and its hexadecimal SHA-256.
+
+    Raises:
+      OSError: it cannot be read.
+    """
+    digest, size, buffer = hashlib.sha256(), 0, memoryview(bytearray(_HASHED_BYTES))
+    with open(path, "rb", buffering=0) as file:
+        for count in iter(lambda: file.readinto(buffer), 0):
+            digest.update(buffer[:count])
+            size += count
+    return size, digest.hexdigest()
+
+
 def download(
     url: str,
     dir: str,
@@ -179,15 +195,7 @@ def _complaint(path: str, expect_size: Optional[int], sha256: Optional[str]) -> 
     if expect_size is not None and size != expect_size:
         return f"has {size} bytes instead of {expect_size}"
     if sha256 is not None:
-        found = _sha256(path)
+        found = hash_file(path)[1]
         if found != sha256.lower():
             return f"has SHA-256 {found} instead of {sha256}"
     return None
-
-
-def _sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(_BLOCK), b""):
-            digest.update(block)
-    return digest.hexdigest()

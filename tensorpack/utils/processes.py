@@ -23,6 +23,7 @@ __all__ = [
     "ensure_proc_terminate",
     "mask_sigint",
     "set_parent_death_signal",
+    "sigint_blocked",
     "start_proc_mask_signal",
     "subproc_call",
 ]
@@ -128,12 +129,22 @@ def start_proc_mask_signal(proc: _Processes) -> None:
     Args:
       proc: a process or several.
     """
+    with sigint_blocked():
+        for process in _as_list(proc):
+            process.start()
+
+
+@contextmanager
+def sigint_blocked() -> Iterator[None]:
+    """Within this block processes can be started that do not hear SIGINT.
+
+    A Ctrl-C that comes meanwhile is not lost: this process hears it at the end.
+    """
     # Blocked, not ignored: the children inherit that, while in this process the signal stays
     # pending, or goes to another thread, whose handler flag the main thread sees.
     _start_tracker()
-    with _sigint_blocked():
-        for process in _as_list(proc):
-            process.start()
+    with _blocked():
+        yield
 
 
 def _start_tracker() -> None:
@@ -144,12 +155,12 @@ def _start_tracker() -> None:
     if sys.version_info >= (3, 8):
         importlib.import_module("multiprocessing.resource_tracker").ensure_running()
         return
-    with _sigint_blocked():
+    with _blocked():
         importlib.import_module("multiprocessing.semaphore_tracker").ensure_running()
 
 
 @contextmanager
-def _sigint_blocked() -> Iterator[None]:
+def _blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from typing import Any, Dict, Iterable, Optional
+import time
+from typing import Any, Callable, Dict, Iterable, Optional
 
 from tqdm import tqdm
 
@@ -18,6 +19,15 @@ _FORMAT = "{l_bar}{bar}|{n_fmt}/{total_fmt}[{elapsed}<{remaining},{rate_noinv_fm
 class _Bar(tqdm):
     # tqdm's monitor thread corrects a guessed `miniters`; ours is given, so no thread is needed.
     monitor_interval = 0
+
+    @property
+    def _time(self) -> Callable[[], float]:
+        # tqdm would look at the clock on the wall, which may jump.
+        return time.monotonic
+
+    @_time.setter
+    def _time(self, clock: Callable[[], float]) -> None:
+        pass
 
 
 def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:

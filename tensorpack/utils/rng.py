@@ -1,15 +1,23 @@
 """Seeds as a tree: one root, and a distinct, reproducible stream for each object and process."""
 
 import hashlib
-import itertools
 import multiprocessing
 import operator
 import os
-from typing import Any, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
-__all__ = ["SeedTree", "fix_rng_seed", "get_rng"]
+__all__ = [
+    "SeedTree",
+    "fix_rng_seed",
+    "get_rng",
+    "is_seeded",
+    "rng_state",
+    "set_rng_state",
+    "set_streams_state",
+    "streams_state",
+]
 
 _WORD = 2**32
 
@@ -97,20 +105,22 @@ class _Streams:
     """Hands out the streams of this process, in the order they are asked for."""
 
     def __init__(self) -> None:
+        self.seeded = False
         self.plant(SeedTree())
 
-    def plant(self, root: SeedTree) -> None:
-        """Starts over from another root."""
-        self._root = self._branch = root
+    def plant(self, root: SeedTree, count: int = 0) -> None:
+        """Starts over from another root, as if `count` nodes had been handed out."""
+        self.root = self._branch = root
         self._pid = os.getpid()
-        self._count = itertools.count()
+        self.count = count
 
     def next(self) -> SeedTree:
         """Returns a node that was never returned before, here or in a related process."""
         if os.getpid() != self._pid:  # forked: the copy of our branch belongs to the parent
-            self._pid, self._count = os.getpid(), itertools.count()
-            self._branch = self._root.child("process", *_process_identity())
-        return self._branch.child(next(self._count))
+            self._pid, self.count = os.getpid(), 0
+            self._branch = self.root.child("process", *_process_identity())
+        self.count += 1
+        return self._branch.child(self.count - 1)
 
 
 def _process_identity() -> Tuple[Union[int, str], ...]:
@@ -138,6 +148,12 @@ def fix_rng_seed(seed: int) -> None:
       ValueError: if it is negative.
     """
     _streams.plant(SeedTree(operator.index(seed)))
+    _streams.seeded = True
+
+
+def is_seeded() -> bool:
+    """Whether `fix_rng_seed` was called, so that the next run of the program draws the same."""
+    return _streams.seeded
 
 
 def get_rng(obj: Any = None) -> np.random.RandomState:
@@ -149,3 +165,36 @@ def get_rng(obj: Any = None) -> np.random.RandomState:
     """
     del obj
     return _streams.next().random_state()
+
+
+def streams_state() -> Dict[str, Any]:
+    """Returns where `get_rng` is: the root seed, and how many streams it has handed out."""
+    return {"seed": _streams.root.seed, "count": _streams.count}
+
+
+def set_streams_state(state: Dict[str, Any]) -> None:
+    """Lets `get_rng` go on where `streams_state` was called."""
+    _streams.plant(SeedTree(state["seed"]), state["count"])
+
+
+def rng_state(rng: np.random.RandomState) -> Dict[str, Any]:
+    """Returns the state of a generator, of numbers, text and an array of its own."""
+    state: Any = rng.get_state()
+    kind, keys, position, has_gauss, gauss = state
+    return {
+        "kind": str(kind),
+        "keys": np.array(keys),
+        "position": int(position),
+        "has_gauss": int(has_gauss),
+        "gauss": float(gauss),
+    }
+
+
+def set_rng_state(rng: np.random.RandomState, state: Dict[str, Any]) -> None:
+    """Lets a generator go on where `rng_state` was called.
+
+    Raises:
+      ValueError: the state is of another kind of generator.
+    """
+    names = ("kind", "keys", "position", "has_gauss", "gauss")
+    rng.set_state(tuple(state[name] for name in names))

@@ -7,6 +7,7 @@ descriptor as soon as the signal comes. A thread that reads the other end of it 
 installed handlers do nothing themselves, unless a listener is given something for the main thread.
 """
 
+import multiprocessing.util
 import os
 import select
 import signal
@@ -61,20 +62,30 @@ class SignalListener:
             self._outer_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
             for signum in self._signums:
                 self._outer_handlers[signum] = signal.signal(signum, self._on_main_thread)
+            multiprocessing.util.register_after_fork(self, SignalListener._leave_to_parent)
         return self
+
+    def _leave_to_parent(self) -> None:
+        """In a forked copy: signals are the copy's own again, and no news for the parent."""
+        if self._outer_handlers:
+            signal.set_wakeup_fd(-1)
+            self._restore_handlers()
 
     def __exit__(self, *exc_info: object) -> None:
         if self._outer_handlers:
-            for signum, handler in self._outer_handlers.items():
-                # None: set by C code that Python cannot put back
-                signal.signal(signum, signal.SIG_DFL if handler is None else handler)
-            self._outer_handlers = {}
+            self._restore_handlers()
             signal.set_wakeup_fd(self._outer_fd)
         self._closing = True
         self.poke()
         self._thread.join()
         self._reader.close()
         self._writer.close()
+
+    def _restore_handlers(self) -> None:
+        for signum, handler in self._outer_handlers.items():
+            # None: set by C code that Python cannot put back
+            signal.signal(signum, signal.SIG_DFL if handler is None else handler)
+        self._outer_handlers = {}
 
     def poke(self) -> None:
         """Makes the listener's thread call `on_tick` now. Safe from any thread and from a signal

@@ -71,6 +71,16 @@ class CountingPlayer(Player):
         return np.stack([self._done, self._games, noise], axis=1).astype(np.uint8)
 
 
+def any_rom(name):
+    """Path of a game, wherever `find_rom` finds it; else skips."""
+    pytest.importorskip("ale_py")
+    pytest.importorskip("cv2")
+    try:
+        return find_rom(name)
+    except FileNotFoundError:
+        pytest.skip(f"no {name} here")
+
+
 def breakout_rom():
     """Path of Breakout: `$TENSORPACK_TEST_ROM`, or wherever `find_rom` finds it; else skips."""
     pytest.importorskip("ale_py")

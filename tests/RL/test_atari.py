@@ -235,6 +235,14 @@ def test_a_state_of_another_number_of_games_is_refused():
             two.load_state_dict(state)
 
 
+@pytest.mark.parametrize("options", [{"frame_skip": 3}, {"max_noops": 4}], ids=str)
+def test_a_state_of_other_settings_is_refused(options):
+    with single() as one, single(**options) as other:
+        one.reset()
+        with pytest.raises(ValueError, match=str(options)[1:-1]):
+            other.load_state_dict(one.state_dict())
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -91,6 +91,29 @@ def test_wrong_arguments_are_refused(given, starts, error, message):
         FrameHistory(2, (2, 3)).observe(given, starts)
 
 
+def test_a_restored_history_goes_on_like_the_one_that_was_saved():
+    memory, other = FrameHistory(2, (2, 3), history=3), FrameHistory(2, (2, 3), history=3)
+    memory.observe(frames(1, 2), NONE)
+    memory.observe(frames(3, 4), NONE)
+    state = memory.state_dict()
+    state["states"].flags.writeable = False  # as it comes from a file
+    expected = [memory.observe(frames(k, k + 1), np.array([k == 6, False])) for k in (5, 6)]
+    other.load_state_dict(state)
+    memory.load_state_dict(state)
+    for one in (memory, other):
+        states = [one.observe(frames(k, k + 1), np.array([k == 6, False])) for k in (5, 6)]
+        assert np.array_equal(states, expected)
+    assert state["states"][0, 0, 0].tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "other", [FrameHistory(3, (2, 3)), FrameHistory(2, (2, 3), 4, np.float32)], ids=str
+)
+def test_a_history_of_other_sizes_is_refused(other):
+    with pytest.raises(ValueError, match=r"is uint8 \[2, 2, 3, 4\], this one is"):
+        other.load_state_dict(FrameHistory(2, (2, 3)).state_dict())
+
+
 @pytest.mark.parametrize("sizes", [(0, 4), (2, 0)])
 def test_sizes_must_be_positive(sizes):
     with pytest.raises(ValueError, match="num_envs and history must be at least 1, got"):

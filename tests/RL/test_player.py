@@ -69,10 +69,11 @@ def test_the_base_class_can_do_nothing_by_itself():
     player._started = True
     with pytest.raises(NotImplementedError, match="Player"):
         player.step([0])
+    assert not player.can_save
     for call in (lambda: player.truncate([True]), player.state_dict):
         with pytest.raises(RuntimeError, match="Player cannot"):
             call()
-    with pytest.raises(RuntimeError, match="Player cannot"):
+    with pytest.raises(RuntimeError, match="Player cannot save its state or restore one"):
         player.load_state_dict({})
 
 
@@ -119,6 +120,72 @@ class ScorePerStep(CountingPlayer):
         step = super()._step(actions)
         score = np.where(np.isnan(step.episode_score), np.nan, step.reward)
         return step._replace(episode_score=score)
+
+
+class HalfSaved(CountingPlayer):
+    """Leaves a part out of its state."""
+
+    part = "counts"
+
+    def _state_dict(self):
+        state = super()._state_dict()
+        state[self.part] = CountingPlayer()._state_dict()[self.part]
+        return state
+
+
+class WithoutLedger(HalfSaved):
+    """Forgets who has to begin anew."""
+
+    part = "ledger"
+
+
+class GivesItsArraysAway(CountingPlayer):
+    """Goes on writing to what it returned as its state."""
+
+    def _state_dict(self):
+        return {**super()._state_dict(), "counts": (self._games, self._done)}
+
+    def _step(self, actions):
+        step, games = super()._step(actions), self._games
+        self._games_before[:] = games
+        self._games = self._games_before
+        return step
+
+    def _reset(self, seed):
+        self._games_before = np.zeros(self.num_envs, dtype=np.int64)
+        return super()._reset(seed)
+
+
+class NotForAFile(CountingPlayer):
+    """Has an object in its state."""
+
+    def _state_dict(self):
+        return {**super()._state_dict(), "rng": self._rng}
+
+
+@pytest.mark.parametrize(
+    "offender, test",
+    [
+        (HalfSaved, "test_goes_on_from_a_saved_state"),
+        (WithoutLedger, "test_goes_on_from_a_state_after_the_end_of_a_game"),
+        (WithoutLedger, "test_goes_on_from_a_state_after_a_game_was_ended_from_outside"),
+        (GivesItsArraysAway, "test_what_was_saved_does_not_change_later"),
+        (NotForAFile, "test_goes_on_from_a_saved_state"),
+    ],
+)
+def test_the_contract_notices_wrong_states(offender, test):
+    contract = PlayerContract()
+    contract.can_save = True
+    contract.make_player = offender
+    with pytest.raises(AssertionError):
+        getattr(contract, test)()
+
+
+def test_the_contract_notices_a_wrong_can_save():
+    contract = PlayerContract()
+    contract.make_player = CountingPlayer
+    with pytest.raises(AssertionError):
+        contract.test_tells_if_it_can_be_saved()
 
 
 @pytest.mark.parametrize(

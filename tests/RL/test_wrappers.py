@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tensorpack.RL.player import Player
 from tensorpack.RL.testing import PlayerContract
 from tensorpack.RL.wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
 from tests.RL.players import CountingPlayer
@@ -42,6 +43,24 @@ def test_a_proxy_closes_what_it_wraps():
     proxy.close()
     proxy.close()
     assert player.closed == 1
+
+
+def test_a_proxy_can_be_saved_if_what_it_wraps_can():
+    class Unsaved(CountingPlayer):
+        _state_dict = Player._state_dict
+
+    proxy = LimitLength(MapPlayerState(Unsaved(), lambda frames: frames), 9)
+    proxy.reset()
+    assert not proxy.can_save and PreventStuck(CountingPlayer()).can_save
+    with pytest.raises(RuntimeError, match="LimitLength cannot save.*it has no _state_dict"):
+        proxy.state_dict()
+
+
+def test_a_state_of_another_wrapper_inside_is_refused():
+    one, other = ProxyPlayer(LimitLength(CountingPlayer(), 4)), ProxyPlayer(CountingPlayer())
+    one.reset()
+    with pytest.raises(ValueError, match="'LimitLength'.*this player has.*'CountingPlayer'"):
+        other.load_state_dict(one.state_dict())
 
 
 def test_long_games_are_truncated_and_short_ones_end_as_ever():

@@ -1,4 +1,6 @@
 import multiprocessing
+import os
+import signal
 import threading
 import time
 
@@ -8,9 +10,12 @@ from tensorpack.callbacks import Callback, StartProcOrThread
 from tensorpack.callbacks import concurrency as module
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.concurrency import LoopThread, ShareSessionThread, StoppableThread
-from tensorpack.utils.stopping import Failed, Finished, StopRequested
+from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested
+from tensorpack.utils.worker import make_worker
+from tensorpack.utils.worker_errors import WorkerDied
 from tests.callbacks.driver import MiniTrainer, log_lines
 from tests.contracts.callback import CallbackContract
+from tests.utils import worker_targets as targets
 
 
 class Worker(StoppableThread):
@@ -149,6 +154,114 @@ def test_a_process_is_terminated_and_joined(capsys):
     MiniTrainer([StartProcOrThread(process)]).train()
     assert not process.is_alive() and process.exitcode == -15
     assert log_lines(capsys) == ["Starting Sleeper ...", "Stopping Sleeper ..."]
+
+
+class InStep(Callback):
+    """Waits in the first step until the run is asked to end."""
+
+    def __init__(self, then=lambda: None):
+        self._then = then
+
+    def _trigger_step(self):
+        self._then()
+        self.trainer.stop_token.wait(20)
+        self.trainer.check_stop()
+
+
+def reason_of(processes, *callbacks):
+    """Trains until the run is asked to end; returns the reason."""
+    trainer = MiniTrainer([StartProcOrThread(processes), *(callbacks or [InStep()])])
+    with pytest.raises(StopRequested):
+        trainer.train()
+    return trainer.stop_token.reason
+
+
+def worker_of(target, *args, name="Loader", **options):
+    return make_worker(target, args, name=name, method="spawn", **options)
+
+
+def test_a_plain_process_that_dies_ends_the_run():
+    sleeper = multiprocessing.get_context("spawn").Process(target=_sleep, name="Sleeper")
+    reason = reason_of(sleeper, InStep(lambda: os.kill(sleeper.pid, signal.SIGKILL)))
+    assert isinstance(reason, Failed) and reason.where == "Sleeper"
+    assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGKILL
+
+
+def test_the_error_of_a_worker_ends_the_run_and_the_other_one_is_stopped():
+    other = worker_of(_sleep, name="Other")
+    reason = reason_of([worker_of(targets.fail), other])
+    assert repr(reason) == repr(Failed(LookupError("no such datapoint"), "Loader"))
+    # the latter if it had not begun yet
+    assert other.exitcode in (128 + signal.SIGTERM, -signal.SIGTERM)
+
+
+def test_an_endless_worker_that_is_over_ends_the_run():
+    reason = reason_of(worker_of(targets.nothing, endless=True))
+    assert isinstance(reason.error, WorkerDied) and reason.error.exitcode == 0
+
+
+def test_a_worker_that_is_over_in_order_is_fine(capsys):
+    worker = worker_of(targets.nothing)
+    trainer = MiniTrainer([StartProcOrThread(worker), InStep(lambda: worker.join(20))])
+    trainer.stop_token.wait = lambda timeout: None
+    trainer.train()
+    assert trainer.stop_token.reason is None
+
+
+def test_a_signal_to_the_group_is_not_the_fault_of_the_worker(capsys):
+    worker = worker_of(_sleep)
+    trainer = MiniTrainer([])
+
+    def signalled():
+        os.kill(worker.pid, signal.SIGTERM)
+        worker.join(20)
+        time.sleep(0.1)
+        trainer.stop_token.request(Interrupted(signal.SIGTERM))
+
+    trainer = MiniTrainer([StartProcOrThread(worker), InStep(signalled)])
+    with pytest.raises(StopRequested):
+        trainer.train()
+    assert trainer.stop_token.reason == Interrupted(signal.SIGTERM)
+    assert trainer.stop_token.late_reasons == []
+
+
+def test_a_worker_that_is_terminated_by_somebody_else_ends_the_run():
+    worker = worker_of(_sleep)
+    reason = reason_of(worker, InStep(lambda: os.kill(worker.pid, signal.SIGTERM)))
+    assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGTERM
+
+
+def test_an_error_of_a_worker_that_is_told_to_stop_is_in_the_log(capsys):
+    ready = multiprocessing.get_context("spawn").Event()
+    worker = worker_of(fail_at_the_end, ready)
+    MiniTrainer([StartProcOrThread(worker), InEpoch(lambda: ready.wait(20))]).train()
+    assert log_lines(capsys)[-1] == (
+        "Loader failed when it was told to stop: ValueError('cannot leave')"
+    )
+
+
+class InEpoch(Callback):
+    def __init__(self, action):
+        self._action = action
+
+    def _trigger_epoch(self):
+        self._action()
+
+
+def fail_at_the_end(ready):
+    try:
+        targets.sleep(ready)
+    finally:
+        raise ValueError("cannot leave")
+
+
+def test_a_process_that_is_left_alone_lives_on():
+    process = multiprocessing.get_context("spawn").Process(target=_sleep, name="Sleeper")
+    trainer = MiniTrainer([StartProcOrThread(process, stop_at_last=False)]).train()
+    assert process.is_alive()
+    process.terminate()
+    process.join(5)
+    assert trainer.stop_token.reason is None
 
 
 def test_other_things_are_refused():

@@ -1,9 +1,13 @@
 import os
+import resource
 import shutil
+import time
 
 import numpy as np
+import pytest
 
 from tensorpack.callbacks import Callback, TFEventWriter
+from tensorpack.callbacks import _event_files as event_files
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
 from tests.contracts.callback import CallbackContract
@@ -17,7 +21,8 @@ class TestTFEventWriter(CallbackContract):
 def events(directory):
     """All events of a directory, file by file; read record by record, as TensorBoard does."""
     found = []
-    for path in sorted(os.listdir(str(directory))):
+    names = [name for name in os.listdir(str(directory)) if "tfevents" in name]
+    for path in sorted(names):
         for record in tf.io.tf_record_iterator(os.path.join(str(directory), path)):
             found.append(tf.Event.FromString(record))
     return found
@@ -49,8 +54,9 @@ def run(directory, action=lambda callback: None, max_epoch=2, init_step=0, **opt
 
 def test_a_file_has_its_version_the_graph_and_the_scalars(tmp_path):
     trainer = run(tmp_path)
-    version, graph = events(tmp_path)[:2]
+    version, mark, graph = events(tmp_path)[:3]
     assert version.file_version == "brain.Event:2"
+    assert mark.session_log.msg.startswith("tensorpack TFEventWriter ")
     assert tf.GraphDef.FromString(graph.graph_def) == trainer.graph.as_graph_def()
     assert scalars(tmp_path) == [(2, "epoch", 1.0), (4, "epoch", 2.0)]
     assert all(event.wall_time > 1e9 for event in events(tmp_path))
@@ -118,7 +124,7 @@ def test_without_a_log_directory_it_does_nothing(capsys):
 
 
 def test_a_full_disk_costs_one_warning(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("tensorpack.callbacks.event_writer._new_file", lambda _: "/dev/full")
+    monkeypatch.setattr("tensorpack.callbacks.event_writer.new_file", lambda _: "/dev/full")
     run(tmp_path, max_epoch=3)
     lines = log_lines(capsys)
     assert len(lines) == 1
@@ -139,3 +145,154 @@ def test_a_directory_that_was_away_for_an_epoch_is_used_again(tmp_path, capsys):
     run(directory, break_it, max_epoch=3, split_files=True)
     assert (6, "epoch", 3.0) in scalars(directory)
     assert len([line for line in log_lines(capsys) if "Cannot write events" in line]) <= 1
+
+
+def resume(directory, state, max_epoch=1, init_step=4, **options):
+    writer = TFEventWriter(str(directory), **options)
+    with tf.Graph().as_default():
+        trainer = MiniTrainer(
+            [Putting()], [writer], starting_epoch=3, max_epoch=2 + max_epoch, init_step=init_step
+        )
+        trainer.resumed = True
+        with trainer.session():
+            writer.load_state_dict(state)
+            trainer.callbacks.before_train()
+            for epoch in range(3, 3 + max_epoch):
+                trainer.run_epoch(epoch)
+    return trainer
+
+
+def states_of_a_run(directory, max_epoch=4, **options):
+    """The states of a writer at the ends of the epochs, before its own turn."""
+    states = []
+
+    def take(callback):
+        states.append(callback.trainer.callbacks.cbs[-2].state_dict())
+
+    with tf.Graph().as_default():
+        run(directory, take, max_epoch, **options)
+    return states
+
+
+EPOCHS = [(2 * epoch, "epoch", float(epoch)) for epoch in range(1, 5)]
+
+
+def dropped(directory):
+    return sorted(name for name in os.listdir(str(directory)) if name.startswith("dropped-events"))
+
+
+def test_a_resumed_run_takes_out_what_came_after_its_state(tmp_path, capsys):
+    states = states_of_a_run(tmp_path)
+    resume(tmp_path, states[1])
+    assert scalars(tmp_path) == EPOCHS[:3]
+    (name,) = dropped(tmp_path)
+    assert "tfevents" not in name
+    (tmp_path / name).rename(tmp_path / "was.tfevents")
+    for other in os.listdir(str(tmp_path)):
+        if other.startswith("events."):
+            (tmp_path / other).unlink()
+    assert events(tmp_path)[0].file_version == "brain.Event:2"
+    assert scalars(tmp_path) == EPOCHS[2:]
+    assert log_lines(capsys)[-1] == (
+        f"Events written after the state of this run were taken out, to {tmp_path / name}."
+    )
+
+
+def test_a_resumed_run_has_one_graph_and_needs_no_purge(tmp_path):
+    resume(tmp_path, states_of_a_run(tmp_path)[1])
+    assert len([event for event in events(tmp_path) if event.graph_def]) == 1
+    assert not [event for event in events(tmp_path) if event.session_log.status]
+
+
+def test_a_state_of_the_end_takes_nothing_out(tmp_path):
+    writer = run(tmp_path).callbacks.cbs[-2]
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes()
+    resume(tmp_path, writer.state_dict())
+    assert path.read_bytes() == before
+    assert dropped(tmp_path) == []
+    assert scalars(tmp_path) == EPOCHS[:3]
+
+
+def test_files_of_others_are_left_alone(tmp_path):
+    states = states_of_a_run(tmp_path, split_files=True)
+    states_of_a_run(tmp_path, 1)  # of another writer, which is at work in the same directory
+    (tmp_path / "events.out.tfevents.1234567890.foreign").write_bytes(b"\xff" * 99)
+    (tmp_path / "events.out.tfevents.empty").write_bytes(b"")
+    (tmp_path / "events.out.tfevents.folder").mkdir()
+    before = set(os.listdir(str(tmp_path)))
+    resume(tmp_path, states[1], max_epoch=0)
+    gone = before - set(os.listdir(str(tmp_path)))
+    assert len(gone) == len(dropped(tmp_path)) == 2  # those of epochs 3 and 4
+    assert all(name not in states[1]["files"] for name in gone)
+
+
+def test_a_run_that_is_killed_before_its_first_save_leaves_nothing_twice(tmp_path):
+    states = states_of_a_run(tmp_path)
+    for _ in range(3):
+        resume(tmp_path, states[1])
+    assert scalars(tmp_path) == EPOCHS[:3]
+
+
+def test_files_that_are_gone_are_missed_in_a_warning(tmp_path, capsys):
+    state = states_of_a_run(tmp_path)[1]
+    for name in os.listdir(str(tmp_path)):
+        (tmp_path / name).unlink()
+    resume(tmp_path, state)
+    assert scalars(tmp_path) == EPOCHS[2:3]
+    assert len([event for event in events(tmp_path) if event.graph_def]) == 1
+    assert log_lines(capsys)[-1] == f"1 event files of the earlier run are not in {tmp_path}."
+
+
+def test_a_disk_that_fails_when_a_run_goes_on_is_tried_again(tmp_path, monkeypatch, capsys):
+    state = states_of_a_run(tmp_path)[0]
+    failures, cut_file = [1], event_files.cut_file
+
+    def cut_later(path, size):
+        if failures:
+            failures.pop()
+            raise OSError("EIO")
+        return cut_file(path, size)
+
+    monkeypatch.setattr("tensorpack.callbacks.event_writer.cut_file", cut_later)
+    resume(tmp_path, state, max_epoch=2)
+    assert scalars(tmp_path) == [EPOCHS[0], EPOCHS[3]]
+    assert len([line for line in log_lines(capsys) if "Cannot write events" in line]) == 1
+
+
+def test_a_state_names_no_files_elsewhere(tmp_path):
+    state = states_of_a_run(tmp_path)[0]
+    with pytest.raises(ValueError, match="elsewhere"):
+        TFEventWriter().load_state_dict({**state, "files": ["../events.out.tfevents.1.a"]})
+
+
+def test_the_order_holds_when_the_clock_jumps(tmp_path, monkeypatch):
+    real, jumps = time.time, [0.0]
+    monkeypatch.setattr("tensorpack.callbacks._event_files.time.time", lambda: real() + jumps[0])
+
+    def jump(callback):
+        jumps[0] = [0, 86400, -86400, 7][callback.epoch_num - 1]
+
+    run(tmp_path, jump, max_epoch=4, split_files=True)
+    assert scalars(tmp_path) == EPOCHS
+
+
+def test_half_a_record_is_taken_back_when_the_disk_is_full(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    image = np.random.RandomState(0).randint(0, 256, [200, 200, 3])
+
+    def fill(callback):
+        if callback.epoch_num == 2:
+            size = sum(os.path.getsize(str(path)) for path in tmp_path.iterdir())
+            assert size < 60000
+            resource.setrlimit(resource.RLIMIT_FSIZE, (60000, limits[1]))
+            callback.trainer.monitors.put_image("frame", image)  # which is larger
+            callback.trainer.monitors.put_scalar("lost", 1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    try:
+        run(tmp_path, fill, max_epoch=3, max_queue=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert scalars(tmp_path) == [*EPOCHS[:2], EPOCHS[2]]
+    assert len(os.listdir(str(tmp_path))) == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import ModelSaver, StopIfNonFinite
-from tensorpack.callbacks.finite import NonFiniteError
+from tensorpack.callbacks.finite import FiniteCheck, NonFiniteError
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromGenerator
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
@@ -53,3 +53,66 @@ def test_only_scalars_can_be_looked_at():
     trainer = Trainer()
     with pytest.raises(ValueError, match="pair:0 is none"):
         callback.setup_graph(trainer)
+
+
+def variable(name, value, **options):
+    """A variable with that initial value."""
+    return tf.get_variable(name, initializer=tf.constant(value), **options)
+
+
+class TestFiniteCheck:
+    @pytest.fixture
+    def first_bad(self):
+        """Answers which variable is bad after an assignment."""
+        weights = [
+            variable("one", np.zeros([3, 2], np.float32)),
+            variable("two", np.zeros([4], np.float64), use_resource=True),
+            variable("half", np.float16(0)),
+            variable("count", np.int64(1)),
+            variable("none", np.zeros([0], np.float32)),
+        ]
+        check = FiniteCheck(weights)
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+
+            def ask(index=None, value=None):
+                if index is not None:
+                    sess.run(tf.assign(weights[index], value))
+                return check.first_bad(sess)
+
+            yield ask
+
+    def test_finite_variables_are_not_bad(self, first_bad):
+        assert first_bad() is None
+        assert first_bad(0, np.full([3, 2], np.finfo(np.float32).max)) is None
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+    def test_one_number_is_enough(self, bad, first_bad):
+        assert first_bad(0, np.float32([[0, 0], [0, bad], [0, 0]])) == "one"
+
+    @pytest.mark.parametrize("index, name", [(1, "two"), (2, "half")])
+    def test_every_type_of_float_is_looked_at(self, index, name, first_bad):
+        assert first_bad(index, [0, 0, 0, np.nan] if index == 1 else np.inf) == name
+
+    def test_the_first_is_named(self, first_bad):
+        first_bad(1, [np.nan] * 4)
+        assert first_bad(0, np.full([3, 2], np.nan, np.float32)) == "one"
+
+    def test_it_recovers(self, first_bad):
+        assert first_bad(0, np.full([3, 2], np.nan, np.float32)) == "one"
+        assert first_bad(0, np.zeros([3, 2], np.float32)) is None
+
+    def test_nothing_to_look_at_is_finite(self):
+        check = FiniteCheck([variable("number", np.int32(1))])
+        with tf.Session() as sess:
+            assert check.first_bad(sess) is None
+
+
+def test_the_check_can_be_made_in_a_device_scope():
+    with tf.device("/cpu:0"):
+        weight = variable("weight", np.float32(0))
+    with tf.device("/gpu:7"):
+        check = FiniteCheck([weight])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert check.first_bad(sess) is None

@@ -4,7 +4,7 @@ from tensorpack.callbacks import Callback, Callbacks
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.stopping import Finished, StopRequested
 from tests.callbacks.driver import MiniTrainer, log_lines
-from tests.helpers import CallbackSpy, FakeClock
+from tests.helpers import CallbackSpy, FakeClock, LargeState
 
 
 class Failing(CallbackSpy):
@@ -152,3 +152,125 @@ def test_the_group_adds_no_name_scope():
 def test_a_list_with_something_else_in_it_is_refused():
     with pytest.raises(TypeError, match="has a str in it"):
         Callbacks(["ModelSaver"])
+
+
+class Leaving(CallbackSpy):
+    """Notes the round that is under way at its turn in a hook, and leaves it if told."""
+
+    def __init__(self, tape, hook, leave=False):
+        super().__init__(tape, "leaving")
+        self._hook, self._leave = hook, leave
+        self.rounds = []
+
+    def _note(self, hook):
+        super()._note(hook)
+        if hook == self._hook:
+            group = self.trainer.callbacks
+            self.rounds += [group.unfinished_round(True), group.unfinished_round(False)]
+            if self._leave:
+                raise KeyError(hook)
+
+
+ROUNDS = ["trigger_step", "after_epoch", "trigger_epoch"]
+FIRST = {"trigger_step": [], "after_epoch": ["MaintainStepCounter"]}
+FIRST["trigger_epoch"] = FIRST["after_epoch"]
+
+
+@pytest.mark.parametrize("hook", ROUNDS)
+def test_a_round_under_way_names_those_that_had_their_turn(hook):
+    tape = []
+    leaving = Leaving(tape, hook)
+    trainer = MiniTrainer([CallbackSpy(tape), CallbackSpy(tape), leaving, CallbackSpy(tape)])
+    trainer.steps_per_epoch = 1
+    trainer.train()
+    done = [*FIRST[hook], "CallbackSpy", "CallbackSpy#2"]
+    assert leaving.rounds == [(hook, [*done, "Leaving"]), (hook, done)]
+    assert trainer.callbacks.unfinished_round(True) == (None, [])
+
+
+@pytest.mark.parametrize("hook", ROUNDS)
+def test_a_round_that_was_left_is_finished_by_another_group(hook):
+    tape = []
+    leaving = Leaving(tape, hook, leave=True)
+    first = MiniTrainer([CallbackSpy(tape, "a"), leaving, CallbackSpy(tape, "c")])
+    with pytest.raises(KeyError):
+        first.train()
+    left = first.callbacks.unfinished_round(False)
+    with tf.Graph().as_default():
+        tape, other = [], Leaving([], "")
+        other.tape = tape
+        second = MiniTrainer([CallbackSpy(tape, "a"), other, CallbackSpy(tape, "c")])
+        with second.session():
+            del tape[:]
+            second.callbacks.finish_round(*left)
+            assert tape == [f"leaving.{hook}", f"c.{hook}"]
+
+
+def test_a_round_that_is_finished_elsewhere_still_names_all_that_had_their_turn():
+    tape = []
+    leaving = Leaving(tape, "trigger_epoch")
+    trainer = MiniTrainer([CallbackSpy(tape), leaving])
+    with trainer.session():
+        trainer.callbacks.finish_round("trigger_epoch", ["MaintainStepCounter", "CallbackSpy"])
+    done = ["MaintainStepCounter", "CallbackSpy"]
+    assert leaving.rounds == [("trigger_epoch", [*done, "Leaving"]), ("trigger_epoch", done)]
+
+
+class Keeping(Callback):
+    def __init__(self, value=None):
+        self.value = value
+
+    def state_dict(self):
+        return {} if self.value is None else {"value": self.value}
+
+    def load_state_dict(self, state):
+        self.value = state["value"]
+
+
+def test_states_go_by_name_and_those_without_are_left_out():
+    group = Callbacks([Keeping(1), Callback(), Keeping(), Keeping(3)])
+    states = group.state_dict()
+    assert states == {"Keeping": {"value": 1}, "Keeping#3": {"value": 3}}
+    other = Callbacks([Keeping(), Callback(), Keeping(), Keeping()])
+    other.load_states(states, group.names(), strictly=True)
+    assert [each.value for each in other.cbs if isinstance(each, Keeping)] == [1, None, 3]
+
+
+@pytest.mark.parametrize(
+    "names, said",
+    [
+        (["Keeping", "Gone"], "1 Gone when the state was saved, and 0 now"),
+        (["Keeping", "Keeping#2"], "2 Keeping when the state was saved, and 1 now"),
+    ],
+)
+def test_callbacks_that_came_or_went_are_warned_of_or_refused(names, said, capsys):
+    group = Callbacks([Keeping()])
+    states = {name: {"value": 1} for name in names}
+    with pytest.raises(ValueError, match=said):
+        group.load_states(states, names, strictly=True)
+    group.load_states(states, names, strictly=False)
+    assert group.cbs[0].value == 1
+    assert said in log_lines(capsys)[0]
+
+
+def test_callbacks_without_a_state_may_come_and_go():
+    group = Callbacks([Callback(), Keeping()])
+    group.load_states({"Keeping": {"value": 1}}, ["Other", "Keeping"], strictly=True)
+    assert group.cbs[1].value == 1
+
+
+def test_a_state_that_does_not_suit_names_its_callback():
+    group = Callbacks([Callback(), Keeping()])
+    with pytest.raises(ValueError, match="Keeping cannot use the state that it had: KeyError"):
+        group.load_states({"Keeping": {"other": 1}}, group.names(), strictly=False)
+
+
+def test_if_a_state_cannot_be_had_the_segments_of_the_others_are_let_go():
+    class Broken(Callback):
+        def state_dict(self):
+            raise LookupError("no state")
+
+    large = LargeState()
+    with pytest.raises(LookupError, match="no state"):
+        Callbacks([large, Broken()]).state_dict()
+    assert large.told == ("done", None)

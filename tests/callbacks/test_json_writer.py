@@ -177,3 +177,145 @@ def test_a_disk_that_recovers_gets_all_epochs(tmp_path):
 def test_without_a_log_directory_it_does_nothing(capsys):
     MiniTrainer([Putting()], [JSONWriter()], max_epoch=2).train()
     assert log_lines(capsys) == ["logger directory was not set. Ignore JSONWriter."]
+
+
+def resume(directory, state, callback=None, **options):
+    """Goes on with epoch 3 from the state of a writer."""
+    options = {"starting_epoch": 3, "init_step": 4, "max_epoch": 3, **options}
+    writer = JSONWriter(str(directory))
+    with tf.Graph().as_default():
+        trainer = MiniTrainer([callback or Putting()], [writer], **options)
+        trainer.resumed = True
+        with trainer.session():
+            writer.load_state_dict(state)
+            trainer.callbacks.before_train()
+            for epoch in range(trainer.starting_epoch, trainer.max_epoch + 1):
+                trainer.run_epoch(epoch)
+    return writer
+
+
+TWO_DONE = {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS[1:]}
+THIRD = {"epoch_num": 3, "global_step": 6, "cost": 3.0, "score": 1.0}
+
+
+def aside(directory):
+    names = [name for name in os.listdir(str(directory)) if name != "stats.json"]
+    assert all(re.match(r"stats\.json\.\d{4}-\d{6}", name) for name in names)
+    return names
+
+
+def test_a_resumed_run_drops_what_came_after_its_state(tmp_path, capsys):
+    run(tmp_path, max_epoch=5)
+    longer = stats(tmp_path)
+    resume(tmp_path, TWO_DONE, Callback())
+    assert stats(tmp_path) == TWO_EPOCHS  # written at once, not at the end of the next epoch
+    assert [json.loads((tmp_path / name).read_text()) for name in aside(tmp_path)] == [longer]
+    assert log_lines(capsys)[-1] == (
+        f"3 epochs in {tmp_path / 'stats.json'} are from after the state that this run goes on "
+        f"from and are dropped; the file as it was is {tmp_path / aside(tmp_path)[0]}."
+    )
+    resume(tmp_path, TWO_DONE)
+    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
+    assert len(aside(tmp_path)) == 1
+
+
+def test_a_state_of_the_beginning_leaves_nothing_of_an_older_file(tmp_path):
+    run(tmp_path, max_epoch=2)
+    state = {"scalars": {}, "epochs": 0, "tail": []}
+    resume(tmp_path, state, Callback(), starting_epoch=1, init_step=0)
+    assert [json.loads((tmp_path / name).read_text()) for name in aside(tmp_path)] == [TWO_EPOCHS]
+    assert not (tmp_path / "stats.json").exists()
+
+
+def test_where_two_names_are_not_possible_the_old_file_is_copied(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr("tensorpack.callbacks._files.os.link", refuse)
+    run(tmp_path, max_epoch=3)
+    longer = stats(tmp_path)
+    resume(tmp_path, TWO_DONE, Callback())
+    assert [json.loads((tmp_path / name).read_text()) for name in aside(tmp_path)] == [longer]
+
+
+def test_epochs_that_are_lost_are_missed_in_a_warning(tmp_path, capsys):
+    state = {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS[1:]}
+    resume(tmp_path, state)
+    assert stats(tmp_path) == [TWO_EPOCHS[1], THIRD]
+    assert log_lines(capsys)[-1] == (f"{tmp_path / 'stats.json'} has only 0 of the first 1 epochs.")
+
+
+def test_a_corrupt_file_is_put_aside_when_a_run_goes_on(tmp_path):
+    run(tmp_path, max_epoch=3)
+    path = tmp_path / "stats.json"
+    path.write_bytes(path.read_bytes()[:-3])
+    resume(tmp_path, TWO_DONE, Callback())
+    assert stats(tmp_path) == TWO_EPOCHS
+    assert (tmp_path / "stats.json.corrupt").exists()
+
+
+def test_the_last_epoch_is_as_the_state_has_it(tmp_path):
+    run(tmp_path, max_epoch=2)
+    amended = [TWO_EPOCHS[0], {**TWO_EPOCHS[1], "late": 5.0}]
+    (tmp_path / "stats.json").write_text(json.dumps(amended))
+    resume(tmp_path, TWO_DONE)
+    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
+    assert aside(tmp_path) == []
+
+
+def test_what_the_state_holds_of_the_last_epoch_amends_it(tmp_path):
+    run(tmp_path, max_epoch=2)
+    resume(tmp_path, {**TWO_DONE, "scalars": {"late": 5.0}})
+    assert stats(tmp_path) == [TWO_EPOCHS[0], {**TWO_EPOCHS[1], "late": 5.0}, THIRD]
+
+
+def test_epochs_that_the_disk_refused_are_in_the_state(tmp_path):
+    states = []
+
+    class Asking(Blocking):
+        def _before_epoch(self):
+            states.append(self.trainer.callbacks.cbs[-2].state_dict())
+
+    run(tmp_path, Asking(tmp_path / "stats.json"), max_epoch=3)
+    assert states[-1] == {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS}
+    (tmp_path / "stats.json").rmdir()
+    resume(tmp_path, states[-1])
+    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
+
+
+def test_a_disk_that_fails_when_a_run_goes_on_is_tried_again(tmp_path, capsys):
+    run(tmp_path, max_epoch=4)
+    path, away = tmp_path / "stats.json", tmp_path / "away"
+    path.rename(away)
+    path.mkdir()
+
+    class Recovering(Putting):
+        def _before_epoch(self):
+            if self.epoch_num == 4:
+                path.rmdir()
+                away.rename(path)
+
+    resume(tmp_path, TWO_DONE, Recovering(), max_epoch=4)
+    assert [each["epoch_num"] for each in stats(tmp_path)] == [1, 2, 3, 4]
+    assert len([line for line in log_lines(capsys) if "Cannot" in line]) == 1
+
+
+def test_a_state_of_before_the_training_leaves_the_file_to_the_old_rule(tmp_path):
+    run(tmp_path, max_epoch=2)
+    resume(tmp_path, JSONWriter(str(tmp_path)).state_dict())
+    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
+
+
+def test_an_epoch_is_not_there_twice_if_one_before_it_is_lost(tmp_path):
+    (tmp_path / "stats.json").write_text(json.dumps([TWO_EPOCHS[1], THIRD]))
+    resume(tmp_path, TWO_DONE)
+    assert stats(tmp_path) == [TWO_EPOCHS[1], THIRD]
+
+
+def test_the_state_has_the_last_epoch_and_no_other_that_is_in_the_file(tmp_path):
+    trainer = run(tmp_path, max_epoch=2)
+    assert trainer.callbacks.cbs[-2].state_dict() == {
+        "scalars": {},
+        "epochs": 2,
+        "tail": [{**TWO_EPOCHS[1]}],
+    }

@@ -87,3 +87,9 @@ def test_the_shell_opens_while_the_file_exists(tmp_path):
 def test_an_unknown_shell_is_refused():
     with pytest.raises(ValueError, match="'zsh'"):
         InjectShell(shell="zsh")
+
+
+def test_a_loaded_value_of_a_name_that_is_not_wanted_any_more_is_forgotten():
+    monitor = SendMonitorData("true", ["cost", "score"])
+    monitor.load_state_dict({"values": {"cost": 1.0, "old": 2.0}})
+    assert monitor.state_dict() == {"values": {"cost": 1.0}}

@@ -192,3 +192,22 @@ def test_wrong_kinds_are_refused(monitors, method):
 def test_only_monitors_are_monitors():
     with pytest.raises(TypeError, match="got a str"):
         Monitors(["ScalarPrinter"])
+
+
+def test_a_history_without_a_step_for_each_value_is_refused():
+    state = {"cost": {"steps": np.arange(3), "values": np.zeros(2)}}
+    with pytest.raises(ValueError, match="a step for each value"):
+        Monitors([]).load_state_dict(state)
+
+
+def test_the_history_goes_on_behind_a_loaded_one():
+    trainer = MiniTrainer(init_step=7)
+    trainer.callbacks.setup_graph(trainer)
+    values = np.array([0.1, np.nan])
+    values.flags.writeable = False
+    trainer.monitors.load_state_dict({"cost": {"steps": np.array([3, 5]), "values": values}})
+    trainer.monitors.put_scalar("cost", 1)
+    history = trainer.monitors.get_history("cost")
+    assert [each.global_step for each in history] == [3, 5, 7]
+    assert [repr(each.value) for each in history] == ["0.1", "nan", "1.0"]
+    assert trainer.monitors.get_latest("cost") == 1.0

@@ -91,3 +91,12 @@ def test_a_string_is_a_variable_and_nothing_else_is_a_param():
     assert as_hyper_param("learning_rate").readable_name == "learning_rate"
     with pytest.raises(TypeError, match="got 3"):
         as_hyper_param(3)
+
+
+def test_global_variables_are_in_the_checkpoint_and_nothing_else():
+    tf.get_variable("everywhere", [])
+    tf.get_variable("here", [], collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    params = [GraphVarParam("everywhere"), GraphVarParam("here"), ObjAttrParam(Thing(), "rate")]
+    for each in params:
+        each.setup_graph()
+    assert [each.in_checkpoint for each in params] == [True, False, False]

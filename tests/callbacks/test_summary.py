@@ -161,3 +161,9 @@ def test_only_scalars_have_a_moving_average():
     tf.constant(np.zeros(2), name="pair")
     with pytest.raises(ValueError, match="pair:0 is none"):
         MiniTrainer([SimpleMovingAverage(["pair"], 3)]).train()
+
+
+def test_a_window_of_other_tensors_is_refused():
+    average = SimpleMovingAverage(["a", "b"], 3)
+    with pytest.raises(ValueError, match=r"has 2 tensors, the saved window has shape \[2, 1\]"):
+        average.load_state_dict({"window": np.zeros([2, 1])})

@@ -1,3 +1,6 @@
+import multiprocessing
+import os
+import signal
 import threading
 import time
 
@@ -5,10 +8,13 @@ import pytest
 
 from tensorpack.callbacks import Callback, StalledTraining, Watchdog
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.stopping import Failed, StopRequested
+from tensorpack.utils.worker import make_worker, state_of
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import CallbackContract
 from tests.helpers import FakeClock
+from tests.utils import worker_targets as targets
 
 
 class TestWatchdog(CallbackContract):
@@ -46,7 +52,40 @@ def test_a_halt_is_reported_once_with_queues_and_stacks(capsys):
         assert "  my_queue: 1 of 50\n" in printed
         assert "MainThread:\n" in printed and "in test_a_halt_is_reported" in printed
         assert "Watchdog:\n" in printed
+        assert printed.endswith("Processes:\n  none\n")
         assert not trainer.stop_token.requested
+
+
+def test_the_report_shows_what_the_processes_do(capsys):
+    context, clock = multiprocessing.get_context("spawn"), FakeClock()
+    ready = [context.Event() for _ in range(3)]
+    hangs, stopped = (
+        make_worker(target, [event], name=target.__name__, method="spawn")
+        for target, event in zip((targets.hang_in_c, targets.stop), ready)
+    )
+    plain = context.Process(target=targets.sleep, args=(ready[2],), name="Plain")
+    watchdog, trainer = watched(clock)
+    with trainer.session(), ProcessGroup([hangs, stopped, plain]) as group:
+        trainer.callbacks.before_train()
+        watchdog.check()
+        group.start()
+        assert all(event.wait(20) for event in ready)
+        while state_of(stopped.pid) != "stopped by a signal":
+            time.sleep(0.01)
+        clock.advance(10)
+        watchdog.check()
+        printed, deadline = "", time.monotonic() + 20
+        while "Plain (pid" not in printed and time.monotonic() < deadline:
+            time.sleep(0.01)  # its own thread may have been the first to look
+            printed += capsys.readouterr().out
+        os.kill(stopped.pid, signal.SIGCONT)
+    printed = printed.partition("\nProcesses:\n")[2]
+    assert f"hang_in_c (pid {hangs.pid}):\n" in printed and "in hang_in_c\n" in printed
+    assert (
+        f"stop (pid {stopped.pid}):\n"
+        "no stack: it is stopped by a signal and cannot answer.\n" in printed
+    )
+    assert f"Plain (pid {plain.pid}):\nno stack: it was not made by make_worker()" in printed
 
 
 def test_steps_and_callbacks_are_progress_and_the_next_halt_is_reported_again(capsys):

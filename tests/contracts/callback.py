@@ -3,13 +3,14 @@
 import threading
 import weakref
 
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory
 
-__all__ = ["CallbackContract"]
+__all__ = ["CallbackContract", "assert_is_a_state", "assert_same_state", "frozen"]
 
 
 class CallbackContract:
@@ -19,6 +20,7 @@ class CallbackContract:
     class may override `make_graph` if its callback needs something else there.
     """
 
+    large_leaves = ()  # types in its state that are written on their own
     name = None  # how the callback's name begins, if not with that of its class
 
     def make_callback(self):
@@ -100,3 +102,88 @@ class CallbackContract:
         assert not self.callback.chief_only
         self.callback.chief_only = True
         assert self.callback.chief_only
+
+    def test_its_state_is_a_tree_of_plain_values(self, trainer):
+        with trainer.session():
+            assert_is_a_state(self.callback.state_dict(), self.large_leaves)
+            self.go_half_an_epoch(trainer)
+            assert_is_a_state(self.callback.state_dict(), self.large_leaves)
+
+    def test_its_state_does_not_change_any_more(self, trainer):
+        with trainer.session():
+            self.go_half_an_epoch(trainer)
+            state = self.callback.state_dict()
+            before = frozen(state)
+            trainer.step()
+            trainer.callbacks.after_epoch()
+            trainer.callbacks.trigger_epoch()
+            assert_same_state(state, before)
+
+    def test_its_state_is_the_same_after_it_was_loaded(self, trainer):
+        if self.large_leaves:
+            pytest.skip("A store has to be there, see the tests of the callback.")
+        with trainer.session():
+            self.go_half_an_epoch(trainer)
+            state = self.callback.state_dict()
+        with tf.Graph().as_default():
+            train_op = self.make_graph()
+            other = self.make_callback()
+            later = MiniTrainer([other], train_op=train_op)
+            later.resumed = True
+            with later.session():
+                if state:
+                    other.load_state_dict(frozen(state))
+                    assert_same_state(other.state_dict(), state)
+                self.go_half_an_epoch(later)
+
+    def go_half_an_epoch(self, trainer):
+        trainer.callbacks.before_train()
+        trainer.epoch_num, trainer.local_step = 1, -1
+        trainer.callbacks.before_epoch()
+        trainer.step()
+
+
+def assert_is_a_state(value, large_leaves=(), path=""):
+    """Fails unless the value is a tree of what can be in a file."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            assert isinstance(key, str), f"{path} has the key {key!r}"
+            assert_is_a_state(each, large_leaves, f"{path}/{key}")
+    elif isinstance(value, (list, tuple)):
+        for i, each in enumerate(value):
+            assert_is_a_state(each, large_leaves, f"{path}/{i}")
+    elif isinstance(value, (np.ndarray, np.generic)):
+        assert value.dtype.kind in "biufcSU", f"{path} has dtype {value.dtype}"
+    else:
+        plain = (type(None), bool, int, float, str, bytes, *large_leaves)
+        assert isinstance(value, plain), f"{path} is a {type(value).__name__}"
+
+
+def frozen(value):
+    """A copy of a state, with arrays that cannot be written to."""
+    if isinstance(value, dict):
+        return {key: frozen(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(frozen(each) for each in value)
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+    return value
+
+
+def assert_same_state(found, expected):
+    """Fails unless two states are equal, types and all."""
+    assert type(found) is type(expected)
+    if isinstance(expected, dict):
+        assert sorted(found) == sorted(expected)
+        for key in expected:
+            assert_same_state(found[key], expected[key])
+    elif isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            assert_same_state(one, other)
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert found == expected or found != found

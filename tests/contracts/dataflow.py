@@ -6,6 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
+from tensorpack.dataflow import StateNotKept
+
 
 class DataFlowContract:
     """Inherit, define `make_flow`, and correct the class attributes where they do not hold::
@@ -23,6 +25,7 @@ class DataFlowContract:
       independent: whether passes at the same time leave one another alone. False only for flows
         that say so in their docstring, because they hand on what can be read only once.
       picklable: whether the flow can be sent to another process.
+      keeps_state: whether the flow has a `state_dict`.
       sample: how many datapoints are taken of a flow without an end.
     """
 
@@ -31,6 +34,7 @@ class DataFlowContract:
     deterministic = True
     independent = True
     picklable = True
+    keeps_state = True
     sample = 25
 
     def make_flow(self):
@@ -148,6 +152,118 @@ class DataFlowContract:
         assert len(datapoints) == self.expected_length
         if self.deterministic:
             assert_same(datapoints, self.take(self.make_flow()))
+
+    def test_without_a_state_it_says_so(self):
+        if self.keeps_state:
+            pytest.skip("this flow keeps a state")
+        flow = self.make_flow()
+        flow.reset_state()
+        with pytest.raises(StateNotKept, match=r"keeps no state: define \w+.state_dict\(\)"):
+            flow.state_dict()
+        with pytest.raises((StateNotKept, ValueError)):
+            flow.load_state_dict({})
+
+    def test_another_flow_goes_on_from_a_state(self):
+        for count in self._counts():
+            flow, going = self._after(count)
+            self._check_twin(flow, [going], self._saved(flow))
+
+    def test_at_the_end_of_a_pass(self):
+        """The rest of that pass is empty, whether or not its end has been seen."""
+        if not self.keeps_state or self.length is None:
+            pytest.skip("this flow keeps no state or has no end")
+        flow, going = self._after(self.length)
+        assert list(going) == []
+        twin = self._check_twin(flow, [iter([])], self._saved(flow))
+        assert len(list(twin)) == self.length
+
+    def test_before_anything(self):
+        if not self.keeps_state:
+            pytest.skip("this flow keeps no state")
+        flow = self.make_flow()
+        flow.reset_state()
+        self._check_twin(flow, [], self._saved(flow))
+
+    def test_a_loaded_state_is_used_once_and_may_be_replaced(self):
+        for count in self._counts():
+            flow, going = self._after(count)
+            state = self._saved(flow)
+            twin = self.make_flow()
+            twin.reset_state()
+            twin.load_state_dict(self._saved(self._after(1)[0]))
+            twin.load_state_dict(state)
+            again = self._saved(twin)  # that of what was loaded
+            twin.reset_state()
+            assert len(self.take(twin)) == self.expected_length
+            self._check_twin(flow, [going], again)
+
+    def test_a_state_is_not_changed_by_what_follows(self):
+        for count in self._counts():
+            flow, going = self._after(count)
+            state = flow.state_dict()
+            before = pickle.dumps(state)
+            self.some(going, 2)
+            self.some(flow, 2)
+            assert pickle.dumps(state) == before
+
+    def test_a_state_of_something_else(self):
+        if not self.keeps_state:
+            pytest.skip("this flow keeps no state")
+        flow = self.make_flow()
+        flow.reset_state()
+        for wrong in None, {}, {**flow.state_dict(), "more": 1}:
+            with pytest.raises(ValueError, match="not a state of"):
+                flow.load_state_dict(wrong)
+
+    def _counts(self):
+        """After how many datapoints a state is taken; none if none is kept."""
+        length = self.expected_length
+        counts = [0, 1, length // 2, length, length + 1, 2 * length]
+        return counts if self.keeps_state else []
+
+    def _after(self, count):
+        """A flow that has given `count` datapoints, and the pass it is in."""
+        flow = self.make_flow()
+        flow.reset_state()
+        going = iter(flow)
+        while count > 0:
+            taken = len(self.some(going, count))
+            count -= taken
+            if count > 0:
+                going = iter(flow)
+        return flow, going
+
+    @staticmethod
+    def _saved(flow):
+        """Its state, as it comes into another process."""
+        state = flow.state_dict()
+        assert_plain(state)
+        return pickle.loads(pickle.dumps(state))
+
+    def _check_twin(self, flow, going, state):
+        """A new flow with this state yields the rest of the pass, and two more passes."""
+        twin = self.make_flow()
+        twin.reset_state()  # a random stream of its own
+        twin.load_state_dict(state)
+        for original in [*going, flow, flow]:
+            if original is flow:
+                original = iter(flow)
+            assert_same(self.take(iter(twin)), self.take(original))
+        return twin
+
+
+def assert_plain(state):
+    """A state is a tree of what a file can hold without running any code."""
+    if isinstance(state, dict):
+        assert all(type(key) is str for key in state)
+        state = list(state.values())
+    if type(state) in (list, tuple):
+        for each in state:
+            assert_plain(each)
+    elif isinstance(state, (np.ndarray, np.generic)):
+        assert not state.dtype.hasobject
+    else:
+        assert state is None or type(state) in (bool, int, float, str, bytes)
 
 
 def assert_same(found, expected):

@@ -1,11 +1,17 @@
 """What every input source must do: a test class per source inherits `InputSourceContract`."""
 
+import pickle
+
+import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList, RNGDataFlow
 from tensorpack.input_source import FeedfreeInput
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.tower import TowerContext
+from tensorpack.utils import fix_rng_seed
+from tests.input_source.running import hooked, running
 
 
 class InputSourceContract:
@@ -108,3 +114,94 @@ class InputSourceContract:
     def test_a_signature_consists_of_specs(self):
         with pytest.raises(TypeError, match="list of tf.TensorSpec, got str"):
             self.make_source().setup(["image"])
+
+
+class Dice(RNGDataFlow):
+    """Seven different numbers a pass, without a state."""
+
+    def __iter__(self):
+        rng = self.rng_of_pass()
+        return ([int(each)] for each in rng.permutation(7) + 100)
+
+
+def shuffled():
+    """Seven different numbers a pass, with a state."""
+    return DataFromList([[i] for i in range(7)])
+
+
+class InputStateContract:
+    """A run that is saved and gone on with consumes what one without a break consumes.
+
+    Inherit, define `make_source`, and correct the class attributes where they do not hold.
+
+    Attributes:
+      per_step: how many datapoints a step takes, of one number each.
+      in_lockstep: the values of `trainer.deterministic` to be tried.
+    """
+
+    per_step = 1
+    in_lockstep = (False,)
+
+    def make_source(self, flow):
+        """Returns a new source of this flow, whose datapoints are `[int]`."""
+        raise NotImplementedError
+
+    @pytest.mark.parametrize("make_flow", [shuffled, Dice])
+    def test_what_is_consumed_is_that_of_a_run_without_a_break(self, make_flow):
+        for deterministic in self.in_lockstep:
+            breaks = [0, 1, 5, 7, 8, 14]
+            found, states = self.consume(make_flow, 20, breaks, deterministic=deterministic)
+            for steps in breaks:
+                state = states[steps]
+                rest, _ = self.consume(make_flow, 20 - steps, [], state, deterministic)
+                assert rest == found[steps:]
+
+    @pytest.mark.parametrize("make_flow", [shuffled, Dice])
+    def test_it_may_go_on_again_and_again(self, make_flow):
+        expected, _ = self.consume(make_flow, 15, [])
+        found, state = [], None
+        for _ in range(5):
+            part, states = self.consume(make_flow, 3, [3], state)
+            found, state = found + part, states[3]
+        assert found == expected
+        assert [each["count"] for each in state if each] == [15 * self.per_step]
+
+    def test_a_state_at_once_after_loading_is_the_one_loaded(self):
+        _, states = self.consume(shuffled, 5, [5])
+        found, again = self.consume(shuffled, 4, [0], states[5])
+        assert pickle.dumps(again[0]) == pickle.dumps(states[5])
+
+    def test_strictly(self, monkeypatch):
+        """A flow that is neither kept nor made again is an error, and it is said what to do."""
+        monkeypatch.setattr("tensorpack.utils.rng._streams.seeded", False)
+        _, states = self.consume(Dice, 2, [2], seed=None)
+        message = r"cannot go on where.*define Dice.state_dict\(\).*fix_rng_seed\(N\) first thing"
+        with pytest.raises(RuntimeError, match=message):
+            self.consume(Dice, 2, [], states[2], strictly=True, seed=None)
+        found, _ = self.consume(Dice, 2, [], states[2], seed=None)
+        assert len(found) == 2
+        rest, _ = self.consume(shuffled, 2, [], self.consume(shuffled, 2, [2])[1][2], strictly=True)
+        assert len(rest) == 2
+
+    def consume(
+        self, make_flow, steps, breaks, states=None, deterministic=False, strictly=False, seed=1
+    ):
+        """Returns what `steps` steps consumed, and by number of steps the states at `breaks`."""
+        if seed is not None:
+            # The data comes from the seed, or from the state if there is one.
+            fix_rng_seed(seed if make_flow is Dice else seed + (states is not None))
+        shape = [] if self.per_step == 1 else [self.per_step]
+        signature = [tf.TensorSpec(shape, tf.int32, "number")]
+        found, taken = [], {}
+        attributes = {"deterministic": deterministic, "resume_strictly": strictly}
+        with tf.Graph().as_default():
+            source = self.make_source(make_flow())
+            with running(source, signature, states=states, **attributes) as (_, sess, (x,), cbs):
+                session = hooked(sess, cbs)
+                for step in range(steps + 1):
+                    if step in breaks:
+                        each = [callback.state_dict() for callback in cbs]
+                        taken[step] = pickle.loads(pickle.dumps(each))
+                    if step < steps:
+                        found.append(np.ravel(session.run(x)).tolist())
+        return found, taken

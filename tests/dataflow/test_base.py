@@ -6,11 +6,17 @@ from tensorpack.dataflow import (
     DataFlow,
     DataFlowTerminated,
     DataFromList,
+    DataFromQueue,
+    FakeData,
+    MapData,
     ProxyDataFlow,
+    RepeatedData,
     RNGDataFlow,
+    StateNotKept,
     UnknownLength,
 )
 from tensorpack.utils import fix_rng_seed
+from tensorpack.utils.rng import is_seeded
 from tests.contracts.dataflow import DataFlowContract
 
 
@@ -63,6 +69,7 @@ class Dice(RNGDataFlow):
 
 class TestLater(DataFlowContract):
     length = 5
+    keeps_state = False
 
     def make_flow(self):
         return Later()
@@ -70,6 +77,7 @@ class TestLater(DataFlowContract):
 
 class TestOf2017(DataFlowContract):
     length = 5
+    keeps_state = False
 
     def make_flow(self):
         return Of2017()
@@ -77,6 +85,7 @@ class TestOf2017(DataFlowContract):
 
 class TestProxy(DataFlowContract):
     length = 5
+    keeps_state = False
 
     def make_flow(self):
         return ProxyDataFlow(Of2017())
@@ -84,6 +93,7 @@ class TestProxy(DataFlowContract):
 
 class TestMixedNames(DataFlowContract):
     length = 15
+    keeps_state = False
 
     def make_flow(self):
         return Tripled(Later())
@@ -92,9 +102,18 @@ class TestMixedNames(DataFlowContract):
 class TestDice(DataFlowContract):
     length = 10
     deterministic = False
+    keeps_state = False
 
     def make_flow(self):
         return Dice()
+
+
+class TestProxyOfAFlowWithAState(DataFlowContract):
+    length = 5
+    deterministic = False
+
+    def make_flow(self):
+        return ProxyDataFlow(DataFromList([[i] for i in range(5)]))
 
 
 def test_an_override_by_either_name_is_found_by_both():
@@ -246,3 +265,98 @@ def test_own_stream():
 
 def test_terminated_is_an_ordinary_exception():
     assert issubclass(DataFlowTerminated, Exception)
+
+
+class WithState(Later):
+    def state_dict(self):
+        return {"mine": 1}
+
+    def load_state_dict(self, state):
+        self.loaded = state
+
+
+def has_no_state(flow):
+    with pytest.raises(StateNotKept, match=f"{type(flow).__name__} keeps no state"):
+        flow.state_dict()
+    with pytest.raises(StateNotKept, match=f"{type(flow).__name__} keeps no state"):
+        flow.load_state_dict({})
+    return True
+
+
+@pytest.mark.parametrize("name", ["__iter__", "get_data"])
+def test_an_inherited_state_is_not_that_of_another_iteration(name):
+    for base in WithState, ProxyDataFlow, DataFromList, MapData:
+        child = type("Child", (base,), {name: lambda self: iter([[1]])})
+        grandchild = type("Grandchild", (child,), {})
+        for cls in child, grandchild:
+            assert has_no_state(cls.__new__(cls))
+
+
+def test_a_mixin_that_iterates_has_no_state_either():
+    class Mixin:
+        def get_data(self):
+            yield [1]
+
+    class Mixed(Mixin, WithState):
+        pass
+
+    assert has_no_state(Mixed())
+
+
+def test_a_state_beside_or_below_the_iteration_is_kept():
+    class Beside(WithState):
+        def __iter__(self):
+            yield [1]
+
+        def state_dict(self):
+            return {"beside": 2}
+
+    class Quiet(WithState):
+        def reset_state(self):
+            pass
+
+    class Below(Later):
+        state_dict = WithState.state_dict
+        load_state_dict = WithState.load_state_dict
+
+    assert Beside().state_dict() == {"beside": 2}
+    for cls in Quiet, Below:
+        assert ProxyDataFlow(cls()).state_dict() == {"ds": {"mine": 1}}
+    flow = ProxyDataFlow(Quiet())
+    flow.load_state_dict({"ds": {"mine": 3}})
+    assert flow.ds.loaded == {"mine": 3}
+
+
+def test_what_only_looks_like_a_flow_has_no_state():
+    class Alike:
+        def __iter__(self):
+            yield [1]
+
+        def reset_state(self):
+            pass
+
+    flow = ProxyDataFlow(Alike())
+    with pytest.raises(StateNotKept, match="Alike keeps no state"):
+        flow.state_dict()
+    assert flow.seeded
+
+
+def test_what_is_seeded(monkeypatch):
+    plain, random = Later(), [Dice(), DataFromList([[1]]), FakeData([[]])]
+    monkeypatch.setattr("tensorpack.utils.rng._streams.seeded", False)
+    assert plain.seeded
+    assert not any(flow.seeded for flow in random)
+    assert not any(RepeatedData(ProxyDataFlow(flow), -1).seeded for flow in random)
+    fix_rng_seed(0)
+    assert is_seeded()
+    assert all(ProxyDataFlow(flow).seeded for flow in [plain, *random])
+    assert not ProxyDataFlow(DataFromQueue(None)).seeded
+
+
+def test_a_random_proxy_is_seeded_if_both_are():
+    class Noise(RNGDataFlow, ProxyDataFlow):
+        pass
+
+    fix_rng_seed(0)
+    assert Noise(Later()).seeded
+    assert not Noise(DataFromQueue(None)).seeded

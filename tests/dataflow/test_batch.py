@@ -27,6 +27,22 @@ class TestBatchDataWithRemainder(DataFlowContract):
         return BatchData(flow_of([{"n": i, "s": str(i)} for i in range(11)]), 3, remainder=True)
 
 
+class TestBatchDataOfShuffled(DataFlowContract):
+    length = 4
+    deterministic = False
+
+    def make_flow(self):
+        return BatchData(DataFromList([[i] for i in range(10)]), 3, remainder=True)
+
+
+class TestBatchDataThatDropsTheRest(DataFlowContract):
+    length = 3
+    deterministic = False
+
+    def make_flow(self):
+        return BatchData(DataFromList([[i] for i in range(11)]), 3)
+
+
 class TestBatchDataOfLists(DataFlowContract):
     length = 5
 
@@ -37,6 +53,7 @@ class TestBatchDataOfLists(DataFlowContract):
 class TestBatchDataOfUnknownLength(DataFlowContract):
     length = 2
     has_len = False
+    keeps_state = False
 
     def make_flow(self):
         return BatchData(DataFromGenerator(two_pairs), 2)

@@ -32,6 +32,33 @@ class TestPrintData(DataFlowContract):
         return PrintData(numbers(5))
 
 
+def test_the_rest_of_a_pass_is_not_measured_but_the_next_one_is(capsys):
+    flow = TestDataSpeed(numbers(5), size=3)
+    going = iter(flow)
+    next(going)
+    twin = TestDataSpeed(numbers(5), size=3)
+    twin.load_state_dict(flow.state_dict())
+    capsys.readouterr()
+    assert list(twin) == [[1], [2], [3], [4]]
+    assert "datapoints/sec" not in capsys.readouterr().out
+    assert len(list(twin)) == 5
+    assert "datapoints/sec" in capsys.readouterr().out
+
+
+def test_print_goes_on_where_the_pass_was(capsys):
+    flow = PrintData(numbers(5), num=3)
+    next(iter(flow))
+    twin = PrintData(numbers(5), num=3)
+    twin.load_state_dict(flow.state_dict())
+    capsys.readouterr()
+    list(twin)
+    out = capsys.readouterr().out
+    assert "datapoint 0" not in out
+    assert "datapoint 1" in out and "datapoint 2" in out and "datapoint 3" not in out
+    list(twin)
+    assert "datapoint 0" in capsys.readouterr().out
+
+
 def test_rate_is_datapoints_in_a_second(capsys):
     assert TestDataSpeed(numbers(100), size=50, clock=ticking()).start() == 25
     captured = capsys.readouterr()

@@ -22,6 +22,13 @@ class TestConstantFakeData(DataFlowContract):
         return FakeData([[2, 3], []], size=12, random=False, dtype=["uint8", "float32"])
 
 
+def test_a_state_of_a_longer_flow():
+    long, short = FakeData([[2]], size=5), FakeData([[2]], size=3)
+    list(long)
+    with pytest.raises(ValueError, match="it is at 5, but a pass has 3"):
+        short.load_state_dict(long.state_dict())
+
+
 def test_default_is_float32_in_the_unit_interval():
     flow = FakeData([[50, 40], (7,)])
     assert len(flow) == 1000

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFromList, MapData, MapDataComponent, SelectComponent
+from tensorpack.dataflow import (
+    DataFromList,
+    MapData,
+    MapDataComponent,
+    ProxyDataFlow,
+    SelectComponent,
+    UnknownLength,
+)
 from tests.contracts.dataflow import DataFlowContract
 
 
@@ -24,6 +31,25 @@ class TestMapData(DataFlowContract):
 
     def make_flow(self):
         return MapData(flow_of([1, 2], [3, 4], [5, 6]), swapped)
+
+
+class TestFilter(DataFlowContract):
+    length = 4
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        flow = DataFromList([[i] for i in range(9)])
+        return MapData(Unsized(flow), odd)
+
+
+class Unsized(ProxyDataFlow):
+    def __len__(self):
+        raise UnknownLength("The length is not known.")
+
+
+def odd(datapoint):
+    return datapoint if datapoint[0] % 2 else None
 
 
 class TestMapDataComponent(DataFlowContract):

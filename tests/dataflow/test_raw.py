@@ -43,6 +43,7 @@ class TestShuffledDataFromList(DataFlowContract):
 
 class TestDataFromIterable(DataFlowContract):
     length = 6
+    keeps_state = False
 
     def make_flow(self):
         return DataFromIterable(dict.fromkeys(range(6)))
@@ -51,6 +52,7 @@ class TestDataFromIterable(DataFlowContract):
 class TestDataFromGenerator(DataFlowContract):
     length = 5
     has_len = False
+    keeps_state = False
 
     def make_flow(self):
         return DataFromGenerator(five)
@@ -58,6 +60,7 @@ class TestDataFromGenerator(DataFlowContract):
 
 class TestSizedDataFromGenerator(DataFlowContract):
     length = 5
+    keeps_state = False
 
     def make_flow(self):
         return DataFromGenerator(endless, size=5)
@@ -65,6 +68,7 @@ class TestSizedDataFromGenerator(DataFlowContract):
 
 class TestEndlessDataFromGenerator(DataFlowContract):
     has_len = False
+    keeps_state = False
 
     def make_flow(self):
         return DataFromGenerator(endless)
@@ -75,6 +79,7 @@ class TestOpenGenerator(DataFlowContract):
     deterministic = False
     independent = False
     picklable = False
+    keeps_state = False
 
     def make_flow(self):
         return DataFromGenerator(endless())
@@ -85,6 +90,7 @@ class TestDataFromQueue(DataFlowContract):
     deterministic = False
     independent = False
     picklable = False
+    keeps_state = False
 
     def make_flow(self):
         source = queue.Queue()
@@ -99,6 +105,14 @@ def test_list_is_shuffled_anew_in_every_pass_and_left_as_it_is():
     first, second = list(flow), list(flow)
     assert first != second
     assert sorted(first) == sorted(second) == datapoints == [[i] for i in range(50)]
+
+
+def test_a_state_of_another_list():
+    state = DataFromList([[1], [2]]).state_dict()
+    with pytest.raises(ValueError, match="a list of 2 datapoints, but the one of this DataFrom"):
+        DataFromList([[1]]).load_state_dict(state)
+    with pytest.raises(ValueError, match="it is at 3, but a pass has 2"):
+        DataFromList([[1], [2]]).load_state_dict({**state, "count": 3})
 
 
 def test_list_may_be_anything_with_indices():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
+    BatchData,
     DataFromGenerator,
     DataFromList,
     FixedSizeData,
@@ -30,6 +31,75 @@ class TestRepeatedData(DataFlowContract):
 
     def make_flow(self):
         return RepeatedData(numbers(4), 3)
+
+
+class TestRepeatedDataInRandomOrder(DataFlowContract):
+    length = 12
+    deterministic = False
+
+    def make_flow(self):
+        return RepeatedData(shuffled(4), 3)
+
+
+class TestEndlessInRandomOrder(DataFlowContract):
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return RepeatedData(shuffled(4), -1)
+
+
+class TestRepeatedDataPointInRandomOrder(DataFlowContract):
+    length = 12
+    deterministic = False
+
+    def make_flow(self):
+        return RepeatedDataPoint(shuffled(4), 3)
+
+
+class TestFixedSizeDataInRandomOrder(DataFlowContract):
+    length = 6
+    deterministic = False
+    independent = False
+
+    def make_flow(self):
+        return FixedSizeData(shuffled(4), 6)
+
+
+class TestFixedSizeDataWithoutStateInRandomOrder(DataFlowContract):
+    length = 6
+    deterministic = False
+
+    def make_flow(self):
+        return FixedSizeData(shuffled(4), 6, keep_state=False)
+
+
+class TestLeftBeforeTheEnd(DataFlowContract):
+    """What stopped at the end of a pass leaves the wrapped flows in the middle of theirs."""
+
+    length = 4
+    deterministic = False
+
+    def make_flow(self):
+        return FixedSizeData(MapData(shuffled(9), doubled), 4, keep_state=False)
+
+
+class TestPipeline(DataFlowContract):
+    length = 7
+    deterministic = False
+    independent = False
+
+    def make_flow(self):
+        points = RepeatedDataPoint(MapData(shuffled(5), doubled), 2)
+        return BatchData(FixedSizeData(RepeatedData(points, 2), 13), 2, remainder=True)
+
+
+def shuffled(count):
+    return DataFromList([[i] for i in range(count)])
+
+
+def doubled(datapoint):
+    return [2 * datapoint[0]]
 
 
 class TestEndlessRepeatedData(DataFlowContract):
@@ -116,6 +186,28 @@ def test_reset_state_takes_fixed_size_back_to_the_beginning():
     assert list(flow) == [[0], [1]]
     flow.reset_state()
     assert list(flow) == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    "flow, wrong, message",
+    [
+        (RepeatedData(numbers(3), 2), {"finished": 2}, "it is at 2, but a pass has 1"),
+        (RepeatedDataPoint(numbers(3), 2), {"done": 2}, "it is at 2"),
+        (FixedSizeData(numbers(3), 2), {"taken": 3}, "it is at 3"),
+    ],
+)
+def test_a_state_beyond_the_end(flow, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        flow.load_state_dict({**flow.state_dict(), **wrong})
+
+
+def test_a_row_that_is_over_does_not_keep_its_datapoint():
+    flow = RepeatedDataPoint(numbers(3), 2)
+    going = iter(flow)
+    next(going)
+    assert flow.state_dict()["datapoint"] == [0]
+    next(going)
+    assert flow.state_dict()["datapoint"] is None
 
 
 def test_fixed_size_begins_anew_after_an_error():

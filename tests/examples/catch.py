@@ -3,8 +3,10 @@
 import numpy as np
 
 from tensorpack.RL import Player, PlayerStep
+from tensorpack.utils.rng import rng_state, set_rng_state
 
 BOARD = 7  # cells in each direction
+_PLACES = ("_row", "_ball", "_paddle", "_over")
 
 
 class CatchPlayer(Player):
@@ -59,6 +61,15 @@ class CatchPlayer(Player):
 
     def _truncate(self, mask):
         self._over |= mask
+
+    def _state_dict(self):
+        places = {name: getattr(self, name).copy() for name in _PLACES}
+        return {"rng": rng_state(self._rng), **places}
+
+    def _load_state_dict(self, state):
+        set_rng_state(self._rng, state["rng"])
+        for name in _PLACES:
+            setattr(self, name, np.array(state[name]))
 
     def _begin(self, which):
         count = np.count_nonzero(which)

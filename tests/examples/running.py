@@ -22,15 +22,15 @@ def small_catch(num_envs=1, kind=CatchPlayer):
     return kind(num_envs, cell=2)
 
 
-def make_config(player, *more_flags):
+def make_config(player, *more_flags, resume="never"):
     """The `TrainConfig` of a small run; needs a log directory."""
     args = flags.parse([*SMALL, *more_flags])
-    return DQN.get_config(args, player, small_catch)
+    return DQN.get_config(args, player, small_catch, resume)
 
 
-def train(player, *more_flags, callbacks=()):
+def train(player, *more_flags, callbacks=(), resume="never"):
     """Does a small run, with callbacks behind those of the example."""
-    config = make_config(player, *more_flags)
+    config = make_config(player, *more_flags, resume=resume)
     config.callbacks.extend(callbacks)
     tp.QueueInputTrainer(config).train()
 

@@ -100,3 +100,27 @@ def test_the_same_seed_acts_the_same():
         agent.observe(frames(*range(50)), starts=np.ones(50, bool))
         acted.append(agent.act(0.5).tolist())
     assert acted[0] == acted[1]
+
+
+def test_a_state_is_what_was_seen_and_where_chance_is():
+    def play(agent, network):
+        network.asked.clear()
+        actions = [agent.act(0.5).tolist()]
+        agent.observe(frames(7, 8), starts=np.array([False, True]))
+        actions += [agent.act(0.5).tolist() for _ in range(9)]
+        return actions, [asked.tolist() for asked in network.asked]
+
+    networks = Network(best=1), Network(best=1)
+    first, second = make_agent(networks[0]), make_agent(networks[1], seed=1)
+    for i in range(1, 5):
+        first.observe(frames(i, 10 * i), starts=np.array([False, False]))
+        first.act(0.5)
+    second.load_state_dict(first.state_dict())
+    assert play(first, networks[0]) == play(second, networks[1])
+
+
+def test_a_state_of_other_frames_is_refused():
+    with pytest.raises(ValueError):
+        make_agent(Network(best=0), num_envs=3).load_state_dict(
+            make_agent(Network(best=0)).state_dict()
+        )

@@ -43,7 +43,7 @@ def test_what_was_played_in_advance_is_paid_for_by_later_grants():
     ticks = 0
     for _ in range(10):
         budget.grant()
-        while budget._open > 0:
+        while budget.open > 0:
             assert budget.wait()
             budget.spend(8)
             ticks += 1
@@ -68,3 +68,15 @@ def test_closing_wakes_who_waits(side):
 def test_a_budget_of_nothing_is_refused():
     with pytest.raises(ValueError, match="grant=0"):
         TransitionBudget(grant=0)
+
+
+def test_what_is_open_can_be_read_and_set():
+    budget = TransitionBudget(grant=4)
+    budget.grant()
+    budget.spend(7)
+    assert budget.open == -3
+    other = TransitionBudget(grant=4)
+    thread, waited = start(other.wait)
+    other.open = 2
+    thread.join(5)
+    assert waited == [True]

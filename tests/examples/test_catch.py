@@ -7,6 +7,8 @@ from tests.examples.catch import CatchPlayer
 
 
 class TestCatchPlayer(PlayerContract):
+    can_save = True
+
     def make_player(self):
         return CatchPlayer(num_envs=3, seed=0)
 

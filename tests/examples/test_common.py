@@ -103,6 +103,8 @@ def test_the_network_sees_the_frames_and_its_actions_are_played():
 class FakeTrainer:
     """As much of a trainer as an evaluator asks for."""
 
+    deterministic = False
+
     def __init__(self, predictor):
         self.monitors = self
         self.scalars = {}
@@ -123,12 +125,24 @@ class FakeTrainer:
             raise KeyboardInterrupt
 
 
+class ChanceLengths(Lengths):
+    """The frames are by chance, from the seed of the reset."""
+
+    def _reset(self, seed):
+        self._rng = np.random.RandomState(seed)
+        return super()._reset(seed)
+
+    def _frames(self):
+        return self._rng.randint(256, size=(self.num_envs, 2, 2)).astype(np.uint8)
+
+
 class Evaluation:
     """An evaluator over games of one and of three steps, ready to be triggered."""
 
     def __init__(self, nr_eval=4, clock=None, **options):
         self.players = []
-        self.trainer = FakeTrainer(no_preference)
+        self.seen = []
+        self.trainer = FakeTrainer(self._note)
         self.clock = FakeClock() if clock is None else clock
         self.evaluator = Evaluator(
             nr_eval, ["state"], ["Qvalue"], self._make, clock=self.clock, **options
@@ -136,8 +150,12 @@ class Evaluation:
         self.evaluator.setup_graph(self.trainer)
 
     def _make(self, count):
-        self.players.append(Lengths([1, 3][:count]))
+        self.players.append(ChanceLengths([1, 3][:count]))
         return self.players[-1]
+
+    def _note(self, states):
+        self.seen.append(states.copy())
+        return no_preference(states)
 
 
 def test_evaluator_logs_mean_and_best_and_closes_its_games():
@@ -166,3 +184,40 @@ def test_after_a_long_evaluation_the_next_one_is_shorter(seconds, games):
     evaluation = Evaluation(nr_eval=50, clock=SlowClock(), num_players=1)
     evaluation.evaluator.trigger()
     assert evaluation.evaluator.eval_episode == games
+
+
+def test_in_a_deterministic_run_the_clock_decides_nothing():
+    clock = FakeClock()
+    evaluation = Evaluation(nr_eval=50, clock=lambda: clock.advance(10**4) or clock.now)
+    evaluation.trainer.deterministic = True
+    evaluation.evaluator.trigger()
+    assert evaluation.evaluator.eval_episode == 50
+
+
+def evaluated(evaluation):
+    """The states that the network is asked about in an evaluation, as one array."""
+    evaluation.seen.clear()
+    evaluation.evaluator.trigger()
+    return np.concatenate(evaluation.seen)
+
+
+def test_evaluations_have_games_of_their_own():
+    evaluation = Evaluation(num_players=2)
+    assert not np.array_equal(evaluated(evaluation), evaluated(evaluation))
+
+
+def test_a_state_gives_the_next_evaluation_again():
+    first, second = Evaluation(nr_eval=9, num_players=2), Evaluation(num_players=2)
+    first.evaluator.trigger()
+    second.evaluator.load_state_dict(first.evaluator.state_dict())
+    assert second.evaluator.eval_episode == 9
+    np.testing.assert_array_equal(evaluated(first), evaluated(second))
+
+
+def test_an_evaluation_that_was_given_up_is_done_again_with_the_same_games():
+    first, second = Evaluation(num_players=2), Evaluation(num_players=2)
+    second.evaluator.load_state_dict(first.evaluator.state_dict())
+    second.trainer.stop_after = 3
+    with pytest.raises(KeyboardInterrupt):
+        second.evaluator.trigger()
+    np.testing.assert_array_equal(evaluated(first), evaluated(second))

@@ -8,6 +8,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
+from tests.examples.catch import CatchPlayer
 from tests.examples.running import read_stats, small_catch, train
 from tests.examples.test_dqn_model import VARIABLES
 
@@ -55,6 +56,28 @@ def test_load_takes_the_weights_and_starts_over(log_dir):
     # one step of Adam changes no weight by more than its rate
     for name in VARIABLES:
         np.testing.assert_allclose(again[name], trained[name], atol=1.1e-3)
+
+
+def test_a_resumed_run_goes_on_with_the_memory_and_the_games(log_dir):
+    class Watched(CatchPlayer):
+        resets = steps = 0
+
+        def _reset(self, seed):
+            self.resets += 1
+            return super()._reset(seed)
+
+        def _step(self, actions):
+            self.steps += 1
+            return super()._step(actions)
+
+    train(small_catch(kind=Watched), "--max-epoch", "1")
+    player = small_catch(kind=Watched)
+    with tf.Graph().as_default():
+        train(player, resume="must")
+    stats = read_stats(log_dir)
+    assert [(each["epoch_num"], each["global_step"]) for each in stats] == [(1, 10), (2, 20)]
+    # nothing was populated: 4 transitions a batch, of at most 10 + 51 batches, and new games
+    assert player.resets == 0 and 20 <= player.steps <= 4 * 61 * 7 / 6 + 1
 
 
 def refusal(capsys, *argv):

@@ -91,6 +91,20 @@ def test_transitions_are_played_in_step_with_the_training(num_envs, log_dir):
     assert 60 + 4 * (20 - 5) <= player.played <= 60 + num_envs + 4 * (20 + 51) + num_envs
 
 
+def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(log_dir):
+    player, played, names = small_catch(kind=CountingCatch), [], set()
+
+    class Look(Callback):
+        def _trigger_step(self):
+            played.append(player.played)
+            names.update(thread.name for thread in threading.enumerate())
+
+    tp.fix_rng_seed(1)
+    train(player, "--deterministic", "--seed", "1", callbacks=[Look()])
+    assert played == [60 + 4 * step for step in range(1, 21)]
+    assert "EnqueueThread" in names and "SimulatorThread" not in names
+
+
 def test_the_run_closes_the_player_and_joins_the_thread(log_dir):
     player = small_catch()
     alive = []

@@ -23,6 +23,8 @@ SEED_NUMBERS = {
     "gpu": None,
     "seed": None,
     "video": None,
+    "resume": "never",
+    "deterministic": False,
 }
 
 
@@ -48,6 +50,12 @@ def test_the_log_directory_is_named_after_the_game():
         ("--rom a.bin --task eval", "--task eval needs a model: --load"),
         ("--rom a.bin --task play --load nowhere", "--load nowhere: there is no such checkpoint"),
         ("--rom a.bin --seed -1", "--seed: must be a whole number of at least 0"),
+        ("--rom a.bin --resume atuo", "--resume atuo: it is one of never, auto, must, or a log"),
+        ("--rom a.bin --resume auto --load .", "--resume and --load exclude .* the weights alone"),
+        ("--rom a.bin --resume auto --task eval --load .", "--resume is for --task train"),
+        ("--rom a.bin --deterministic", "--deterministic needs the seed .*--seed N"),
+        ("--rom a.bin --deterministic --seed 1 --num-players 2", "--num-players 1, got 2"),
+        ("--rom a.bin --deterministic --seed 1 --task play --load .", "is for --task train"),
     ],
 )
 def test_mistakes_are_named(line, message, capsys):
@@ -57,6 +65,21 @@ def test_mistakes_are_named(line, message, capsys):
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith("usage: DQN.py")
     assert re.search(message, said)
+
+
+@pytest.mark.parametrize("resume", ["never", "auto", "must", "."])
+def test_resume_is_a_word_or_a_path_that_is_there(resume):
+    assert flags.parse(["--rom", "a.bin", "--resume", resume]).resume == resume
+
+
+def test_a_new_run_may_begin_with_the_weights_of_another():
+    args = flags.parse(["--rom", "a.bin", "--resume", "never", "--load", "."])
+    assert (args.resume, args.load) == ("never", ".")
+
+
+def test_a_deterministic_run_has_a_seed():
+    line = "--rom a.bin --deterministic --seed 0 --resume auto"
+    assert flags.parse(line.split()).deterministic
 
 
 @pytest.mark.parametrize("files", [["model-5.index"], ["model-5"], ["model-5/checkpoint"]])

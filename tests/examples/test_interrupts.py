@@ -35,7 +35,7 @@ def test_ctrl_c_ends_the_main_job_in_order(phase, seed, tmp_path):
     child.send(signal.SIGINT, group=True)
     start = time.monotonic()
     assert child.end(timeout=30) == 130, child.output
-    assert time.monotonic() - start < 5, child.output
+    assert time.monotonic() - start < 10, child.output  # with the state of the run saved in it
     assert "Detected Ctrl-C and exiting main loop." in child.output
     assert not [word for word in NEVER if word in child.output], child.output
     for index in log_dir.glob("model-*.index"):

@@ -13,6 +13,15 @@ def test_scores_are_taken_once_and_in_order():
     assert scores.take() == []
 
 
+def test_looking_at_what_waits_takes_nothing():
+    scores = Scores()
+    scores.add([1.0])
+    scores.waiting().append(5.0)
+    assert scores.waiting() == [1.0]
+    assert scores.take() == [1.0]
+    assert scores.waiting() == []
+
+
 def test_none_is_lost_between_threads():
     scores = Scores()
     threads = [

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from agent import Agent
 from budget import TransitionBudget
+from gate import Gate
 from scores import Scores
 from simulator import Simulator, SimulatorThread
 
@@ -73,6 +74,7 @@ class Played:
         self.memory = ReplayMemory(100, (1, 1), history=HISTORY)
         agent = Agent(self.network, player, HISTORY, np.random.RandomState(0))
         simulator = Simulator(player, self.memory, agent, self.scores)
+        simulator.begin()
         self.stored = [simulator.tick(epsilon=0.0) for _ in range(ticks)]
 
     def transitions(self):
@@ -90,6 +92,7 @@ def test_a_transition_is_the_frame_before_and_what_came_of_the_action():
     assert played.network.states == [[0, 1], [1, 2], [2, 3]]
 
 
+@pytest.mark.fault_row(37)
 def test_the_step_that_begins_a_game_is_not_stored_and_starts_from_black():
     # frame   1 2 3 | 4 5
     # event     . t   r .
@@ -128,6 +131,7 @@ def test_several_environments_have_a_lane_each():
     player, memory, scores = CatchPlayer(num_envs=3), ReplayMemory(300, (84, 84), 4, 3), Scores()
     agent = Agent(None, player, 4, np.random.RandomState(0))
     simulator = Simulator(player, memory, agent, scores)
+    simulator.begin()
     # six steps and one that begins the next game
     assert [simulator.tick(1.0) for _ in range(14)] == ([3] * 6 + [0]) * 2
     assert len(memory) == 36
@@ -160,8 +164,8 @@ def run_thread():
     """Starts a SimulatorThread, which is stopped and joined after the test."""
     threads = []
 
-    def run(simulator, budget, epsilon=lambda: 0.5, on_error=None):
-        thread = SimulatorThread(simulator, budget, epsilon)
+    def run(simulator, budget, epsilon=lambda: 0.5, on_error=None, gate=None):
+        thread = SimulatorThread(simulator, budget, epsilon, gate or Gate())
         if on_error is not None:
             guard_thread(thread, on_error)
         # it wants the session that is the default one; what it plays with here needs none
@@ -200,3 +204,14 @@ def test_an_error_goes_to_who_guards_the_thread(run_thread):
     budget.grant()
     thread.join(5)
     assert [str(error) for error in errors] == ["the emulator broke"]
+
+
+def test_the_thread_does_nothing_in_a_pause_of_its_gate(run_thread):
+    simulator, budget, gate = CountingSimulator(), TransitionBudget(grant=8), Gate()
+    with gate.pause():
+        run_thread(simulator, budget, gate=gate)
+        budget.grant()
+        time.sleep(0.05)
+        assert (simulator.ticks, budget.open) == ([], 8)
+    wait_until(lambda: budget.open == 0)
+    assert len(simulator.ticks) == 2

@@ -1,53 +1,27 @@
-"""The cases of the fault matrix, as a child process runs them: one function for each, by name.
+"""Runs one case of the fault matrix in a child process, and has those that a signal is sent to.
 
 A case trains the tiny model through a queue, with a saver, the default monitors and a worker
-process, and says with `mark` where it is. What is wrong with it is all that its function has.
+process, and says with `mark` where it is. What is wrong with it is all that its function has. The
+other cases are in `cases_*.py`.
 """
 
 import multiprocessing
 import os
-import shutil
 import signal
-import threading
 import time
 
-import numpy as np
-
-from tensorpack.callbacks import Callback, ModelSaver, ScalarPrinter, StartProcOrThread
+from tensorpack.callbacks import Callback, ModelSaver, StartProcOrThread
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source import FeedInput
 from tensorpack.tfutils.sessinit import SessionInit
-from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig
+from tensorpack.train import QueueInputTrainer, TrainConfig
 from tensorpack.utils import logger
-from tensorpack.utils.concurrency import ShareSessionThread
 from tests.helpers import TinyModel
 
-from .data import (
-    BAD_FIELDS,
-    BAD_LATER,
-    Empty,
-    Flow,
-    bad,
-    blocks,
-    breaks,
-    breaks_in_a_thread,
-    ignores_everything,
-)
+from .data import Flow, blocks, ignores_everything
 from .marks import mark
 from .worker import work
 
 CASES = {}
-HOOKS = (
-    "setup_graph",
-    "before_train",
-    "before_epoch",
-    "before_run",
-    "after_run",
-    "trigger_step",
-    "after_epoch",
-    "trigger_epoch",
-    "after_train",
-)
 STEPS = 20  # in each epoch
 FOR_EVER = 100000
 
@@ -95,7 +69,14 @@ def stays(phase):
 
 
 def train(flow=None, *callbacks, **options):
-    """Runs one training, `max_epoch` of 3 unless told otherwise."""
+    """Runs one training, `max_epoch` of 3 unless told otherwise.
+
+    Args:
+      flow: the data; all ones by default.
+      *callbacks: behind those that every case has.
+      **options: of `TrainConfig`; also `saver`, the `ModelSaver`, `grace`, the seconds for the
+        end, and `make`, the trainer.
+    """
     options.setdefault("model", TinyModel())
     options.setdefault("steps_per_epoch", STEPS)
     options.setdefault("max_epoch", 3)
@@ -103,7 +84,12 @@ def train(flow=None, *callbacks, **options):
     process = multiprocessing.get_context("spawn").Process(target=work, name="Worker")
     if "data" not in options:
         options["dataflow"] = flow or Flow()
-    everyone = [ModelSaver(), StartProcOrThread(process), Says("after_train"), *callbacks]
+    everyone = [
+        options.pop("saver", None) or ModelSaver(),
+        StartProcOrThread(process),
+        Says("after_train"),
+        *callbacks,
+    ]
     everyone.append(Says("last"))
     trainer = make(TrainConfig(callbacks=everyone, **options))
     trainer.stop_grace = grace
@@ -221,209 +207,6 @@ def deaf_callback():
 @case
 def patient_callback():
     train(None, At("trigger_epoch", lambda _: ignores_everything()))
-
-
-# --- Errors ----------------------------------------------------------------------------------
-
-
-@case
-def finishes():
-    train()
-    mark("done")
-
-
-@case
-def item_breaks():
-    train(Flow(45, breaks), max_epoch=FOR_EVER)
-
-
-@case
-def reset_breaks():
-    train(Flow(on_reset=breaks), max_epoch=FOR_EVER)
-
-
-@case
-def thread_breaks():
-    train(Flow(45, breaks_in_a_thread), max_epoch=FOR_EVER)
-
-
-@case
-def evaluation_breaks():
-    def evaluates(_):
-        for _ in Flow(5, breaks):
-            pass
-
-    train(None, At("trigger_epoch", evaluates))
-
-
-@case
-def empty():
-    train(Empty())
-
-
-@case
-def finite():
-    train(data=FeedInput(_Finite(), infinite=False), make=SimpleTrainer)
-
-
-class _Finite(Flow):
-    def __iter__(self):
-        for _, datapoint in zip(range(25), super().__iter__()):
-            yield datapoint
-
-
-def _closes_queue(cancel):
-    class Closes(Callback):
-        def _setup_graph(self):
-            queue = self.graph.get_operation_by_name("input_queue").outputs[0]
-            self._close = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=cancel)
-
-        def _trigger_epoch(self):
-            self.trainer.sess.run(self._close)
-
-    train(None, Closes(), max_epoch=FOR_EVER)
-
-
-@case
-def queue_closed_with_cancelling():
-    _closes_queue(True)
-
-
-@case
-def queue_closed_by_another_thread():
-    class Closes(Callback):
-        def _setup_graph(self):
-            queue = self.graph.get_operation_by_name("input_queue").outputs[0]
-            self._close = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=True)
-
-        def _before_train(self):
-            self._thread = threading.Thread(target=self.trainer.sess.run, args=(self._close,))
-
-        def _trigger_step(self):
-            if self.global_step == 30:
-                self._thread.start()
-
-        def _after_train(self):
-            self._thread.join()
-
-    train(None, Closes(), max_epoch=FOR_EVER)
-
-
-@case
-def session_closed():
-    train(None, At("trigger_step", lambda self: self.trainer.sess.close(), step=30))
-
-
-@case
-def other_graph():
-    with tf.Graph().as_default():
-        stranger = tf.constant(1.0, name="stranger")
-    train(None, At("trigger_step", lambda self: self.trainer.sess.run(stranger), step=30))
-
-
-def _hook_case(hook):
-    def broken(_):
-        raise LookupError("the callback is broken")
-
-    return lambda: train(None, At(hook, broken))
-
-
-CASES.update({"hook_" + hook: _hook_case(hook) for hook in HOOKS})
-
-
-def _field_case(name, at):
-    return lambda: train(Flow(at, bad(name)), max_epoch=FOR_EVER)
-
-
-CASES.update({f"field_{name}": _field_case(name, 0) for name in BAD_FIELDS})
-CASES.update({f"field_{name}_later": _field_case(name, 45) for name in BAD_LATER})
-
-
-@case
-def too_few_fields():
-    train(Flow(45, lambda: [np.ones(4, np.float32)]), max_epoch=FOR_EVER)
-
-
-# --- The log directory and the process -------------------------------------------------------
-
-
-@case
-def log_dir_vanishes():
-    def removes(_):
-        shutil.rmtree(logger.get_logger_dir())
-
-    train(None, At("after_epoch", removes), max_epoch=4)
-
-
-@case
-def continues():
-    train(starting_epoch=4, max_epoch=6)
-
-
-@case
-def twice():
-    train()
-    with tf.Graph().as_default():
-        train(monitors=[ScalarPrinter()], max_epoch=1)
-        config = TrainConfig(
-            data=FeedInput(Flow()),
-            model=TinyModel(),
-            monitors=[],
-            steps_per_epoch=STEPS,
-            max_epoch=1,
-        )
-    with tf.Graph().as_default():
-        trainer = SimpleTrainer(config)
-        trainer.train()
-    try:
-        trainer.train()
-    except RuntimeError as error:
-        mark(f"refused: {error}")
-
-
-@case
-def in_a_thread():
-    errors, outer = [], tf.get_default_graph()
-
-    def run():
-        try:
-            with outer.as_default():
-                train()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    mark(f"errors: {errors}")
-
-
-@case
-def daemons():
-    class Busy(ShareSessionThread):
-        def run(self):
-            while True:
-                time.sleep(0.001)
-
-    busy = Busy()
-    busy.daemon = True
-    printers = [threading.Thread(target=_chatters, daemon=True) for _ in range(3)]
-    for thread in printers:
-        thread.start()
-    train(
-        None,
-        StartProcOrThread(busy, stop_at_last=False),
-        steps_per_epoch=5,
-        max_epoch=1,
-        monitors=[ScalarPrinter()],
-    )
-    mark("done")
-
-
-def _chatters():
-    while True:
-        logger.debug("still here")
-        time.sleep(0.001)
 
 
 def main(name, log_dir, action=""):

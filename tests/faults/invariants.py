@@ -1,12 +1,15 @@
 """What must hold after every run, whatever happened to it.
 
 I3, it ends in time; I4, it leaves nothing behind; I5, the exit code is true and one root cause is
-told; I6, the statistics only go forward. Checkpoints that are there can be loaded.
+told; I6, the statistics only go forward. Checkpoints that are there can be loaded, and all
+numbers in them are finite.
 """
 
 import glob
 import json
 import re
+
+import numpy as np
 
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tests.harness import NEVER
@@ -29,11 +32,17 @@ def check(case, output, code, took, log, around):
       around: the `Surroundings` from before it ran.
     """
     assert took < case.within, f"took {took:.1f} s:\n{output}"
-    assert around.leftovers() == [], output
+    left = around.leftovers()
+    assert not left, f"left behind {left}:\n{output}"
     check_truth(case, output, code)
     check_statistics(log)
     for index in glob.glob(str(log / "model-*.index")):
-        assert load_checkpoint_vars(index[: -len(".index")])
+        variables = load_checkpoint_vars(index[: -len(".index")])
+        assert variables and all(_is_finite(each) for each in variables.values()), variables
+
+
+def _is_finite(value):
+    return value.dtype.kind != "f" or np.isfinite(value).all()
 
 
 def check_truth(case, output, code):

@@ -10,6 +10,7 @@ RUNS = 20
 
 
 @pytest.mark.slow
+@pytest.mark.fault_row(44)
 def test_the_interpreter_ends_in_order_with_daemon_threads(tmp_path):
     case = Case(44, "daemons", 0, says=("PHASE done",), never=())
     directories = [tmp_path / str(number) for number in range(RUNS)]

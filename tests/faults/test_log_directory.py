@@ -17,6 +17,7 @@ FINISHES = Case(38, "finishes", 0, says=("PHASE done",), never=())
 
 
 @pytest.mark.slow
+@pytest.mark.fault_row(38)
 def test_a_file_at_the_path_is_told_at_once(tmp_path):
     (tmp_path / "log").write_text("precious")
     case = Case(
@@ -27,6 +28,7 @@ def test_a_file_at_the_path_is_told_at_once(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.fault_row(38)
 def test_an_existing_directory_is_left_alone_where_nobody_can_be_asked(tmp_path):
     log = tmp_path / "log"
     log.mkdir()
@@ -42,6 +44,7 @@ def test_an_existing_directory_is_left_alone_where_nobody_can_be_asked(tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.6])
+@pytest.mark.fault_row(40)
 def test_a_truncated_file_of_statistics_does_not_stop_the_next_run(share, tmp_path):
     run(FINISHES._replace(row=40), tmp_path)
     path = tmp_path / "log" / "stats.json"
@@ -55,6 +58,7 @@ def test_a_truncated_file_of_statistics_does_not_stop_the_next_run(share, tmp_pa
     assert epochs[-3:] == [4, 5, 6]
 
 
+@pytest.mark.fault_row(10)
 def test_a_reader_that_goes_away_does_not_stop_the_run(tmp_path):
     around = Surroundings(tmp_path)
     process = subprocess.Popen(
@@ -84,6 +88,7 @@ def can_mount():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
+@pytest.mark.fault_row(38)
 def test_a_read_only_log_directory_is_told_before_anything_is_built(tmp_path):
     log, around = tmp_path / "readonly", Surroundings(tmp_path)
     log.mkdir()

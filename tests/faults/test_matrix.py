@@ -13,7 +13,7 @@ import pytest
 
 from tests.harness import Child
 
-from .child import HOOKS
+from .cases_errors import HOOKS
 from .data import BAD_FIELDS, BAD_LATER
 from .invariants import check
 from .surroundings import Surroundings
@@ -37,6 +37,7 @@ class Case(NamedTuple):
       never: what must not be in it.
       tolerates: words that no run prints, but this one may.
       fast: whether it belongs to the fast tier.
+      module: what the child runs.
     """
 
     row: int
@@ -51,6 +52,7 @@ class Case(NamedTuple):
     never: Tuple[str, ...] = ("PHASE done",)
     tolerates: Tuple[str, ...] = ()
     fast: bool = False
+    module: str = "tests.faults"
 
     def __str__(self):
         sent = "-".join(signal.Signals(each).name for each in self.signals)
@@ -174,15 +176,26 @@ def provoke(case, child):
             time.sleep(0.1 if number else 0.0)
             child.send(signum, group=case.group)
         start = time.monotonic()
-    code = child.process.wait(60)
+    code = child.process.wait(max(60, case.within))
     return code, time.monotonic() - start
 
 
-def run(case, tmp_path, action=""):
-    """Runs a case and checks what must hold after each; returns the child."""
+def run(case, tmp_path, action="", enclosed=(), env=None):
+    """Runs a case and checks what must hold after each; returns the child.
+
+    Args:
+      case: a `Case`.
+      tmp_path: a directory for it alone.
+      action: what to do with a log directory that is there.
+      enclosed: arguments of `enclosed.py`, if it is to be run through that.
+      env: added to the environment.
+    """
     around = Surroundings(tmp_path)
     log = tmp_path / "log"
-    child = Child("-m", "tests.faults", case.name, log, action, env=around.env)
+    through = ("-m", "tests.faults.enclosed", *enclosed) if enclosed else ()
+    child = Child(
+        *through, "-m", case.module, case.name, log, action, env={**around.env, **(env or {})}
+    )
     try:
         code, took = provoke(case, child)
     finally:
@@ -191,10 +204,12 @@ def run(case, tmp_path, action=""):
     return child
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(each, marks=() if each.fast else pytest.mark.slow) for each in TABLE],
-    ids=str,
-)
+def marks(case):
+    """The marks of a case: its row, and which tier it belongs to."""
+    row = [pytest.mark.fault_row(case.row)] if case.row else []
+    return row if case.fast else [*row, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("case", [pytest.param(each, marks=marks(each)) for each in TABLE], ids=str)
 def test_a_fault_ends_the_run_truthfully(case, tmp_path):
     run(case, tmp_path)

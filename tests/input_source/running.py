@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
+from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.utils.stopping import Finished, StopToken
 
 
@@ -13,6 +14,8 @@ class Trainer(types.SimpleNamespace):
     """What the callbacks of an input source ask of a trainer."""
 
     __slots__ = ("__weakref__",)
+    deterministic = False
+    resume_strictly = False
 
 
 class FlowOf(DataFlow):
@@ -40,18 +43,35 @@ class FlowOf(DataFlow):
         return super().__len__() if self._length is None else self._length
 
 
+class _Hook(tf.train.SessionRunHook):
+    def __init__(self, callback):
+        self.before_run = callback.before_run
+        self.after_run = callback.after_run
+
+
+def hooked(sess, callbacks):
+    """The session with the callbacks as the hooks that a trainer makes of them."""
+    return HookedSession(sess, [_Hook(each) for each in callbacks])
+
+
 @contextmanager
-def running(source, signature, get_fetches=None):
-    """Sets a source up, yields (trainer, session, fetches, callbacks) between the hooks."""
+def running(source, signature, get_fetches=None, states=None, **trainer_attributes):
+    """Sets a source up, yields (trainer, session, fetches, callbacks) between the hooks.
+
+    With `states`, one for each callback, the run goes on from them.
+    """
     callbacks = source.setup(signature)
     fetches = (get_fetches or source.get_input_tensors)()
-    trainer = Trainer(stop_token=StopToken())
+    trainer = Trainer(stop_token=StopToken(), **trainer_attributes)
     for callback in callbacks:
         callback.setup_graph(weakref.proxy(trainer))
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         sess.graph.finalize()
         entered = []
+        for callback, state in zip(callbacks, states or []):
+            if state:
+                callback.load_state_dict(state)
         try:
             for callback in callbacks:
                 entered.append(callback)

@@ -6,10 +6,10 @@ import pytest
 
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow import DataFromList, MapData
 from tensorpack.input_source import BatchQueueInput, QueueInput
 from tensorpack.tfutils.summary import MOVING_SUMMARY_OPS_KEY
-from tests.contracts.input_source import InputSourceContract
+from tests.contracts.input_source import InputSourceContract, InputStateContract
 
 from .running import FlowOf, running
 
@@ -43,6 +43,38 @@ class TestQueueInputWithQueue(InputSourceContract):
 
     def make_source(self):
         return QueueInput(numbers(5), tf.FIFOQueue(7, [tf.float32, tf.int32]))
+
+
+class TestStateOfQueueInput(InputStateContract):
+    in_lockstep = (False, True)
+
+    def make_source(self, flow):
+        return QueueInput(flow)
+
+
+class TestStateOfQueueInputWithSmallQueue(InputStateContract):
+    in_lockstep = (False, True)
+
+    def make_source(self, flow):
+        return QueueInput(flow, tf.FIFOQueue(1, [tf.int32]))
+
+
+class TestStateOfQueueInputWithoutLimit(InputStateContract):
+    def make_source(self, flow):
+        return QueueInput(slowly(flow), tf.FIFOQueue(-1, [tf.int32]))
+
+
+class TestStateOfBatchQueueInput(InputStateContract):
+    per_step = 3
+    in_lockstep = (False, True)
+
+    def make_source(self, flow):
+        return BatchQueueInput(flow, 3)
+
+
+def slowly(flow):
+    """A queue without a limit is filled as fast as the flow goes."""
+    return MapData(flow, lambda datapoint: time.sleep(0.002) or datapoint)
 
 
 def test_the_default_queue():

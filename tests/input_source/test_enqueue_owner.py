@@ -309,3 +309,103 @@ def test_many_starts_and_stops(capfd):
     shown = capfd.readouterr().err
     assert "ancelled" not in shown
     assert "already closed" not in shown
+
+
+def test_a_state_before_the_training_is_where_it_begins():
+    source = QueueInput(FlowOf(endless))
+    (owner,) = source.setup(SIGNATURE)
+    trainer = Trainer(stop_token=StopToken())
+    owner.setup_graph(trainer)
+    assert owner.state_dict()["count"] == 0
+    state = {"count": 7, "flow": None, "seeded": True, "callback": False}
+    owner.load_state_dict(state)
+    assert owner.state_dict() == state
+
+
+def test_without_a_session_nobody_knows_the_position():
+    source = QueueInput(FlowOf(endless))
+    with running(source, SIGNATURE) as (_, sess, (number,), (owner,)):
+        sess.run(number)
+        assert owner.state_dict()["count"] == 1
+    for context in (tf.Graph().as_default(), sess.as_default()):
+        with context, pytest.raises(
+            RuntimeError, match="counted in the session, and there is none"
+        ):
+            owner.state_dict()
+
+
+def test_a_second_consumer_that_is_not_counted_is_noticed():
+    source = QueueInput(DataFromList([[i] for i in range(9)]), tf.FIFOQueue(2, [tf.int32]))
+    steal = source.queue.dequeue()
+    with running(source, SIGNATURE) as (_, sess, (number,), (owner,)):
+        for _ in range(20):
+            sess.run(steal)
+        with pytest.raises(RuntimeError, match="does somebody else take datapoints out of queue"):
+            owner.state_dict()
+
+
+def test_a_queue_without_order_says_so_once(logged):
+    def make():
+        queue = tf.RandomShuffleQueue(8, 4, [tf.int32], shapes=[[]])
+        return QueueInput(DataFromList([[i] for i in range(9)]), queue)
+
+    with running(make(), SIGNATURE) as (_, sess, (number,), (owner,)):
+        for _ in range(3):
+            sess.run(number)
+            state = owner.state_dict()
+        assert state["count"] == 3
+        assert len([each for each in logged if "does not keep the order" in each]) == 1
+    with tf.Graph().as_default():
+        with running(make(), SIGNATURE, states=[state]) as (_, sess, (number,), (owner,)):
+            sess.run(number)
+            assert owner.state_dict()["count"] == 4
+    with tf.Graph().as_default():
+        with pytest.raises(RuntimeError, match="does not keep the order of the data"):
+            with running(make(), SIGNATURE, states=[state], resume_strictly=True):
+                pass
+
+
+def test_few_states_are_kept():
+    capacity = 5
+    source = QueueInput(DataFromList([[i] for i in range(9)]), tf.FIFOQueue(capacity, [tf.int32]))
+    with running(source, SIGNATURE) as (_, sess, (number,), (owner,)):
+        for _ in range(50):
+            sess.run(number)
+        assert len(owner._thread.positions._states) <= capacity + 3
+        assert owner.state_dict()["count"] == 50
+
+
+def test_a_queue_without_a_limit_forgets_after_each_epoch():
+    def one_pass(number):
+        for i in range(60):
+            yield [i]
+        release.wait(10)
+
+    release = threading.Event()
+
+    class Kept(FlowOf):
+        def state_dict(self):
+            return {}
+
+    source = QueueInput(Kept(one_pass), tf.FIFOQueue(-1, [tf.int32]))
+    with running(source, SIGNATURE) as (trainer, sess, (number,), (owner,)):
+        for _ in range(50):
+            sess.run(number)
+        states = owner._thread.positions._states
+        wait_until(lambda: len(states) == 61)
+        owner.after_epoch()
+        assert [count for count, _ in states] == list(range(50, 61))
+        release.set()
+
+
+def test_the_flow_is_reset_before_the_others_begin():
+    """So that it gets the same random stream in each run of a program."""
+
+    class Slow(FlowOf):
+        def reset_state(self):
+            time.sleep(0.1)
+            super().reset_state()
+
+    flow = Slow(endless)
+    with running(QueueInput(flow), SIGNATURE):
+        assert flow.resets == 1

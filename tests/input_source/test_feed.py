@@ -4,11 +4,10 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import DataFlowEmpty, FeedInput, PlaceholderInput
-from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.utils.stopping import EndOfData, StopRequested
-from tests.contracts.input_source import InputSourceContract
+from tests.contracts.input_source import InputSourceContract, InputStateContract
 
-from .running import FlowOf, running
+from .running import FlowOf, hooked, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 
@@ -32,6 +31,44 @@ class TestFeedInput(InputSourceContract):
         return FeedInput(FlowOf(lambda number: [], 5))
 
 
+class TestStateOfFeedInput(InputStateContract):
+    def make_source(self, flow):
+        return FeedInput(flow)
+
+
+def test_a_finite_source_that_goes_on_at_its_end_has_nothing_more():
+    flow = DataFromList([[1], [2]])
+    with running(FeedInput(flow, infinite=False), SIGNATURE) as (_, sess, (number,), callbacks):
+        session = hooked(sess, callbacks)
+        assert {int(session.run(number)) for _ in range(2)} == {1, 2}
+        states = [each.state_dict() for each in callbacks]
+    with tf.Graph().as_default():
+        source = FeedInput(DataFromList([[1], [2]]), infinite=False)
+        with running(source, SIGNATURE, states=states) as (trainer, sess, (number,), callbacks):
+            with pytest.raises(StopRequested):
+                hooked(sess, callbacks).run(number)
+            assert trainer.stop_token.reason == EndOfData("FeedInput")
+
+
+def test_where_a_feed_is_before_and_after_the_training():
+    source = FeedInput(numbers(3))
+    with running(source, SIGNATURE):
+        source.next_feed()
+        assert source.position()["count"] == 1
+    with pytest.raises(RuntimeError, match="save the state before the training is over"):
+        source.position()
+    assert FeedInput(numbers(3)).position()["count"] == 0
+
+
+def test_reset_state_leaves_where_the_run_went_on():
+    source = FeedInput(numbers(3))
+    state = {"count": 2, "flow": None, "seeded": True, "callback": False}
+    with running(source, SIGNATURE, states=[None, state]) as (_, _, (number,), _):
+        assert source.next_feed()[number] == 2
+        source.reset_state()
+        assert source.next_feed()[number] == 0
+
+
 def test_placeholders_have_the_names_of_the_inputs():
     for prefix in "", "eval-":
         source = PlaceholderInput(prefix)
@@ -41,22 +78,11 @@ def test_placeholders_have_the_names_of_the_inputs():
         assert tensor.op.type == "Placeholder"
 
 
-def hooks_of(callbacks):
-    """The callbacks as the session hooks that a trainer makes of them."""
-    return [_Hook(each) for each in callbacks]
-
-
-class _Hook(tf.train.SessionRunHook):
-    def __init__(self, callback):
-        self.before_run = callback.before_run
-        self.after_run = callback.after_run
-
-
 def test_each_run_takes_the_next_datapoint_and_the_flow_repeats():
     flow = numbers(3)
     with running(FeedInput(flow), SIGNATURE) as (_, sess, (number,), callbacks):
-        hooked = HookedSession(sess, hooks_of(callbacks))
-        assert [int(hooked.run(number)) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+        session = hooked(sess, callbacks)
+        assert [int(session.run(number)) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
     assert flow.resets == 1
 
 
@@ -88,11 +114,11 @@ def test_the_end_of_what_is_not_infinite_ends_the_run():
         (number,),
         cb,
     ):
-        hooked = HookedSession(sess, hooks_of(cb))
-        assert [int(hooked.run(number)) for _ in range(2)] == [0, 1]
+        session = hooked(sess, cb)
+        assert [int(session.run(number)) for _ in range(2)] == [0, 1]
         assert not trainer.stop_token.requested
         with pytest.raises(StopRequested):
-            hooked.run(number)
+            session.run(number)
         assert trainer.stop_token.reason == EndOfData("FeedInput")
 
 
@@ -101,7 +127,7 @@ def test_an_empty_flow_is_an_error(infinite):
     source = FeedInput(DataFromList([]), infinite)
     with running(source, SIGNATURE) as (trainer, sess, (number,), callbacks):
         with pytest.raises(DataFlowEmpty):
-            HookedSession(sess, hooks_of(callbacks)).run(number)
+            hooked(sess, callbacks).run(number)
 
 
 def test_errors_of_the_flow_and_of_the_check_reach_the_step():
@@ -118,10 +144,10 @@ def test_errors_of_the_flow_and_of_the_check_reach_the_step():
         with tf.Graph().as_default():
             source = FeedInput(FlowOf(one_pass))
             with running(source, SIGNATURE) as (_, sess, (number,), callbacks):
-                hooked = HookedSession(sess, hooks_of(callbacks))
-                assert hooked.run(number) == 1
+                session = hooked(sess, callbacks)
+                assert session.run(number) == 1
                 with pytest.raises(error):
-                    hooked.run(number)
+                    session.run(number)
 
 
 def test_the_pass_is_closed_after_the_training():

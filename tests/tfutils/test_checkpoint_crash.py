@@ -163,12 +163,14 @@ LEAST = {"rename": 15, "unlink": 9, "link": 3, "openat": 20, "fsync": 20}
 @pytest.mark.slow
 @pytest.mark.parametrize("call", sorted(CALLS))
 @pytest.mark.parametrize("fault", ["SIGKILL", "ENOSPC"])
+@pytest.mark.fault_row(19)
 def test_every_call_of_a_save_may_be_the_last_or_fail(nursery, tmp_path, call, fault):
     option = {"SIGKILL": "signal=SIGKILL", "ENOSPC": "error=ENOSPC"}[fault]
     assert ladder(nursery, tmp_path, call, option) >= LEAST[call]
 
 
 @pytest.mark.slow
+@pytest.mark.fault_row(20)
 def test_what_is_renamed_was_on_the_disk_before(nursery, tmp_path):
     kinds = ",".join(CALLS.values())
     _, status, log = nursery.run(tmp_path / "run", "-e", f"trace={kinds}")
@@ -198,6 +200,7 @@ def test_what_is_renamed_was_on_the_disk_before(nursery, tmp_path):
     assert (published, pointers) == (4 * len(LATER), len(LATER))
 
 
+@pytest.mark.fault_row(17)
 def test_a_full_disk_costs_the_saves_that_it_hits(tmp_path):
     child = Child(SCRIPT, "limited", tmp_path)
     assert child.end(120) == 0, child.output

@@ -123,6 +123,7 @@ class TestSaving:
             ([1, 2], "checkpoint.unfinished"),
         ],
     )
+    @pytest.mark.fault_row(17)
     def test_a_failing_save_changes_nothing(self, tmp_path, existing, in_the_way):
         store = make(tmp_path, *existing)
         before = contents(tmp_path)
@@ -148,6 +149,7 @@ class TestSaving:
 
     @pytest.mark.parametrize("which", range(9))
     @pytest.mark.parametrize("step", [2, 3])
+    @pytest.mark.fault_row(20)
     def test_a_failed_fsync_is_a_failed_save(self, tmp_path, monkeypatch, step, which):
         store = make(tmp_path, 1, 2)
         before, count, fsync = contents(tmp_path), [], os.fsync
@@ -310,6 +312,7 @@ DAMAGES["deleted"] = os.remove
 DAMAGES["swapped"] = swap
 
 
+@pytest.mark.fault_row(21)
 class TestDamage:
     @pytest.mark.parametrize("suffix", [INDEX, DATA, MANIFEST])
     def test_every_damage_is_named_and_passed_over(self, tmp_path, suffix, log_lines):
@@ -326,7 +329,7 @@ class TestDamage:
             expected = "model-1" if damage == "swapped" else "model-2"
             assert newest_valid(str(tmp_path)) == str(tmp_path / expected), damage
             warnings = [text for kind, text in log_lines if kind == "warn"]
-            assert f"{tmp_path}/model-3 is damaged" in warnings[0], damage
+            assert f"{tmp_path}/model-3 is passed over" in warnings[0], damage
             assert caught.value.reason in warnings[0]
             for name, data in whole.items():
                 (tmp_path / name).write_bytes(data)
@@ -372,6 +375,7 @@ class TestDamage:
             None,
         ],
     )
+    @pytest.mark.fault_row(22)
     def test_a_garbage_pointer(self, tmp_path, pointer, log_lines):
         make(tmp_path, 1, 2, 12)
         (tmp_path / "checkpoint").unlink()
@@ -386,6 +390,7 @@ class TestDamage:
         store.save(13, writer(13))
         assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-13")
 
+    @pytest.mark.fault_row(22)
     def test_the_pointer_decides_between_runs(self, tmp_path):
         make(tmp_path, 5, 6)
         make(tmp_path, 1, 2)
@@ -423,6 +428,7 @@ class TestCopying:
         assert contents(tmp_path) == before
 
 
+@pytest.mark.fault_row(21)
 def test_restoring_compares_with_the_manifest_first(tmp_path, session):
     make(tmp_path, 1)
     tf.get_variable("a", [300])

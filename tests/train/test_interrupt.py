@@ -145,3 +145,24 @@ def test_hangup_ends_the_run_unless_it_is_ignored():
             assert token.wait(5) and token.reason == Interrupted(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, outer)
+
+
+def test_a_signal_that_another_thread_was_given_interrupts_the_main_thread():
+    done = threading.Event()
+
+    def idle():
+        time.sleep(0.2)  # until the main thread sleeps, too
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        done.wait(10)
+
+    thread = threading.Thread(target=idle)
+    start = time.monotonic()
+    with RunGuard(StopToken()) as guard:
+        thread.start()
+        with pytest.raises(StopRequested), guard.raising():
+            time.sleep(10)
+        time.sleep(0.1)
+        assert not guard.skip_optional
+    done.set()
+    thread.join()
+    assert time.monotonic() - start < 5

@@ -22,6 +22,18 @@ def test_counts():
     assert seen == [(3, 0, 11), (3, 1, 12), (4, 0, 13), (4, 1, 14)]
 
 
+def test_an_epoch_that_is_continued():
+    loop = TrainLoop()
+    loop.config(steps_per_epoch=3, starting_epoch=2, max_epoch=2)
+    loop.go_on_from(4)
+    loop.begin_epoch(2, steps_done=1)
+    assert (loop.local_step, loop.steps_done, loop.steps_taken) == (0, 1, 4)
+    loop.begin_step()
+    assert (loop.local_step, loop.steps_done, loop.global_step, loop.steps_taken) == (1, 1, 5, 4)
+    loop.end_step()
+    assert (loop.local_step, loop.steps_done, loop.steps_taken) == (1, 2, 5)
+
+
 def test_nothing_to_do_if_all_epochs_are_done():
     loop = TrainLoop()
     loop.config(steps_per_epoch=2, starting_epoch=5, max_epoch=4)

@@ -35,6 +35,7 @@ def other_run(tmp_path):
 
 
 @pytest.mark.parametrize("action", ["k", "b", "d"])
+@pytest.mark.fault_row(41)
 def test_a_directory_in_use_is_refused_by_every_action(other_run, tmp_path, action):
     before = sorted(os.listdir(str(tmp_path)))
     with pytest.raises(DirectoryInUse, match=f"another run, process {other_run.pid}"):
@@ -43,6 +44,7 @@ def test_a_directory_in_use_is_refused_by_every_action(other_run, tmp_path, acti
     assert (tmp_path / "log" / "log.log").exists()
 
 
+@pytest.mark.fault_row(41)
 def test_a_new_directory_can_be_taken_beside_it(other_run, tmp_path):
     logger.set_logger_dir(str(tmp_path / "log"), "n")
     try:
@@ -51,6 +53,7 @@ def test_a_new_directory_can_be_taken_beside_it(other_run, tmp_path):
         logger.close_logger_dir()
 
 
+@pytest.mark.fault_row(41)
 def test_a_killed_run_leaves_its_directory_free(other_run, tmp_path):
     other_run.kill()
     other_run.wait()

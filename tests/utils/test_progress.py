@@ -1,8 +1,10 @@
 """Tests of `tensorpack.utils.progress`."""
 
 import io
+import itertools
 import os
 import re
+import time
 
 import pytest
 
@@ -78,3 +80,15 @@ def test_a_failing_terminal_ends_nothing(monkeypatch):
         monkeypatch.setattr("sys.stderr", stream)
         assert list(get_tqdm(range(3), mininterval=0)) == [0, 1, 2]
         monkeypatch.undo()
+
+
+def test_a_clock_that_jumps_is_not_looked_at(monkeypatch):
+    jumps = itertools.cycle([0.0, 1e9, -1e9])
+    monkeypatch.setattr("tqdm.std.time", lambda: time.monotonic() + next(jumps))
+    screen = io.StringIO()
+    with get_tqdm(total=30, file=screen, mininterval=1e-9) as bar:
+        for _ in range(30):
+            bar.update()
+    times = re.findall(r"\[(\S+)<(\S+),", screen.getvalue())
+    assert len(times) > 30 and {elapsed for elapsed, _ in times} == {"00:00"}
+    assert {left for _, left in times} == {"?", "00:00"}

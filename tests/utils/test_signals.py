@@ -1,5 +1,6 @@
 """Signals are heard while the main thread is busy in C, and everything is put back afterwards."""
 
+import multiprocessing
 import os
 import queue
 import signal
@@ -109,3 +110,22 @@ def test_what_is_given_for_the_main_thread_may_raise_there():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(5)
     assert heard == [signal.SIGINT]
+
+
+def _end_by_sigterm(pipe):
+    pipe.send("ready")
+    time.sleep(30)
+
+
+def test_a_forked_process_hears_its_own_signals_and_the_parent_does_not():
+    heard = []
+    with SignalListener(heard.append):
+        reader, writer = multiprocessing.Pipe(duplex=False)
+        process = multiprocessing.get_context("fork").Process(target=_end_by_sigterm, args=[writer])
+        process.start()
+        assert reader.recv() == "ready"
+        os.kill(process.pid, signal.SIGTERM)
+        process.join(10)
+        assert process.exitcode == -signal.SIGTERM
+        time.sleep(0.1)
+    assert heard == []

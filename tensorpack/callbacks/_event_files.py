@@ -1,0 +1,131 @@
+"""The event files of a directory: their names, whose they are, and how much of one is kept."""
+
+import os
+import socket
+import struct
+import time
+from typing import BinaryIO, Iterator, List, Optional
+
+from google.protobuf.message import DecodeError
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.fs import fsync_path, write_atomic
+
+from ._files import name_aside
+
+__all__ = ["cut_file", "drop_file", "mark_of", "marked_files", "new_file"]
+
+_PREFIX = "events.out.tfevents."
+_STAMP_DIGITS = 10
+_MARK = "tensorpack TFEventWriter "
+_DROPPED = "dropped-events"  # TensorBoard reads all files that have "tfevents" in their names
+_HEADER = struct.Struct("<QI")  # of a record: how many bytes it has, and a checksum of that
+_FOOTER_BYTES = 4  # behind the bytes of a record, their checksum
+_MARK_BYTES = 1 << 12  # a record longer than this is no mark
+
+
+def new_file(directory: str) -> str:
+    """Returns a path that does not exist yet and is last in the order of names.
+
+    The time in the name is later than that of any other event file of the directory, wherever the
+    clock of the machine has jumped to: readers take the files in the order of their names.
+    """
+    begin, end = len(_PREFIX), len(_PREFIX) + _STAMP_DIGITS
+    stamps = [name[begin:end] for name in _event_files(directory)]
+    taken = [int(stamp) for stamp in stamps if len(stamp) == _STAMP_DIGITS and stamp.isdigit()]
+    stamp = max([int(time.time())] + [each + 1 for each in taken])
+    return os.path.join(directory, f"{_PREFIX}{stamp:010d}.{socket.gethostname()}")
+
+
+def mark_of(writer: str) -> tf.Event:
+    """Returns the second record of a file, which says which writer began it. Readers skip it."""
+    return tf.Event(session_log=tf.SessionLog(msg=_MARK + writer))
+
+
+def marked_files(directory: str, writer: str = "") -> List[str]:
+    """Returns the names of the files that a writer began, or any writer of ours, in order.
+
+    Raises:
+      OSError: the directory or a file cannot be read.
+    """
+    marks = {name: _mark_in(os.path.join(directory, name)) for name in _event_files(directory)}
+    if writer:
+        return [name for name, mark in marks.items() if mark == _MARK + writer]
+    return [name for name, mark in marks.items() if mark is not None and mark.startswith(_MARK)]
+
+
+def drop_file(path: str) -> str:
+    """Renames an event file to `dropped-events.MMDD-HHMMSS`; returns that."""
+    target = name_aside(os.path.join(os.path.dirname(path), _DROPPED))
+    os.rename(path, target)
+    return target
+
+
+def cut_file(path: str, size: int) -> Optional[str]:
+    """Takes away what an event file has behind its first `size` bytes.
+
+    It is put into `dropped-events.MMDD-HHMMSS` before, which is an event file too. A file that has
+    fewer bytes is cut behind its last whole record.
+
+    Returns:
+      the path of what was cut away, or None.
+
+    Raises:
+      OSError: nothing has been taken away.
+    """
+    length = os.path.getsize(path)
+    with open(path, "rb") as file:
+        if length < size:
+            size = _whole_bytes(file, length)
+        if length == size:
+            return None
+        first = file.read(_whole_bytes(file, size, records=1))  # names the format
+        file.seek(size)
+        rest = file.read()
+    target = name_aside(os.path.join(os.path.dirname(path), _DROPPED))
+    write_atomic(target, first + rest)
+    os.truncate(path, size)
+    fsync_path(path)
+    return target
+
+
+def _event_files(directory: str) -> List[str]:
+    names = (name for name in os.listdir(directory) if name.startswith(_PREFIX))
+    return sorted(name for name in names if os.path.isfile(os.path.join(directory, name)))
+
+
+def _mark_in(path: str) -> Optional[str]:
+    if not os.access(path, os.R_OK):
+        return None  # somebody else's: this process can read what it writes
+    with open(path, "rb") as file:
+        sizes = list(_record_sizes(file, os.path.getsize(path), records=2))
+        if len(sizes) < 2 or sizes[1] > _MARK_BYTES:
+            return None
+        file.seek(sizes[0] + _HEADER.size)
+        data = file.read(sizes[1] - _HEADER.size - _FOOTER_BYTES)
+    try:
+        return str(tf.Event.FromString(data).session_log.msg)
+    except DecodeError:  # not what the name promises
+        return None
+
+
+def _whole_bytes(file: BinaryIO, limit: int, records: Optional[int] = None) -> int:
+    """Returns how many bytes the leading records have that end before a limit."""
+    whole = sum(_record_sizes(file, limit, records))
+    file.seek(0)
+    return whole
+
+
+def _record_sizes(file: BinaryIO, limit: int, records: Optional[int] = None) -> Iterator[int]:
+    """Yields the sizes of the leading records, all or so many, that end before a limit."""
+    position, count = 0, 0
+    while records is None or count < records:
+        file.seek(position)
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            return
+        size = _HEADER.size + _HEADER.unpack(header)[0] + _FOOTER_BYTES
+        if position + size > limit:
+            return
+        yield size
+        position, count = position + size, count + 1

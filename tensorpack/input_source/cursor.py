@@ -1,0 +1,223 @@
+"""Goes through a dataflow pass after pass, knows where it is, and can begin there again.
+
+Input sources that take their data from Python use it, so that what a pass is, when the data is over
+and what an empty dataflow means is the same for all of them. It does not call `reset_state`: that
+is for the thread that iterates, once.
+"""
+
+from contextlib import closing
+from itertools import islice
+from typing import Any, Callable, Dict, Generator, Optional
+
+from tensorpack.dataflow import DataFlow, StateNotKept
+from tensorpack.tfutils.callback import Callback
+from tensorpack.utils import get_tqdm, logger
+
+from .errors import DataFlowEmpty
+
+__all__ = ["FlowCursor", "check_is_dataflow"]
+
+_POSITION = {"count", "flow", "seeded", "callback"}
+
+
+def check_is_dataflow(ds: Any) -> DataFlow:
+    """Returns `ds`.
+
+    Raises:
+      ValueError: it is not a `DataFlow`.
+    """
+    if not isinstance(ds, DataFlow):
+        raise ValueError(
+            f"An input source takes a DataFlow, got {type(ds).__name__}. Derive your class from "
+            f"DataFlow, or wrap "
+            "a list in DataFromList and a generator in DataFromGenerator."
+        )
+    return ds
+
+
+class FlowCursor:
+    """The datapoints of one pass over a dataflow, then of the next one, and so on; iterated once.
+
+    A pass that is left early (the iterator is closed, or the dataflow raises) is closed as well.
+
+    A **position** is a dict::
+
+        count     datapoints given since the very beginning, those of earlier runs included
+        flow      the state of the dataflow; None if it keeps none
+        seeded    whether the data came from a fixed seed
+        callback  whether the dataflow is a `Callback` too, and kept as one
+
+    A dataflow without a state is gone through again, from its seed up to the position.
+
+    Args:
+      ds: the dataflow, reset before the first datapoint is asked for.
+      infinite: False to end after the first pass.
+
+    Attributes:
+      count: as in a position.
+    """
+
+    def __init__(self, ds: DataFlow, infinite: bool = True) -> None:
+        self._ds = ds
+        self._name = type(ds).__name__
+        self._infinite = infinite
+        self._is_callback = _is_callback(ds)
+        self._start: Optional[Dict[str, Any]] = None
+        self._check_stop: Callable[[], None] = lambda: None
+        self._without_state = self._is_callback
+        self.count = 0
+
+    def begin_at(
+        self, position: Dict[str, Any], strictly: bool, check_stop: Callable[[], None]
+    ) -> None:
+        """Lets the iteration begin there.
+
+        Args:
+          position: of a cursor over a dataflow that is made like this one.
+          strictly: whether it is an error if the data cannot be made again, not a warning.
+          check_stop: called in every round of what takes long; may raise.
+
+        Raises:
+          RuntimeError: the data cannot be made again, and that is an error.
+          ValueError: this is not such a position.
+        """
+        if not isinstance(position, dict) or set(position) != _POSITION:
+            raise ValueError(f"This is not the position of an input source: {position!r:.200}")
+        if position["callback"] and not self._is_callback:
+            raise ValueError(
+                f"The data came from a flow that was a callback as well, and {self._name} is none: "
+                "make the input as it was in the run that goes on."
+            )
+        if strictly and position["count"] and not self._comes_again(position):
+            raise RuntimeError(f"{self._cannot_go_on()} {_WHAT_TO_DO}")
+        self._start, self._check_stop = position, check_stop
+        self.count = position["count"]
+
+    def begin(self) -> Generator[Any, None, None]:
+        """Goes to where it begins, which may take long; returns an iterator over what follows.
+
+        Raises (while iterating):
+          DataFlowEmpty: a pass ended without a datapoint.
+          ValueError: the state at which it begins is of another dataflow.
+        """
+        start = self._start
+        if start is not None and start["flow"] is not None:
+            self._load(start["flow"])
+            return self._counted(self._passes(rest=True))
+        source = self._passes()
+        if start is not None and start["count"] and not self._is_callback:
+            if self._comes_again(start):
+                self._skip(source, start["count"])
+            else:
+                logger.warning(f"{self._cannot_go_on()} It begins anew: its data is not the same.")
+        return self._counted(source)
+
+    def flow_state(self) -> Optional[Dict[str, Any]]:
+        """Returns the state of the dataflow behind the last datapoint; None if it keeps none."""
+        if self._without_state:
+            return None
+        try:
+            return self._ds.state_dict()
+        except StateNotKept:
+            self._without_state = True  # it is asked after every datapoint
+            return None
+
+    def position(self) -> Dict[str, Any]:
+        """Returns the position behind the last datapoint."""
+        return self.position_of(self.count, self.flow_state())
+
+    def position_of(self, count: int, flow_state: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+        """Returns the position of a count and of what was `flow_state()` there."""
+        return {
+            "count": count,
+            "flow": flow_state,
+            "seeded": bool(self._ds.seeded),
+            "callback": self._is_callback,
+        }
+
+    def start(self) -> Dict[str, Any]:
+        """Returns the position at which it begins."""
+        return self.position_of(0, None) if self._start is None else self._start
+
+    def _counted(self, source: Generator[Any, None, None]) -> Generator[Any, None, None]:
+        with closing(source):
+            for datapoint in source:
+                self.count += 1
+                yield datapoint
+
+    def _passes(self, rest: bool = False) -> Generator[Any, None, None]:
+        """Yields pass after pass; the first one may be the rest of one, which may be empty."""
+        while True:
+            empty = not rest
+            one_pass = iter(self._ds)
+            try:
+                for datapoint in one_pass:
+                    empty = False
+                    yield datapoint
+            finally:
+                close = getattr(one_pass, "close", None)
+                if close is not None:
+                    close()
+            if empty:
+                raise DataFlowEmpty(
+                    f"{self._name} ended without a single datapoint. Look at what it reads "
+                    f"from, at filters that "
+                    "drop everything, and at generators, which can be gone through only once."
+                )
+            if not self._infinite:
+                return
+            rest = False
+
+    def _load(self, state: Dict[str, Any]) -> None:
+        try:
+            self._ds.load_state_dict(state)
+        except StateNotKept as error:
+            raise ValueError(
+                f"The input is to go on from a state, but {error} It was made otherwise in the "
+                "run that goes on."
+            ) from error
+
+    def _skip(self, source: Generator[Any, None, None], count: int) -> None:
+        logger.warning(
+            f"{self._name} keeps no state: going through its first {count} datapoints again, from "
+            "its seed. Give it state_dict() and load_state_dict() to save the time."
+        )
+        try:
+            with get_tqdm(total=count) as bar:
+                for _ in islice(source, count):
+                    bar.update()
+                    self._check_stop()
+        except BaseException:
+            source.close()
+            raise
+
+    def _comes_again(self, position: Dict[str, Any]) -> bool:
+        if position["flow"] is not None or self._is_callback:
+            return True
+        return bool(position["seeded"] and self._ds.seeded)
+
+    def _cannot_go_on(self) -> str:
+        try:
+            self._ds.state_dict()
+            why = "There was no state when the run was saved."
+        except StateNotKept as error:
+            why = str(error)
+        return (
+            f"{self._name} cannot go on where it was, and its data cannot be made again, because "
+            f"no seed was fixed or it comes from outside of the program. {why}"
+        )
+
+
+_WHAT_TO_DO = (
+    "Or call tensorpack.utils.fix_rng_seed(N) first thing in the program, in the run that is saved "
+    "and in the one that goes on."
+)
+
+
+def _is_callback(ds: Any) -> bool:
+    """Whether a dataflow, or one that it is made from, is a callback, which keeps its own state."""
+    while ds is not None:
+        if isinstance(ds, Callback):
+            return True
+        ds = getattr(ds, "ds", None)
+    return False

@@ -1,0 +1,98 @@
+"""What makes two runs of a program equal bit by bit: fixed seeds and one thread in TensorFlow."""
+
+from typing import Any, List, Optional
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.utils import logger
+from tensorpack.utils.rng import SeedTree, is_seeded, streams_state
+
+__all__ = [
+    "check_seeded",
+    "fix_graph_seed",
+    "one_thread",
+    "warn_of_random_ops",
+    "warn_of_threads",
+]
+
+# Ops that keep a random generator of their own, which TensorFlow neither shows nor saves.
+_RANDOM_OPS = frozenset(
+    [
+        "Multinomial",
+        "ParameterizedTruncatedNormal",
+        "RandomGamma",
+        "RandomPoisson",
+        "RandomPoissonV2",
+        "RandomShuffle",
+        "RandomStandardNormal",
+        "RandomUniform",
+        "RandomUniformInt",
+        "TruncatedNormal",
+    ]
+)
+
+
+def check_seeded() -> None:
+    """Sees to it that the random streams of the process have a fixed seed.
+
+    Raises:
+      ValueError: they have not.
+    """
+    if not is_seeded():
+        raise ValueError(
+            "deterministic=True needs a fixed seed: call tensorpack.utils.fix_rng_seed(N) first "
+            "thing in the program, before the dataflow is made."
+        )
+
+
+def one_thread() -> tf.ConfigProto:
+    """Returns the default session config with one thread: sums of floats depend on their order."""
+    config = get_default_sess_config()
+    config.intra_op_parallelism_threads = 1
+    config.inter_op_parallelism_threads = 1
+    config.use_per_session_threads = True
+    return config
+
+
+def warn_of_threads(config: Optional[tf.ConfigProto]) -> None:
+    """Says so if a session config of the user's has more than one thread; None is not looked at."""
+    if config is None:
+        return
+    threads = (config.intra_op_parallelism_threads, config.inter_op_parallelism_threads)
+    if threads != (1, 1):
+        logger.warning(
+            f"The session config has (intra_op, inter_op) = {threads} threads, 0 for as many as "
+            "there are cores: a deterministic run needs (1, 1)."
+        )
+
+
+def fix_graph_seed(graph: tf.Graph) -> None:
+    """Gives a graph without a seed one that follows from that of `fix_rng_seed`, if there is one.
+
+    `tf.set_random_seed` would set that of eager execution where TensorFlow 2 executes eagerly.
+    """
+    if graph.seed is None and is_seeded():
+        graph.seed = SeedTree(streams_state()["seed"]).child("graph").integer()
+
+
+def warn_of_random_ops(train_op: Any) -> None:
+    """Says so if a step draws random numbers inside the graph: those draws cannot be resumed."""
+    names = [op.name for op in _needed_by(train_op) if op.type in _RANDOM_OPS]
+    if names:
+        logger.warning(
+            f"These ops draw random numbers in each step, and TensorFlow does not save where they "
+            f"are: {', '.join(names)}. A resumed run draws others. Use tf.random.stateless_* with "
+            "the global step as the seed instead."
+        )
+
+
+def _needed_by(fetch: Any) -> List[tf.Operation]:
+    """All ops that a run of `fetch` runs."""
+    start = fetch if isinstance(fetch, tf.Operation) else getattr(fetch, "op", None)
+    seen, todo = {}, [] if start is None else [start]
+    while todo:
+        op = todo.pop()
+        if op.name not in seen:
+            seen[op.name] = op
+            todo += [each.op for each in op.inputs] + list(op.control_inputs)
+    return [seen[name] for name in sorted(seen)]

@@ -1,0 +1,227 @@
+"""Worker processes that end with whoever started them, say what ended them, and show where they
+hang.
+"""
+
+import faulthandler
+import os
+import signal
+from multiprocessing import context, util
+from multiprocessing.process import BaseProcess
+from typing import Any, Callable, Dict, NoReturn, Optional, Sequence
+
+from .processes import sigint_blocked
+from .worker_errors import WorkerDied, failure_from_bytes, failure_to_bytes
+from .worker_pipes import StarterEnds, WorkerEnds, connect
+
+__all__ = ["Worker", "error_of", "make_worker", "stack_of", "state_of"]
+
+_STATES = {
+    "R": "running",
+    "S": "waiting",
+    "I": "waiting",
+    "D": "waiting for a device, in the kernel",
+    "T": "stopped by a signal",
+    "t": "stopped by a debugger",
+    "Z": "dead",
+    "X": "dead",
+}
+
+
+class Worker(BaseProcess):
+    """A process of `multiprocessing` that takes part in a run; made by `make_worker`.
+
+    * It is killed as soon as the process that started it is gone, even by SIGKILL, and whatever it
+      does then: it may hang in C or be stopped.
+    * SIGINT and SIGHUP do not reach it: the process that started it decides. SIGTERM ends it in
+      order: SystemExit with code 143 is raised in its main thread.
+    * An exception that ends it is not printed but handed over, see `error`.
+    * SIGUSR1 is used to ask for its stacks, see `stack`.
+
+    Whoever starts it ends it, by `ProcessGroup`, `StartProcOrThread` or `terminate` and `join`.
+    """
+
+    endless = False
+    _starter: Optional[StarterEnds] = None
+    _ends: Optional[WorkerEnds] = None
+
+    def start(self) -> None:
+        """Starts the process.
+
+        Raises:
+          RuntimeError: it was started before.
+        """
+        if self._starter is not None:
+            raise RuntimeError(f"{self.name} was started before: make a new worker.")
+        self._starter, self._ends = connect()
+        # Held by another child as well, the lifeline would not end with this process.
+        util.register_after_fork(self, Worker._let_go)
+        try:
+            with sigint_blocked():
+                super().start()
+        finally:
+            self._ends.close()
+
+    def terminate(self) -> None:
+        """Asks the process to end, by SIGTERM; one that is stopped is woken to hear it."""
+        super().terminate()
+        if self.is_alive():
+            self._send(signal.SIGCONT)
+
+    def error(self) -> Optional[Exception]:
+        """What is wrong with how it ended; None if it runs, or nothing is.
+
+        Returns:
+          the exception that ended it if that was a builtin one, or a `WorkerFailed`, both with the
+          worker's traceback as the cause; or a `WorkerDied`.
+        """
+        exitcode = self.exitcode
+        if exitcode is None or self._starter is None or (exitcode == 0 and not self.endless):
+            return None
+        pid = self.pid or 0
+        failure = failure_from_bytes(self._starter.report(), self.name, pid)
+        return failure or WorkerDied(self.name, pid, exitcode, self._starter.crash())
+
+    def stack(self, timeout: float = 1.0) -> str:
+        """The Python stacks of all its threads, as text, also if it hangs in C.
+
+        Args:
+          timeout: seconds that it may take to answer.
+
+        Returns:
+          the stacks, or a sentence that says why there are none and what state it is in.
+        """
+        state = state_of(self.pid)
+        if self._starter is None or not self.is_alive():
+            return "no stack: it does not run."
+        if not self._starter.can_be_asked():
+            return f"no stack: it has not begun yet; it is {state}."
+        if state.startswith("stopped"):
+            return f"no stack: it is {state} and cannot answer."
+        text = self._starter.ask_for_stacks(self.pid or 0, timeout)
+        return (
+            text or f"no stack: no answer within {timeout:g} seconds; it is {state_of(self.pid)}."
+        )
+
+    def run(self) -> None:
+        """What happens in the process; called by `multiprocessing`."""
+        if self._ends is None:
+            raise RuntimeError("A Worker runs in a process of its own: call start(), not run().")
+        _set_signals()
+        self._ends.die_with_starter()
+        faulthandler.enable(file=self._ends.stacks_fd, all_threads=True)
+        faulthandler.register(signal.SIGUSR1, file=self._ends.stacks_fd, all_threads=True)
+        self._ends.offer_stacks()
+        try:
+            super().run()
+        except SystemExit:
+            raise
+        except BaseException as error:
+            self._ends.report(failure_to_bytes(error))
+            raise SystemExit(1) from None
+        finally:
+            # What follows is the interpreter's own end, where an exception would only be printed.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _send(self, signum: int) -> None:
+        try:
+            os.kill(self.pid or 0, signum)
+        except ProcessLookupError:
+            pass  # it has ended meanwhile
+
+    def _let_go(self) -> None:
+        if self._starter is not None:
+            self._starter.close()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_starter": None}
+
+
+class _SpawnWorker(Worker, context.SpawnProcess):
+    """Starts in a new interpreter."""
+
+
+class _ForkWorker(Worker, context.ForkProcess):
+    """Starts as a copy of this process."""
+
+
+class _ForkServerWorker(Worker, context.ForkServerProcess):
+    """Starts as a copy of a small server process."""
+
+
+def make_worker(
+    target: Callable[..., Any],
+    args: Sequence[Any] = (),
+    *,
+    name: str,
+    method: str,
+    daemon: bool = True,
+    endless: bool = False,
+) -> Worker:
+    """Makes a worker process that is not started yet.
+
+    Args:
+      target: what it calls; picklable unless `method` is "fork".
+      args: the arguments, as picklable as the target.
+      name: what it is called in messages.
+      method: how it is started. "spawn" is slow and always safe; "fork" is safe only while this
+        process has one thread, so before TensorFlow is used; "forkserver" is in between, but leaves
+        the server's socket in the temporary directory if this process is killed.
+      daemon: whether `multiprocessing` ends it when this interpreter exits. If so, it cannot have
+        processes of its own.
+      endless: whether it is an error if it ends, even in order.
+
+    Raises:
+      ValueError: there is no such method.
+    """
+    kinds = {"spawn": _SpawnWorker, "fork": _ForkWorker, "forkserver": _ForkServerWorker}
+    if method not in kinds:
+        raise ValueError(f"The start method must be one of {', '.join(kinds)}, got {method!r}.")
+    worker: Worker = kinds[method](target=target, args=tuple(args), name=name, daemon=daemon)
+    worker.endless = endless
+    return worker
+
+
+def error_of(process: BaseProcess) -> Optional[Exception]:
+    """What is wrong with how any process of `multiprocessing` ended; None if it runs, or nothing
+    is.
+    """
+    if isinstance(process, Worker):
+        return process.error()
+    exitcode = process.exitcode
+    return WorkerDied(process.name, process.pid or 0, exitcode) if exitcode else None
+
+
+def stack_of(process: BaseProcess, timeout: float = 1.0) -> str:
+    """The Python stacks of a `Worker`; for other processes a sentence with their state.
+
+    Args:
+      process: that was started by this one.
+      timeout: seconds that it may take to answer.
+    """
+    if isinstance(process, Worker):
+        return process.stack(timeout)
+    return f"no stack: it was not made by make_worker(); it is {state_of(process.pid)}."
+
+
+def state_of(pid: Optional[int]) -> str:
+    """What the kernel says a process is doing, in words; "unknown" where there is no /proc."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            letter = file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "unknown"
+    return _STATES.get(letter, f"in state {letter}")
+
+
+def _set_signals() -> None:
+    # A forked process has the handlers of its parent, and would write into its wake-up descriptor.
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
+
+
+def _leave(signum: int, frame: object) -> NoReturn:
+    # once: what cleans up while this unwinds must not be hit again
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit(128 + signum)

@@ -1,0 +1,158 @@
+"""What is wrong with a worker process that has ended, as exceptions that say all that is known."""
+
+import builtins
+import json
+import signal
+import traceback
+from typing import Any, Dict, List, Optional
+
+__all__ = [
+    "WorkerDied",
+    "WorkerFailed",
+    "WorkerTraceback",
+    "failure_from_bytes",
+    "failure_to_bytes",
+]
+
+_MOST_CHARACTERS = 20000  # of a traceback; together with the rest it fits into a pipe
+_MOST_CHARACTERS_OF_MESSAGE = 2000
+_CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT")
+
+
+class WorkerDied(RuntimeError):
+    """A worker ended although nobody asked it to, and could not say why.
+
+    Args:
+      name: of the process.
+      pid: its process id.
+      exitcode: as `multiprocessing` gives it: -n if signal n killed it.
+      stack: Python stacks of its threads at the end, if they are known.
+
+    Attributes:
+      name: as above.
+      pid: as above.
+      exitcode: as above.
+    """
+
+    def __init__(self, name: str, pid: int, exitcode: int, stack: str = "") -> None:
+        what = f"Worker {name!r} (pid {pid}) {_how(exitcode)}"
+        super().__init__(what + (f"\nIts stacks at the end:\n{stack}" if stack else ""))
+        self.name = name
+        self.pid = pid
+        self.exitcode = exitcode
+
+    @property
+    def signum(self) -> Optional[int]:
+        """The signal that ended it, or None."""
+        return _signal_of(self.exitcode)
+
+
+class WorkerFailed(RuntimeError):
+    """An exception ended a worker; its traceback is the cause of this one."""
+
+
+class WorkerTraceback(Exception):
+    """The traceback of a worker, as text; the cause of the exception that stands for it here."""
+
+
+def failure_to_bytes(error: BaseException) -> bytes:
+    """What a worker tells about its exception: one line of JSON, then the traceback as text."""
+    message, kind = _text_of(error), type(error)
+    header = {
+        "module": kind.__module__,
+        "type": kind.__qualname__,
+        "message": message[:_MOST_CHARACTERS_OF_MESSAGE],
+        "args": _plain_args(error),
+    }
+    lines = traceback.format_exception(kind, error, error.__traceback__)
+    text = "".join(lines)
+    if len(text) > _MOST_CHARACTERS:
+        text = "...\n" + text[-_MOST_CHARACTERS:]
+    return (json.dumps(header) + "\n" + text).encode("utf-8", "backslashreplace")
+
+
+def failure_from_bytes(data: bytes, name: str, pid: int) -> Optional[Exception]:
+    """The exception to raise for what a worker told; None if there is nothing to understand.
+
+    It has the worker's type if that is a builtin exception, and is a `WorkerFailed` otherwise;
+    nothing is unpickled and no code of the worker's is looked up.
+
+    Args:
+      data: of `failure_to_bytes`, perhaps cut off in the traceback.
+      name: of the worker.
+      pid: its process id.
+    """
+    first, _, text = data.decode("utf-8", "replace").partition("\n")
+    try:
+        header = json.loads(first)
+    except ValueError:
+        return None
+    error = _builtin_error(header)
+    if error is None:
+        kind = header["type"]
+        if header["module"] not in ("builtins", "__main__", "__mp_main__"):
+            kind = f"{header['module']}.{kind}"
+        what = f"{kind}: {header['message']}" if header["message"] else kind
+        error = WorkerFailed(f"Worker {name!r} (pid {pid}) failed with {what}")
+    error.__cause__ = WorkerTraceback(f"in worker {name!r} (pid {pid})\n{text.rstrip()}")
+    return error
+
+
+def _builtin_error(header: Dict[str, Any]) -> Optional[Exception]:
+    """The worker's exception made again, if that shows the same text; or None."""
+    kind = getattr(builtins, header["type"], None) if header["module"] == "builtins" else None
+    # StopIteration means something else to whoever it passes through.
+    if not isinstance(kind, type) or not issubclass(kind, Exception) or kind is StopIteration:
+        return None
+    for args in (header["args"], [header["message"]]):
+        try:
+            error = kind(*args)
+        except TypeError:  # it wants other arguments
+            continue
+        if str(error) == header["message"]:
+            return error
+    return None
+
+
+def _plain_args(error: BaseException) -> List[Any]:
+    """The arguments of an exception if they are few, short and plain; else none."""
+    plain = all(
+        each is None or type(each) in (bool, int, float, str) and len(str(each)) < 500
+        for each in error.args[:4]
+    )
+    return list(error.args) if plain and len(error.args) <= 4 else []
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # its __str__ is broken, too; the traceback tells where it came from
+        return "<no text: its __str__ fails>"
+
+
+def _signal_of(exitcode: int) -> Optional[int]:
+    if exitcode == 128 + signal.SIGTERM:  # how our workers leave in order
+        return int(signal.SIGTERM)
+    return -exitcode if exitcode < 0 else None
+
+
+def _how(exitcode: int) -> str:
+    signum = _signal_of(exitcode)
+    if signum is None:
+        if exitcode == 0:
+            return "ended in order, but it is needed until the end of the run."
+        return f"ended with exit code {exitcode}."
+    name = _signal_name(signum)
+    how = f"was killed by {name} (signal {signum})."
+    if name == "SIGKILL":
+        return how + " If the machine ran out of memory, dmesg says so."
+    if name in _CRASHES:
+        return how + " It crashed in C code; PYTHONFAULTHANDLER=1 shows where."
+    return how + " This run did not send it."
+
+
+def _signal_name(signum: int) -> str:
+    try:
+        return signal.Signals(signum).name
+    except ValueError:  # a real-time signal
+        return f"signal {signum}"

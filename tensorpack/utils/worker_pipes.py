@@ -1,0 +1,153 @@
+"""The three pipes between a worker process and the process that started it.
+
+The *lifeline* carries nothing: its end tells the worker that the other process is gone. The
+*report* carries the text of the exception that ended the worker. The *stacks* carry what
+`faulthandler` writes, on request or in a crash; a first byte says that it can be asked.
+"""
+
+import fcntl
+import os
+import signal
+import threading
+import time
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import Tuple
+
+__all__ = ["StarterEnds", "WorkerEnds", "connect"]
+
+# faulthandler does not say when it has done; it writes without a break.
+_QUIET_SECONDS = 0.1
+_CHUNK = 1 << 16
+
+
+class StarterEnds:
+    """What the process keeps that has started the worker. Nothing here waits for the worker's
+    goodwill: reading takes what is there.
+
+    Args:
+      lifeline: held open as long as the worker may live.
+      report: read end.
+      stacks: read end.
+    """
+
+    def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
+        self._lifeline, self._report, self._stacks = lifeline, report, stacks
+        self._reported = self._stacks_text = b""
+        self._lock = threading.Lock()
+        for each in (report, stacks):
+            os.set_blocking(each.fileno(), False)
+
+    def report(self) -> bytes:
+        """All that the worker has reported so far."""
+        with self._lock:
+            self._reported += _read(self._report)
+            return self._reported
+
+    def can_be_asked(self) -> bool:
+        """Whether the worker has come so far that it can give its stacks."""
+        with self._lock:
+            self._stacks_text += _read(self._stacks)
+            return self._stacks_text != b""
+
+    def crash(self) -> str:
+        """What `faulthandler` wrote when the worker crashed; empty if it did not."""
+        with self._lock:
+            self._stacks_text += _read(self._stacks)
+            _, fatal, text = self._stacks_text.partition(b"Fatal Python error")
+            return (fatal + text).decode("utf-8", "replace").strip()
+
+    def ask_for_stacks(self, pid: int, timeout: float) -> str:
+        """Makes the worker write its stacks; empty if it does not within `timeout` seconds."""
+        with self._lock:
+            self._stacks_text += _read(self._stacks)
+            before, deadline = len(self._stacks_text), time.monotonic() + timeout
+            os.kill(pid, signal.SIGUSR1)
+            while wait([self._stacks], max(0.0, deadline - time.monotonic())):
+                new = _read(self._stacks)
+                if not new:
+                    break  # it has ended
+                self._stacks_text += new
+                deadline = time.monotonic() + _QUIET_SECONDS
+            return self._stacks_text[before:].decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        """Lets go of all; a worker that still lives is killed by that."""
+        for each in (self._lifeline, self._report, self._stacks):
+            each.close()
+
+
+class WorkerEnds:
+    """What the worker gets; it travels to it inside of the process object."""
+
+    def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
+        self._lifeline, self._report, self._stacks = lifeline, report, stacks
+
+    @property
+    def stacks_fd(self) -> int:
+        """The descriptor that stacks are to be written to."""
+        return self._stacks.fileno()
+
+    def die_with_starter(self) -> None:
+        """From now on, the process is killed when the one that started it is gone.
+
+        By the kernel where it can do that (Linux), so that also a worker dies that is stopped or
+        hangs in C; elsewhere by a thread.
+        """
+        if not hasattr(fcntl, "F_SETSIG"):
+            threading.Thread(target=self._die_at_the_end, name="Lifeline", daemon=True).start()
+            return
+        fd = self._lifeline.fileno()
+        fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGKILL)  # type: ignore[attr-defined]
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+        if self._lifeline.poll():  # gone already
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _die_at_the_end(self) -> None:
+        wait([self._lifeline])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def offer_stacks(self) -> None:
+        """Tells the other side that stacks can be asked for."""
+        # A full pipe must not hold up what writes in a signal handler.
+        os.set_blocking(self.stacks_fd, False)
+        os.write(self.stacks_fd, b"\n")
+
+    def report(self, data: bytes) -> None:
+        """Sends `data`, or as much of it as there is room for.
+
+        Raises:
+          OSError: nobody is there to read it.
+        """
+        os.set_blocking(self._report.fileno(), False)
+        os.write(self._report.fileno(), data)
+
+    def close(self) -> None:
+        """Lets go of all."""
+        for each in (self._lifeline, self._report, self._stacks):
+            each.close()
+
+
+def connect() -> Tuple[StarterEnds, WorkerEnds]:
+    """Makes the pipes; returns the two sides."""
+    lifeline, lifeline_held = Pipe(duplex=False)
+    report, report_written = Pipe(duplex=False)
+    stacks, stacks_written = Pipe(duplex=False)
+    return (
+        StarterEnds(lifeline_held, report, stacks),
+        WorkerEnds(lifeline, report_written, stacks_written),
+    )
+
+
+def _read(connection: Connection) -> bytes:
+    """All that is there now."""
+    data = b""
+    while True:
+        try:
+            new = os.read(connection.fileno(), _CHUNK)
+        except BlockingIOError:
+            return data
+        if not new:
+            return data
+        data += new

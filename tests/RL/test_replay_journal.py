@@ -1,0 +1,353 @@
+"""A replay memory that is saved bit by bit comes back whole, and keeps no more than it must."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.RL import ReplayMemory
+from tensorpack.utils.segments import SegmentDamaged, SegmentStore, load_segments, save_segments
+from tensorpack.utils.state_file import read_state, write_state
+from tests.RL.disk import Disk, assert_same
+from tests.RL.test_replay import append, everything, frames_of, make_memory
+
+
+def fill(memory, count, start=1, ends=("goes on",)):
+    """So many ticks of all lanes, with these ends in turn."""
+    lanes = memory._lanes
+    for tick in range(start, start + count):
+        numbers = [tick + 1000 * lane for lane in range(lanes)]
+        append(memory, numbers, [ends[tick % len(ends)]] * lanes)
+
+
+@st.composite
+def lives(draw):
+    """A history, lanes, their size, entries in a segment (or None), and what happens in turn."""
+    history, lanes = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    size = history + draw(st.integers(1, 8))
+    moves = st.sampled_from(["goes on"] * 4 + [None, "over", "cut", "both"])
+    ticks = st.tuples(st.integers(1, 9), st.lists(moves, min_size=lanes, max_size=lanes))
+    others = st.sampled_from(["save", "save", "fail", "end"])
+    events = draw(st.lists(st.one_of(ticks, ticks, others), max_size=40))
+    return history, lanes, size, draw(st.sampled_from([None, 1, 2, 5, 100])), events
+
+
+@settings(max_examples=200, deadline=None)
+@given(lives())
+def test_a_restored_memory_goes_on_like_the_one_that_was_saved(life):
+    history, lanes, size, piece, events = life
+
+    def make():
+        options = {"frame_dtype": np.int32, "segment_entries": piece}
+        return ReplayMemory(size * lanes, (2,), history, lanes, **options)
+
+    memory, number, disk = make(), 0, Disk()
+    restored, its_disk = make(), disk
+    for event in events:
+        if event == "save":
+            state = disk.save(memory)
+            restored = make()
+            restored.load_state_dict(state)
+            assert_same(memory, restored)
+        elif event == "fail":
+            disk.save(memory, fails=True)
+            its_disk.save(restored, fails=True)
+        elif event == "end":
+            memory.end_episodes()
+            restored.end_episodes()
+        else:
+            moving = [lane for lane in range(lanes) if event[1][lane] is not None]
+            for _ in range(event[0] if moving else 0):
+                numbers = list(range(number + 1, number + 1 + len(moving)))
+                number = numbers[-1]
+                for one in (memory, restored):
+                    append(one, numbers, [event[1][lane] for lane in moving], np.array(moving))
+        assert_same(memory, restored)
+        if memory.num_sampleable:
+            for one, other in zip(
+                *(m.sample(9, np.random.RandomState(3)) for m in (memory, restored))
+            ):
+                np.testing.assert_array_equal(one, other)
+    # What either of them saves now holds the same, though they know of other segments.
+    for one in (memory, restored):
+        fresh = make()
+        fresh.load_state_dict(disk.save(one))
+        assert_same(memory, fresh)
+
+
+def test_a_save_writes_what_came_since_the_one_before():
+    memory, disk = make_memory(40, history=2, lanes=2), Disk()
+    fill(memory, 5)
+    disk.save(memory)
+    fill(memory, 3, start=6)
+    disk.save(memory)
+    assert sum(ref.meta["count"] for ref in disk.written) == 2 * 3
+    state = disk.save(memory)
+    assert disk.written == [] and disk.last == disk.before
+    restored = make_memory(40, history=2, lanes=2)
+    restored.load_state_dict(state)
+    fill(restored, 1, start=9)
+    disk.save(restored)
+    assert [ref.meta for ref in disk.written] == [
+        {"lane": 0, "first": 8, "count": 1},
+        {"lane": 1, "first": 8, "count": 1},
+    ]
+
+
+def test_after_a_save_that_failed_the_same_entries_are_new_again():
+    memory, disk = make_memory(40, history=2), Disk()
+    fill(memory, 5)
+    disk.save(memory, fails=True)
+    fill(memory, 2, start=6)
+    disk.save(memory)
+    assert sum(ref.meta["count"] for ref in disk.written) == 7
+
+
+def test_segments_are_views_of_limited_size_that_do_not_go_around_the_ring():
+    memory = ReplayMemory(10, (2,), 2, frame_dtype=np.int32, segment_entries=4)
+    fill(memory, 13)
+    leaf = memory.state_dict()["entries"]
+    spans = [(meta["first"], meta["count"]) for meta, _ in leaf.new]
+    assert spans == [(3, 4), (7, 3), (10, 3)]
+    for (_, arrays), (first, count) in zip(leaf.new, spans):
+        assert set(arrays) == {"frame", "action", "reward", "terminated", "depth"}
+        assert arrays["action"].tolist() == list(range(first + 1, first + 1 + count))
+        assert all(np.shares_memory(arrays[name], memory._columns[name]) for name in arrays)
+
+
+@pytest.mark.parametrize(
+    "shape, capacity, entries",
+    [((84, 84), 10**6, 4746), ((2,), 10**7, 65536), ((2,), 1600, 100), ((2,), 10, 1)],
+)
+def test_a_segment_has_32_mb_or_65536_entries_or_a_sixteenth_of_a_lane(shape, capacity, entries):
+    memory = ReplayMemory(capacity, shape)
+    assert memory._journal._piece == entries
+
+
+def test_a_segment_has_at_least_one_entry():
+    with pytest.raises(ValueError, match="segment_entries must be at least 1, got 0"):
+        ReplayMemory(10, (2,), segment_entries=0)
+
+
+@pytest.mark.parametrize("piece", [None, 7, 10**6])
+@pytest.mark.parametrize("lanes", [1, 3])
+@pytest.mark.parametrize("ticks", [1, 5, 16, 40, 41, 97, 130])
+def test_two_states_keep_no_more_than_the_capacity_and_two_saves(ticks, lanes, piece):
+    memory = ReplayMemory(40 * lanes, (2,), 2, lanes, np.int32, segment_entries=piece)
+    disk = Disk()
+    for save in range(600 // ticks):
+        fill(memory, ticks, start=save * ticks)
+        disk.save(memory)
+        assert disk.kept() <= lanes * (40 + 2 * ticks)
+        if piece is None:
+            assert disk.kept() <= lanes * (40 + ticks + 40 / 16)
+
+
+def test_lanes_that_move_by_turns_keep_little_that_is_not_needed():
+    memory, disk = make_memory(160 * 3, history=2, lanes=3), Disk()
+    for save in range(60):
+        for number in range(100):
+            append(memory, [number], lanes=np.array([save % 3]))
+        disk.save(memory)
+        assert disk.kept() <= 160 * 3 + 100 + 160 * 3 / 16
+
+
+def appending(memory, lane=None):
+    """Starts a thread that appends one entry; returns it and an event that tells it is done."""
+    done = threading.Event()
+    lanes = None if lane is None else np.array([lane])
+    numbers = [99] * (1 if lane is not None else memory._lanes)
+
+    def run():
+        append(memory, numbers, lanes=lanes)
+        done.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, done
+
+
+def test_append_waits_where_it_would_overwrite_what_is_being_saved():
+    memory, disk = make_memory(20, history=2, lanes=2), Disk()
+    fill(memory, 12)
+    disk.save(memory)
+    fill(memory, 3, start=13)  # entries 12 to 14 are new, in slots 2 to 4
+    state = memory.state_dict()
+    before = [{n: a.copy() for n, a in arrays.items()} for _, arrays in state["entries"].new]
+    fill(memory, 7, start=16)  # slots 5 to 9 and 0 to 1: those in them were saved before
+    thread, done = appending(memory, lane=1)
+    assert not done.wait(0.2)
+    memory.sample(5, np.random.RandomState(0))  # which never waits
+    for (_, arrays), copies in zip(state["entries"].new, before):
+        for name in arrays:
+            np.testing.assert_array_equal(arrays[name], copies[name])
+    disk.finish(state)
+    assert done.wait(10)
+    thread.join()
+    assert memory._written.tolist() == [22, 23]
+
+
+def test_append_waits_for_its_own_lanes_alone():
+    memory = make_memory(20, history=2, lanes=2)
+    for number in range(10):
+        append(memory, [number], lanes=np.array([0]))
+    state = memory.state_dict()  # lane 0 is full and new, there is nothing in lane 1
+    for number in range(25):
+        append(memory, [number], lanes=np.array([1]))
+    thread, done = appending(memory)
+    assert not done.wait(0.2)
+    state["entries"].on_done(None)  # also after a save that failed
+    assert done.wait(10)
+    thread.join()
+
+
+def test_a_final_frame_waits_too():
+    memory = make_memory(10, history=2)
+    fill(memory, 9)
+    disk, state = Disk(), memory.state_dict()
+    thread = threading.Thread(target=lambda: append(memory, [10], ["cut"]))  # two entries
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive() and memory._written[0] == 9
+    disk.finish(state)
+    thread.join(10)
+    assert memory._written[0] == 11
+
+
+def test_a_save_while_another_one_is_under_way_is_refused():
+    memory = make_memory(10, history=2)
+    fill(memory, 3)
+    state = memory.state_dict()
+    with pytest.raises(RuntimeError, match="still being saved"):
+        memory.state_dict()
+    with pytest.raises(RuntimeError, match="while it is being saved"):
+        memory.load_state_dict(Disk().finish(make_memory(10, history=2).state_dict()))
+    Disk().finish(state)
+    Disk().save(memory)
+
+
+def test_what_a_state_holds_does_not_change_later():
+    memory, disk = make_memory(10, history=2), Disk()
+    fill(memory, 8)
+    state = memory.state_dict()
+    copies = {name: np.copy(state[name]) for name in ("written", "episode", "sampleable")}
+    disk.finish(state)
+    fill(memory, 9, ends=("over", "cut"))
+    for name, copy in copies.items():
+        np.testing.assert_array_equal(state[name], copy)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"capacity": 60}, "saved replay memory has capacity=40, this one has capacity=60"),
+        ({"capacity": 20}, "capacity=40, this one has capacity=20. Make this one as"),
+        ({"history": 3}, "history=2, this one has history=3"),
+        ({"lanes": 4}, "lanes=2, this one has lanes=4"),
+        ({"frame_shape": (2, 1)}, r"frame_shape=\[2\], this one has frame_shape=\[2, 1\]"),
+        ({"frame_dtype": np.uint8}, "frame_dtype=<i4, this one has frame_dtype=|u1"),
+    ],
+)
+def test_a_memory_of_other_sizes_is_refused(change, message):
+    sizes = {"capacity": 40, "frame_shape": (2,), "history": 2, "lanes": 2}
+    sizes["frame_dtype"] = np.int32
+    memory = ReplayMemory(**sizes)
+    fill(memory, 3)
+    state, other = Disk().save(memory), ReplayMemory(**{**sizes, **change})
+    with pytest.raises(ValueError, match=message):
+        other.load_state_dict(state)
+    assert len(other) == 0
+
+
+def test_a_state_without_all_its_entries_is_refused():
+    memory, disk = make_memory(10, history=2), Disk()
+    for start in (1, 5, 9):
+        fill(memory, 4, start=start)
+        state = disk.save(memory)
+    for lost in range(len(state["entries"].refs)):
+        refs = list(state["entries"].refs)
+        del refs[lost]
+        state["entries"].refs, all_refs = refs, state["entries"].refs
+        with pytest.raises(ValueError, match=r"got \[12\] entries in its lanes"):
+            make_memory(10, history=2).load_state_dict(state)
+        state["entries"].refs = all_refs
+
+
+def test_entries_of_another_type_are_refused_and_leave_nothing():
+    memory, disk = make_memory(20, history=2), Disk()
+    fill(memory, 9)
+    state = disk.save(memory)
+    wrong = state["entries"].refs[-1].name
+    disk._files[wrong]["reward"] = disk._files[wrong]["reward"].astype(np.float64)
+    with pytest.raises(ValueError, match=r"'reward' of 1 saved.* float32 \[1\], got float64 \[1\]"):
+        memory.load_state_dict(state)
+    assert len(memory) == memory.num_sampleable == 0
+    fill(memory, 3)
+    assert len(everything(memory, 2)) == 2
+
+
+def test_ended_episodes_lose_their_last_transition_and_begin_anew():
+    memory = make_memory(20, history=2, lanes=2)
+    append(memory, [1, 11])
+    append(memory, [2, 12], ["goes on", "over"])
+    memory.end_episodes()
+    memory.end_episodes()
+    append(memory, [3, 13])
+    append(memory, [4, 14])
+    assert everything(memory, 2) == {
+        1: ([0, 1, 2], False),
+        11: ([0, 11, 12], False),
+        12: ([11, 12, 0], True),
+        3: ([0, 3, 4], False),
+        13: ([0, 13, 14], False),
+    }
+
+
+def test_a_save_that_is_read_while_another_thread_appends_is_of_one_moment():
+    memory, disk = ReplayMemory(64, (256,), 4, frame_dtype=np.int32), Disk()
+    stop, flags = threading.Event(), np.zeros(1, bool)
+
+    def write():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            frame = frames_of([number], (256,), np.int32)
+            memory.append(frame, [number], [number], flags, flags)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(60):
+            restored = ReplayMemory(64, (256,), 4, frame_dtype=np.int32)
+            state = disk.save(memory)
+            restored.load_state_dict(state)
+            written = int(state["written"][0])
+            held = np.arange(max(0, written - 64), written)
+            frames = restored._columns["frame"][held % 64]
+            assert (frames == held[:, None] + 1).all()
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_it_comes_back_from_real_files(tmp_path):
+    memory, store = make_memory(24, history=2, lanes=2), SegmentStore(tmp_path / "segments")
+    for save in range(9):
+        fill(memory, 5, start=5 * save + 1, ends=("goes on", "cut", "goes on", "over"))
+        pending = save_segments(memory.state_dict(), store)
+        write_state(str(tmp_path / "state"), pending.tree)
+        pending.done(True)
+    state = load_segments(read_state(str(tmp_path / "state")), store)
+    restored = make_memory(24, history=2, lanes=2)
+    restored.load_state_dict(state)
+    assert_same(memory, restored)
+    fill(restored, 1)
+    assert sum(meta["count"] for meta, _ in restored.state_dict()["entries"].new) == 2
+    path = tmp_path / "segments" / state["entries"].refs[-1].name
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(SegmentDamaged):
+        memory.load_state_dict(state)
+    assert len(memory) == 0
+    fill(memory, 3)

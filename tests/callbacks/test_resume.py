@@ -1,0 +1,399 @@
+"""A run that was killed anywhere and goes on has done what a run has that was not."""
+
+import itertools
+import json
+import os
+from functools import partial
+
+import pytest
+
+from tensorpack.callbacks import (
+    Callback,
+    EstimatedTimeLeft,
+    GraphVarParam,
+    HyperParam,
+    HyperParamSetterWithFunc,
+    JSONWriter,
+    MergeAllSummaries,
+    ObjAttrParam,
+    PeriodicTrigger,
+    ProgressBar,
+    RunOp,
+    ScalarPrinter,
+    ScheduledHyperParamSetter,
+    SendMonitorData,
+    SimpleMovingAverage,
+    StatMonitorParamSetter,
+    TFEventWriter,
+)
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import log_lines
+from tests.callbacks.resuming import Killer, ResumableTrainer
+
+STEPS, EPOCHS = 3, 3
+TURNS = EPOCHS * (STEPS + 1)  # of a callback that has one in each step and each epoch
+PLACES = ("first", "middle", "last")
+
+
+def make_trainer(callbacks, monitors, killer, place):
+    """A trainer in the default graph; a killer before, between or behind all others."""
+    callbacks, monitors = list(callbacks), list(monitors)
+    if place == "last":
+        monitors.append(killer)
+    else:
+        callbacks.insert(0 if place == "first" else len(callbacks) // 2, killer)
+    weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())
+    tf.get_variable("rate", [], initializer=tf.constant_initializer(0.7), trainable=False)
+    cost = tf.sin(weight, name="cost")
+    tf.summary.scalar("cost-summary", cost)
+    with tf.control_dependencies([cost]):  # or it would be of before or after, by chance
+        train_op = tf.assign_add(weight, 1.0).op
+    return ResumableTrainer(
+        callbacks, monitors, train_op=train_op, steps_per_epoch=STEPS, max_epoch=EPOCHS
+    )
+
+
+def run(make, killer, place="first", snapshot=None):
+    """One process. `make` returns callbacks and monitors; returns the trainer."""
+    with tf.Graph().as_default():
+        trainer = make_trainer(*make(), killer, place)
+        trainer.ended = trainer.go(snapshot)
+    return trainer
+
+
+def run_with_deaths(make, save, place, deaths=(2, 1)):
+    """Saves in one turn, dies twice after that, each time so many turns later, then goes on."""
+    killer = Killer(save, save + deaths[0])
+    trainer = run(make, killer, place)
+    for death in deaths[1:]:
+        if not trainer.ended:
+            trainer = run(make, Killer(None, save + death), place, killer.snapshot)
+    if not trainer.ended:
+        trainer = run(make, Killer(), place, killer.snapshot)
+    assert trainer.ended
+    return trainer
+
+
+class Putting(Callback):
+    """Puts scalars in steps and in epochs."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def _trigger_step(self):
+        self.trainer.monitors.put_scalar(f"{self._name}/step", self.global_step**0.5)
+
+    def _trigger_epoch(self):
+        value = float("nan") if self.epoch_num == 2 else 1 / self.epoch_num
+        self.trainer.monitors.put_scalar(f"{self._name}/epoch", value)
+
+
+QUICK = {(0, "first"), (2, "last"), (3, "middle"), (3, "last"), (7, "first")}
+FAULTS = [
+    pytest.param(each, marks=[] if each in QUICK else [pytest.mark.slow], id="{}-{}".format(*each))
+    for each in itertools.product(range(TURNS), PLACES)
+]
+each_fault = pytest.mark.parametrize("fault", FAULTS)  # in which turn, and where in the list
+
+
+def histories(monitors):
+    names = ("a/step", "a/epoch", "b/step", "b/epoch", "cost", "cost/SMA")
+    return {name: repr(monitors.get_history(name)) for name in names}
+
+
+def everything(directory=None):
+    callbacks = [
+        Putting("a"),
+        MergeAllSummaries(2),
+        SimpleMovingAverage(["cost"], 2),
+        EstimatedTimeLeft(),
+        ProgressBar(["cost"]),
+        Putting("b"),
+    ]
+    monitors = []
+    if directory is not None:
+        monitors = [
+            TFEventWriter(str(directory), max_queue=0),
+            JSONWriter(str(directory)),
+        ]
+    return callbacks, monitors
+
+
+def files_of(directory, part):
+    return sorted(name for name in os.listdir(str(directory)) if part in name)
+
+
+def values_in(directory, names):
+    found = []
+    for name in names:
+        for event in tf.train.summary_iterator(os.path.join(str(directory), name)):
+            found += [
+                (event.step, value.tag, repr(value.simple_value)) for value in event.summary.value
+            ]
+    return found
+
+
+@each_fault
+def test_the_history_and_the_files_are_those_of_one_run(tmp_path, fault):
+    one = run(lambda: everything(tmp_path / "one"), Killer())
+    other = run_with_deaths(lambda: everything(tmp_path / "other"), *fault)
+    assert histories(other.monitors) == histories(one.monitors)
+    stats = [(tmp_path / each / "stats.json").read_text() for each in ("one", "other")]
+    assert json.loads(stats[0]) == json.loads(stats[1])
+    found = values_in(tmp_path / "other", files_of(tmp_path / "other", "tfevents"))
+    assert found == values_in(tmp_path / "one", files_of(tmp_path / "one", "tfevents"))
+    assert len(set(found)) == len(found) > 0
+    assert [step for step, _, _ in found] == sorted(step for step, _, _ in found)
+
+
+@each_fault
+def test_files_of_their_own_for_each_epoch_are_in_order_too(tmp_path, fault):
+    def make():
+        return [Putting("a")], [TFEventWriter(str(tmp_path), split_files=True, max_queue=0)]
+
+    run_with_deaths(make, *fault, deaths=(5, 5, 1))
+    found = values_in(tmp_path, files_of(tmp_path, "tfevents"))
+    steps = [(step, "a/step") for step in range(1, 1 + STEPS * EPOCHS)]
+    epochs = [(STEPS * epoch, "a/epoch") for epoch in range(1, 1 + EPOCHS)]
+    assert sorted((step, tag) for step, tag, _ in found) == sorted(steps + epochs)
+    assert [step for step, _, _ in found] == sorted(step for step, _, _ in found)
+
+
+@each_fault
+def test_what_waits_to_be_told_is_told_once(fault, capsys):
+    class Collecting(SendMonitorData):
+        told = []
+
+        def _trigger(self):
+            if len(self._values) == 2:
+                self.told.append((self.global_step, sorted(self._values)))
+            super()._trigger()
+
+    def make():
+        monitors = [ScalarPrinter(), Collecting("true", ["a/epoch", "b/epoch"])]
+        return [Putting("a"), Putting("b")], monitors
+
+    save, place = fault
+    run(make, Killer())
+    whole = [line for line in log_lines(capsys) if "/" in line]
+    told, Collecting.told[:] = list(Collecting.told), []
+    killer = Killer(save, save)  # dies in the turn in which it saves
+    run(make, killer, place)
+    before = [line for line in log_lines(capsys) if "/" in line]
+    run(make, Killer(), place, killer.snapshot)
+    assert before + [line for line in log_lines(capsys) if "/" in line] == whole
+    assert Collecting.told == told
+
+
+class Thing:
+    rate = 0.7
+
+
+class Local(GraphVarParam):
+    """A variable that no checkpoint has."""
+
+    def setup_graph(self):
+        tf.get_variable(
+            "local_rate",
+            [],
+            initializer=tf.constant_initializer(0.7),
+            trainable=False,
+            collections=[tf.GraphKeys.LOCAL_VARIABLES],
+        )
+        super().setup_graph()
+
+
+PARAMS = {
+    "variable": lambda: GraphVarParam("rate"),
+    "attribute": lambda: ObjAttrParam(Thing(), "rate"),
+    "local": lambda: Local("local_rate"),
+}
+
+
+class Noting(Callback):
+    """Notes the value of a hyper-parameter in every turn, in a list that outlives the process."""
+
+    def __init__(self, param, notes):
+        self._param, self._notes = param, notes
+
+    def _trigger_step(self):
+        self._note("step")
+
+    def _trigger_epoch(self):
+        self._note("epoch")
+
+    def _note(self, turn):
+        self._notes.append((turn, self.global_step, float(self._param.get_value()).hex()))
+
+
+def schedule(interp, step_based):
+    points = [(0, 0.1), (1, 0.3), (3, 1 / 3)] if not step_based else [(2, 0.1), (7, 1 / 3)]
+    return lambda param: ScheduledHyperParamSetter(param, points, interp, step_based)
+
+
+SETTERS = {
+    "steps": schedule(None, False),
+    "linear": schedule("linear", False),
+    "linear, by step": schedule("linear", True),
+    "func": lambda param: HyperParamSetterWithFunc(param, lambda epoch, old: old * 0.9),
+    "stat": lambda param: StatMonitorParamSetter(param, "a/epoch", lambda old: old / 3, 0.0, 2),
+    "stat, by step": lambda param: PeriodicTrigger(
+        StatMonitorParamSetter(param, "a/epoch", lambda old: old / 3, 0.0, 2), every_k_steps=1
+    ),
+    "every second epoch": lambda param: PeriodicTrigger(
+        schedule("linear", False)(param), every_k_epochs=2
+    ),
+}
+
+
+def values_of_one_run_and_another(setter, kind, faults):
+    """Fails unless a setter does the same in a run that dies and goes on."""
+
+    def make_with(notes):
+        param = PARAMS[kind]()
+        noting = [Noting(param, notes), Noting(param, notes)]
+        return [Putting("a"), noting[0], SETTERS[setter](param), noting[1]], []
+
+    whole = []
+    run(lambda: make_with(whole), Killer())
+    assert len({value for _, _, value in whole}) > 1
+    for save, place in faults:
+        notes = []
+        killer = Killer(save, save)
+        make = partial(make_with, notes)
+        run(make, killer, place)
+        run(make, Killer(), place, killer.snapshot)
+        assert notes == whole, f"saved in turn {save}, {place}"
+
+
+@pytest.mark.parametrize("setter", sorted(SETTERS))
+def test_a_hyper_parameter_has_the_same_values_to_the_bit(setter):
+    values_of_one_run_and_another(setter, "variable", [(5, "first")])
+    values_of_one_run_and_another(setter, "attribute", [(3, "first"), (3, "last")])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(PARAMS))
+@pytest.mark.parametrize("setter", sorted(SETTERS))
+def test_it_has_them_wherever_the_state_is_taken(setter, kind):
+    faults = itertools.product(range(TURNS), PLACES)
+    values_of_one_run_and_another(setter, kind, faults)
+
+
+def test_a_schedule_that_was_changed_wins():
+    points, found = [(0, 0.25), (9, 0.5)], []
+
+    def make():
+        param = GraphVarParam("rate")
+        return [ScheduledHyperParamSetter(param, points), Noting(param, found)], []
+
+    killer = Killer(5, 5)  # in epoch 2
+    run(make, killer)
+    points[:] = [(0, 1.0), (1, 2.0), (2, 4.0)]
+    del found[:]
+    run(make, Killer(), "first", killer.snapshot)
+    values = [float.fromhex(value) for _, _, value in found]
+    assert values == [2.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0]
+
+
+def test_a_parameter_that_can_only_be_set_gets_the_value_in_force():
+    class Mute(HyperParam):
+        readable_name = "mute"
+
+        def set_value(self, v):
+            values.append(v)
+
+    values = []
+
+    def make():
+        return [ScheduledHyperParamSetter(Mute(), [(0, 1.0), (1, 2.0)])], []
+
+    killer = Killer(5, 5)
+    run(make, killer)
+    del values[:]
+    run(make, Killer(), "first", killer.snapshot)
+    assert values == [2.0]
+
+
+def test_what_belongs_to_the_beginning_is_not_done_again():
+    done = []
+
+    class Doing(Callback):
+        def _trigger(self):
+            done.append(self.global_step)
+
+    def make():
+        variable = tf.get_variable("count", [], initializer=tf.zeros_initializer())
+        run_op = RunOp(lambda: tf.assign_add(variable, 1.0), run_as_trigger=False)
+        return [run_op, PeriodicTrigger(Doing(), every_k_epochs=3, before_train=True)], []
+
+    killer = Killer(1, 1)
+    run(make, killer)
+    assert done == [0]
+    end = Killer(TURNS - 1)
+    run(make, end, "last", killer.snapshot)
+    assert done == [0, STEPS * EPOCHS]
+    assert end.snapshot["variables"]["count"] == 1
+
+
+def test_the_bar_of_an_epoch_goes_on_where_it_was(monkeypatch):
+    bars = []
+
+    class Bar:
+        def __init__(self, total, initial):
+            self.total, self.first, self.n = total, initial, initial
+            bars.append(self)
+
+        def update(self, n):
+            self.n += n
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("tensorpack.callbacks.steps.get_tqdm", Bar)
+    killer = Killer(1, 1)  # after two steps
+    run(lambda: ([ProgressBar()], []), killer, "last")
+    del bars[:]
+    run(lambda: ([ProgressBar()], []), Killer(), "last", killer.snapshot)
+    assert [(each.first, each.n, each.total) for each in bars] == [
+        (2, STEPS, STEPS),
+        (0, STEPS, STEPS),
+        (0, STEPS, STEPS),
+    ]
+
+
+def test_the_time_between_two_runs_does_not_count(monkeypatch, capsys):
+    now = [1000.0]
+    monkeypatch.setattr("tensorpack.callbacks.misc.time.monotonic", lambda: now[0])
+
+    class Working(Callback):
+        def _trigger_step(self):
+            now[0] += 10 * self.epoch_num
+
+    def make():
+        return [Working(), EstimatedTimeLeft()], []
+
+    for save in (1, 5):
+        killer = Killer(save, save)
+        run(make, killer, "last")
+        now[0] = 77.0  # of a machine that was started anew
+        run(make, Killer(), "last", killer.snapshot)
+        assert [line for line in log_lines(capsys) if "Estimated" in line] == [
+            "Estimated Time Left: 1 minute",  # two epochs of 30 seconds
+            "Estimated Time Left: 45 seconds",  # one, of the median of 30 and 60
+        ]
+
+
+def test_a_step_that_has_more_runs_to_come_has_its_summaries_once():
+    class Again(Callback):
+        def _trigger_epoch(self):
+            self.trainer.hooked_sess.run(())
+
+    def make():
+        return [MergeAllSummaries(), Again()], []
+
+    killer = Killer(STEPS, STEPS)  # at the end of the first epoch
+    run(make, killer)
+    trainer = run(make, Killer(), "first", killer.snapshot)
+    steps = [each.global_step for each in trainer.monitors.get_history("cost")]
+    assert steps == [STEPS, 2 * STEPS, 3 * STEPS]

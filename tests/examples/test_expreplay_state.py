@@ -1,0 +1,280 @@
+"""The state of an ExpReplay: batches go on bit for bit; what is lost is told, or is an error."""
+
+import time
+
+import expreplay
+import numpy as np
+import pytest
+from expreplay import ExpReplay
+
+import tensorpack as tp
+from tensorpack.utils import logger
+from tensorpack.utils.segments import SegmentDamaged, SegmentStore, load_segments, save_segments
+from tensorpack.utils.state_file import read_state, write_state
+from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
+from tests.examples.catch import CatchPlayer
+from tests.examples.running import make_config, small_catch
+
+
+class CountingCatch(CatchPlayer):
+    """Counts in its state how many transitions were played, before the step is over."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.resets = self.played = 0
+        self.during_step = lambda: None
+
+    def _reset(self, seed):
+        self.resets += 1
+        return super()._reset(seed)
+
+    def _step(self, actions):
+        self.played += np.count_nonzero(~self._over)
+        self.during_step()
+        return super()._step(actions)
+
+    def _state_dict(self):
+        return {**super()._state_dict(), "played": self.played}
+
+    def _load_state_dict(self, state):
+        super()._load_state_dict(state)
+        self.played = state["played"]
+
+
+class ForgetfulCatch(CountingCatch):
+    """Cannot save its games."""
+
+    def _save_obstacle(self):
+        return "it forgets"
+
+
+class Run:
+    """As much of a trainer as an ExpReplay asks for; the weights depend on the number of steps."""
+
+    deterministic = True
+
+    def __init__(self, strictly=None):
+        self.resumed = strictly is not None
+        self.resume_strictly = bool(strictly)
+        self.stop_token = StopToken()
+        self.steps = 0
+        self.scalars = {}
+        self.monitors = self
+        self.asked = 0
+
+    def get_predictor(self, inputs, outputs):
+        return self._predict
+
+    def _predict(self, states):
+        self.asked += 1
+        weights = np.random.RandomState(self.steps).standard_normal((states[0].size, 3))
+        return [states.reshape(len(states), -1).astype(float) @ weights]
+
+    def put_scalar(self, name, value):
+        self.scalars[name] = value
+
+    def check_stop(self):
+        self.stop_token.raise_if_requested()
+
+
+class Playing:
+    """An ExpReplay in a run in lockstep; goes on from a state if there is one."""
+
+    def __init__(self, player, state=None, strictly=True, steps=0):
+        self.player = player
+        self.run = Run() if state is None else Run(strictly)
+        self.run.steps = steps
+        self.expreplay = ExpReplay((["state"], ["Qvalue"]), player, 8, 100, 60, init_exploration=1)
+        self.expreplay.setup_graph(self.run)
+        if state is not None:
+            self.expreplay.load_state_dict(state)
+        self.expreplay.before_train()
+        if state is None:
+            self.expreplay.exploration = 0.3
+        self._batches = iter(self.expreplay)
+
+    def batches(self, count):
+        """So many batches, each with new weights, as one list of arrays."""
+        arrays = []
+        for _ in range(count):
+            self.run.steps += 1
+            arrays.extend(next(self._batches))
+        return arrays
+
+    def scores(self):
+        self.expreplay.trigger()
+        return self.run.scalars
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Saves the state of a `Playing` to the disk and returns what is read from there."""
+
+    def through_the_disk(playing):
+        store = SegmentStore(tmp_path / "segments")
+        pending = save_segments(playing.expreplay.state_dict(), store)
+        write_state(str(tmp_path / "state"), pending.tree)
+        pending.done(True)
+        return load_segments(read_state(str(tmp_path / "state")), store)
+
+    return through_the_disk
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+    """What is logged as a warning."""
+    logged = []
+    monkeypatch.setattr(logger, "warning", logged.append)
+    return logged
+
+
+def check_same(arrays, others):
+    assert len(arrays) == len(others)
+    for array, other in zip(arrays, others):
+        np.testing.assert_array_equal(array, other)
+
+
+# A game is six transitions and a tick that begins it; the memory is full after ten batches.
+@pytest.mark.parametrize("num_envs", [1, 3])
+@pytest.mark.parametrize("before", [0, 1, 2, 5, 17])
+def test_it_goes_on_bit_for_bit(num_envs, before, save):
+    first = Playing(small_catch(num_envs, CountingCatch))
+    first.batches(before)
+    state = save(first)
+    player = small_catch(num_envs, CountingCatch)
+    second = Playing(player, state, steps=before)
+    assert (player.resets, player.played) == (0, first.player.played)
+    check_same(second.batches(20), first.batches(20))
+    assert second.scores() == first.scores()
+    assert second.expreplay.exploration == 0.3
+
+
+def test_a_saved_state_can_be_saved_again(save):
+    first = Playing(small_catch())
+    second = Playing(small_catch(), save(first))
+    second.batches(9)
+    first.batches(9)
+    third = Playing(small_catch(), save(second), steps=9)
+    check_same(third.batches(9), first.batches(9))
+
+
+def test_a_state_does_not_change_any_more(save):
+    first = Playing(small_catch())
+    state = first.expreplay.state_dict()
+    kept = {name: state[name] for name in ("scores", "budget", "exploration")}
+    frames = state["simulator"]["frames"].copy()
+    state["memory"]["entries"].on_done(None)
+    first.batches(5)
+    assert kept == {name: state[name] for name in kept}
+    np.testing.assert_array_equal(state["simulator"]["frames"], frames)
+
+
+def test_scores_that_were_reported_are_not_reported_again(save):
+    first = Playing(small_catch())
+    assert first.scores()
+    second = Playing(small_catch(), save(first))
+    assert second.scores() == {}
+
+
+def damage(tmp_path):
+    path = max((tmp_path / "segments").iterdir(), key=lambda path: path.stat().st_size)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_damaged_memory_is_an_error_where_the_run_must_go_on_exactly(save, tmp_path):
+    state = save(Playing(small_catch()))
+    damage(tmp_path)
+    with pytest.raises(SegmentDamaged):
+        Playing(small_catch(), state)
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_lost_memory_is_populated_anew_by_the_trained_network(saved, save, tmp_path, warnings):
+    first = Playing(small_catch(kind=CountingCatch))
+    state, played = save(first), first.player.played
+    if saved:
+        damage(tmp_path)
+    else:
+        state["memory"] = None
+    second = Playing(small_catch(kind=CountingCatch), state, strictly=False)
+    assert second.player.played == played + 60
+    assert second.player.resets == 0  # the games go on
+    (said,) = warnings
+    assert "replay memory" in said and "populated anew" in said
+    second.batches(3)
+
+
+def test_populating_anew_is_with_the_exploration_of_the_state(save, warnings):
+    state = save(Playing(small_catch()))
+    state["memory"], state["exploration"] = None, 0.0
+    second = Playing(small_catch(), state, strictly=False)
+    assert second.run.asked >= 60
+
+
+def test_games_that_cannot_be_saved_are_an_error_where_the_run_must_go_on_exactly(save):
+    state = save(Playing(small_catch(kind=ForgetfulCatch)))
+    with pytest.raises(RuntimeError, match="does not save games.*another policy than must"):
+        Playing(small_catch(kind=ForgetfulCatch), state)
+
+
+def test_lost_games_begin_anew_in_the_memory_too(save, warnings):
+    first = Playing(small_catch(kind=ForgetfulCatch))
+    first.batches(1)  # and so a game is under way
+    player = small_catch(kind=ForgetfulCatch)
+    state = save(first)
+    second = Playing(player, state, strictly=False)
+    assert (player.resets, player.played) == (1, 0)
+    assert ["new ones are begun" in each for each in warnings] == [True]
+    memory = second.expreplay._memory
+    before = memory.num_sampleable
+    second.batches(1)
+    # of the four new entries the last waits for its next frame; the cut one never gets one
+    assert memory.num_sampleable == before + 3
+
+
+def test_what_is_half_made_when_the_run_is_asked_to_end_is_finished(save):
+    first = Playing(small_catch(kind=CountingCatch))
+    other = Playing(small_catch(kind=CountingCatch), save(first))
+    other.player.during_step = lambda: other.run.stop_token.request(Interrupted(2))
+    check_same(other.batches(1), first.batches(1))
+    with pytest.raises(StopRequested):
+        other.batches(1)
+    third = Playing(small_catch(kind=CountingCatch), save(other), steps=1)
+    check_same(third.batches(5), first.batches(5))
+
+
+def test_after_a_run_in_which_a_thread_played_its_debts_are_paid_first(save):
+    first = Playing(small_catch(kind=CountingCatch))
+    state = save(first)
+    state["budget"] = 20
+    second = Playing(small_catch(kind=CountingCatch), state)
+    second.batches(1)
+    assert second.player.played == first.player.played + 24
+
+
+def test_a_player_that_hangs_is_named(monkeypatch):
+    monkeypatch.setattr(expreplay, "_TICK_SECONDS", 0.05)
+    playing = Playing(small_catch())
+    with playing.expreplay._gate.piece(), pytest.raises(RuntimeError, match="has not come back"):
+        playing.expreplay.state_dict()
+
+
+def test_a_state_taken_while_threads_play_has_no_half_done_tick(log_dir):
+    player = small_catch(kind=CountingCatch)
+    player.during_step = lambda: time.sleep(0.001)
+    config = make_config(player)
+    seen = []
+
+    class Save(tp.Callback):
+        def _trigger_step(self):
+            state = config.dataflow.state_dict()
+            state["memory"]["entries"].on_done(None)
+            inside = state["simulator"]["player"]["inside"]
+            seen.append((state["memory"]["written"].sum(), inside["played"]))
+
+    config.callbacks.append(Save())
+    tp.QueueInputTrainer(config).train()
+    assert len(seen) == 20
+    assert all(written == played for written, played in seen)

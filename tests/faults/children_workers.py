@@ -1,0 +1,75 @@
+"""What the workers of `children_child.py` do; TensorFlow is not loaded for them."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+from .marks import mark
+
+__all__ = [
+    "crash",
+    "fail",
+    "fail_unpicklably",
+    "hang",
+    "kill",
+    "leave",
+    "stop",
+    "work",
+]
+
+
+class Unpicklable(Exception):
+    """Cannot be sent to another process."""
+
+    def __init__(self):
+        super().__init__("it holds a function")
+        self.function = lambda: None
+
+
+def work():
+    """Stays until it is told to leave."""
+    mark("working")
+    while True:
+        time.sleep(0.1)
+
+
+def _dying():
+    time.sleep(0.5)  # the step is well under way
+    mark(f"dying {time.monotonic()}")
+
+
+def kill():
+    _dying()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def crash():
+    _dying()
+    ctypes.string_at(0)
+
+
+def fail():
+    _dying()
+    raise LookupError("the worker is broken")
+
+
+def fail_unpicklably():
+    _dying()
+    raise Unpicklable
+
+
+def leave():
+    _dying()
+    sys.exit(3)
+
+
+def stop():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def hang():
+    """Waits in C for what does not come; nothing else of the process runs any more."""
+    while True:
+        ctypes.PyDLL(None).pause()

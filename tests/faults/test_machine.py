@@ -1,0 +1,82 @@
+"""Rows 39, 42 and 45 of the matrix: the clock, what the system has only so much of, and memory."""
+
+import glob
+import re
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.checkpoint import get_all_checkpoints
+
+from .enclosed import can_be_counted, can_mount
+from .test_matrix import ENDED, Case, run
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(39)
+def test_a_clock_that_jumps_by_days_changes_nothing(tmp_path):
+    says = ("Training has finished!", "PHASE done")
+    case = Case(39, "many_epochs", 0, says=says, never=(), module="tests.faults.jumping_clock")
+    child = run(case, tmp_path, env={"TENSORPACK_PROGRESS_REFRESH": "0.001"})
+    # [elapsed<left,rate] of the bars, and the times of the epochs
+    times = re.findall(r"\[(\S*?)<(\S*?),", child.output)
+    assert len(times) > 24 and not [each for each in times if re.search(r"-|\d:\d\d:", str(each))]
+    epochs = [float(each) for each in re.findall(r"finished, time:(\S+) sec", child.output)]
+    assert len(epochs) == 12 and 0 <= min(epochs) and max(epochs) < 60
+    # none was kept for ever because half an hour had passed
+    assert len(get_all_checkpoints(tmp_path / "log")) == 2
+    (path,) = glob.glob(str(tmp_path / "log" / "events.out.tfevents.*"))
+    order = [event.step for event in tf.train.summary_iterator(path)]
+    assert order == sorted(order) and order[-1] == 12 * 20
+
+
+TOO_MANY = r"OSError: .*Too many open files"
+LAST_SAVE = r"RuntimeError: The last save of the model to .* failed"
+NO_THREAD = r"RuntimeError: can't start new thread"
+WITHOUT_FILES = [
+    Case(42, "no_files_for_the_session", 1, error=TOO_MANY, never=("Start Epoch",)),
+    # whoever needs one first; the models at the latest
+    Case(42, "no_files_before_the_training", 1, error=f"{TOO_MANY}|{LAST_SAVE}", says=ENDED),
+    Case(42, "no_files_in_a_step", 1, error=LAST_SAVE, says=ENDED),
+    Case(42, "opening_a_file_in_a_step", 1, error=TOO_MANY, says=ENDED),
+]
+WITHOUT_THREADS = [
+    Case(42, "no_threads_before_the_training", 1, error=NO_THREAD, says=ENDED),
+    Case(42, "no_threads_in_a_step", 1, error=NO_THREAD, says=ENDED),
+]
+WITHOUT_SHARED_MEMORY = [
+    Case(42, "no_shared_memory", 0, says=("PHASE done",), never=()),
+    Case(42, "no_shared_memory_for_a_lock", 1, error=r"OSError: .*No space left", says=ENDED),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(42)
+@pytest.mark.parametrize("case", WITHOUT_FILES, ids=str)
+def test_a_run_ends_with_an_error_when_no_file_can_be_opened(case, tmp_path):
+    run(case, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(42)
+@pytest.mark.skipif(not can_be_counted(), reason="needs setpriv: root is not counted")
+@pytest.mark.parametrize("case", WITHOUT_THREADS, ids=str)
+def test_so_it_does_when_no_thread_can_be_started(case, tmp_path):
+    run(case, tmp_path, enclosed=("user",))
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(42)
+@pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
+@pytest.mark.parametrize("case", WITHOUT_SHARED_MEMORY, ids=str)
+def test_shared_memory_that_is_full_is_told_to_who_needs_it(case, tmp_path):
+    run(case, tmp_path, enclosed=("disk", "64k", "/dev/shm"))
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(45)
+def test_a_long_run_does_not_grow(tmp_path):
+    case = Case(45, "long_run", 0, within=240.0, says=("PHASE operations added: 0",))
+    child = run(case, tmp_path)
+    grown = float(re.search(r"PHASE grown by (\S+) MB", child.output).group(1))
+    assert grown < 1.0, child.output

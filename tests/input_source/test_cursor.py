@@ -1,0 +1,216 @@
+import itertools
+
+import pytest
+
+from tensorpack.dataflow import (
+    BatchData,
+    DataFlow,
+    DataFromIterable,
+    DataFromList,
+    DataFromQueue,
+    MapData,
+    RepeatedData,
+    StateNotKept,
+)
+from tensorpack.input_source import DataFlowEmpty
+from tensorpack.input_source.cursor import FlowCursor, check_is_dataflow
+from tensorpack.tfutils.callback import Callback
+from tensorpack.utils import fix_rng_seed
+from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
+
+from .running import FlowOf
+
+
+def datapoints(flow, infinite=True):
+    return FlowCursor(flow, infinite).begin()
+
+
+def test_a_finite_flow_repeats():
+    flow = FlowOf(lambda number: [[number, i] for i in range(2)])
+    found = list(itertools.islice(datapoints(flow), 5))
+    assert found == [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]]
+    assert flow.resets == 0
+
+
+def test_one_pass():
+    assert list(datapoints(DataFromList([[1], [2]], shuffle=False), infinite=False)) == [[1], [2]]
+
+
+@pytest.mark.parametrize("infinite", [True, False])
+def test_an_empty_pass_is_an_error(infinite):
+    with pytest.raises(DataFlowEmpty, match="DataFromList ended without a single datapoint"):
+        next(datapoints(DataFromList([]), infinite))
+
+
+def test_a_generator_that_is_used_up_is_an_error():
+    once = iter([[1]])
+    source = datapoints(FlowOf(lambda number: once))
+    assert next(source) == [1]
+    with pytest.raises(DataFlowEmpty):
+        next(source)
+
+
+def test_a_pass_that_is_left_is_closed():
+    tape = []
+
+    def one_pass(number):
+        try:
+            yield [1]
+            yield [2]
+        finally:
+            tape.append("closed")
+
+    source = datapoints(FlowOf(one_pass))
+    next(source)
+    assert tape == []
+    source.close()
+    assert tape == ["closed"]
+
+
+def test_only_dataflows():
+    with pytest.raises(ValueError, match="takes a DataFlow, got list.*DataFromList"):
+        check_is_dataflow([[1]])
+
+
+def nothing():
+    """What there is to check while it takes long."""
+
+
+def numbers(length):
+    return DataFromList([[i] for i in range(length)], shuffle=False)
+
+
+def begun_at(position, flow, strictly=False, check_stop=nothing, infinite=True):
+    cursor = FlowCursor(flow, infinite)
+    cursor.begin_at(position, strictly, check_stop)
+    return cursor
+
+
+def position(count, flow=None, seeded=True, callback=False):
+    return {"count": count, "flow": flow, "seeded": seeded, "callback": callback}
+
+
+def test_it_counts_over_passes_and_runs():
+    cursor = FlowCursor(numbers(3))
+    source = cursor.begin()
+    assert cursor.position()["count"] == 0
+    for _ in range(5):
+        next(source)
+    assert cursor.position()["count"] == 5
+    later = begun_at(cursor.position(), numbers(3))
+    assert later.count == 5
+    assert [next(later.begin()), later.count] == [[2], 6]
+
+
+def test_the_position_of_a_flow_with_a_state_is_that_state():
+    flow = numbers(3)
+    cursor = FlowCursor(flow)
+    next(cursor.begin())
+    assert cursor.flow_state() is not None
+    assert cursor.position() == position(1, cursor.flow_state(), flow.seeded)
+
+
+@pytest.mark.parametrize("length", [0, 3])
+def test_the_rest_of_a_pass_may_be_empty_but_the_next_one_not(length):
+    state = {**numbers(length).state_dict(), "count": length}
+    source = begun_at(position(length, state), numbers(length)).begin()
+    if length:
+        assert [next(source), next(source)] == [[0], [1]]
+    else:
+        with pytest.raises(DataFlowEmpty):
+            next(source)
+
+
+def test_without_a_state_it_goes_through_the_data_again(logged, capsys):
+    flow = FlowOf(lambda number: [[number, i] for i in range(2)])
+    assert next(begun_at(position(3), flow, strictly=True).begin()) == [1, 1]
+    (message,) = logged
+    assert "FlowOf keeps no state: going through its first 3 datapoints again" in message
+    assert "3/3" in capsys.readouterr().err
+
+
+def test_going_through_it_again_can_be_stopped():
+    token, closed = StopToken(), []
+
+    def one_pass(number):
+        try:
+            for i in itertools.count():
+                if i == 10:
+                    token.request(Interrupted(2))
+                yield [i]
+        finally:
+            closed.append(i)
+
+    cursor = begun_at(position(10**9), FlowOf(one_pass), check_stop=token.raise_if_requested)
+    with pytest.raises(StopRequested):
+        cursor.begin()
+    assert closed == [10]
+
+
+@pytest.mark.parametrize("saved, flow", [(False, None), (True, DataFromQueue(None))])
+def test_data_that_does_not_come_again_begins_anew(saved, flow, logged):
+    flow = FlowOf(lambda number: [[number, i] for i in range(2)]) if flow is None else flow
+    start = position(3, seeded=saved)
+    with pytest.raises(RuntimeError, match=f"{type(flow).__name__} cannot go on.*fix_rng_seed"):
+        begun_at(start, flow, strictly=True)
+    cursor = begun_at(start, flow)
+    source = cursor.begin()
+    assert "its data is not the same" in logged[-1]
+    assert cursor.count == 3
+    if not isinstance(flow, DataFromQueue):
+        assert [next(source), cursor.count] == [[0, 0], 4]
+
+
+def test_at_the_very_beginning_nothing_is_said(logged):
+    source = begun_at(position(0, seeded=False), FlowOf(lambda number: [[1]]), True).begin()
+    assert next(source) == [1]
+    assert logged == []
+
+
+class FlowAndCallback(DataFlow, Callback):
+    def __iter__(self):
+        return ([i] for i in range(3))
+
+
+@pytest.mark.parametrize("wrap", [lambda ds: ds, lambda ds: MapData(BatchData(ds, 1), list)])
+def test_a_flow_that_is_a_callback_keeps_its_own_state(wrap, logged):
+    cursor = FlowCursor(wrap(FlowAndCallback()))
+    next(cursor.begin())
+    assert cursor.position() == position(1, callback=True)
+    later = begun_at(cursor.position(), wrap(FlowAndCallback()), strictly=True)
+    next(later.begin())
+    assert later.count == 2
+    assert logged == []
+    with pytest.raises(ValueError, match="came from a flow that was a callback as well"):
+        begun_at(cursor.position(), numbers(3))
+
+
+def test_a_state_for_another_flow():
+    state = numbers(3).state_dict()
+    with pytest.raises(ValueError, match="FlowOf keeps no state.*made otherwise"):
+        begun_at(position(1, state), FlowOf(lambda number: [[1]])).begin()
+    with pytest.raises(ValueError, match="not a state of RepeatedData"):
+        begun_at(position(1, state), RepeatedData(numbers(3), -1)).begin()
+    for wrong in None, {}, {"count": 1}:
+        with pytest.raises(ValueError, match="not the position of an input source"):
+            begun_at(wrong, numbers(3))
+
+
+def test_a_flow_without_a_state_is_asked_once():
+    class Counting(FlowOf):
+        asked = 0
+
+        def state_dict(self):
+            self.asked += 1
+            raise StateNotKept("none")
+
+    cursor = FlowCursor(Counting(lambda number: [[1]]))
+    for _ in range(3):
+        assert cursor.flow_state() is None
+    assert cursor._ds.asked == 1
+
+
+def test_an_open_iterator_that_is_seeded_is_gone_through_again():
+    fix_rng_seed(1)
+    flow = DataFromIterable(iter([[i] for i in range(5)]))
+    assert list(begun_at(position(3), flow, infinite=False).begin()) == [[3], [4]]

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
+from tensorpack.tfutils.exact_restore import ExactRestore, VariableMismatch
+
+
+@pytest.fixture
+def prefix(tmp_path):
+    target = str(tmp_path / "model-3")
+    values = {"W": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.int64(3)}
+    save_checkpoint_vars(values, target)
+    return target
+
+
+def restore(prefix, **shapes):
+    for name, (shape, dtype) in shapes.items():
+        tf.get_variable(name, shape, dtype, tf.zeros_initializer())
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        ExactRestore(prefix).init(sess)
+        return {each.op.name: sess.run(each) for each in tf.global_variables()}
+
+
+def test_all_variables_are_restored(prefix):
+    values = restore(prefix, W=([2, 3], tf.float32), step=([], tf.int64))
+    assert values["step"] == 3
+    np.testing.assert_array_equal(values["W"], np.arange(6).reshape(2, 3))
+
+
+@pytest.mark.fault_row(23)
+@pytest.mark.parametrize(
+    "shapes, problem",
+    [
+        ({"W": ([2, 3], tf.float32)}, "step: not in the graph"),
+        (
+            {"W": ([2, 3], tf.float32), "step": ([], tf.int64), "b": ([], tf.float32)},
+            "b: not in the checkpoint",
+        ),
+        (
+            {"W": ([3, 2], tf.float32), "step": ([], tf.int64)},
+            r"W: float32 \[2, 3\] in the checkpoint, float32 \[3, 2\] in the graph",
+        ),
+        (
+            {"W": ([2, 3], tf.float64), "step": ([], tf.int64)},
+            r"W: float32 \[2, 3\] in the checkpoint, float64 \[2, 3\] in the graph",
+        ),
+    ],
+)
+def test_what_differs_is_listed(prefix, shapes, problem):
+    with pytest.raises(VariableMismatch, match=problem):
+        restore(prefix, **shapes)
+
+
+def test_a_damaged_checkpoint(prefix):
+    with open(prefix + ".data-00000-of-00001", "r+b") as file:
+        file.truncate(5)
+    with pytest.raises(CheckpointCorrupt):
+        restore(prefix, W=([2, 3], tf.float32), step=([], tf.int64))

@@ -1,0 +1,217 @@
+import os
+
+import numpy as np
+import pytest
+
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt, load_checkpoint_vars
+from tensorpack.tfutils.checkpoint import save_checkpoint_vars as write_variables
+from tensorpack.tfutils.checkpoint_search import NoValidCheckpoint
+from tensorpack.tfutils.checkpoint_store import CheckpointStore
+from tensorpack.tfutils.saved_state import SEGMENTS, STATE, newest_state, state_at
+from tensorpack.tfutils.state_store import StateStore
+from tensorpack.utils.segments import Segments
+
+
+class Journal:
+    """An owner of segments, one for each save, of which a state needs the last `reach`."""
+
+    def __init__(self, reach=2):
+        self._reach = reach
+        self.refs = []
+        self.told = []
+
+    def state(self, step):
+        arrays = {"numbers": np.full(100, step, np.int64)}
+        saved = self.refs[1 - self._reach :] if self._reach > 1 else []
+        return Segments(saved, [({"step": step}, arrays)], self._on_done)
+
+    def _on_done(self, refs):
+        self.told.append(refs)
+        if refs is not None:
+            self.refs = refs
+
+
+class Run:
+    """Saves states with a journal into a directory."""
+
+    def __init__(self, directory, **options):
+        self.directory = str(directory)
+        self.journal = Journal(**options)
+        self.store = StateStore(CheckpointStore(self.directory, max_to_keep=3))
+
+    def save(self, *steps, write=None):
+        for step in steps:
+            state = {"step": step, "journal": self.journal.state(step)}
+            write = write or (lambda path, step=step: write_variables({"v": step}, path))
+            self.store.save(step, write, state)
+            write = None
+        return self
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def segments(self):
+        return sorted(os.listdir(self.path(SEGMENTS)))
+
+
+def steps_of(saved):
+    """Steps of the segments that a state needs, as they are read from the disk."""
+    journal = saved.read()["journal"]
+    return [int(journal.read(ref)["numbers"][0]) for ref in journal.refs]
+
+
+def flip(path, at=-1):
+    with open(path, "r+b") as file:
+        data = bytearray(file.read())
+        data[at] ^= 1
+        file.seek(0)
+        file.write(data)
+
+
+def test_variables_and_state_are_one(tmp_path):
+    run = Run(tmp_path).save(4)
+    saved = newest_state(run.directory)
+    assert saved.prefix == run.path("model-4")
+    assert saved.problem() is None
+    assert saved.read()["step"] == 4
+    assert steps_of(saved) == [4]
+    assert load_checkpoint_vars(saved.prefix)["v"] == 4
+
+
+def test_segments_are_kept_for_the_newest_two_states(tmp_path):
+    run = Run(tmp_path, reach=2).save(1, 2, 3, 4, 5)
+    # State 5 needs 4 and 5, state 4 needs 3 and 4.
+    assert run.segments() == [f"segment-{n:08d}.seg" for n in (3, 4, 5)]
+    assert steps_of(newest_state(run.directory)) == [4, 5]
+    assert steps_of(state_at(run.path("model-4"))) == [3, 4]
+    assert "segment-00000002.seg" in state_at(run.path("model-3")).problem()
+
+
+def test_a_continued_run_keeps_those_of_the_state_before(tmp_path):
+    Run(tmp_path).save(1, 2)
+    again = Run(tmp_path)
+    again.journal.refs = newest_state(str(tmp_path)).read()["journal"].refs
+    again.store.adopt()
+    again.save(3)
+    assert steps_of(state_at(again.path("model-2"))) == [1, 2]
+    assert steps_of(state_at(again.path("model-3"))) == [2, 3]
+
+
+@pytest.mark.parametrize("error", [OSError("no space"), LookupError("broken"), KeyboardInterrupt()])
+def test_a_failed_save_changes_nothing_and_tells_the_owner(tmp_path, error):
+    run = Run(tmp_path).save(1, 2)
+
+    def fails(path):
+        write_variables({"v": 3}, path)
+        raise error
+
+    before = sorted(os.listdir(run.directory)), run.segments()
+    with pytest.raises(type(error)):
+        run.save(3, write=fails)
+    assert (sorted(os.listdir(run.directory)), run.segments()) == before
+    assert run.journal.told[-1] is None
+    assert steps_of(newest_state(run.directory)) == [1, 2]
+    run.save(4)
+    assert steps_of(newest_state(run.directory)) == [2, 4]
+
+
+def test_a_value_that_cannot_be_kept_is_named(tmp_path):
+    store = StateStore(CheckpointStore(str(tmp_path)))
+    state = {"callbacks": {"Mine": {"thing": object()}}}
+    with pytest.raises(TypeError, match="run/callbacks/Mine/thing"):
+        store.save(1, lambda path: write_variables({"v": 1}, path), state)
+    assert newest_state(str(tmp_path)) is None
+
+
+class TestDamage:
+    def test_of_the_state_is_passed_over(self, tmp_path):
+        run = Run(tmp_path).save(1, 2)
+        flip(run.path("model-2" + STATE))
+        assert newest_state(run.directory).prefix == run.path("model-1")
+        with pytest.raises(CheckpointCorrupt, match="checksum"):
+            state_at(run.path("model-2"))
+
+    def test_of_the_newest_segment_is_passed_over(self, tmp_path, capsys):
+        run = Run(tmp_path).save(1, 2)
+        flip(run.path(f"{SEGMENTS}/segment-00000002.seg"))
+        assert newest_state(run.directory).prefix == run.path("model-1")
+        assert "segment-00000002.seg" in capsys.readouterr().out
+
+    def test_of_a_segment_of_all_leaves_the_newest_with_what_it_has(self, tmp_path, capsys):
+        run = Run(tmp_path).save(1, 2)
+        os.remove(run.path(f"{SEGMENTS}/segment-00000001.seg"))
+        saved = newest_state(run.directory)
+        assert saved.prefix == run.path("model-2")
+        assert "segment-00000001.seg" in saved.problem()
+        assert "No state in" in capsys.readouterr().out
+
+    def test_of_everything_is_an_error(self, tmp_path):
+        run = Run(tmp_path).save(1, 2)
+        for step in (1, 2):
+            flip(run.path(f"model-{step}.index"))
+        with pytest.raises(NoValidCheckpoint):
+            newest_state(run.directory)
+
+
+def test_a_state_of_a_later_version(tmp_path, monkeypatch):
+    monkeypatch.setattr("tensorpack.tfutils.state_store.FORMAT", 2)
+    run = Run(tmp_path).save(1)
+    with pytest.raises(CheckpointCorrupt, match="format 2, this version reads 1"):
+        newest_state(run.directory).read()
+
+
+def test_there_is_nothing(tmp_path):
+    assert newest_state(str(tmp_path)) is None
+    assert newest_state(str(tmp_path / "missing")) is None
+    with pytest.raises(FileNotFoundError, match="nothing can be resumed"):
+        state_at(str(tmp_path))
+    with pytest.raises(FileNotFoundError):
+        state_at(str(tmp_path / "model-3"))
+
+
+def test_segments_of_another_directory_are_not_referred_to(tmp_path):
+    old = Run(tmp_path / "old").save(1, 2)
+    here = newest_state(old.directory).read(old.directory)["journal"]
+    assert here.reusable
+    assert not newest_state(old.directory).read(str(tmp_path / "new"))["journal"].reusable
+    new = Run(tmp_path / "new")
+    new.journal.refs = here.refs  # as an owner would have it that does not look at `reusable`
+    with pytest.raises(FileNotFoundError, match="Somebody deleted a segment"):
+        new.save(3)
+    assert newest_state(new.directory) is None
+
+
+def test_a_failed_save_behind_a_broken_pointer_leaves_the_segments(tmp_path):
+    Run(tmp_path).save(1, 2)
+    (tmp_path / "checkpoint").write_bytes(b"garbage")
+    again = Run(tmp_path)
+    again.journal.refs = newest_state(str(tmp_path)).read()["journal"].refs
+    again.store.adopt(again.path("model-2"))
+
+    def fails(path):
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        again.save(3, write=fails)
+    assert steps_of(newest_state(str(tmp_path))) == [1, 2]
+
+
+def test_the_damaged_state_behind_the_one_gone_on_from_keeps_no_segments(tmp_path):
+    run = Run(tmp_path, reach=1).save(4, 5, 6)
+    flip(run.path("model-6.data-00000-of-00001"))
+    again = Run(tmp_path, reach=1)
+    again.store.adopt(again.path("model-5"))
+    again.save(7)
+    assert steps_of(state_at(again.path("model-5"))) == [5]
+    assert steps_of(state_at(again.path("model-7"))) == [7]
+    assert len(again.segments()) == 2
+
+
+def test_a_state_that_a_checkpoint_does_not_know_is_not_its(tmp_path):
+    run = Run(tmp_path).save(1)
+    kept = (tmp_path / ("model-1" + STATE)).read_bytes()
+    other = CheckpointStore(run.directory)
+    other.save(1, lambda path: write_variables({"v": 7}, path))
+    (tmp_path / ("model-1" + STATE)).write_bytes(kept)
+    assert "holds variables only" in state_at(run.path("model-1")).problem()
+    assert state_at(run.path("model-1")).read() is None

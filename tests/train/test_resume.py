@@ -1,0 +1,141 @@
+"""What a run goes on from, for each policy and each state of the log directory."""
+
+import os
+
+import pytest
+
+from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+from tensorpack.tfutils.checkpoint_search import NoValidCheckpoint
+from tensorpack.tfutils.checkpoint_store import CheckpointStore
+from tensorpack.tfutils.state_store import StateStore
+from tensorpack.train.resume import check_policy, find_resumption, prepare_log_dir
+from tensorpack.utils import logger
+
+
+@pytest.fixture
+def log_dir(tmp_path):
+    yield str(tmp_path / "log")
+    logger.close_logger_dir()
+
+
+def save(directory, *steps):
+    """Saves a state of each of these steps."""
+    store = StateStore(CheckpointStore(directory))
+    for step in steps:
+        store.save(
+            step, lambda path, step=step: save_checkpoint_vars({"v": step}, path), {"step": step}
+        )
+
+
+def cut(path):
+    with open(path, "r+b") as file:
+        file.truncate(10)
+
+
+def test_never_finds_nothing_and_warns_of_what_is_left(log_dir, capsys):
+    assert find_resumption("never", log_dir) is None
+    assert find_resumption("never", None) is None
+    assert capsys.readouterr().out == ""
+    save(log_dir, 4)
+    assert find_resumption("never", log_dir) is None
+    assert "an earlier one saved model-4" in capsys.readouterr().out
+
+
+def test_auto_finds_the_newest_or_begins_anew(log_dir, capsys):
+    assert find_resumption("auto", log_dir) is None
+    assert "the run begins anew" in capsys.readouterr().out
+    save(log_dir, 4, 8)
+    found = find_resumption("auto", log_dir)
+    assert (found.prefix, found.state, found.strictly) == (
+        os.path.join(log_dir, "model-8"),
+        {"step": 8},
+        False,
+    )
+
+
+def test_must_needs_one(log_dir):
+    with pytest.raises(FileNotFoundError, match="There is no checkpoint in .*log"):
+        find_resumption("must", log_dir)
+    save(log_dir, 4)
+    assert find_resumption("must", log_dir).strictly
+
+
+def test_a_path_is_a_checkpoint_or_a_directory(log_dir):
+    save(log_dir, 4, 8)
+    path = os.path.join(log_dir, "model-4")
+    assert find_resumption(path, None).state == {"step": 4}
+    assert find_resumption(path + ".index", None).state == {"step": 4}
+    assert find_resumption(log_dir, None).state == {"step": 8}
+
+
+def test_without_a_log_directory():
+    with pytest.raises(RuntimeError, match="set_logger_dir"):
+        find_resumption("auto", None)
+
+
+@pytest.mark.parametrize("suffix", [".state", ".index", ".manifest.json", ".data-00000-of-00001"])
+def test_a_damaged_one_is_named_and_the_one_before_is_used(log_dir, suffix, capsys):
+    save(log_dir, 4, 8)
+    cut(os.path.join(log_dir, "model-8" + suffix))
+    assert find_resumption("auto", log_dir).state == {"step": 4}
+    assert "model-8 is passed over" in capsys.readouterr().out
+
+
+def test_garbage_in_the_pointer_does_not_matter(log_dir):
+    save(log_dir, 4, 8)
+    with open(os.path.join(log_dir, "checkpoint"), "wb") as file:
+        file.write(os.urandom(100))
+    assert find_resumption("must", log_dir).state == {"step": 8}
+
+
+def test_all_damaged_is_an_error_not_a_new_beginning(log_dir):
+    save(log_dir, 4, 8)
+    for step in (4, 8):
+        cut(os.path.join(log_dir, f"model-{step}.index"))
+    with pytest.raises(NoValidCheckpoint):
+        find_resumption("auto", log_dir)
+
+
+@pytest.mark.parametrize("resume", ["", "allways", "no/such/model-3"])
+def test_bad_policies(resume):
+    with pytest.raises(ValueError, match="never, auto, must, or the path"):
+        check_policy(resume)
+
+
+class TestPrepareLogDir:
+    def test_resuming_keeps_the_directory(self, log_dir):
+        save(log_dir, 4)
+        assert prepare_log_dir(log_dir, "auto") == "auto"
+        assert logger.get_logger_dir() == log_dir
+        logger.close_logger_dir()
+        assert prepare_log_dir(log_dir, "must") == "must"
+        assert logger.get_logger_dir() == log_dir
+
+    def test_a_path_brings_its_directory(self, log_dir, tmp_path):
+        save(log_dir, 4)
+        for path in (os.path.join(log_dir, "model-4"), log_dir):
+            assert prepare_log_dir(str(tmp_path / "other"), path) == path
+            assert logger.get_logger_dir() == log_dir
+            logger.close_logger_dir()
+
+    def test_never_takes_a_new_one_and_says_what_could_be_resumed(self, log_dir, capsys):
+        save(log_dir, 4)
+        assert prepare_log_dir(log_dir) == "never"
+        assert logger.get_logger_dir() == log_dir + "-1"
+        assert f"{log_dir} holds a run that saved model-4. It is resumed by --resume auto" in (
+            capsys.readouterr().out
+        )
+
+    def test_who_answers_keep_resumes(self, log_dir, monkeypatch):
+        save(log_dir, 4)
+        monkeypatch.setattr(logger, "is_terminal", lambda stream: True)
+        monkeypatch.setattr("builtins.input", lambda: "k")
+        assert prepare_log_dir(log_dir) == "auto"
+
+    @pytest.mark.parametrize("answer", ["b", "d"])
+    def test_who_answers_otherwise_begins_anew(self, log_dir, monkeypatch, answer):
+        save(log_dir, 4)
+        monkeypatch.setattr(logger, "is_terminal", lambda stream: True)
+        monkeypatch.setattr("builtins.input", lambda: answer)
+        assert prepare_log_dir(log_dir) == "never"
+        assert logger.get_logger_dir() == log_dir

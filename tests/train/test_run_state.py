@@ -1,0 +1,485 @@
+"""A run that is left anywhere and gone on with does what it would have done in one piece."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import (
+    Callback,
+    JSONWriter,
+    ModelSaver,
+    PeriodicTrigger,
+    TFEventWriter,
+)
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow
+from tensorpack.tfutils.checkpoint import load_checkpoint_vars
+from tensorpack.tfutils.exact_restore import VariableMismatch
+from tensorpack.train import QueueInputTrainer, TrainConfig, Trainer, TrainingInterrupted
+from tensorpack.utils import fix_rng_seed, get_rng, logger
+from tests.helpers import CallbackSpy, LargeState, TinyModel
+
+STEPS, EPOCHS = 2, 3
+# What is not repeated, and what a process does by itself.
+ONCE_PER_PROCESS = ("setup_graph", "before_train", "after_train")
+
+
+@pytest.fixture(autouse=True)
+def log_dir(tmp_path):
+    logger.set_logger_dir(str(tmp_path / "log"))
+    yield tmp_path / "log"
+    logger.close_logger_dir()
+
+
+class Counting(Trainer):
+    """Its step adds one to a variable."""
+
+    def _setup(self):
+        counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
+        self.train_op = counter.assign_add(1).op
+
+
+class Dies(Exception):
+    """Ends a run in the middle."""
+
+
+class Leaves(CallbackSpy):
+    """Ends the run at its n-th turn in any hook, after it has saved the state."""
+
+    def __init__(self, tape, saver, at):
+        super().__init__(tape, "leaves")
+        self._saver, self._at = saver, at
+        self._turns = 0
+
+    def _note(self, hook):
+        super()._note(hook)
+        if hook in ("trigger_step", "after_epoch", "trigger_epoch"):
+            self._turns += 1
+            if self._turns == self._at:
+                self._saver.trigger()
+                raise Dies(hook)
+
+
+class Never(ModelSaver):
+    """Saves only when it is told to."""
+
+    def _trigger_epoch(self):
+        pass
+
+
+def run(callbacks, saver, resume="never", max_epoch=EPOCHS, monitors=(), **options):
+    with tf.Graph().as_default():
+        config = TrainConfig(
+            callbacks=[saver, *callbacks],
+            extra_callbacks=[],
+            monitors=list(monitors),
+            steps_per_epoch=STEPS,
+            max_epoch=max_epoch,
+            resume=resume,
+            **options,
+        )
+        trainer = Counting(config)
+        trainer.train()
+        return trainer
+
+
+def essence(tape):
+    """What happened, without what each process does once and without how epochs begin."""
+    skipped = (*ONCE_PER_PROCESS, "before_epoch")
+    return [each for each in tape if each.partition(".")[2] not in skipped]
+
+
+def test_a_run_that_is_left_at_any_turn_goes_on_at_the_next_one():
+    def spies(tape, at):
+        saver = Never()
+        last = CallbackSpy(tape, "last")
+        return saver, [CallbackSpy(tape, "first"), Leaves(tape, saver, at), last]
+
+    whole = []
+    saver, callbacks = spies(whole, at=-1)
+    run(callbacks, saver)
+    turns = EPOCHS * (STEPS + 2)
+    for at in range(1, turns + 1):
+        logger.set_logger_dir(logger.get_logger_dir(), "delete")
+        tape = []
+        saver, callbacks = spies(tape, at)
+        with pytest.raises(Dies):
+            run(callbacks, saver)
+        saver, callbacks = spies(tape, at=-1)
+        trainer = run(callbacks, saver, resume="must")
+        assert essence(tape) == essence(whole), at
+        assert trainer.global_step == STEPS * EPOCHS
+
+
+def test_counters_go_on_in_the_middle_of_an_epoch():
+    seen = []
+
+    class Look(Callback):
+        def _before_train(self):
+            seen.append(("begin", self.epoch_num, self.global_step, self.trainer.resumed))
+
+        def _before_epoch(self):
+            seen.append(("epoch", self.epoch_num, self.local_step))
+
+        def _trigger_step(self):
+            seen.append((self.epoch_num, self.local_step, self.global_step))
+
+    saver = Never()
+    with pytest.raises(Dies):
+        run([Leaves([], saver, at=STEPS + 2 + 1)], saver)  # the first step of epoch 2
+    run([Look()], Never(), resume="auto", max_epoch=2)
+    # It had no turn in the round of the third step, as it was not there.
+    assert seen == [("begin", 1, 3, True), ("epoch", 2, 0), (2, 0, 3), (2, 1, 4)]
+
+
+def test_the_streams_of_the_process_go_on():
+    class Draws(Callback):
+        def __init__(self):
+            self.drawn = []
+
+        def _trigger_epoch(self):
+            self.drawn.append((get_rng().randint(10**9), np.random.randint(10**9)))
+
+    fix_rng_seed(3)
+    np.random.seed(4)
+    whole = Draws()
+    run([whole], Never())
+    logger.set_logger_dir(logger.get_logger_dir(), "delete")
+
+    fix_rng_seed(3)
+    np.random.seed(4)
+    first, saver = Draws(), Never()
+    with pytest.raises(Dies):
+        run([first, Leaves([], saver, at=2 * (STEPS + 2))], saver)
+    np.random.seed(99)
+    second = Draws()
+    run([second], Never(), resume="must")
+    assert first.drawn + second.drawn == whole.drawn
+
+
+def test_a_finished_run_has_nothing_left_to_do(capsys):
+    run([], ModelSaver())
+    spy = CallbackSpy()
+    run([spy], ModelSaver(), resume="must")
+    assert spy.tape == ["setup_graph", "before_train", "trigger_epoch", "after_train"]
+    assert "Training has finished!" in capsys.readouterr().out
+
+
+def test_more_epochs_can_be_added():
+    run([], ModelSaver(), max_epoch=2)
+    trainer = run([], ModelSaver(), resume="must", max_epoch=5)
+    assert (trainer.global_step, trainer.epoch_num) == (5 * STEPS, 5)
+
+
+def test_statistics_have_no_gap_and_no_epoch_twice(log_dir):
+    class Puts(Callback):
+        def _trigger_epoch(self):
+            self.trainer.monitors.put_scalar("epoch", self.epoch_num)
+
+    for at in range(1, EPOCHS * (STEPS + 2) + 1):
+        saver = Never()
+        with pytest.raises(Dies):
+            run([Leaves([], saver, at), Puts()], saver, monitors=[JSONWriter()])
+        run([Puts()], Never(), resume="must", monitors=[JSONWriter()])
+        epochs = json.loads((log_dir / "stats.json").read_text())
+        assert [(each["epoch_num"], each["epoch"]) for each in epochs] == [(1, 1), (2, 2), (3, 3)]
+        logger.set_logger_dir(str(log_dir), "delete")
+
+
+def test_a_change_of_the_epoch_is_warned_of_or_refused(capsys):
+    run([], ModelSaver(), max_epoch=1)
+    with tf.Graph().as_default():
+        config = TrainConfig(steps_per_epoch=STEPS + 1, max_epoch=2, resume="must", monitors=[])
+        with pytest.raises(ValueError, match="An epoch had 2 steps .* has 3 now"):
+            Counting(config).train()
+    with tf.Graph().as_default():
+        config = TrainConfig(steps_per_epoch=STEPS + 1, max_epoch=2, resume="auto", monitors=[])
+        trainer = Counting(config)
+        trainer.train()
+        assert trainer.global_step == STEPS + STEPS + 1
+    assert "An epoch had 2 steps" in capsys.readouterr().out
+
+
+@pytest.mark.fault_row(23)
+def test_another_graph_is_refused_with_a_list():
+    run([], ModelSaver(), max_epoch=1)
+
+    class Other(Counting):
+        def _setup(self):
+            tf.get_variable("counter", [2], initializer=tf.zeros_initializer())
+            more = tf.get_variable("more", [], initializer=tf.zeros_initializer())
+            self.train_op = more.assign_add(1).op
+
+    with tf.Graph().as_default():
+        config = TrainConfig(steps_per_epoch=STEPS, max_epoch=2, resume="auto", monitors=[])
+        with pytest.raises(VariableMismatch) as refused:
+            Other(config).train()
+    assert r"counter: float32 [] in the checkpoint, float32 [2] in the graph" in str(refused.value)
+    assert "more: not in the checkpoint" in str(refused.value)
+
+
+def test_variables_alone_are_gone_on_with_as_far_as_possible(log_dir, capsys):
+    class Plain(ModelSaver):
+        """A saver of another program: variables, and nothing else."""
+
+        def _trigger(self):
+            self.saver.save(self.trainer.sess, str(log_dir / f"model-{self.global_step}"))
+
+    run([], Plain(), max_epoch=2)
+    with pytest.raises(RuntimeError, match='resume="must" wants: .* holds variables only'):
+        run([], ModelSaver(), resume="must")
+    seen = []
+
+    class Look(Callback):
+        def _trigger_step(self):
+            seen.append((self.epoch_num, self.global_step))
+
+    run([Look()], ModelSaver(), resume="auto")
+    assert seen == [(3, 5), (3, 6)]
+    assert "goes on behind epoch 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_saver_may_ride_on_a_period(asynchronous, log_dir):
+    saver = ModelSaver(asynchronous=asynchronous)
+    with pytest.raises(Dies):
+        run([_Dies(at=5)], PeriodicTrigger(saver, every_k_steps=3))
+    assert load_checkpoint_vars(str(log_dir / "model-3"))["counter"] == 3
+
+
+class _Dies(Callback):
+    def __init__(self, at):
+        self._at = at
+
+    def _trigger_step(self):
+        if self.global_step == self._at:
+            raise Dies
+
+
+def test_an_asynchronous_save_holds_the_values_of_its_step(log_dir):
+    run([], ModelSaver(asynchronous=True))
+    for epoch in range(1, EPOCHS + 1):
+        values = load_checkpoint_vars(str(log_dir / f"model-{epoch * STEPS}"))
+        assert (values["counter"], values["global_step"]) == (epoch * STEPS, epoch * STEPS)
+    trainer = run([], ModelSaver(asynchronous=True), resume="must", max_epoch=EPOCHS + 1)
+    assert trainer.global_step == STEPS * (EPOCHS + 1)
+
+
+class Interrupts(Callback):
+    """Sends signals to the process at a step, and waits until the run has heard of them."""
+
+    def __init__(self, at, hook="trigger_step", signum=signal.SIGINT, times=1):
+        self._at, self._signum, self._times = at, signum, times
+        setattr(self, "_" + hook, self._do)
+
+    def _do(self):
+        if self.global_step != self._at:
+            return
+        for _ in range(self._times):
+            os.kill(os.getpid(), self._signum)
+            time.sleep(0.1)
+        assert self.trainer.stop_token.wait(5)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("hook", ["trigger_step", "after_epoch", "trigger_epoch"])
+def test_a_signal_saves_where_the_run_ends(hook, signum, log_dir):
+    step = 3 if hook == "trigger_step" else 2 * STEPS
+    with pytest.raises(TrainingInterrupted) as ended:
+        run([Interrupts(step, hook, signum)], Never())
+    assert ended.value.code == 128 + signum
+    assert load_checkpoint_vars(str(log_dir / f"model-{step}"))["counter"] == step
+    spy = CallbackSpy()
+    assert run([spy], Never(), resume="must").global_step == EPOCHS * STEPS
+    assert spy.tape.count("trigger_step") == EPOCHS * STEPS - step
+
+
+def test_a_second_signal_leaves_the_save_out(log_dir):
+    with pytest.raises(TrainingInterrupted):
+        run([Interrupts(3, times=2)], Never())
+    assert not list(log_dir.glob("model-*"))
+
+
+class Evaluates(Interrupts):
+    """Is interrupted in the middle of its turn."""
+
+    def _do(self):
+        super()._do()
+        self.trainer.check_stop()
+
+
+def test_what_is_saved_already_is_not_saved_again(log_dir, capsys):
+    with pytest.raises(TrainingInterrupted):
+        run([Evaluates(4, "trigger_epoch")], ModelSaver())
+    assert capsys.readouterr().out.count("Model saved to") == 2
+
+
+class Last(CallbackSpy):
+    """A spy with a name of its own."""
+
+
+def test_turns_since_the_last_save_are_saved(log_dir, capsys):
+    with pytest.raises(TrainingInterrupted):
+        run([CallbackSpy(), Evaluates(4, "trigger_epoch")], ModelSaver())
+    assert capsys.readouterr().out.count("model-4.") == 2
+    first, last = CallbackSpy(), Last()
+    run([first, last], ModelSaver(), resume="must", max_epoch=2)
+    assert "trigger_epoch" not in first.tape
+    assert "trigger_epoch" in last.tape
+
+
+def test_a_failing_last_save_is_said_and_the_signal_counts(log_dir, capsys):
+    class Breaks(Never):
+        def _write(self, path):
+            raise LookupError("the disk is gone")
+
+    with pytest.raises(TrainingInterrupted):
+        run([Interrupts(3)], Breaks())
+    assert "The run was not saved where it ends." in capsys.readouterr().out
+
+
+def test_a_step_that_was_cut_off_is_not_saved(log_dir, capsys):
+    class Twice(Counting):
+        """Does two runs a step, and finds its input closed at the second of the third."""
+
+        def run_step(self):
+            super().run_step()
+            if self.global_step == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+                assert self.stop_token.wait(5)
+                raise tf.errors.OutOfRangeError(None, None, "the queue is closed")
+
+    with tf.Graph().as_default(), pytest.raises(TrainingInterrupted):
+        config = TrainConfig(
+            callbacks=[Never()], monitors=[], steps_per_epoch=STEPS, max_epoch=EPOCHS
+        )
+        Twice(config).train()
+    assert "a step was cut off in the middle" in capsys.readouterr().out
+    assert not list(log_dir.glob("model-*"))
+
+
+def test_events_of_a_run_that_was_killed_before_its_first_save_are_taken_out(log_dir):
+    class Puts(Callback):
+        def _trigger_epoch(self):
+            self.trainer.monitors.put_scalar("epoch", self.epoch_num)
+
+    with pytest.raises(Dies):
+        run([Puts(), _Dies(at=2 * STEPS)], Never(), monitors=[TFEventWriter()])
+    run([Puts()], Never(), resume="auto", monitors=[TFEventWriter()])
+    steps = [
+        event.step
+        for path in sorted(log_dir.glob("events.out.tfevents.*"))
+        for event in tf.train.summary_iterator(str(path))
+        for value in event.summary.value
+    ]
+    assert steps == [STEPS, 2 * STEPS, 3 * STEPS]
+    assert len(list(log_dir.glob("dropped-events.*"))) == 1
+
+
+def test_two_savers_need_two_directories(tmp_path):
+    with pytest.raises(ValueError, match="Two ModelSavers of this run write to"):
+        run([ModelSaver()], ModelSaver())
+    logger.set_logger_dir(logger.get_logger_dir(), "delete")
+    run([ModelSaver(checkpoint_dir=str(tmp_path / "other"))], ModelSaver())
+    assert (tmp_path / "other" / "checkpoint").exists()
+
+
+@pytest.mark.parametrize("wrap", [lambda cb: cb, lambda cb: PeriodicTrigger(cb, every_k_epochs=1)])
+def test_states_are_looked_for_where_they_are_saved(tmp_path, wrap):
+    def saver():
+        return wrap(ModelSaver(checkpoint_dir=str(tmp_path / "models")))
+
+    run([], saver(), max_epoch=1)
+    assert run([], saver(), resume="must", max_epoch=2).resumed
+
+
+def test_a_model_from_before_the_training_is_not_gone_on_from(log_dir, capsys):
+    def saver():
+        return PeriodicTrigger(ModelSaver(), every_k_epochs=1, before_train=True)
+
+    class Begins(Callback):
+        ran = False
+
+        def _before_train(self):
+            self.ran = not self.trainer.resumed
+
+    with pytest.raises(Dies):
+        run([_Dies(at=1)], saver())
+    assert (log_dir / "model-0.index").exists()
+    begins = Begins()
+    run([begins], saver(), resume="auto")
+    assert begins.ran
+    assert "saved before the first step, so the run begins anew" in capsys.readouterr().out
+
+
+def test_who_goes_on_from_an_older_one_stays_on_that_branch(log_dir):
+    class Puts(Callback):
+        def _trigger_epoch(self):
+            self.trainer.monitors.put_scalar("epoch", self.epoch_num)
+
+    def go(*callbacks, **options):
+        return run([Puts(), *callbacks], ModelSaver(), monitors=[JSONWriter()], **options)
+
+    go(max_epoch=5)
+    with pytest.raises(Dies):
+        go(_Dies(at=2 * STEPS + 1), resume=str(log_dir / f"model-{2 * STEPS}"), max_epoch=5)
+    go(resume="auto", max_epoch=5)
+    epochs = json.loads((log_dir / "stats.json").read_text())
+    assert [each["epoch_num"] for each in epochs] == [1, 2, 3, 4, 5]
+
+
+def test_a_state_cannot_be_had_within_a_step():
+    class Asks(Callback):
+        def _after_run(self, ctx, run_values):
+            self.trainer.run_state()
+
+    with pytest.raises(RuntimeError, match="between two steps, not in one"):
+        run([Asks()], Never())
+
+
+def test_a_background_that_cannot_start_lets_the_state_go(monkeypatch):
+    def no_threads(self):
+        raise RuntimeError("can't start new thread")
+
+    large, saver = LargeState(), ModelSaver(asynchronous=True)
+    starts = threading.Thread.start
+    monkeypatch.setattr(
+        threading.Thread,
+        "start",
+        lambda self: no_threads(self) if self.name == "ModelSaver" else starts(self),
+    )
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        run([large], saver)
+    assert large.told == ("done", None)
+
+
+class SlowFlow(DataFlow):
+    """Is interrupted while it makes its third datapoint, which takes a second."""
+
+    def __iter__(self):
+        for number in range(100):
+            if number == 2:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(1.0)
+            yield [np.ones(4, np.float32), np.ones(4, np.float32)]
+
+
+def test_a_deterministic_step_gets_the_datapoint_that_was_begun_for_it(log_dir):
+    fix_rng_seed(3)
+    config = TrainConfig(
+        model=TinyModel(),
+        dataflow=SlowFlow(),
+        callbacks=[ModelSaver()],
+        monitors=[],
+        steps_per_epoch=50,
+        max_epoch=1,
+        deterministic=True,
+    )
+    with tf.Graph().as_default(), pytest.raises(TrainingInterrupted):
+        QueueInputTrainer(config).train()
+    assert load_checkpoint_vars(str(log_dir / "model-3"))["global_step"] == 3

@@ -1,0 +1,317 @@
+"""Tests of `tensorpack.utils.worker` and `worker_pipes`."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tensorpack.utils.processes import ProcessGroup, start_proc_mask_signal
+from tensorpack.utils.worker import error_of, make_worker, stack_of, state_of
+from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
+from tests.checks import ROOT
+from tests.utils import worker_targets as targets
+
+METHODS = ("spawn", "fork", "forkserver")
+FORK = multiprocessing.get_context("fork")
+
+
+def make(target, *args, method="fork", **options):
+    return make_worker(target, args, name="Loader", method=method, **options)
+
+
+def ended(target, *args, **options):
+    """Runs a worker to its end; returns what is wrong with that."""
+    worker = make(target, *args, **options)
+    worker.start()
+    worker.join(20)
+    assert worker.exitcode is not None
+    return worker.error()
+
+
+def ready(method="fork"):
+    return multiprocessing.get_context(method).Event()
+
+
+@pytest.fixture
+def running():
+    """Starts a worker that says when it is ready; ends it at the end."""
+    groups = []
+
+    def start(target, *args, method="fork", **options):
+        event = ready(method)
+        worker = make(target, event, *args, method=method, **options)
+        groups.append(ProcessGroup(worker))
+        worker.start()
+        assert event.wait(20)
+        return worker
+
+    yield start
+    for group in groups:
+        group.close(grace=0.2)
+
+
+def wait_until(condition, seconds=5):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_in_order_is_no_error():
+    assert ended(targets.nothing) is None
+
+
+def test_the_end_of_an_endless_one_is_an_error_even_in_order():
+    error = ended(targets.nothing, endless=True)
+    assert isinstance(error, WorkerDied) and error.exitcode == 0
+
+
+def test_an_exit_code_is_told():
+    assert ended(targets.leave, 3).exitcode == 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_exception_comes_over_with_its_traceback(method, capfd):
+    error = ended(targets.fail, method=method)
+    assert repr(error) == repr(LookupError("no such datapoint"))
+    assert "worker_targets.py" in str(error.__cause__) and "in fail" in str(error.__cause__)
+    assert capfd.readouterr() == ("", "")  # it is told once, here
+
+
+def test_an_exception_that_cannot_be_pickled_comes_over():
+    error = ended(targets.fail_unpicklably)
+    assert isinstance(error, WorkerFailed)
+    assert str(error).endswith("worker_targets.Unpicklable: it holds a function")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_kill_is_told(method):
+    error = ended(targets.be_killed, method=method)
+    assert isinstance(error, WorkerDied) and (error.name, error.exitcode) == ("Loader", -9)
+
+
+def test_a_crash_shows_where(capfd):
+    error = ended(targets.crash)
+    assert error.exitcode == -signal.SIGSEGV and "in string_at" in str(error)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_end_of_a_plain_process_is_told():
+    process = FORK.Process(target=targets.be_killed, name="Plain")
+    process.start()
+    process.join(5)
+    assert isinstance(error_of(process), WorkerDied) and error_of(process).name == "Plain"
+    process = FORK.Process(target=targets.nothing)
+    process.start()
+    assert error_of(process) is None
+    process.join(5)
+    assert error_of(process) is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sigterm_ends_it_in_order(running, tmp_path, method):
+    worker = running(targets.clean_up, str(tmp_path / "left"), method=method)
+    worker.terminate()
+    worker.join(5)
+    assert worker.exitcode == 143 and (tmp_path / "left").read_text() == "cleaned up"
+
+
+def test_a_stopped_one_can_be_told_to_leave(running, tmp_path):
+    worker = running(targets.clean_up, str(tmp_path / "left"))
+    os.kill(worker.pid, signal.SIGSTOP)
+    assert wait_until(lambda: state_of(worker.pid) == "stopped by a signal")
+    worker.terminate()
+    worker.join(5)
+    assert worker.exitcode == 143
+
+
+def test_sigterm_after_the_work_prints_nothing(capfd):
+    worker = make(targets.end_slowly)
+    worker.start()
+    worker.join(10)
+    assert worker.exitcode == -signal.SIGTERM and capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_the_terminal_does_not_reach_it(method, signum):
+    assert ended(targets.hear, signum, method=method) is None
+
+
+def test_it_does_not_write_into_the_wakeup_descriptor_of_its_parent(running):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    os.set_blocking(reader, False)
+    before = signal.set_wakeup_fd(writer)
+    try:
+        worker = running(targets.sleep)
+        worker.terminate()
+        worker.join(5)
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 1)
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)
+
+
+def test_started_from_another_thread_it_survives_that_thread(running):
+    worker = make(targets.sleep, ready())
+    thread = threading.Thread(target=worker.start)
+    thread.start()
+    thread.join(5)
+    time.sleep(0.2)
+    with ProcessGroup(worker):
+        assert worker.is_alive()
+
+
+def test_the_stack_of_a_sleeping_one(running):
+    worker = running(targets.sleep)
+    assert wait_until(lambda: "in sleep" in worker.stack())
+    assert "worker_targets.py" in worker.stack()
+    assert worker.is_alive()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_stack_of_one_that_hangs_in_c(running, method):
+    worker = running(targets.hang_in_c, method=method)
+    assert wait_until(lambda: "in hang_in_c" in worker.stack())
+
+
+def test_a_stopped_one_is_said_to_be(running):
+    worker = running(targets.stop)
+    assert wait_until(lambda: state_of(worker.pid) == "stopped by a signal")
+    assert worker.stack() == "no stack: it is stopped by a signal and cannot answer."
+
+
+def test_one_that_has_not_begun_is_not_asked():
+    worker = make(targets.sleep, ready("spawn"), method="spawn")
+    assert worker.stack() == "no stack: it does not run."
+    with ProcessGroup(worker):
+        worker.start()
+        assert "it has not begun yet" in worker.stack()
+        time.sleep(0.1)
+        assert worker.is_alive()
+    assert worker.stack() == "no stack: it does not run."
+
+
+def test_an_answer_that_does_not_come_is_waited_for_in_vain_only_so_long(running):
+    worker = running(targets.sleep)
+    assert wait_until(lambda: "in sleep" in worker.stack())
+    os.kill(worker.pid, signal.SIGSTOP)
+    begin = time.monotonic()
+    assert worker._starter.ask_for_stacks(worker.pid, 0.1) == ""
+    assert time.monotonic() - begin < 5
+    os.kill(worker.pid, signal.SIGCONT)
+
+
+def test_a_plain_process_has_a_state_but_no_stack():
+    process = FORK.Process(target=targets.sleep)
+    with ProcessGroup(process):
+        process.start()
+        assert wait_until(lambda: "it is waiting" in stack_of(process))
+        assert stack_of(process).startswith("no stack: it was not made by make_worker()")
+    assert state_of(process.pid) == "unknown"
+
+
+def test_it_is_not_started_twice():
+    worker = make(targets.nothing)
+    worker.start()
+    with pytest.raises(RuntimeError, match="Loader was started before"):
+        worker.start()
+    worker.join(5)
+
+
+def test_it_does_not_run_here():
+    with pytest.raises(RuntimeError, match="call start"):
+        make(targets.nothing).run()
+
+
+def test_what_cannot_be_sent_is_refused_and_leaves_nothing():
+    before = len(os.listdir("/proc/self/fd"))
+    worker = make(lambda: None, method="spawn")
+    with pytest.raises(Exception, match="pickle"):
+        worker.start()
+    worker._starter.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(ValueError, match="got 'thread'"):
+        make(targets.nothing, method="thread")
+
+
+def test_siblings_do_not_hold_the_lifelines_of_each_other(running):
+    alone = ended(targets.open_files)
+    running(targets.sleep)
+    running(targets.sleep)
+    # A sentinel of multiprocessing for each stays open in a copy, but nothing of ours.
+    assert ended(targets.open_files).exitcode - alone.exitcode <= 2 * 2
+
+
+PARENT = """
+import multiprocessing, sys, threading, time
+from tensorpack.utils.processes import start_proc_mask_signal
+from tensorpack.utils.worker import make_worker
+from tests.utils import worker_targets as targets
+method = sys.argv[1]
+events = [multiprocessing.get_context(method).Event() for _ in range(4)]
+kinds = [targets.sleep, targets.hang_in_c, targets.stop, targets.sleep]
+workers = [
+    make_worker(kind, [event], name="W", method=method) for kind, event in zip(kinds, events)
+]
+# a plain copy that lives on for a while, and must not keep the others alive
+plain = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
+for worker in workers[:-1]:
+    worker.start()
+thread = threading.Thread(target=workers[-1].start)  # a thread that ends before the workers do
+thread.start()
+thread.join()
+if method == "fork":
+    start_proc_mask_signal(plain)
+for event in events:
+    event.wait()
+print(plain.pid or 0, *[worker.pid for worker in workers], flush=True)
+time.sleep(60)
+"""
+
+
+def alive(pid):
+    return state_of(pid) not in ("unknown", "dead")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_die_with_a_killed_parent_whatever_they_do(method):
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, method],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as parent:
+        plain, *workers = [int(each) for each in parent.stdout.readline().split()]
+        try:
+            assert len(workers) == 4 and all(alive(pid) for pid in workers)
+            parent.kill()
+            assert wait_until(lambda: not any(alive(pid) for pid in workers))
+            assert not plain or alive(plain)
+        finally:
+            for pid in workers + [plain] * bool(plain):
+                if alive(pid):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def test_the_group_starts_and_ends_workers():
+    workers = [make(targets.sleep), make(targets.sleep)]
+    with ProcessGroup(workers) as group:
+        group.start()
+        assert all(each.is_alive() for each in workers)
+    assert not any(each.is_alive() for each in workers)
+    worker = make(targets.nothing)
+    start_proc_mask_signal(worker)
+    worker.join(5)
+    assert worker.exitcode == 0

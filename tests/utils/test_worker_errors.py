@@ -1,0 +1,116 @@
+"""Tests of `tensorpack.utils.worker_errors`."""
+
+import pytest
+
+from tensorpack.utils.worker_errors import (
+    WorkerDied,
+    WorkerFailed,
+    WorkerTraceback,
+    failure_from_bytes,
+    failure_to_bytes,
+)
+
+
+class Own(Exception):
+    """Cannot be pickled, nor made again from its arguments."""
+
+    def __init__(self, number, function):
+        super().__init__(f"number {number}")
+        self.function = function
+
+
+class Silent(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def travel(error):
+    try:
+        raise error
+    except type(error) as caught:
+        return failure_from_bytes(failure_to_bytes(caught), "Loader", 12)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("broken"), KeyError("key"), KeyError(3), OSError(2, "gone"), ZeroDivisionError()],
+    ids=repr,
+)
+def test_a_builtin_exception_comes_back_as_it_was(error):
+    back = travel(error)
+    assert (type(back), back.args, str(back)) == (type(error), error.args, str(error))
+    text = str(back.__cause__)
+    assert isinstance(back.__cause__, WorkerTraceback)
+    assert text.startswith("in worker 'Loader' (pid 12)\nTraceback (most recent call last):\n")
+    assert "in travel" in text
+
+
+def test_what_cannot_be_made_again_keeps_its_text():
+    with pytest.raises(FileNotFoundError) as caught:
+        open("/no/such/file")
+    back = travel(caught.value)
+    assert str(back) == str(caught.value) == "[Errno 2] No such file or directory: '/no/such/file'"
+    assert isinstance(back, OSError)
+
+
+@pytest.mark.parametrize(
+    "error", [UnicodeDecodeError("ascii", b"\xff", 0, 1, "bad"), StopIteration("over")], ids=repr
+)
+def test_a_builtin_exception_that_cannot_stand_for_itself_is_a_failure(error):
+    back = travel(error)
+    expected = f"Worker 'Loader' (pid 12) failed with {type(error).__name__}: {error}"
+    assert isinstance(back, WorkerFailed) and str(back) == expected
+
+
+def test_an_own_exception_is_a_failure_that_names_it():
+    back = travel(Own(3, lambda: None))
+    assert isinstance(back, WorkerFailed)
+    assert str(back) == f"Worker 'Loader' (pid 12) failed with {__name__}.Own: number 3"
+    assert "in travel" in str(back.__cause__)
+
+
+def test_an_exception_whose_text_fails_is_still_told():
+    assert "Silent: <no text" in str(travel(Silent()))
+
+
+def test_a_keyboard_interrupt_is_a_failure():
+    assert str(travel(KeyboardInterrupt())).endswith("failed with KeyboardInterrupt")
+
+
+def test_a_long_text_fits_into_a_pipe_and_its_end_is_kept():
+    data = failure_to_bytes(ValueError("x" * 10**6 + "\udc80"))
+    assert len(data) < 60000
+    back = failure_from_bytes(data, "Loader", 12)
+    assert isinstance(back, ValueError) and len(str(back)) == 2000
+
+
+def test_a_report_that_is_cut_off_is_understood_as_far_as_it_goes():
+    data = failure_to_bytes(ValueError("broken"))
+    back = failure_from_bytes(data[: data.index(b"\n") + 5], "Loader", 12)
+    assert repr(back) == repr(ValueError("broken"))
+    assert failure_from_bytes(data[:10], "Loader", 12) is None
+    assert failure_from_bytes(b"", "Loader", 12) is None
+
+
+@pytest.mark.parametrize(
+    "exitcode, signum, how",
+    [
+        (-9, 9, "was killed by SIGKILL (signal 9). If the machine ran out of memory, dmesg"),
+        (-11, 11, "was killed by SIGSEGV (signal 11). It crashed in C code"),
+        (-15, 15, "was killed by SIGTERM (signal 15)."),
+        (143, 15, "was killed by SIGTERM (signal 15)."),
+        (-40, 40, "was killed by signal 40 (signal 40)."),
+        (3, None, "ended with exit code 3."),
+        (0, None, "ended in order, but it is needed until the end of the run."),
+    ],
+)
+def test_a_death_says_how(exitcode, signum, how):
+    error = WorkerDied("Loader-1", 123, exitcode)
+    assert str(error).startswith(f"Worker 'Loader-1' (pid 123) {how}")
+    assert (error.name, error.pid, error.exitcode) == ("Loader-1", 123, exitcode)
+    assert error.signum == signum
+
+
+def test_a_death_shows_the_stacks_if_there_are_some():
+    error = WorkerDied("Loader-1", 123, -11, "File x, line 1 in f")
+    assert str(error).endswith("\nIts stacks at the end:\nFile x, line 1 in f")

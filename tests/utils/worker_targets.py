@@ -1,0 +1,80 @@
+"""What the workers of the tests do."""
+
+import ctypes
+import itertools
+import os
+import signal
+import sys
+import time
+from multiprocessing import util
+
+
+class Unpicklable(Exception):
+    def __init__(self, function):
+        super().__init__("it holds a function")
+        self.function = function
+
+
+def nothing():
+    pass
+
+
+def sleep(ready=None):
+    if ready is not None:
+        ready.set()
+    time.sleep(1e6)
+
+
+def hang_in_c(ready):
+    """Never comes back, and no other thread of the process runs any more."""
+    ready.set()
+    sum(itertools.repeat(1))
+
+
+def stop(ready):
+    ready.set()
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def be_killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def crash():
+    ctypes.string_at(0)
+
+
+def leave(code):
+    sys.exit(code)
+
+
+def fail():
+    raise LookupError("no such datapoint")
+
+
+def fail_unpicklably():
+    raise Unpicklable(lambda: None)
+
+
+def clean_up(ready, path):
+    """Writes into a file when it is told to leave."""
+    try:
+        sleep(ready)
+    finally:
+        with open(path, "w") as file:
+            file.write("cleaned up")
+
+
+def hear(signum):
+    os.kill(os.getpid(), signum)
+    time.sleep(0.1)
+
+
+def end_slowly():
+    """Is told to leave when the work is over and the process is not."""
+    util.Finalize(None, hear, (signal.SIGTERM,), exitpriority=0)
+
+
+def open_files():
+    """Ends with the number of its open descriptors."""
+    sys.exit(len(os.listdir("/proc/self/fd")))
