@@ -5,6 +5,8 @@
 #   make test-slow           the tests that take minutes
 #   make reliability         the fault matrix on one TensorFlow, and its table (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments (20 minutes)
+#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 35 minutes)
+#   make bench-peers         install what some of them are held against, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
 #   make names               write the tables of public names anew
 #
@@ -16,7 +18,7 @@ EXTRAS ?= tf,atari
 PYTHON ?=
 ARGS ?=
 
-.PHONY: help dqn test test-slow reliability soak lint names clean
+.PHONY: help dqn test test-slow reliability soak bench bench-peers lint names clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -43,6 +45,14 @@ soak:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	@TENSORPACK_SOAK_KILLS="$${TENSORPACK_SOAK_KILLS:-200}" VENV="$(VENV)" scripts/test -s -m slow \
 		tests/faults/test_soak.py $(ARGS)
+
+bench:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
+	"$(VENV)/bin/python" benchmarks/run_all.py $(ARGS)
+
+bench-peers:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
+	@PYTHON="$(VENV)/bin/python" scripts/bench_peers
 
 lint:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

@@ -1,6 +1,6 @@
 """The update of the Double-DQN alone, as often as TensorFlow can: what a whole run is held against.
 
-    python benchmarks/bare_update.py [--seconds 15]
+    python benchmarks/bare_update.py [--seconds 15] [--precision bf16] [--xla]
 
 Builds the graph of `examples/DeepQNetwork` on random data that is already in the graph, and calls
 a prebuilt callable. Prints updates per second.
@@ -19,7 +19,6 @@ from DQNModel import Model
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import TensorInput
-from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.train import SimpleTrainer, TrainConfig
 
 NUM_ACTIONS = 4
@@ -50,15 +49,22 @@ def main():
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=15.0, help="how long to measure")
+    parser.add_argument("--precision", choices=["fp32", "bf16", "fp16"], help="default: fp32")
+    parser.add_argument("--xla", action="store_true", help="let XLA compile it")
     args = parser.parse_args()
     with tf.Graph().as_default():
         model = Model(NUM_ACTIONS, "Double", (84, 84), 4, 0.99)
         trainer = SimpleTrainer(
-            TrainConfig(data=TensorInput(constants), model=model, steps_per_epoch=1)
+            TrainConfig(
+                data=TensorInput(constants),
+                model=model,
+                steps_per_epoch=1,
+                precision=args.precision,
+                xla=args.xla,
+            )
         )
         trainer._setup()
-        with tf.Session(config=get_default_sess_config()) as sess:
-            sess.run(tf.global_variables_initializer())
+        with trainer.config.session_creator.create_session() as sess:
             update = sess.make_callable(trainer.train_op)
             for _ in range(WARM_UP):
                 update()

@@ -1,9 +1,9 @@
 """R4: filling the replay memory by random play against the bare vector environment, in pairs.
 
-    python benchmarks/r4_filling.py [--players 8] [--pairs 5] [--seconds 4]
+    python benchmarks/r4_filling.py [--players 1 8] [--pairs 5] [--seconds 3] [--rom breakout.bin]
 
 Needs an ale-py with `ALEVectorInterface`. Prints environment steps per second (an action each, of
-four emulator frames) and the ratio of each pair, the median last.
+four emulator frames), a row for each number of players: medians, and the median of the ratios.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from _report import Measured, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
 
@@ -21,6 +22,14 @@ from scores import Scores
 from simulator import Simulator
 
 from tensorpack.RL import AtariPlayers, ReplayMemory, find_rom
+
+
+def rate_of(tick, seconds):
+    """How much `tick` returns per second, all in all."""
+    total, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        total += tick()
+    return total / (time.perf_counter() - start)
 
 
 def bare(rom, players, seconds):
@@ -35,15 +44,16 @@ def bare(rom, players, seconds):
         use_fire_reset=False,
         episodic_life=False,
     )
-    rng = np.random.RandomState(0)
+    rng, strength = np.random.RandomState(0), np.ones(players, np.float32)
     actions = len(envs.get_action_set())
-    envs.reset(np.arange(players), np.arange(players))
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        envs.send(rng.randint(actions, size=players), np.ones(players, np.float32))
+
+    def tick():
+        envs.send(rng.randint(actions, size=players), strength)
         envs.recv()
-        steps += players
-    return steps / (time.perf_counter() - start)
+        return players
+
+    envs.reset(np.arange(players), np.arange(players))
+    return rate_of(tick, seconds)
 
 
 def ours(rom, players, seconds):
@@ -52,30 +62,34 @@ def ours(rom, players, seconds):
         memory = ReplayMemory(100000, player.frame_shape, history=4, lanes=players)
         agent = Agent(None, player, 4, np.random.RandomState(0))
         simulator = Simulator(player, memory, agent, Scores())
-        steps, start = 0, time.perf_counter()
-        while time.perf_counter() - start < seconds:
-            steps += simulator.tick(1.0)
-        return steps / (time.perf_counter() - start)
+        simulator.begin()
+        return rate_of(lambda: simulator.tick(1.0), seconds)
 
 
 def main():
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--players", type=int, default=8)
+    parser.add_argument("--players", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rom", default="breakout.bin")
     args = parser.parse_args()
-    rom, ratios = find_rom(args.rom), []
-    for number in range(args.pairs):
-        alone = bare(rom, args.players, args.seconds)
-        fill = ours(rom, args.players, args.seconds)
-        ratios.append(fill / alone)
-        sys.stdout.write(
-            f"pair {number}: bare {alone:.0f} steps/s, filling {fill:.0f}/s, "
-            f"ratio {ratios[-1]:.3f}\n"
-        )
-    sys.stdout.write(f"median ratio {statistics.median(ratios):.3f}\n")
+    rom = find_rom(args.rom)
+    figures = []
+    sys.stdout.write("players    bare/s  filling/s  ratio\n")
+    for players in args.players:
+        pairs = [
+            (bare(rom, players, args.seconds), ours(rom, players, args.seconds))
+            for _ in range(args.pairs)
+        ]
+        alone, fill = (statistics.median(rates) for rates in zip(*pairs))
+        ratio = statistics.median(fill / alone for alone, fill in pairs)
+        sys.stdout.write(f"{players:7} {alone:9.0f} {fill:10.0f} {ratio:6.3f}\n")
+        sys.stdout.flush()
+        label = f"filling the memory / bare environments, players: {players}"
+        peer = f"filling {fill:.0f}/s, bare {alone:.0f}/s"
+        figures.append(Measured("R4", label, ratio, target=">= 0.95", peer=peer))
+    report(*figures)
 
 
 if __name__ == "__main__":

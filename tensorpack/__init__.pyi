@@ -37,6 +37,7 @@ from tensorpack.callbacks import DumpTensor as DumpTensor
 from tensorpack.callbacks import DumpTensors as DumpTensors
 from tensorpack.callbacks import EnableCallbackIf as EnableCallbackIf
 from tensorpack.callbacks import EstimatedTimeLeft as EstimatedTimeLeft
+from tensorpack.callbacks import GraphProfiler as GraphProfiler
 from tensorpack.callbacks import GraphVarParam as GraphVarParam
 from tensorpack.callbacks import HookToCallback as HookToCallback
 from tensorpack.callbacks import HumanHyperParamSetter as HumanHyperParamSetter
@@ -76,6 +77,8 @@ from tensorpack.callbacks import StatMonitorParamSetter as StatMonitorParamSette
 from tensorpack.callbacks import StopIfNonFinite as StopIfNonFinite
 from tensorpack.callbacks import TFEventWriter as TFEventWriter
 from tensorpack.callbacks import TensorPrinter as TensorPrinter
+from tensorpack.callbacks import ThroughputTracker as ThroughputTracker
+from tensorpack.callbacks import TimeReport as TimeReport
 from tensorpack.callbacks import TrainingMonitor as TrainingMonitor
 from tensorpack.callbacks import Triggerable as Triggerable
 from tensorpack.callbacks import Watchdog as Watchdog
@@ -113,6 +116,7 @@ from tensorpack.input_source import FeedfreeInput as FeedfreeInput
 from tensorpack.input_source import InputSource as InputSource
 from tensorpack.input_source import PlaceholderInput as PlaceholderInput
 from tensorpack.input_source import QueueInput as QueueInput
+from tensorpack.input_source import StagingInput as StagingInput
 from tensorpack.input_source import TensorInput as TensorInput
 from tensorpack.models import AvgPooling as AvgPooling
 from tensorpack.models import BNReLU as BNReLU
@@ -149,12 +153,14 @@ from tensorpack.tfutils import BaseTowerContext as BaseTowerContext
 from tensorpack.tfutils import ChainInit as ChainInit
 from tensorpack.tfutils import CheckGradient as CheckGradient
 from tensorpack.tfutils import CheckpointCorrupt as CheckpointCorrupt
+from tensorpack.tfutils import Computing as Computing
 from tensorpack.tfutils import DictRestore as DictRestore
 from tensorpack.tfutils import FilterNoneGrad as FilterNoneGrad
 from tensorpack.tfutils import GlobalNormClip as GlobalNormClip
 from tensorpack.tfutils import GradientProcessor as GradientProcessor
 from tensorpack.tfutils import InitFrom as InitFrom
 from tensorpack.tfutils import JustCurrentSession as JustCurrentSession
+from tensorpack.tfutils import LossScaleOptimizer as LossScaleOptimizer
 from tensorpack.tfutils import MOVING_SUMMARY_OPS_KEY as MOVING_SUMMARY_OPS_KEY
 from tensorpack.tfutils import MapGradient as MapGradient
 from tensorpack.tfutils import NewSessionCreator as NewSessionCreator

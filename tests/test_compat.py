@@ -1,5 +1,6 @@
 """Tests that compat names the installed TensorFlow and offers what the package builds on."""
 
+import numpy as np
 import pytest
 import tensorflow
 
@@ -41,3 +42,33 @@ def test_tensor_spec_keeps_shape_dtype_and_name():
         compat.tfv1.float32,
         "image",
     )
+
+
+def raw(sess, fetches=(), targets=(), feeds=(), **options):
+    return compat.make_raw_callable(sess, fetches, targets, feeds, **options)
+
+
+@pytest.mark.parametrize("in_caller", [False, True])
+def test_raw_callables_exist_and_run(in_caller):
+    tf = compat.tfv1
+    x = tf.placeholder(tf.float32, [])
+    total = tf.get_variable("total", [], initializer=tf.zeros_initializer())
+    add = total.assign_add(x).op
+    with tf.Session() as sess:
+        sess.run(total.initializer)
+        assert raw(sess, [x * 2], [add], [x], in_caller=in_caller)(np.float32(3)) == [6]
+        assert raw(sess, [], [add], [x], in_caller=in_caller)(np.float32(4)) == []
+        assert sess.run(total) == 7
+
+
+def test_there_is_no_raw_callable_where_a_session_is_elsewhere_or_of_another_kind(monkeypatch):
+    tf = compat.tfv1
+    one = tf.constant(1)
+    server = tf.train.Server.create_local_server()
+    with tf.Session(server.target) as sess:
+        assert raw(sess, [one]) is None
+    with tf.train.MonitoredSession() as sess:
+        assert raw(sess, [one]) is None
+    monkeypatch.setattr(compat, "_CallableOptions", None)
+    with tf.Session(graph=one.graph) as sess:
+        assert raw(sess, [one]) is None

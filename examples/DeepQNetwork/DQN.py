@@ -162,6 +162,8 @@ def get_config(
         predict_tower=[1] if get_num_gpu() > 1 else [0],  # act on the second GPU if there is one
         resume=resume,
         deterministic=args.deterministic,
+        precision=args.precision,
+        xla=args.xla,
     )
 
 
@@ -186,6 +188,7 @@ def get_callbacks(
     exploration = tp.ObjAttrParam(expreplay, "exploration")
     return [
         EpochTimeWithoutGPU(),
+        tp.TimeReport(expreplay),
         tp.ModelSaver(),
         tp.PeriodicTrigger(
             tp.RunOp(model.update_target, verbose=True), every_k_steps=args.target_sync
@@ -236,7 +239,10 @@ def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
 
     model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
     loader = tp.get_model_loader(args.load)
-    return tp.OfflinePredictor(tp.PredictConfig(model, None, loader, *PREDICTOR))
+    config = tp.PredictConfig(
+        model, None, loader, *PREDICTOR, precision=args.precision, xla=args.xla
+    )
+    return tp.OfflinePredictor(config)
 
 
 def run() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any, List, Sequence
 
+from frames import as_images
 from td import double_qlearning_target, qlearning_target, td_loss
 
 from tensorpack.compat import tfv1 as tf
@@ -18,6 +19,7 @@ from tensorpack.tfutils.summary import (
 )
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.tfutils.variables import VariablePairs, build_twin, record_variables
+from tensorpack.tfutils.varreplace import remap_variables
 from tensorpack.utils import logger
 
 __all__ = ["ALGORITHMS", "Model"]
@@ -81,14 +83,14 @@ class Model(ModelDesc):
         self, comb_state: tf.Tensor, action: tf.Tensor, reward: tf.Tensor, is_over: tf.Tensor
     ) -> Any:
         # Frames come one after the other, as in memory; convolutions want them as channels.
-        frames = tf.cast(tf.transpose(comb_state, [0, 2, 3, 1]), tf.float32)
-        state = tf.identity(frames[..., : self._history], name="state")
+        state, next_state = as_images(comb_state, self._history)
+        state = tf.identity(state, name="state")
         q, online = record_variables(self._network, state)
         q = tf.identity(q, name="Qvalue")
         if not self.training:
             return None
         reward = tf.clip_by_value(reward, -1.0, 1.0)
-        target = self._target(frames[..., 1:], reward, is_over, online)
+        target = self._target(next_state, reward, is_over, online)
         cost = td_loss(q, action, target, name="cost")
         self._summarise(q, cost)
         return cost
@@ -120,9 +122,9 @@ class Model(ModelDesc):
 
     def _network(self, image: tf.Tensor) -> tf.Tensor:
         """Returns the values of all actions, float32 `[B, num_actions]`."""
-        x = image / 255.0
         with argscope(Conv2D, activation=PReLU.symbolic_function, padding="same"):
-            x = Conv2D("conv0", x, 32, 8, strides=4)
+            with remap_variables(_for_bytes):
+                x = Conv2D("conv0", image, 32, 8, strides=4)
             x = Conv2D("conv1", x, 64, 4, strides=2)
             x = Conv2D("conv2", x, 64, 3)
         x = FullyConnected("fc0", x, 512, activation=_leaky_relu)
@@ -153,6 +155,12 @@ class Model(ModelDesc):
         predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
         add_moving_summary(cost, predicted)
         add_param_summary(("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"]))
+
+
+def _for_bytes(variable: Any) -> Any:
+    """Makes the kernel of a convolution, one for values in [0, 1], fit values in [0, 255]."""
+    # A few thousand numbers to divide, where the images have a few million.
+    return variable / 255.0 if variable.shape.ndims == 4 else variable
 
 
 def _leaky_relu(x: tf.Tensor, name: str = "output") -> tf.Tensor:

@@ -40,7 +40,6 @@ class Agent:
         self._num_actions = player.num_actions
         dtype = np.dtype(player.frame_dtype).type
         self._history = FrameHistory(player.num_envs, player.frame_shape, history, dtype)
-        self._states = np.zeros(0, dtype)
         self._rng = rng
 
     def observe(self, frames: np.ndarray, starts: np.ndarray) -> None:
@@ -50,7 +49,7 @@ class Agent:
           frames: `[N, *frame_shape]`.
           starts: bool `[N]`, True where an episode begins: what was seen before is forgotten.
         """
-        self._states = self._history.observe(frames, starts)
+        self._history.push(frames, starts)
 
     def act(self, epsilon: float) -> np.ndarray:
         """Returns an action for each environment, int64 `[N]`.
@@ -64,17 +63,13 @@ class Agent:
         actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)
         greedy = self._rng.random_sample(count) >= epsilon
         if greedy.any():
-            states = self._states if greedy.all() else self._states[greedy]
+            states = self._history.states(None if greedy.all() else greedy)
             actions[greedy] = epsilon_greedy(self._predict(states)[0], 0.0, self._rng)
         return actions
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns what was seen, and where the random stream is."""
-        return {
-            "history": self._history.state_dict(),
-            "states": self._states,
-            "rng": rng_state(self._rng),
-        }
+        return {"history": self._history.state_dict(), "rng": rng_state(self._rng)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Takes back what `state_dict` returned.
@@ -83,5 +78,4 @@ class Agent:
           ValueError: the state is of other frames, or of another number of environments.
         """
         self._history.load_state_dict(state["history"])
-        self._states = np.array(state["states"])
         set_rng_state(self._rng, state["rng"])

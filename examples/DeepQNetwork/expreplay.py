@@ -22,6 +22,7 @@ __all__ = ["ExpReplay"]
 
 _TICK_SECONDS = 5.0  # in which a tick or a batch that is under way must be over
 _LONG_TICK_SECONDS = 60.0  # the same, while the training goes on
+_MANY_PLAYERS = 32  # more of them do not make the playing much faster
 
 
 class ExpReplay(DataFlow, Callback):
@@ -45,7 +46,8 @@ class ExpReplay(DataFlow, Callback):
     A datapoint is `[comb_state, action, reward, isOver]`: uint8
     `[B, history_len + 1, *frame_shape]`, int64, float32 and bool `[B]`. The first `history_len`
     frames are the state that `action` was taken in, the last `history_len` the one that followed.
-    A lost life counts as over.
+    A lost life counts as over. The frames are read-only, and so need not be copied when they are
+    enqueued.
 
     After each epoch `expreplay/mean_score` and `expreplay/max_score` of the games that ended in it
     are logged, those that ended before the first epoch included; nothing if none ended.
@@ -114,6 +116,23 @@ class ExpReplay(DataFlow, Callback):
         """Whether the random streams will be the same ones in the next run of the program."""
         return is_seeded()
 
+    @property
+    def env_steps(self) -> int:
+        """Transitions that were played in this run, over all environments."""
+        return 0 if self._simulator is None else self._simulator.transitions
+
+    def bottleneck_hint(self, limit: str) -> Optional[str]:
+        """Returns what may be done about a limit of the training, see `TimeReport`."""
+        if limit == "processor":
+            computing = getattr(getattr(self.trainer, "config", None), "computing", None)
+            lower = getattr(computing, "precision", None) != "bf16"
+            first = "--precision bf16 (with TensorFlow 2), " if lower else ""
+            return first + "a GPU, more cores or fewer summaries help"
+        if limit not in ("data", "draining") or self._player.num_envs >= _MANY_PLAYERS:
+            return None
+        players = min(max(8, 2 * self._player.num_envs), _MANY_PLAYERS)
+        return f"the players are the limit; try --num-players {players}"
+
     def __iter__(self) -> Iterator[List[np.ndarray]]:
         if not self._ready:
             raise RuntimeError(
@@ -127,6 +146,7 @@ class ExpReplay(DataFlow, Callback):
                     self.trainer.check_stop()
                     self._play_for_a_batch()
                 batch = list(self._memory.sample(self._batch_size, self._sampling_rng))
+            _freeze(batch[0])
             yield batch
             if not in_lockstep and not self._budget.grant():
                 raise StopRequested(self.trainer.stop_token.reason)
@@ -256,3 +276,11 @@ class ExpReplay(DataFlow, Callback):
                 f"{what} If that is good enough, resume with another policy than must."
             )
         logger.warning(what)
+
+
+def _freeze(array: np.ndarray) -> None:
+    """Makes an array read-only, and the memory it views."""
+    memory: Any = array
+    while isinstance(memory, np.ndarray):
+        memory.setflags(write=False)
+        memory = memory.base

@@ -4,10 +4,11 @@ import argparse
 import os
 from typing import Any, Callable, Optional, Sequence
 
-__all__ = ["ALGORITHMS", "POLICIES", "TASKS", "make_parser", "parse"]
+__all__ = ["ALGORITHMS", "POLICIES", "PRECISIONS", "TASKS", "make_parser", "parse"]
 
 ALGORITHMS = ("Double", "DQN", "Dueling")
 POLICIES = ("never", "auto", "must")
+PRECISIONS = ("fp32", "bf16")
 TASKS = ("train", "play", "eval")
 
 
@@ -78,6 +79,11 @@ def _check_deterministic(parser: argparse.ArgumentParser, args: argparse.Namespa
         parser.error(
             f"--deterministic plays one game at a time: --num-players 1, got {args.num_players}"
         )
+    if args.xla:
+        parser.error(
+            "--deterministic and --xla exclude each other: what XLA compiles depends on what was "
+            "computed before, so a resumed run may compute with other code"
+        )
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
@@ -133,12 +139,30 @@ def _add_how(add: Callable[..., Any]) -> None:
         help="play and train in turns, so that the same command line always gives the same "
         "weights, also if the run was ended and resumed; slower; needs --seed and --num-players 1",
     )
+    _add_computing(add)
+
+
+def _add_computing(add: Callable[..., Any]) -> None:
+    add(
+        "--precision",
+        choices=PRECISIONS,
+        default="fp32",
+        help="bf16 computes convolutions and matrix products in bfloat16: faster on CPUs that have "
+        "instructions for it, but not the same numbers; needs TensorFlow 2 and no GPU; models stay "
+        "float32 (default: fp32)",
+    )
+    add(
+        "--xla",
+        action="store_true",
+        help="let XLA compile the network, which takes seconds for each shape of a batch; on CPUs "
+        "slower than without it with TensorFlow 2, a little faster with TensorFlow 1",
+    )
 
 
 def _add_learning(group: "argparse._ArgumentGroup") -> None:
-    _number(group, "--num-players", 1, "games played at the same time, for training")
+    _number(group, "--num-players", 1, "games played at once, for training; more: see README.md")
     _number(group, "--batch-size", 64, "transitions in a batch")
-    _number(group, "--update-freq", 4, "transitions played for each batch, over all players")
+    _number(group, "--update-freq", 4, "transitions played for each batch, by all players together")
     _number(group, "--memory-size", 10**6, "transitions kept in the replay memory (7 kB each)")
     _number(group, "--init-memory-size", 50000, "transitions played before the training begins")
     _number(group, "--target-sync", 2500, "steps between two updates of the target network")

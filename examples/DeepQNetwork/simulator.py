@@ -26,6 +26,9 @@ class Simulator:
       memory: gets one frame per environment and tick, in one lane for each environment.
       agent: chooses the actions.
       scores: gets the score of each game that ends.
+
+    Attributes:
+      transitions: how many were stored so far, by this object.
     """
 
     def __init__(self, player: Player, memory: ReplayMemory, agent: Agent, scores: Scores) -> None:
@@ -34,6 +37,7 @@ class Simulator:
         self._agent = agent
         self._scores = scores
         self._frames: Optional[np.ndarray] = None
+        self.transitions = 0
 
     @property
     def playing(self) -> bool:
@@ -59,6 +63,7 @@ class Simulator:
         actions = self._agent.act(epsilon)
         step = self._player.step(actions)
         stored = self._store(actions, step)
+        self.transitions += stored
         ended = ~np.isnan(step.episode_score)
         if ended.any():
             self._scores.add(step.episode_score[ended].tolist())

@@ -1,6 +1,7 @@
 """Remembers the last frames of each environment, to make the states that are acted upon."""
 
-from typing import Any, Dict, Sequence
+from collections import deque
+from typing import Any, Deque, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -12,6 +13,8 @@ class FrameHistory:
 
     What it returns for a step is what `ReplayMemory` later samples for it, if an episode starts
     here where one starts there: with a new game, and after a lost life that counts as an end.
+
+    States are put together when they are asked for: who acts by chance alone does not pay for them.
 
     Args:
       num_envs: how many environments there are.
@@ -36,18 +39,24 @@ class FrameHistory:
             )
         shape = (num_envs,) + tuple(frame_shape) + (history,)
         self._states: np.ndarray = np.zeros(shape, frame_dtype)
+        # Frames that are not in the states yet; more than `history` would push each other out.
+        self._waiting: Deque[Tuple[np.ndarray, np.ndarray]] = deque(maxlen=history)
 
     def observe(self, frames: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Takes the next frame of each environment and returns the states they make.
+
+        The arguments and errors are those of `push`, what it returns is what `states` does.
+        """
+        self.push(frames, starts)
+        return self.states()
+
+    def push(self, frames: np.ndarray, starts: np.ndarray) -> None:
+        """Takes the next frame of each environment; copies what it is given.
 
         Args:
           frames: `[N, *frame_shape]`, of the dtype given to the constructor.
           starts: bool `[N]`, True where an episode begins with this frame: what was seen before is
             forgotten.
-
-        Returns:
-          the states, `[N, *frame_shape, history]`, oldest frame first, zeros from before the
-          episode; a new array, which belongs to the caller.
 
         Raises:
           ValueError: an argument has the wrong shape.
@@ -65,17 +74,33 @@ class FrameHistory:
                 f"frames must be {states.dtype} and starts bool, got {frames.dtype} and "
                 f"{starts.dtype}."
             )
-        # One place to the left in all pixels at once, as one run of memory; what this moves
-        # from each pixel into the one before it is where the new frame goes.
+        self._waiting.append((frames.copy(), starts.copy()))
+
+    def states(self, rows: Optional[np.ndarray] = None) -> np.ndarray:
+        """Returns the states that the frames so far make.
+
+        Args:
+          rows: bool `[N]` or integers, the environments to return states of; default: all.
+
+        Returns:
+          `[N, *frame_shape, history]`, or one for each of `rows`, of the dtype of the frames:
+          oldest frame first, zeros from before the episode; a new array, which belongs to the
+          caller.
+        """
+        states = self._states
         values = states.reshape(-1)
-        values[:-1] = values[1:]
-        states[starts] = 0
-        states[..., -1] = frames
-        return states.copy()
+        while self._waiting:
+            frames, starts = self._waiting.popleft()
+            # One place to the left in all pixels at once, as one run of memory; what this moves
+            # from each pixel into the one before it is where the new frame goes.
+            values[:-1] = values[1:]
+            states[starts] = 0
+            states[..., -1] = frames
+        return states.copy() if rows is None else states[rows]
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns a copy of the frames that are remembered."""
-        return {"states": self._states.copy()}
+        return {"states": self.states()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Remembers the frames that another history did.
@@ -90,3 +115,4 @@ class FrameHistory:
                 f"{ours.dtype} {list(ours.shape)} ([num_envs, *frame_shape, history])."
             )
         self._states = theirs.copy()
+        self._waiting.clear()

@@ -20,6 +20,7 @@ __all__ = ["Batch", "ReplayMemory"]
 _SEGMENT_BYTES = 32 << 20
 _SEGMENT_ENTRIES = 1 << 16
 _SEGMENT_PART = 16
+_ALIGNMENT = 64  # bytes
 
 
 class Batch(NamedTuple):
@@ -87,6 +88,9 @@ class ReplayMemory:
         self._depth = arrays["depth"]  # frames of the same episode before this one, < history
         self._sampleable = arrays["sampleable"]
         self._num_sampleable = 0
+        self._all_lanes = np.arange(lanes)
+        self._after = np.arange(history)  # distances of the entries whose state one is part of
+        self._around = np.arange(1 - history, 2)  # distances of the frames of a transition
         self._written = np.zeros(lanes, np.int64)  # entries so far, overwritten ones included
         self._episode = np.zeros(lanes, np.int64)  # entries of the running episode, <= history
         self._journal = Journal(lanes, layout.lane_size, _piece(layout, segment_entries))
@@ -149,7 +153,7 @@ class ReplayMemory:
           ValueError: an argument has the wrong shape, or is missing; a lane is not there, or twice.
           TypeError: an argument has the wrong dtype.
         """
-        rows = np.arange(self._lanes) if lanes is None else self._check_lanes(lanes)
+        rows = self._all_lanes if lanes is None else self._check_lanes(lanes)
         count = (len(rows),)
         frames = self._check_frames("frames", frames, len(rows))
         actions = _check("actions", actions, count, np.integer)
@@ -189,17 +193,17 @@ class ReplayMemory:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
         length = self._history + 1
         # A new array each time: TensorFlow may go on reading one that it was fed.
-        frames = np.empty((batch_size * length, self._frames.shape[1]), self._frames.dtype)
+        frames = _aligned((batch_size * length, self._frames.shape[1]), self._frames.dtype)
         with self._lock:
             slots = self._draw(batch_size, rng)
-            around = self._neighbours(slots, np.arange(2 - length, 2))
+            around = self._neighbours(slots, self._around)
             # "clip" is for speed: other modes check all indices first and buffer `out`.
             np.take(self._frames, around.reshape(-1), axis=0, out=frames, mode="clip")
             depth = self._depth[slots]
             action = self._action[slots].astype(np.int64)
             reward, terminated = self._reward[slots], self._terminated[slots]
         blank = np.empty((batch_size, length), bool)
-        blank[:, :-1] = np.arange(self._history) < (self._history - 1 - depth)[:, None]
+        blank[:, :-1] = self._after < (self._history - 1 - depth)[:, None]
         blank[:, -1] = terminated
         frames[blank.reshape(-1)] = 0
         stacks = frames.reshape((batch_size, length) + self._frame_shape)
@@ -292,9 +296,10 @@ class ReplayMemory:
         """Takes the next slot of each lane; what is overwritten can be sampled no more."""
         slots = lanes * self._lane_size + self._written[lanes] % self._lane_size
         self._written[lanes] += 1
-        distance = np.arange(self._history)
-        after = self._neighbours(slots, distance)
-        lost = after[self._depth[after] >= distance]  # the slot itself, and states it is part of
+        if self._written[lanes].max(initial=0) <= self._lane_size:
+            return slots  # nothing was there before
+        after = self._neighbours(slots, self._after)
+        lost = after[self._depth[after] >= self._after]  # the slot itself, and states it is part of
         self._num_sampleable -= int(np.count_nonzero(self._sampleable[lost]))
         self._sampleable[lost] = False
         return slots
@@ -321,11 +326,12 @@ class ReplayMemory:
         if 4 * self._num_sampleable < ends[-1]:  # so few only where there is little in all
             choices = np.flatnonzero(self._sampleable)
             return choices[rng.randint(len(choices), size=count)]
-        shifts = np.arange(self._lanes) * self._lane_size - (ends - filled)
+        shifts = self._all_lanes * self._lane_size - (ends - filled)
         drawn: List[np.ndarray] = []
         while count > 0:
             slots = rng.randint(ends[-1], size=count + count // 8)
-            slots = slots + shifts[np.searchsorted(ends, slots, side="right")]
+            if shifts[-1]:  # a lane before the last one is not full
+                slots = slots + shifts[np.searchsorted(ends, slots, side="right")]
             drawn.append(slots[self._sampleable[slots]][:count])
             count -= len(drawn[-1])
         return np.concatenate(drawn)
@@ -355,10 +361,18 @@ def _piece(layout: Layout, segment_entries: Optional[int]) -> int:
     return segment_entries
 
 
+def _aligned(shape: Tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """A new array at a multiple of 64 bytes, which TensorFlow takes over without a copy."""
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
 def _check(name: str, values: np.ndarray, shape: Tuple[int, ...], kind: type) -> np.ndarray:
     array = np.asarray(values)
     if array.shape != shape:
         raise ValueError(f"{name} must have the shape {list(shape)}, got {list(array.shape)}.")
-    if not np.issubdtype(array.dtype, kind):
+    if not issubclass(array.dtype.type, kind):
         raise TypeError(f"{name} must be {kind.__name__}, got {array.dtype}.")
     return array

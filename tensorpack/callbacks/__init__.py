@@ -19,10 +19,13 @@ from .param_setters import (
     ScheduledHyperParamSetter,
     StatMonitorParamSetter,
 )
+from .prof import GraphProfiler
 from .saver import ModelSaver
 from .scalar_printer import ScalarPrinter
 from .steps import MaintainStepCounter, ProgressBar, SessionRunTimeout, TensorPrinter
 from .summary import MergeAllSummaries, MovingAverageSummary, SimpleMovingAverage
+from .throughput import ThroughputTracker
+from .time_report import TimeReport
 from .trigger import EnableCallbackIf, PeriodicCallback, PeriodicRunHooks, PeriodicTrigger
 from .watchdog import StalledTraining, Watchdog
 
@@ -36,6 +39,7 @@ __all__ = [
     "DumpTensors",
     "EnableCallbackIf",
     "EstimatedTimeLeft",
+    "GraphProfiler",
     "GraphVarParam",
     "HookToCallback",
     "HumanHyperParamSetter",
@@ -75,6 +79,8 @@ __all__ = [
     "StopIfNonFinite",
     "TFEventWriter",
     "TensorPrinter",
+    "ThroughputTracker",
+    "TimeReport",
     "TrainingMonitor",
     "Triggerable",
     "Watchdog",

@@ -40,7 +40,7 @@ class StopIfNonFinite(Callback):
             if tensor.shape.ndims != 0:
                 raise ValueError(f"StopIfNonFinite looks at scalars, {tensor.name} is none.")
         self._names = [each.op.name for each in found]
-        self._request = tf.train.SessionRunArgs(found)
+        self._request = tf.train.SessionRunArgs(tuple(found))
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._request

@@ -46,6 +46,7 @@ class RunOp(Callback):
     ) -> None:
         self._make_op = op if callable(op) else lambda: op
         self._op: Optional[tf.Operation] = None
+        self._request: Optional[tf.train.SessionRunArgs] = None
         self.run_before = run_before
         self.run_as_trigger = run_as_trigger
         self.run_step = run_step
@@ -57,6 +58,7 @@ class RunOp(Callback):
         if not isinstance(op, tf.Operation):
             raise TypeError(f"RunOp needs an op or a function that returns one, got {made!r}.")
         self._op = op
+        self._request = tf.train.SessionRunArgs(op)
 
     def _before_train(self) -> None:
         if self.run_before and not self.trainer.resumed:
@@ -69,8 +71,9 @@ class RunOp(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         if not self.run_step:
             return None
-        self._say()
-        return tf.train.SessionRunArgs(self._op)
+        if self.verbose:
+            self._say()
+        return self._request
 
     def _run(self) -> None:
         self._say()
@@ -96,7 +99,7 @@ class RunUpdateOps(RunOp):
 
     def _group(self) -> tf.Operation:
         ops = tf.get_collection(self._collection)
-        self.run_step = bool(ops)
+        self.run_step = self.sees_runs = bool(ops)
         if ops:
             name = "UPDATE_OPS" if self._collection == "update_ops" else self._collection
             logger.info(f"Applying {name} collection of {len(ops)} ops.")

@@ -49,6 +49,7 @@ class Callbacks(Callback):
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [each for each in self.cbs if sees_steps(each)]
+        self._step_round = Round("trigger_step", self._stepped)
         self._names = names_of(self.cbs)
         self._round: Optional[Round] = None
         told = [getattr(each, "callback_returned", None) for each in self.cbs]
@@ -80,8 +81,9 @@ class Callbacks(Callback):
 
     def trigger_step(self) -> None:
         """Calls those that do something after each step."""
-        self._round = turns = Round("trigger_step", self._stepped)
-        for each in self._stepped:
+        self._round = turns = self._step_round
+        turns.had_turn = 0
+        for each in turns.members:
             each.trigger_step()
             turns.had_turn += 1
         self._round = None

@@ -17,9 +17,12 @@ class CallbackToHook(tf.train.SessionRunHook):
     """
 
     def __init__(self, cb: Callback) -> None:
-        # Set on the instance, so that each run costs one call less.
-        self.before_run = cb.before_run
-        self.after_run = cb.after_run
+        # Set on the instance, so that each run costs one call less; and only what does something,
+        # which a `HookedSession` looks at.
+        if isinstance(cb, ProxyCallback) or _overrides(cb, "before_run", "_before_run"):
+            self.before_run = cb.before_run
+        if isinstance(cb, ProxyCallback) or _overrides(cb, "after_run", "_after_run"):
+            self.after_run = cb.after_run
 
 
 class HookToCallback(Callback):
@@ -66,7 +69,13 @@ class HookToCallback(Callback):
 
 
 def sees_runs(callback: Callback) -> bool:
-    """Tells whether a callback has something to do before or after each run of the session."""
+    """Tells whether a callback has something to do before or after each run of the session.
+
+    A false attribute `sees_runs`, looked at when the session is made, says that it has not,
+    although it overrides what is called there.
+    """
+    if not getattr(callback, "sees_runs", True):
+        return False
     if isinstance(callback, ProxyCallback):
         return sees_runs(callback.cb)
     return _overrides(callback, "before_run", "_before_run", "after_run", "_after_run")

@@ -66,6 +66,7 @@ class ProgressBar(Callback):
         self._bar: Any = None
         self._done = 0  # steps of the epoch
         self._next_update = 0.0
+        self.sees_runs = bool(self._names)
 
     def _setup_graph(self) -> None:
         names = [get_op_tensor_name(name)[1] for name in self._names]
@@ -92,16 +93,18 @@ class ProgressBar(Callback):
     def _trigger_step(self) -> None:
         if self._bar is None:  # switched on in the middle of an epoch, see EnableCallbackIf
             return
-        self._done = self.trainer.local_step + 1
+        self._done += 1
         now = time.monotonic()
         if now >= self._next_update:
             self._next_update = now + _BAR_SECONDS
+            self._done = self.trainer.local_step + 1  # it may have been switched off for a while
             self._update()
 
     def _update(self) -> None:
         self._bar.update(self._done - self._bar.n)
 
     def _after_epoch(self) -> None:
+        self._done = self.trainer.local_step + 1
         self._close()
 
     def _after_train(self) -> None:

@@ -30,7 +30,7 @@ class MovingAverageSummary(RunOp):
 
     def _group(self) -> tf.Operation:
         ops = tf.get_collection(self._collection)
-        self.run_step = bool(ops)
+        self.run_step = self.sees_runs = bool(ops)
         if ops:
             logger.info(f"Maintain moving average summary of {len(ops)} tensors.")
         return tf.group(*ops, name="maintain_moving_averages")

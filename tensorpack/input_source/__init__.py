@@ -6,6 +6,7 @@ from .enqueue import BatchQueueInput, QueueInput
 from .enqueue_thread import EnqueueThread
 from .errors import DataFlowEmpty
 from .feed import FeedInput, PlaceholderInput
+from .staging import StagingInput
 from .tensor import DummyConstantInput, TensorInput
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "InputSource",
     "PlaceholderInput",
     "QueueInput",
+    "StagingInput",
     "TensorInput",
 ]

@@ -15,6 +15,7 @@ class ConsumedCount:
 
     Attributes:
       per_run: how many datapoints all dequeues take that were made so far.
+      ahead: how many wait between the dequeues and the count; set by whoever lets them wait.
     """
 
     def __init__(self) -> None:
@@ -28,14 +29,27 @@ class ConsumedCount:
         )
         self._value = self._variable.read_value()
         self.per_run = 0
+        self.ahead = 0
+        self._deferred = False
+
+    def defer(self) -> None:
+        """Leaves the counting to `count`, for datapoints that wait somewhere before their step."""
+        self._deferred = True
 
     def counted(self, components: Sequence[tf.Tensor], number: int) -> List[tf.Tensor]:
-        """Returns what a dequeue gave, to be had only once its `number` datapoints are counted."""
+        """Returns what a dequeue gave, to be had only once its `number` datapoints are counted,
+        unless `defer` was called.
+        """
         self.per_run += number
-        with tf.control_dependencies(components):
-            advanced = self._variable.assign_add(number, read_value=False)
-        with tf.control_dependencies([advanced]):
+        if self._deferred:
+            return list(components)
+        with tf.control_dependencies([self.count(components, number)]):
             return [tf.identity(each) for each in components]
+
+    def count(self, components: Sequence[tf.Tensor], number: int) -> tf.Operation:
+        """Returns an op that counts `number` datapoints once `components` have values."""
+        with tf.device(self._variable.device), tf.control_dependencies(components):
+            return self._variable.assign_add(number, read_value=False)
 
     def reset(self, sess: Any) -> None:
         """Begins to count from zero, also in a session whose local variables have no values."""

@@ -15,6 +15,7 @@ from .cursor import check_is_dataflow
 from .enqueue_owner import EnqueueOwner
 from .enqueue_thread import EnqueueThread
 from .feed import make_placeholders
+from .waiting import WaitProbe
 
 __all__ = ["BatchQueueInput", "QueueInput"]
 
@@ -55,6 +56,11 @@ class QueueInput(FeedfreeInput):
         """The `tf.QueueBase`; None before the setup if none was given."""
         return self._given_queue if self._queue is None else self._queue
 
+    @property
+    def consumed(self) -> ConsumedCount:
+        """Counts what steps have taken; it exists after the setup."""
+        return self._consumed
+
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         logger.info("Setting up the queue for CPU prefetching ...")
         signature = self._datapoint_signature(input_signature)
@@ -66,6 +72,7 @@ class QueueInput(FeedfreeInput):
             with tf.name_scope("QueueInput"):
                 placeholders = make_placeholders(signature)
                 self._consumed = ConsumedCount()
+                self._probe = WaitProbe(self._queue)
                 self._thread = EnqueueThread(self._queue, self._ds, placeholders, signature)
             self._control = QueueControl(self._queue)
             # without a name the op would be called input_queue_Size, and the tag be taken
@@ -90,6 +97,7 @@ class QueueInput(FeedfreeInput):
                 values = [values[name] for name in self._queue.names]
             elif not isinstance(values, (list, tuple)):
                 values = [values]  # TensorFlow makes no list of a single component
+            self._probe.watch(values)
             values = self._consumed.counted(values, self._datapoints_per_step)
         for tensor, spec in zip(values, self._specs):
             tensor.set_shape(spec.shape)

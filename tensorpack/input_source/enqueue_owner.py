@@ -73,7 +73,9 @@ class EnqueueOwner(Callback):
             self._check_lockstep()
             thread.gate = Gate()
             return
-        room = self._control.capacity + self._consumed.per_run + 2  # two: the first and the next
+        consumed = self._consumed
+        room = self._control.capacity + consumed.per_run + consumed.ahead
+        room += 2  # the first and the next
         thread.positions = Positions(room if self._control.capacity > 0 else None)
 
     def _check_lockstep(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFlowTerminated
+from tensorpack.tfutils.prepared import prepare
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.stopping import StopRequested
 
@@ -85,7 +86,8 @@ class EnqueueThread(ShareSessionThread):
                 raise RuntimeError(
                     "EnqueueThread has no session: start it inside `with sess.as_default()`."
                 )
-            enqueue = sess.make_callable(self._enqueue_op, feed_list=self._placeholders)
+            op, placeholders = self._enqueue_op, self._placeholders
+            enqueue = prepare(sess, [op], placeholders, in_caller=True).call
             try:
                 self._fill(enqueue)
             except StopRequested:
@@ -122,9 +124,14 @@ class EnqueueThread(ShareSessionThread):
         if self.stopped():
             return
         self._ds.reset_state()
+        start = self.cursor.start()
+        begins_anew = start["count"] == 0 and start["flow"] is None
+        if begins_anew:
+            self._record()  # from here on the training goes on, and may be saved
         self.is_reset.set()
         with closing(self.cursor.begin()) as source:
-            self._record()
+            if not begins_anew:
+                self._record()
             for datapoint in source if self.gate is None else self._allowed(source, self.gate):
                 if self._leaves():
                     return

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import PlaceholderInput
+from tensorpack.tfutils.prepared import pick, prepare
 from tensorpack.tfutils.tower import TowerContext
 
 from .config import PredictConfig
@@ -68,7 +69,6 @@ class OnlinePredictor(PredictorBase):
         self.return_input = return_input
         self.input_tensors = list(input_tensors)
         self.output_tensors = list(output_tensors)
-        self._dtypes = [each.dtype.as_numpy_dtype for each in self.input_tensors]
         self._lock = threading.Lock()
         self._run: Optional[Callable[..., List[np.ndarray]]] = None
         self.sess = sess
@@ -77,7 +77,8 @@ class OnlinePredictor(PredictorBase):
         """Makes all further calls run in `sess`; returns the function that runs them."""
         with self._lock:
             self.sess = sess
-            self._run = sess.make_callable(self.output_tensors, feed_list=self.input_tensors)
+            call, (where,) = prepare(sess, [self.output_tensors], self.input_tensors)
+            self._run = lambda *arrays: pick(call(*arrays), where)
             return self._run
 
     def _do_call(self, inputs: Sequence[Any]) -> List[np.ndarray]:
@@ -88,8 +89,7 @@ class OnlinePredictor(PredictorBase):
                 f"{len(inputs)}."
             )
         run = self._run or self._bind_default_session()
-        arrays = [np.asarray(each, dtype=dtype) for each, dtype in zip(inputs, self._dtypes)]
-        return run(*arrays)
+        return run(*inputs)
 
     def _bind_default_session(self) -> Callable[..., List[np.ndarray]]:
         sess = self.sess or tf.get_default_session()
@@ -115,7 +115,7 @@ class OfflinePredictor(OnlinePredictor):
         with self.graph.as_default():
             source = PlaceholderInput()
             source.setup(config.input_signature)
-            with TowerContext("", is_training=False):
+            with TowerContext("", is_training=False), config.computing.scope():
                 config.tower_func(*source.get_input_tensors())
             handle = config.tower_func.towers[-1]
             inputs, outputs = (

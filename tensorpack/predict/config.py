@@ -5,6 +5,7 @@ from typing import Any, Callable, List, Optional, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDescBase
 from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.tfutils.precision import Computing
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
 from tensorpack.tfutils.tower import TowerFunc
@@ -30,6 +31,8 @@ class PredictConfig:
       session_config: a `tf.ConfigProto` for the default session creator.
       tower_func: a function of one tensor for each input, or a `TowerFunc`.
       input_signature: the `tf.TensorSpec` of each input, with `tower_func`.
+      precision: "fp32", "bf16" or "fp16", as in `TrainConfig`; None for what `session_config` says.
+      xla: whether XLA compiles what it can.
 
     Raises:
       ValueError: no outputs, or neither or both of `model` and `tower_func`, or both of
@@ -48,6 +51,8 @@ class PredictConfig:
         session_config: Optional[tf.ConfigProto] = None,
         tower_func: Optional[Callable[..., Any]] = None,
         input_signature: Optional[Sequence[tf.TensorSpec]] = None,
+        precision: Optional[str] = None,
+        xla: bool = False,
     ) -> None:
         self.tower_func = _tower_func(model, tower_func, input_signature)
         self.input_signature = self.tower_func.input_signature
@@ -56,14 +61,18 @@ class PredictConfig:
             "input_names", default_inputs if input_names is None else input_names
         )
         self.output_names = _names("output_names", output_names)
-        if session_creator is not None and session_config is not None:
+        computing = Computing(precision, xla)
+        if session_creator is not None and (session_config is not None or computing.asked):
             raise ValueError(
-                "Give session_creator or session_config, not both: the creator has a config of its "
-                "own."
+                "Give session_creator, or session_config, precision and xla, not both: the creator "
+                "has its own."
             )
         self.session_creator = session_creator or NewSessionCreator(
-            config=session_config or get_default_sess_config(_MEM_FRACTION)
+            config=session_config or get_default_sess_config(_MEM_FRACTION),
+            precision=precision,
+            xla=xla,
         )
+        self.computing: Computing = getattr(self.session_creator, "computing", computing)
         self.session_init = session_init or JustCurrentSession()
         self.return_input = return_input
         self.create_graph = create_graph

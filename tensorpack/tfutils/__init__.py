@@ -31,6 +31,7 @@ from .gradproc import (
     SummaryGradient,
 )
 from .init_from import InitFrom
+from .loss_scale import LossScaleOptimizer
 from .model_utils import describe_model, describe_trainable_vars, get_shape_str
 from .optimizer import (
     AccumGradOptimizer,
@@ -39,6 +40,7 @@ from .optimizer import (
     VariableAssignmentOptimizer,
     apply_grad_processors,
 )
+from .precision import Computing
 from .scope_utils import auto_reuse_variable_scope, cached_name_scope, under_name_scope
 from .sesscreate import NewSessionCreator, ReuseSessionCreator, SessionCreatorAdapter
 from .sessinit import (
@@ -88,12 +90,14 @@ __all__ = [
     "ChainInit",
     "CheckGradient",
     "CheckpointCorrupt",
+    "Computing",
     "DictRestore",
     "FilterNoneGrad",
     "GlobalNormClip",
     "GradientProcessor",
     "InitFrom",
     "JustCurrentSession",
+    "LossScaleOptimizer",
     "MOVING_SUMMARY_OPS_KEY",
     "MapGradient",
     "NewSessionCreator",

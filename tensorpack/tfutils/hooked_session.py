@@ -2,30 +2,34 @@
 
 It has the interface of `tf.train.MonitoredSession` (`run`, `should_stop`, `close`, `graph`) and
 calls ordinary `tf.train.SessionRunHook` objects, but it never re-creates a session, and a run whose
-fetches and feeds were seen before goes through a `Session.make_callable` made then.
+fetches and feeds were seen before goes the way that was prepared then.
 """
 
 from collections import OrderedDict
 from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
-import numpy as np
-
 from tensorpack.compat import tfv1 as tf
+
+from .prepared import pick, prepare
 
 __all__ = ["HookedSession"]
 
 _MAX_PLANS = 32  # distinct sets of fetches and feeds that are kept prepared
 
+# Looked up once: in each run it would cost more than what they do.
+_Args = tf.train.SessionRunArgs
+_Context = tf.train.SessionRunContext
+_Values = tf.train.SessionRunValues
+_Hook = tf.train.SessionRunHook
+
+_NOTHING = _Values(None, None, None)
+
 
 class _Plan(NamedTuple):
-    call: Callable[..., List[Any]]  # takes one array for each fed tensor
-    feed_dtypes: List[Any]
+    call: Callable[..., List[Any]]  # takes what each fed tensor gets
+    own: Any  # where the values are that the caller wants
+    told: List[Tuple[Callable[..., None], Any]]  # `after_run`, and where the values are for it
     kept: Any  # fetches and feeds, referenced so that their ids stay theirs
-
-
-class _Request(NamedTuple):
-    hook_index: Optional[int]  # None: what the caller of run() wants
-    fetches: Any
 
 
 class HookedSession:
@@ -38,8 +42,18 @@ class HookedSession:
 
     def __init__(self, sess: tf.Session, hooks: Sequence[tf.train.SessionRunHook] = ()) -> None:
         self._sess = sess
-        self._hooks = list(hooks)
+        self._before: List[Callable[[Any], Any]] = []
+        # `after_run`, and which of `structures` is that of the same hook, if it asks for any
+        self._after: List[Tuple[Callable[..., None], Optional[int]]] = []
+        for each in hooks:
+            asks = _does(each, "before_run")
+            if asks:
+                self._before.append(each.before_run)
+            if _does(each, "after_run"):
+                self._after.append((each.after_run, len(self._before) if asks else None))
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
+        self._shortcuts: OrderedDict[Hashable, _Plan] = OrderedDict()
+        self._own = _Args(None)  # what the caller of the last run asked for
         self._stop_requested = False
         self._closed = False
 
@@ -71,80 +85,114 @@ class HookedSession:
             raise RuntimeError(
                 "This session has been closed: nothing can be run after the training."
             )
-        own = tf.train.SessionRunArgs(fetches, feed_dict)
-        context = tf.train.SessionRunContext(original_args=own, session=self._sess)
-        asked = [hook.before_run(context) for hook in self._hooks]
-        requests = [_Request(None, fetches)]
-        requests += [
-            _Request(i, args.fetches)
-            for i, args in enumerate(asked)
-            if args and args.fetches is not None
-        ]
-        feeds = self._merge_feeds(feed_dict, asked)
+        own = self._own
+        if own.fetches is not fetches or own.feed_dict is not feed_dict:
+            self._own = own = _Args(fetches, feed_dict)
+        context = _Context(own, self._sess)
+        asked = [before_run(context) for before_run in self._before]
+        if feed_dict or options is not None or run_metadata is not None:
+            return self._run(context, asked, options, run_metadata)
+        plan = self._shortcuts.get((id(fetches), *map(id, asked)))
+        if plan is None:
+            return self._run(context, asked, None, None)
+        values = plan.call()
+        self._tell(context, plan, values)
+        return pick(values, plan.own)
+
+    def _run(self, context: Any, asked: List[Any], options: Any, metadata: Any) -> Any:
+        own = context.original_args
+        structures = [own.fetches] + [args.fetches if args else None for args in asked]
+        feeds = _merge_feeds(own.feed_dict, asked)
         options = _merge_options(options, asked)
-        if options is None and run_metadata is None:
-            values, metadata = self._call(requests, feeds), None
-        else:
-            metadata = tf.RunMetadata() if run_metadata is None else run_metadata
-            values = self._sess.run([each.fetches for each in requests], feeds, options, metadata)
-        self._tell_hooks(context, requests, values, options, metadata)
-        return values[0]
+        if options is not None or metadata is not None:
+            return self._run_with_options(context, structures, feeds, options, metadata)
+        plan = self._plan(structures, list(feeds))
+        if not feeds and _never_change(structures, asked):
+            self._take_shortcut(own.fetches, asked, plan)
+        values = plan.call(*feeds.values())
+        self._tell(context, plan, values)
+        return pick(values, plan.own)
 
-    def _tell_hooks(
-        self, context: Any, requests: List[_Request], values: List[Any], options: Any, metadata: Any
-    ) -> None:
-        results = {request.hook_index: value for request, value in zip(requests, values)}
-        for i, hook in enumerate(self._hooks):
-            hook.after_run(context, tf.train.SessionRunValues(results.get(i), options, metadata))
+    def _tell(self, context: Any, plan: _Plan, values: List[Any]) -> None:
+        for after_run, where in plan.told:
+            after_run(
+                context, _NOTHING if where is None else _Values(pick(values, where), None, None)
+            )
+        if context.stop_requested:
+            self._stop_requested = True
+
+    def _run_with_options(
+        self, context: Any, structures: List[Any], feeds: Any, options: Any, metadata: Any
+    ) -> Any:
+        metadata = tf.RunMetadata() if metadata is None else metadata
+        wanted = _wanted(structures)
+        results = self._sess.run([structures[i] for i in wanted], feeds, options, metadata)
+        by_index: Dict[Optional[int], Any] = dict(zip(wanted, results))
+        for after_run, index in self._after:
+            after_run(context, _Values(by_index.get(index), options, metadata))
         self._stop_requested = self._stop_requested or context.stop_requested
+        return results[0]
 
-    def _merge_feeds(self, feed_dict: Any, asked: Sequence[Any]) -> Dict[Any, Any]:
-        feeds = dict(feed_dict) if feed_dict else {}
-        for args in asked:
-            if args is None or not args.feed_dict:
-                continue
-            for tensor, value in args.feed_dict.items():
-                if tensor in feeds:
-                    raise RuntimeError(
-                        f"Two parts of this run feed {tensor}: only one of them can be right."
-                    )
-                feeds[tensor] = value
-        return feeds
-
-    def _call(self, requests: List[_Request], feeds: Dict[Any, Any]) -> List[Any]:
-        fed = list(feeds)
+    def _plan(self, structures: List[Any], fed: List[Any]) -> _Plan:
         key = (
-            tuple([_identity(each.fetches) for each in requests]),
+            tuple([_identity(each) for each in structures]),
             tuple([id(each) for each in fed]),
         )
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = self._prepare(requests, fed)
+            plan = self._plans[key] = self._prepare(structures, fed)
             if len(self._plans) > _MAX_PLANS:
                 self._plans.popitem(last=False)
-        if not fed:
-            return plan.call()
-        return plan.call(
-            *[np.asarray(feeds[each], dtype=t) for each, t in zip(fed, plan.feed_dtypes)]
-        )
+        return plan
 
-    def _prepare(self, requests: List[_Request], fed: List[Any]) -> _Plan:
-        fetches = [each.fetches for each in requests]
-        tensors = [self.graph.as_graph_element(each, allow_operation=False) for each in fed]
-        dtypes = [each.dtype.as_numpy_dtype for each in tensors]
-        return _Plan(self._callable(fetches, tensors), dtypes, (_leaves(fetches), fed))
+    def _prepare(self, structures: List[Any], fed: List[Any]) -> _Plan:
+        graph = self._sess.graph
+        tensors = [graph.as_graph_element(each, allow_operation=False) for each in fed]
+        wanted = _wanted(structures)
+        call, found = prepare(self._sess, [structures[i] for i in wanted], tensors)
+        where: Dict[Optional[int], Any] = dict(zip(wanted, found))
+        told = [(after_run, where.get(index)) for after_run, index in self._after]
+        return _Plan(call, where[0], told, ([_leaves(each) for each in structures], fed))
 
-    def _callable(self, fetches: List[Any], fed: List[tf.Tensor]) -> Callable[..., List[Any]]:
-        if not _leaves(fetches):  # a callable that computes nothing cannot be made
-            return lambda *arrays: fetches
-        # an empty list, unlike None, would take the slow way through Session.run
-        return self._sess.make_callable(fetches, feed_list=fed or None)
+    def _take_shortcut(self, fetches: Any, asked: List[Any], plan: _Plan) -> None:
+        """Lets the next run that asks by these very objects find its plan by their ids."""
+        kept = (plan.kept, fetches, asked)
+        self._shortcuts[(id(fetches), *map(id, asked))] = plan._replace(kept=kept)
+        if len(self._shortcuts) > _MAX_PLANS:
+            self._shortcuts.popitem(last=False)
 
     def close(self) -> None:
         """Closes the session. May be called again."""
         self._closed = True
         self._plans.clear()
+        self._shortcuts.clear()
         self._sess.close()
+
+
+def _does(hook: Any, method: str) -> bool:
+    """Whether a hook has a method of its own instead of the one of its base, which does nothing."""
+    return getattr(getattr(hook, method), "__func__", None) is not getattr(_Hook, method)
+
+
+def _wanted(structures: Sequence[Any]) -> List[int]:
+    """Which of them are to be computed: a hook may ask for nothing, but to a caller that gives None
+    TensorFlow says what it thinks of it.
+    """
+    return [i for i, each in enumerate(structures) if i == 0 or each is not None]
+
+
+def _merge_feeds(feed_dict: Any, asked: Sequence[Any]) -> Dict[Any, Any]:
+    feeds = dict(feed_dict) if feed_dict else {}
+    for args in asked:
+        if args is None or not args.feed_dict:
+            continue
+        for tensor, value in args.feed_dict.items():
+            if tensor in feeds:
+                raise RuntimeError(
+                    f"Two parts of this run feed {tensor}: only one of them can be right."
+                )
+            feeds[tensor] = value
+    return feeds
 
 
 def _identity(fetches: Any) -> Hashable:
@@ -156,6 +204,19 @@ def _identity(fetches: Any) -> Hashable:
     if isinstance(fetches, (list, tuple)):
         return (type(fetches),) + tuple([_identity(each) for each in fetches])
     return fetches if isinstance(fetches, str) else id(fetches)
+
+
+def _never_change(structures: Sequence[Any], asked: Sequence[Any]) -> bool:
+    """Whether these very objects will always ask for the same."""
+    if any(args is not None and args.feed_dict is not None for args in asked):
+        return False
+    return all(_is_fixed(each) for each in structures)
+
+
+def _is_fixed(fetches: Any) -> bool:
+    if isinstance(fetches, tuple):
+        return all(_is_fixed(each) for each in fetches)
+    return not isinstance(fetches, (list, dict))
 
 
 def _leaves(fetches: Any) -> Tuple[Any, ...]:

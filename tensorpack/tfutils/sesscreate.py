@@ -9,6 +9,7 @@ from tensorpack.utils import logger
 
 from .common import get_default_sess_config
 from .dependency import ancestors
+from .precision import Computing
 
 __all__ = ["NewSessionCreator", "ReuseSessionCreator", "SessionCreatorAdapter"]
 
@@ -35,6 +36,16 @@ class NewSessionCreator(tf.train.SessionCreator):
       target: where TensorFlow runs, "" for this process.
       graph: by default the default graph at the time of `create_session`.
       config: a `tf.ConfigProto`; by default `get_default_sess_config()`.
+      precision: "fp32", "bf16" or "fp16", see `Computing`; None for what `config` says.
+      xla: whether XLA compiles what it can; False for what `config` says.
+
+    Attributes:
+      config: the `tf.ConfigProto` that sessions get.
+      computing: the `Computing` that `precision` and `xla` make.
+
+    Raises:
+      RuntimeError: this TensorFlow has no such precision.
+      ValueError: there is no such precision.
     """
 
     def __init__(
@@ -42,18 +53,25 @@ class NewSessionCreator(tf.train.SessionCreator):
         target: str = "",
         graph: Optional[tf.Graph] = None,
         config: Optional[tf.ConfigProto] = None,
+        precision: Optional[str] = None,
+        xla: bool = False,
     ) -> None:
         self.target = target
         self.graph = graph
         self.config = get_default_sess_config() if config is None else config
+        self.computing = Computing(precision, xla)
+        if self.computing.asked:
+            self.config = self.computing.configured(self.config)
 
     def create_session(self) -> tf.Session:
         """Returns the new session. The graph must not be finalised yet.
 
         Raises:
           OSError: this process may not open as many files as a session needs.
+          RuntimeError: `precision` or `xla` has no effect on this machine.
         """
         _check_files()
+        self.computing.check(self.config, self.target)
         graph = tf.get_default_graph() if self.graph is None else self.graph
         with graph.as_default():
             first = tf.global_variables_initializer()

@@ -15,11 +15,12 @@ from tensorpack.graph_builder import ModelDescBase
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.checkpoint_search import newest_valid
 from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.tfutils.precision import Computing
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
 
-from .determinism import check_seeded, one_thread, warn_of_threads
+from .determinism import check_computing, check_seeded, one_thread, warn_of_threads
 from .resume import check_policy
 
 __all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
@@ -65,6 +66,14 @@ class TrainConfig:
       deterministic: whether equal programs do equal runs, bit by bit, also if they are stopped and
         resumed in between: TensorFlow gets one thread, and a `QueueInput` makes the data of a step
         when that step begins, not ahead of it. Needs `fix_rng_seed` before.
+      precision: how convolutions and matrix products are computed: "fp32"; "bf16", on a CPU;
+        "fp16", on a GPU, with the cost scaled by a `LossScaleOptimizer`. Variables and checkpoints
+        are float32 in any case. None is what the session config says. It is an error where it has
+        no effect.
+      xla: whether XLA compiles what it can, likewise.
+
+    Attributes:
+      computing: what `precision` and `xla` make, or what the session creator has.
 
     Raises:
       TypeError: an argument is of a wrong kind, or unknown.
@@ -90,6 +99,8 @@ class TrainConfig:
         predict_tower: Optional[Sequence[int]] = None,
         resume: str = "never",
         deterministic: bool = False,
+        precision: Optional[str] = None,
+        xla: bool = False,
         **kwargs: Any,
     ) -> None:
         if kwargs:
@@ -117,7 +128,7 @@ class TrainConfig:
         )
         self.resume = check_policy(resume)
         self.deterministic = bool(deterministic)
-        self._set_session(session_creator, session_config)
+        self._set_session(session_creator, session_config, Computing(precision, xla))
         self.session_init = (
             _check("session_init", session_init, SessionInit) or JustCurrentSession()
         )
@@ -129,12 +140,24 @@ class TrainConfig:
             "predict_tower", [0] if predict_tower is None else predict_tower
         )
 
-    def _set_session(self, creator: Any, config: Any) -> None:
+    def _set_session(self, creator: Any, config: Any, computing: Computing) -> None:
+        if creator is None:
+            default_config = one_thread if self.deterministic else get_default_sess_config
+            creator = NewSessionCreator(
+                config=config or default_config(), precision=computing.precision, xla=computing.xla
+            )
+        elif computing.asked:
+            raise ValueError(
+                "precision and xla are options of the session, and session_creator makes that: "
+                "give them to it, as in NewSessionCreator(precision=..., xla=...), or give "
+                "session_config instead of it."
+            )
+        self.session_creator = creator
+        self.computing: Computing = getattr(creator, "computing", computing)
         if self.deterministic:
             check_seeded()
-            warn_of_threads(config or getattr(creator, "config", None))
-        default_config = one_thread if self.deterministic else get_default_sess_config
-        self.session_creator = creator or NewSessionCreator(config=config or default_config())
+            check_computing(self.computing)
+            warn_of_threads(getattr(creator, "config", None))
 
     def _set_epochs(
         self, starting_epoch: int, steps_per_epoch: Optional[int], max_epoch: int

@@ -4,10 +4,12 @@ from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.tfutils.precision import Computing
 from tensorpack.utils import logger
 from tensorpack.utils.rng import SeedTree, is_seeded, streams_state
 
 __all__ = [
+    "check_computing",
     "check_seeded",
     "fix_graph_seed",
     "one_thread",
@@ -42,6 +44,20 @@ def check_seeded() -> None:
         raise ValueError(
             "deterministic=True needs a fixed seed: call tensorpack.utils.fix_rng_seed(N) first "
             "thing in the program, before the dataflow is made."
+        )
+
+
+def check_computing(computing: Computing) -> None:
+    """Sees to it that what computes a step does not depend on what was computed before.
+
+    Raises:
+      ValueError: it does.
+    """
+    if computing.xla:
+        raise ValueError(
+            "deterministic=True excludes xla=True: XLA compiles an op for the shapes that come "
+            "first and often, so a resumed run may compute with other code than one without a "
+            "break. Leave one of them out."
         )
 
 

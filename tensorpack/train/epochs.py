@@ -72,14 +72,16 @@ class Epochs:
         callbacks.before_epoch()
         if position.hook == "trigger_step":
             callbacks.finish_round("trigger_step", position.turns)
+        run_step, should_stop = trainer.run_step, trainer.hooked_sess.should_stop
+        trigger_step, check_stop = callbacks.trigger_step, trainer.check_stop
         for _ in range(position.steps_done, loop.steps_per_epoch):
             loop.begin_step()
-            trainer.run_step()
+            run_step()
             loop.end_step()
-            if trainer.hooked_sess.should_stop():
+            if should_stop():
                 raise StopTraining(f"A hook asked for the end at global_step={loop.global_step}.")
-            callbacks.trigger_step()
-            trainer.check_stop()
+            trigger_step()
+            check_stop()
         if position.hook == "after_epoch":
             callbacks.finish_round("after_epoch", position.turns)
         else:

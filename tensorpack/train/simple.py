@@ -5,8 +5,9 @@ from typing import Any, Callable, List, Optional
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
-from tensorpack.input_source import FeedInput, InputSource, QueueInput
+from tensorpack.input_source import FeedInput, InputSource, QueueInput, StagingInput
 from tensorpack.tfutils.devices import tower_device
+from tensorpack.tfutils.loss_scale import LossScaleOptimizer
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.utils import logger
 
@@ -65,6 +66,8 @@ class SimpleTrainer(SingleCostTrainer):
         gpu = self.config.tower[0] if self.config else 0
         with TowerContext("", is_training=True), tf.device(tower_device(gpu)):
             optimizer = get_opt_fn()
+            if self.computing.precision == "fp16":
+                optimizer = LossScaleOptimizer(optimizer)
             grads = self._gradients(input, optimizer)
             self.train_op = optimizer.apply_gradients(grads, name="train_op")
         _warn_about_unused_losses()
@@ -77,17 +80,19 @@ def QueueInputTrainer(
     """Returns a `SimpleTrainer` that reads `config.dataflow` through a `QueueInput`.
 
     Args:
-      config: what to train, with a `dataflow`, or with a `QueueInput` as `data`.
+      config: what to train, with a `dataflow`, or with a `QueueInput` as `data`, or a
+        `StagingInput`, which makes a GPU wait less.
       input_queue: a `tf.QueueBase` to be used; defaults to that of `QueueInput`.
 
     Raises:
       TypeError: `config.data` is another kind of input source.
     """
     trainer = SimpleTrainer(config)
-    if config is not None and config.data is not None and not isinstance(config.data, QueueInput):
+    data = None if config is None else config.data
+    if data is not None and not isinstance(data, (QueueInput, StagingInput)):
         raise TypeError(
             "QueueInputTrainer reads a dataflow through a queue, but config.data is a "
-            f"{type(config.data).__name__}: "
+            f"{type(data).__name__}: "
             "give TrainConfig(dataflow=...), or use SimpleTrainer."
         )
     trainer._wrap = lambda dataflow: QueueInput(dataflow, input_queue)

@@ -11,6 +11,7 @@ from tensorpack.input_source import InputSource, PlaceholderInput
 from tensorpack.predict.base import OnlinePredictor
 from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.gradproc import FilterNoneGrad
+from tensorpack.tfutils.precision import Computing
 from tensorpack.tfutils.tower import TowerContext, TowerFunc, TowerTensorHandle, TowerTensorHandles
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once
@@ -97,6 +98,11 @@ class TowerTrainer(Trainer):
         count = len(self.config.predict_tower) if self.config else 1
         return [self.get_predictor(input_names, output_names, tower=i % count) for i in range(n)]
 
+    @property
+    def computing(self) -> Computing:
+        """In which precision the session computes, and whether XLA compiles it."""
+        return self.config.computing if self.config else Computing()
+
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then the predictors made so far get the session."""
         super().initialize(session_creator, session_init)
@@ -124,7 +130,8 @@ class TowerTrainer(Trainer):
             source = PlaceholderInput()
             source.setup(self.input_signature)
             with TowerContext(name, is_training=False, vs_name=self.vs_name_for_predictor):
-                self.tower_func(*source.get_input_tensors())
+                with self.computing.scope():
+                    self.tower_func(*source.get_input_tensors())
         return self.towers[name]
 
 
@@ -154,7 +161,9 @@ class SingleCostTrainer(TowerTrainer):
         self.tower_func = TowerFunc(get_cost_fn, input_signature)
         with self.graph.as_default():
             input_callbacks = input.setup(self.input_signature)
-            self.register_callback(list(input_callbacks) + self._setup_graph(input, get_opt_fn))
+            with self.computing.scope():
+                callbacks = self._setup_graph(input, get_opt_fn)
+            self.register_callback(list(input_callbacks) + callbacks)
 
     def _setup_graph(
         self, input: InputSource, get_opt_fn: Callable[[], tf.train.Optimizer]

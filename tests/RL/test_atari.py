@@ -60,6 +60,19 @@ def test_both_backends_give_the_same(options):
             assert one.action_names == other.action_names
 
 
+@pytest.mark.parametrize("backend", ["single", "auto"])
+def test_many_do_not_play_in_step(backend):
+    with AtariPlayers(breakout_rom(), 8, backend=backend) as player:
+        player.reset()
+        rng = np.random.RandomState(1)
+        for _ in range(60):  # the same actions for all: only the starts differ
+            step = player.step(np.full(8, rng.randint(player.num_actions)))
+        # Breakout stands still before its start button is pressed, so some of the starts are alike.
+        assert len({frame.tobytes() for frame in step.frames}) >= 3
+        step = play(player, 60)[-1]  # with actions of their own
+    assert len({frame.tobytes() for frame in step.frames}) == 8
+
+
 def test_it_is_breakout():
     with single(max_noops=0) as player:
         assert player.game == "breakout"

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tensorpack.RL import FrameHistory, ReplayMemory
 
@@ -75,6 +77,50 @@ def test_what_is_acted_upon_is_what_is_sampled():
     assert len(set(batch.action.tolist())) == memory.num_sampleable >= 398
     for action, stack in zip(batch.action.tolist(), batch.frames):
         assert np.array_equal(np.moveaxis(stack[:4], 0, -1), acted_upon[action])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 4),
+    st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from(["", "ask", "save"]))),
+)
+def test_when_it_is_asked_makes_no_difference(length, ticks):
+    asked = FrameHistory(2, (2, 3), length)
+    expected = np.zeros((2, 2, 3, length), np.uint8)
+    for number, (*starts, what) in enumerate(ticks, 1):
+        one = frames(number % 256, (number + 100) % 256)
+        asked.push(one, np.array(starts))
+        expected[np.array(starts)] = 0
+        expected = np.concatenate([expected[..., 1:], one[..., None]], axis=-1)
+        if what == "ask":
+            assert np.array_equal(asked.states(), expected)
+        elif what == "save":
+            assert np.array_equal(asked.state_dict()["states"], expected)
+    assert np.array_equal(asked.states(), expected)
+    assert np.array_equal(asked.states(np.array([False, True])), expected[1:])
+
+
+def test_what_is_pushed_is_copied_and_states_of_some_are_new():
+    memory = FrameHistory(2, (2, 3), history=2)
+    memory.push(frames(9, 9), NONE)
+    given_frames, starts = frames(1, 2), np.array([True, False])
+    memory.push(given_frames, starts)
+    given_frames[:] = 99
+    starts[:] = True
+    some = memory.states(np.array([1]))
+    assert some[0, 0, 0].tolist() == [9, 2]
+    some[:] = 77
+    memory.push(frames(3, 4), NONE)
+    assert memory.states()[:, 0, 0].tolist() == [[1, 3], [2, 4]]
+
+
+def test_frames_that_wait_are_forgotten_with_the_others():
+    memory, other = FrameHistory(2, (2, 3), history=2), FrameHistory(2, (2, 3), history=2)
+    other.push(frames(5, 6), NONE)
+    state = other.state_dict()
+    memory.push(frames(1, 2), NONE)
+    memory.load_state_dict(state)
+    assert memory.states()[:, 0, 0].tolist() == [[0, 5], [0, 6]]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,9 @@ def append(memory, numbers, ends=None, lanes=None):
 
 
 def make_memory(capacity, history, lanes=1):
-    return ReplayMemory(capacity, (2,), history, lanes, frame_dtype=np.int32)
+    memory = ReplayMemory(capacity, (2,), history, lanes, frame_dtype=np.int32)
+    memory._frames[:] = 12345  # memory that is not zeroed may hold anything
+    return memory
 
 
 def everything(memory, history):
@@ -226,6 +228,18 @@ def test_a_batch_is_new_typed_and_never_written_again():
         memory.append(frames_of([200], (4, 3)), [0], [0], np.ones(1, bool), np.zeros(1, bool))
     memory.sample(8, np.random.RandomState(0))
     assert all(np.array_equal(one, other) for one, other in zip(batch, before))
+
+
+@pytest.mark.parametrize("size, dtype", [(1, np.uint8), (7, np.float32), (64, np.uint8)])
+def test_tensorflow_need_not_copy_the_frames_of_a_batch(size, dtype):
+    memory = ReplayMemory(30, (5, 3), history=2, frame_dtype=dtype)
+    for number in range(1, 20):
+        flags = np.zeros(1, bool)
+        memory.append(frames_of([number], (5, 3), dtype), [number], [0.0], flags, flags)
+    for seed in range(5):
+        frames = memory.sample(size, np.random.RandomState(seed)).frames
+        assert frames.ctypes.data % 64 == 0 and frames.flags.c_contiguous
+        assert frames.dtype == dtype and frames.flags.writeable
 
 
 def test_the_memory_it_takes_is_known_beforehand():

@@ -181,10 +181,10 @@ def test_a_round_under_way_names_those_that_had_their_turn(hook):
     tape = []
     leaving = Leaving(tape, hook)
     trainer = MiniTrainer([CallbackSpy(tape), CallbackSpy(tape), leaving, CallbackSpy(tape)])
-    trainer.steps_per_epoch = 1
+    trainer.steps_per_epoch, trainer.max_epoch = 1, 2
     trainer.train()
     done = [*FIRST[hook], "CallbackSpy", "CallbackSpy#2"]
-    assert leaving.rounds == [(hook, [*done, "Leaving"]), (hook, done)]
+    assert leaving.rounds == [(hook, [*done, "Leaving"]), (hook, done)] * 2
     assert trainer.callbacks.unfinished_round(True) == (None, [])
 
 

@@ -1,7 +1,13 @@
 import pytest
 
-from tensorpack.callbacks import Callback, HookToCallback, PeriodicTrigger, ProxyCallback
-from tensorpack.callbacks.hooks import sees_runs, sees_steps
+from tensorpack.callbacks import (
+    Callback,
+    HookToCallback,
+    PeriodicTrigger,
+    ProgressBar,
+    ProxyCallback,
+)
+from tensorpack.callbacks.hooks import CallbackToHook, sees_runs, sees_steps
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import CallbackContract
@@ -93,6 +99,19 @@ class Steps(Callback):
 )
 def test_only_what_is_overridden_is_called(callback, runs, steps):
     assert (sees_runs(callback), sees_steps(callback)) == (runs, steps)
+
+
+def test_what_says_that_it_sees_no_runs_has_no_hook():
+    callback = Runs()
+    callback.sees_runs = False
+    assert not sees_runs(callback) and not sees_runs(ProxyCallback(callback))
+    assert not sees_runs(ProgressBar()) and sees_runs(ProgressBar(["cost"]))
+
+
+def test_a_hook_has_only_the_methods_that_its_callback_overrides():
+    hook = CallbackToHook(Runs())
+    assert set(vars(hook)) == {"before_run"}
+    assert set(vars(CallbackToHook(ProxyCallback(Runs())))) == {"before_run", "after_run"}
 
 
 def test_an_override_on_the_instance_counts():

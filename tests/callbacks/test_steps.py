@@ -4,7 +4,13 @@ import sys
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback, ProgressBar, SessionRunTimeout, TensorPrinter
+from tensorpack.callbacks import (
+    Callback,
+    EnableCallbackIf,
+    ProgressBar,
+    SessionRunTimeout,
+    TensorPrinter,
+)
 from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
@@ -113,6 +119,29 @@ def test_a_bar_that_was_interrupted_is_closed():
     with pytest.raises(ValueError, match="bad step"):
         MiniTrainer([bar, Failing()]).train()
     assert bar._bar is None
+
+
+def test_a_bar_that_was_interrupted_has_the_steps_that_were_done(monkeypatch):
+    class Failing(MiniTrainer):
+        def run_step(self):
+            if self.local_step == 4:
+                raise ValueError("bad step")
+            super().run_step()
+
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    with pytest.raises(ValueError, match="bad step"):
+        Failing([ProgressBar()], steps_per_epoch=7).train()
+    assert "|4/7[" in err.getvalue() and "|5/7[" not in err.getvalue()
+
+
+def test_a_bar_that_was_off_for_some_steps_has_all_of_them(monkeypatch):
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    bar = ProgressBar()
+    enabled = EnableCallbackIf(bar, lambda cb: cb.local_step not in (2, 3))
+    MiniTrainer([enabled], steps_per_epoch=6).train()
+    assert "|6/6[" in err.getvalue()
 
 
 def test_tensors_are_printed_in_each_step(capsys):

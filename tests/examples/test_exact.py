@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
+from tests.computing import need_bf16
 from tests.examples.conftest import EXAMPLE
 from tests.examples.running import read_stats
 from tests.harness import Child
@@ -28,11 +29,12 @@ CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGINT: 130}
 
 
 def command(game, log_dir):
-    if game == "catch":
+    if game.startswith("catch"):
         program = [Path(__file__).with_name("catch_program.py"), "--rom", "catch.bin"]
     else:
         program = [EXAMPLE / "DQN.py", "--rom", breakout_rom()]
-    return [*program, *SIZES, "--logdir", log_dir]
+    precision = ["--precision", "bf16"] if game.endswith("bf16") else []
+    return [*program, *SIZES, *precision, "--logdir", log_dir]
 
 
 def scores(log_dir):
@@ -63,8 +65,10 @@ def stop(arguments, signum, seconds):
 
 @pytest.mark.slow
 @pytest.mark.fault_row(11)
-@pytest.mark.parametrize("game", ["catch", "breakout"])
+@pytest.mark.parametrize("game", ["catch", "breakout", "catch-bf16"])
 def test_a_run_that_was_stopped_many_times_ends_with_the_same_variables(game, tmp_path):
+    if game.endswith("bf16"):
+        need_bf16()
     took = run_to_the_end(command(game, tmp_path / "whole"))
     arguments = [*command(game, tmp_path / "parts"), "--resume", "auto"]
     chance = random.Random()

@@ -1,6 +1,7 @@
 """ExpReplay in a run: the batches it yields, how much is played, and how it ends."""
 
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from expreplay import ExpReplay
 
 import tensorpack as tp
 from tensorpack.callbacks import Callback
+from tensorpack.input_source.aliasing import stays_as_it_is
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils.stopping import Interrupted
 from tests.examples.catch import CatchPlayer
@@ -78,6 +80,9 @@ def test_what_a_batch_is(log_dir):
         ((8,), np.bool_),
     ]
     assert set(np.concatenate([each[2] for each in seen])) <= {-1.0, 0.0, 1.0}
+    assert stays_as_it_is(frames), "an input queue would copy it"
+    with pytest.raises(ValueError, match="read-only"):
+        frames[:] = 0
     overs, rewards = (np.concatenate([each[i] for each in seen]) for i in (3, 2))
     np.testing.assert_array_equal(overs, rewards != 0)
 
@@ -174,3 +179,45 @@ def test_it_yields_only_in_a_run():
 def test_sizes_are_checked(options, message):
     with pytest.raises(ValueError, match=message):
         make_expreplay(small_catch(), **options)
+
+
+def test_the_transitions_of_this_run_are_counted(log_dir):
+    player, config = small_catch(2, CountingCatch), make_config(small_catch())
+    assert config.dataflow.env_steps == 0
+    config = make_config(player)
+    tp.QueueInputTrainer(config).train()
+    assert config.dataflow.env_steps == player.played > 60
+
+
+@pytest.mark.parametrize(
+    "num_envs, limit, hint",
+    [
+        (1, "data", "the players are the limit; try --num-players 8"),
+        (8, "draining", "the players are the limit; try --num-players 16"),
+        (20, "data", "the players are the limit; try --num-players 32"),
+        (32, "data", None),
+        (1, "step", None),
+        (
+            1,
+            "processor",
+            "--precision bf16 (with TensorFlow 2), a GPU, more cores or fewer summaries help",
+        ),
+    ],
+)
+def test_a_hint_names_the_flag_that_helps(num_envs, limit, hint, log_dir):
+    assert make_expreplay(small_catch(num_envs)).bottleneck_hint(limit) == hint
+
+
+def test_what_is_done_already_is_not_advised(log_dir):
+    replay = make_expreplay(small_catch())
+    computing = types.SimpleNamespace(precision="bf16")
+    replay.trainer = types.SimpleNamespace(config=types.SimpleNamespace(computing=computing))
+    assert replay.bottleneck_hint("processor") == "a GPU, more cores or fewer summaries help"
+
+
+def test_the_example_reports_where_its_time_goes(log_dir, capsys):
+    with open(log_dir + "/report", "w"):
+        pass
+    train(small_catch(), "--steps-per-epoch", "60", "--max-epoch", "1")
+    said = [line for line in capsys.readouterr().out.splitlines() if "Where the time goes" in line]
+    assert len(said) == 1 and " environment steps/s; the input queue is " in said[0]

@@ -25,6 +25,8 @@ SEED_NUMBERS = {
     "video": None,
     "resume": "never",
     "deterministic": False,
+    "precision": "fp32",
+    "xla": False,
 }
 
 
@@ -56,6 +58,8 @@ def test_the_log_directory_is_named_after_the_game():
         ("--rom a.bin --deterministic", "--deterministic needs the seed .*--seed N"),
         ("--rom a.bin --deterministic --seed 1 --num-players 2", "--num-players 1, got 2"),
         ("--rom a.bin --deterministic --seed 1 --task play --load .", "is for --task train"),
+        ("--rom a.bin --deterministic --seed 1 --xla", "--deterministic and --xla exclude each"),
+        ("--rom a.bin --precision fp16", "invalid choice: 'fp16'"),
     ],
 )
 def test_mistakes_are_named(line, message, capsys):

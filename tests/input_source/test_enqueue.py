@@ -8,6 +8,7 @@ from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList, MapData
 from tensorpack.input_source import BatchQueueInput, QueueInput
+from tensorpack.input_source.cursor import FlowCursor
 from tensorpack.tfutils.summary import MOVING_SUMMARY_OPS_KEY
 from tests.contracts.input_source import InputSourceContract, InputStateContract
 
@@ -257,3 +258,20 @@ def test_one_buffer_filled_again_and_again(size):
             time.sleep(0.01)
         for count in range(48):
             assert set(sess.run(x)) == {count}
+
+
+def test_a_state_that_is_asked_for_at_once_is_that_of_the_flow(monkeypatch):
+    begin, may_begin = FlowCursor.begin, threading.Event()
+
+    def begin_late(cursor):
+        may_begin.wait(20)
+        return begin(cursor)
+
+    monkeypatch.setattr(FlowCursor, "begin", begin_late)
+    flow = DataFromList([[i] for i in range(7)])
+    with running(QueueInput(flow), SIGNATURE) as (_, _, _, callbacks):
+        try:
+            (state,) = [each for each in (cb.state_dict() for cb in callbacks) if each]
+        finally:
+            may_begin.set()
+    assert (state["count"], state["flow"]["count"]) == (0, 0)

@@ -35,6 +35,27 @@ def test_prelu_gradients():
     np.testing.assert_allclose(by_alpha, (np.minimum(values, 0) * arriving).sum(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("slope", [-0.5, 0.0, 0.25, 1.5])
+def test_prelu_at_zero_and_for_any_slope(slope):
+    x = tf.constant([-2.0, -0.0, 0.0, 3.0], tf.float32)
+    output = PReLU("p", x, init=slope)
+    values, by_input = run([output, tf.gradients(output, x)[0]])
+    np.testing.assert_array_equal(values, np.float32([-2 * slope, 0, 0, 3]))
+    np.testing.assert_array_equal(by_input, np.float32([slope, slope, slope, 1]))
+
+
+def test_prelu_has_the_gradients_of_the_plain_formula():
+    x, _ = image(8, 9, 9, 4)
+    weights, _ = image(8, 9, 9, 4, seed=1)
+    output = PReLU("p", x, init=0.1)
+    alpha = output.variables.alpha
+    plain = tf.where(x > 0, x, alpha * x)
+    ours, theirs = run([tf.gradients(each, [x, alpha], weights) for each in (output, plain)])
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-6)
+    # a sum of some 2,600 float32 terms, which nobody adds up in the same order
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     "option",
     [

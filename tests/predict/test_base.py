@@ -8,6 +8,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.predict import OfflinePredictor, OnlinePredictor, PredictConfig
 from tensorpack.tfutils.sessinit import DictRestore
+from tests.computing import compiled, run_nodes
 from tests.helpers import TinyModel
 
 
@@ -33,6 +34,14 @@ def test_return_input():
 def test_wrong_number_of_arguments(doubler):
     with pytest.raises(ValueError, match=r"takes 1 arrays \(x:0\), got 2"):
         doubler(np.zeros(1), np.zeros(1))
+
+
+def test_a_wrong_shape_names_the_tensor(doubler):
+    doubler(np.zeros(2))
+    with pytest.raises(
+        ValueError, match=r"'x:0' takes float32 of shape .*, got the shape \(2, 1\)"
+    ):
+        doubler(np.zeros((2, 1)))
 
 
 def test_without_a_session():
@@ -86,3 +95,21 @@ def test_offline_predictor_feeds_any_tensor_of_the_tower():
     )
     with OfflinePredictor(config) as predictor:
         assert predictor(np.float32(5)) == [10]
+
+
+def test_an_offline_predictor_takes_xla():
+    def tower(x):
+        for _ in range(5):
+            x = tf.nn.relu(tf.matmul(x, x))
+        return tf.identity(x, "out")
+
+    signature = [tf.TensorSpec([4, 4], tf.float32, "x")]
+    for asked in True, False:
+        config = PredictConfig(
+            tower_func=tower, input_signature=signature, output_names=["out"], xla=asked
+        )
+        with OfflinePredictor(config) as predictor:
+            np.testing.assert_array_equal(predictor(np.eye(4))[0], np.eye(4))
+            feed = {predictor.input_tensors[0]: np.eye(4)}
+            nodes = run_nodes(predictor.sess, predictor.output_tensors, feed)[1]
+        assert compiled(nodes) == asked

@@ -44,6 +44,11 @@ def test_tower_func_instead_of_a_model():
             ValueError,
             "not both",
         ),
+        (
+            {"model": TinyModel(), "session_creator": NewSessionCreator(), "precision": "bf16"},
+            ValueError,
+            "not both",
+        ),
     ],
 )
 def test_bad_options(options, error, text):

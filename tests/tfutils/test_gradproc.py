@@ -94,6 +94,54 @@ def test_global_norm_clip_leaves_small_and_scales_sparse_gradients(session):
     np.testing.assert_allclose(sess.run(sparse[0].values), [[0.6], [0.8]])
 
 
+def clip_and_summarise(grads, limit):
+    """Clips, and lets `SummaryGradient` compute its root mean squares; returns both."""
+    clipped = SummaryGradient().process(GlobalNormClip(limit).process(grads))
+    ops = tf.get_default_graph().get_operations()
+    scalars = [op.outputs[0] for op in ops if op.name.startswith("SummaryGradient/")]
+    return clipped, [each for each in scalars if each.op.name.endswith("/rms")]
+
+
+# the joint norm is 13
+@pytest.mark.parametrize("limit", [1.0, 12.5, 13.0, 13.5, 1e6])
+def test_clipping_below_at_and_above_the_limit(session, limit):
+    raw = {"a": [3.0, 4.0], "b": [[12.0], [0.0]]}
+    clipped, rms = clip_and_summarise(grads_of(**raw), limit)
+    found = session().run([each for each, _ in clipped] + rms)
+    for i, name in enumerate(sorted(raw)):
+        expected = np.float32(raw[name]) * limit / max(13.0, limit)
+        np.testing.assert_allclose(found[i], expected, rtol=1e-6)
+        direct = np.sqrt(np.mean(np.square(expected)))
+        np.testing.assert_allclose(found[2 + i], direct, rtol=1e-6)
+
+
+def test_size_of_a_clipped_sparse_gradient_is_that_of_its_rows(session):
+    grads = [sparse_grad([[3.0], [4.0]]), *grads_of(other=12.0)]
+    clipped, (rms, other) = clip_and_summarise(grads, 6.5)
+    assert isinstance(clipped[0][0], tf.IndexedSlices)
+    sess = session()
+    np.testing.assert_allclose(sess.run(clipped[0][0].values), [[1.5], [2.0]], rtol=1e-6)
+    np.testing.assert_allclose(sess.run([rms, other]), [3.125**0.5, 6.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_norm_that_is_not_finite_makes_all_nan(session, bad):
+    clipped, rms = clip_and_summarise(grads_of(a=[1.0, bad], b=1.0), 10.0)
+    for each in session().run([gradient for gradient, _ in clipped] + rms):
+        assert np.isnan(each).all()
+
+
+def test_a_gradient_changed_after_the_clipping_is_measured_anew(session):
+    clipped = GlobalNormClip(1.0).process(grads_of(a=[3.0, 4.0]))
+    SummaryGradient().process(ScaleGradient(("a", 10), verbose=False).process(clipped))
+    rms = tf.get_default_graph().get_tensor_by_name("SummaryGradient/a/rms:0")
+    np.testing.assert_allclose(session().run(rms), 10 / 2**0.5, rtol=1e-6)
+
+
+def test_clipping_nothing_gives_nothing():
+    assert GlobalNormClip(1.0).process(grads_of(a=None))[0][0] is None
+
+
 @pytest.mark.parametrize("norm", [0, -1.0, float("nan")])
 def test_global_norm_clip_refuses_a_norm_that_is_not_positive(norm):
     with pytest.raises(ValueError, match="positive norm"):

@@ -1,5 +1,7 @@
 """Runs with hooks give what plain runs give, and the hooks see what they asked for."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,124 @@ def test_stop_and_close(session):
     sess.close()
     with pytest.raises(RuntimeError, match="has been closed"):
         sess.run([])
+
+
+def test_a_hook_may_ask_for_something_else_each_time(session):
+    a, b = tf.constant(1), tf.constant(2)
+    asked = [tf.train.SessionRunArgs(each) for each in (a, b, None, [a, b])]
+    hook, turns = Hook(), iter([asked[i] for i in (0, 1, 0, 2, 3, 1)] + [None])
+    hook.before_run = lambda ctx: next(turns)
+    sess = session(hook)
+    for _ in range(7):
+        assert sess.run(a) == 1
+    assert hook.seen == [1, 2, 1, None, [1, 2], 2, None]
+
+
+def test_what_can_change_inside_the_same_request_is_looked_at_each_time(session):
+    a, b = tf.constant(1), tf.placeholder_with_default(2, [])
+    fetches, feeds = [a], {}
+    hook = Hook(tf.train.SessionRunArgs(fetches, feeds))
+    sess = session(hook)
+    for _ in range(2):
+        sess.run(a)
+    fetches[0] = b
+    sess.run(a)
+    feeds[b] = 5
+    sess.run(a)
+    assert hook.seen == [[1], [1], [2], [5]]
+
+    fixed = Hook(tf.train.SessionRunArgs(b, feeds))
+    del feeds[b]
+    sess = session(fixed)
+    sess.run(a)
+    feeds[b] = 7
+    sess.run(a)
+    assert fixed.seen == [2, 7]
+
+
+def test_requests_made_anew_each_time_do_not_pile_up(session):
+    # Were they not kept, the next one would have the id of the last one, and be taken for it.
+    a, b = tf.constant(1), tf.constant(2)
+    hook, fetches = Hook(), itertools.cycle([a, b])
+    hook.before_run = lambda ctx: tf.train.SessionRunArgs(next(fetches))
+    sess = session(hook)
+    for _ in range(100):
+        sess.run(a)
+    assert hook.seen == [1, 2] * 50
+    assert len(sess._plans) == 2 and len(sess._shortcuts) <= 32
+
+
+def test_hooks_are_called_in_their_order_with_one_context_for_each_run(session):
+    tape = []
+
+    class Notes(tf.train.SessionRunHook):
+        def __init__(self, name):
+            self.name = name
+
+        def before_run(self, ctx):
+            tape.append((self.name, "before", ctx, ctx.original_args, ctx.session))
+
+        def after_run(self, ctx, values):
+            tape.append((self.name, "after", ctx, ctx.original_args, values))
+
+    class OnlyAfter(tf.train.SessionRunHook):
+        def after_run(self, ctx, values):
+            tape.append(("only", "after", ctx, ctx.original_args, values))
+
+    a = tf.constant(1)
+    both = Notes("both")
+    sess = session(both, OnlyAfter(), Notes("last"), both)
+    for _ in range(2):
+        sess.run(a)
+    first, second = tape[:7], tape[7:]
+    for run in (first, second):
+        assert [each[:2] for each in run] == [
+            *[("both", "before"), ("last", "before"), ("both", "before")],
+            *[("both", "after"), ("only", "after"), ("last", "after"), ("both", "after")],
+        ]
+        assert len({id(each[2]) for each in run}) == 1
+        assert all(each[3].fetches is a and each[3].feed_dict is None for each in run)
+        assert all(each[4] is sess.session for each in run[:3])
+        assert all(each[4] == (None, None, None) for each in run[3:])
+    assert first[0][2] is not second[0][2]
+
+
+def test_a_hook_that_stops_is_heard_in_a_prepared_run(session):
+    hook = Hook()
+    sess = session(hook)
+    a = tf.constant(1)
+    sess.run(a)
+    hook.stop = True
+    sess.run(a)
+    assert sess.should_stop()
+
+
+def test_what_merely_runs_is_run_in_each_run(session):
+    counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
+    add = counter.assign_add(1).op
+    hook = Hook(tf.train.SessionRunArgs(add))
+    sess = session(hook)
+    sess.session.run(counter.initializer)
+    assert [sess.run(tf.get_default_graph().get_operation_by_name(add.name)) for _ in range(3)] == [
+        None
+    ] * 3
+    assert sess.session.run(counter) == 3
+    assert hook.seen == [None] * 3
+
+
+def test_the_results_are_those_of_each_hook_alone_also_with_options(session):
+    a, b, c = tf.constant(1), tf.constant(2), tf.constant(3)
+    hooks = [Hook(tf.train.SessionRunArgs(b)), Hook(), Hook(tf.train.SessionRunArgs([c]))]
+    sess = session(*hooks)
+    metadata = tf.RunMetadata()
+    assert sess.run(a, options=tf.RunOptions(trace_level=3), run_metadata=metadata) == 1
+    assert sess.run(a) == 1
+    assert [hook.seen for hook in hooks] == [[2, 2], [None, None], [[3], [3]]]
+    assert len(metadata.step_stats.dev_stats) > 0
+
+
+def test_none_is_refused_as_by_a_session(session):
+    tf.constant(1)
+    for options in (None, tf.RunOptions()):
+        with pytest.raises(TypeError, match="None"):
+            session(Hook()).run(None, options=options)

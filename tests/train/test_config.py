@@ -82,6 +82,12 @@ def test_number_of_towers():
             ValueError,
             "not both",
         ),
+        (
+            {"dataflow": flow(), "session_creator": NewSessionCreator(), "xla": True},
+            ValueError,
+            r"session_creator makes that: .* as in NewSessionCreator\(precision=..., xla=...\)",
+        ),
+        ({"dataflow": flow(), "precision": "half"}, ValueError, "one of fp32, bf16, fp16"),
         ({"dataflow": flow(), "steps_per_epoch": 0}, ValueError, "steps_per_epoch must be"),
         ({"dataflow": flow(), "steps_per_epoch": 1.5}, ValueError, "whole number"),
         ({"dataflow": flow(), "max_epoch": 0}, ValueError, "max_epoch must be"),
@@ -93,3 +99,20 @@ def test_number_of_towers():
 def test_bad_options(options, error, text):
     with pytest.raises(error, match=text):
         TrainConfig(**options)
+
+
+def test_precision_and_xla_go_to_the_default_session_creator():
+    user = tf.ConfigProto(intra_op_parallelism_threads=2)
+    config = TrainConfig(dataflow=flow(), session_config=user, precision="fp16", xla=True)
+    made = config.session_creator.config
+    assert made.intra_op_parallelism_threads == 2
+    assert made.graph_options.rewrite_options.auto_mixed_precision == 1
+    assert made.graph_options.optimizer_options.global_jit_level == 2
+    assert user == tf.ConfigProto(intra_op_parallelism_threads=2)
+    assert (config.computing.precision, config.computing.xla) == ("fp16", True)
+
+
+def test_a_session_creator_says_how_it_computes():
+    creator = NewSessionCreator(precision="fp16")
+    assert TrainConfig(dataflow=flow(), session_creator=creator).computing is creator.computing
+    assert not TrainConfig(dataflow=flow()).computing.asked

@@ -32,6 +32,11 @@ def test_the_session_has_one_thread(seeded):
     assert session.inter_op_parallelism_threads == 1
 
 
+def test_xla_is_refused(seeded):
+    with pytest.raises(ValueError, match="deterministic=True excludes xla=True"):
+        config(deterministic=True, xla=True)
+
+
 @pytest.mark.parametrize("threads, warned", [(0, True), (1, False)])
 def test_a_config_of_the_users_is_kept_and_warned_of(seeded, threads, warned, capsys):
     given = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=threads)

@@ -9,6 +9,7 @@ from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import InputDesc, ModelDesc, ModelDescBase
 from tensorpack.input_source import FeedInput, QueueInput, TensorInput
 from tensorpack.train import NoOpTrainer, QueueInputTrainer, SimpleTrainer, TrainConfig
+from tests.computing import compiled, need_bf16, ops_in, run_nodes
 from tests.helpers import TinyModel
 
 X = np.linspace(-1, 1, 8).astype(np.float32)
@@ -146,6 +147,63 @@ def test_towers_and_queues_ask_for_their_devices():
     with trainer.sess:
         assert trainer.graph.get_operation_by_name("cost").device == "/device:GPU:2"
         assert "CPU" in trainer.graph.get_operation_by_name("input_queue").device
+
+
+def test_fp16_scales_the_cost_of_any_model():
+    _, options = config(dataflow=flow(), precision="fp16")
+    if tf.test.is_gpu_available():
+        pytest.skip("a GPU has it")
+    trainer = SimpleTrainer(options)
+    with pytest.raises(RuntimeError, match="precision='fp16' has no effect here"):
+        trainer.train()
+    names = {each.op.name for each in tf.global_variables()}
+    assert {"weight", "bias", "loss_scale/scale", "loss_scale/good_steps"} <= names
+
+
+class Deep(TinyModel):
+    """Some products more, so that there is something to compile."""
+
+    def build_graph(self, x, y):
+        weights = tf.get_variable("weights", initializer=np.eye(8, dtype=np.float32))
+        output = tf.reshape(x, [-1, 8])
+        for _ in range(3):
+            output = tf.nn.relu(tf.matmul(output, weights))
+        tf.reduce_mean(output, name="predicted")
+        return tf.reduce_mean(tf.square(output - y), name="cost")
+
+
+class Nodes(Callback):
+    """Runs an update and a prediction, and keeps which nodes that takes."""
+
+    def _setup_graph(self):
+        predictor = self.trainer.get_predictor(["x"], ["predicted"])
+        fed = {each: [1.0] * 8 for each in predictor.input_tensors}
+        self._runs = [(self.trainer.train_op, None), (predictor.output_tensors, fed)]
+
+    def _after_train(self):
+        self.nodes = [run_nodes(self.trainer.sess, *each)[1] for each in self._runs]
+
+
+def nodes_of_a_run(**options):
+    nodes = Nodes()
+    _, given = config(model=Deep(), **SOURCES["tensors"](), **options)
+    given.callbacks.append(nodes)
+    given.steps_per_epoch = 1
+    SimpleTrainer(given).train()
+    return nodes.nodes
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_xla_compiles_training_and_prediction(asked):
+    for nodes in nodes_of_a_run(xla=asked):
+        assert compiled(nodes) == asked
+
+
+@pytest.mark.parametrize("asked", ["bf16", None])
+def test_bf16_holds_for_training_and_prediction(asked):
+    need_bf16()
+    for nodes in nodes_of_a_run(precision=asked):
+        assert bool(ops_in(tf.bfloat16, nodes)) == (asked == "bf16")
 
 
 def test_no_op_trainer_runs_what_the_callbacks_ask_for():

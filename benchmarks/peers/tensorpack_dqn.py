@@ -1,0 +1,317 @@
+"""A DQN for tensorpack 0.11, as strong as its public API allows: what R2 is held against.
+
+    .venv-peer-tensorpack-0.11/bin/python benchmarks/peers/tensorpack_dqn.py --rom breakout.bin
+
+The network, batch, optimizer, summaries and update frequency of `examples/DeepQNetwork`. As with
+tensorpack's own example, three games are played in three threads, each with a predictor call for
+its one state, and a batch is put together sample by sample. Prints updates per second.
+"""
+
+import argparse
+import os
+import queue
+import sys
+import tempfile
+import threading
+import time
+
+import cv2
+import numpy as np
+import tensorflow as tf
+from ale_py import ALEInterface, LoggerMode
+
+from tensorpack import (
+    Callback,
+    Conv2D,
+    DataFlow,
+    FullyConnected,
+    ModelDesc,
+    ModelSaver,
+    PeriodicTrigger,
+    PReLU,
+    QueueInput,
+    RunOp,
+    SimpleTrainer,
+    TrainConfig,
+    launch_train_with_config,
+    logger,
+)
+from tensorpack.tfutils import optimizer, summary
+from tensorpack.tfutils.argscope import argscope
+from tensorpack.tfutils.gradproc import GlobalNormClip, SummaryGradient
+
+BATCH, HISTORY, SIDE, DISCOUNT = 64, 4, 84, 0.99
+UPDATE_FREQUENCY = 4  # transitions for each batch
+FRAME_SKIP = 4
+AHEAD = 5  # batches that the players may lag behind
+EXPLORATION = 0.91  # of the second epoch of a default run, which is the one that R1 measures
+TARGET_SYNC = 2500  # steps
+
+
+class Game:
+    """One game that starts itself again; a frame is grey, 84 x 84."""
+
+    def __init__(self, rom, seed):
+        ALEInterface.setLoggerMode(LoggerMode.Error)
+        self._ale = ALEInterface()
+        self._ale.setInt("random_seed", seed)
+        self._ale.setInt("frame_skip", 1)
+        self._ale.setFloat("repeat_action_probability", 0.0)
+        self._ale.loadROM(rom)
+        self._actions = self._ale.getMinimalActionSet()
+        self.num_actions = len(self._actions)
+        rows, columns = self._ale.getScreenDims()
+        self._screens = np.zeros((2, rows, columns), np.uint8)
+
+    def frame(self):
+        """The newest frame."""
+        return cv2.resize(self._screens.max(0), (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+
+    def step(self, action):
+        """Plays four emulator frames; returns the reward and whether a life was lost."""
+        reward, lives = 0.0, self._ale.lives()
+        for i in range(FRAME_SKIP):
+            reward += self._ale.act(self._actions[action])
+            if i >= FRAME_SKIP - 2:
+                self._ale.getScreenGrayscale(self._screens[i - FRAME_SKIP + 2])
+        over = self._ale.game_over()
+        if over:
+            self._ale.reset_game()
+        return reward, over or self._ale.lives() < lives
+
+
+class Lane:
+    """The transitions of one game, in a ring."""
+
+    def __init__(self, capacity):
+        self._frames = np.zeros((capacity, SIDE, SIDE), np.uint8)
+        self._actions = np.zeros(capacity, np.int64)
+        self._rewards = np.zeros(capacity, np.float32)
+        self._over = np.zeros(capacity, bool)
+        self._capacity, self._position, self._size = capacity, 0, 0
+
+    def __len__(self):
+        return self._size
+
+    def append(self, frame, action, reward, over):
+        at = self._position
+        self._frames[at] = frame
+        self._actions[at], self._rewards[at], self._over[at] = action, reward, over
+        self._position = (at + 1) % self._capacity
+        self._size = min(self._size + 1, self._capacity)
+
+    def sample(self, rng):
+        """One transition: frames `[84, 84, 5]`, action, reward, whether it was the last one."""
+        # the oldest ones may be overwritten meanwhile
+        start = rng.randint(2 * UPDATE_FREQUENCY * AHEAD, self._size - HISTORY - 1)
+        start = (self._position - self._size + start) % self._capacity
+        index = np.arange(start, start + HISTORY + 1) % self._capacity
+        frames = self._frames[index]
+        for k in range(HISTORY - 2, -1, -1):
+            if self._over[index[k]]:
+                frames[: k + 1] = 0
+                break
+        at = index[HISTORY - 1]
+        return frames.transpose(1, 2, 0), self._actions[at], self._rewards[at], self._over[at]
+
+
+class Player(threading.Thread):
+    """Makes one transition for each token."""
+
+    def __init__(self, game, lane, tokens, seed):
+        super().__init__(daemon=True)
+        self._game, self._lane, self._tokens = game, lane, tokens
+        self._rng = np.random.RandomState(seed)
+        self._recent = np.zeros((SIDE, SIDE, HISTORY), np.uint8)
+        self.predict = None
+
+    def play(self, epsilon):
+        frame = self._game.frame()
+        self._recent[:, :, :-1] = self._recent[:, :, 1:]
+        self._recent[:, :, -1] = frame
+        if self._rng.rand() <= epsilon:
+            action = self._rng.randint(self._game.num_actions)
+        else:
+            action = self.predict(self._recent[None])[0][0].argmax()
+        reward, over = self._game.step(action)
+        self._lane.append(frame, action, reward, over)
+        if over:
+            self._recent[:] = 0
+
+    def run(self):
+        while self._tokens.get():
+            self.play(EXPLORATION)
+
+
+class Replay(DataFlow, Callback):
+    """Batches from the memory, for each of which the players are given four tokens."""
+
+    def __init__(self, rom, games, memory, initial):
+        self._initial = initial
+        self._tokens = queue.Queue(UPDATE_FREQUENCY * AHEAD)
+        self._lanes = [Lane(memory // games) for _ in range(games)]
+        self._games = [Game(rom, seed) for seed in range(games)]
+        self.num_actions = self._games[0].num_actions
+        self._players = [
+            Player(game, lane, self._tokens, seed)
+            for seed, (game, lane) in enumerate(zip(self._games, self._lanes))
+        ]
+        self._filled = threading.Event()
+        self._rng = np.random.RandomState(0)
+
+    def _setup_graph(self):
+        for player in self._players:
+            player.predict = self.trainer.get_predictor(["state"], ["Qvalue"], device=-1)
+
+    def _before_train(self):
+        for _ in range(self._initial // len(self._players)):
+            for player in self._players:
+                player.play(1.0)
+        for player in self._players:
+            player.start()
+        self._filled.set()
+
+    def _after_train(self):
+        for _ in self._players:
+            self._tokens.put(None)
+
+    def __iter__(self):
+        self._filled.wait()
+        while True:
+            picked = self._rng.randint(len(self._lanes), size=BATCH)
+            samples = [self._lanes[i].sample(self._rng) for i in picked]
+            yield [np.asarray(column) for column in zip(*samples)]
+            for _ in range(UPDATE_FREQUENCY):
+                self._tokens.put(1)
+
+
+class Model(ModelDesc):
+    """The Double-DQN of `examples/DeepQNetwork/DQNModel.py`."""
+
+    def __init__(self, num_actions):
+        self._num_actions = num_actions
+
+    def inputs(self):
+        return [
+            tf.TensorSpec((None, SIDE, SIDE, HISTORY + 1), tf.uint8, "comb_state"),
+            tf.TensorSpec((None,), tf.int64, "action"),
+            tf.TensorSpec((None,), tf.float32, "reward"),
+            tf.TensorSpec((None,), tf.bool, "isOver"),
+        ]
+
+    def _network(self, image):
+        x = image / 255.0
+        with argscope(Conv2D, activation=_prelu, padding="same"):
+            x = Conv2D("conv0", x, 32, 8, strides=4)
+            x = Conv2D("conv1", x, 64, 4, strides=2)
+            x = Conv2D("conv2", x, 64, 3)
+        x = FullyConnected("fc0", x, 512, activation=_leaky_relu)
+        return FullyConnected("fct", x, self._num_actions)
+
+    def build_graph(self, comb_state, action, reward, over):
+        frames = tf.cast(comb_state, tf.float32)
+        state = tf.identity(frames[..., :HISTORY], name="state")
+        q = tf.identity(self._network(state), name="Qvalue")
+        if not self.training:
+            return None
+        later = frames[..., 1:]
+        with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+            best = tf.argmax(self._network(later), 1)
+        with tf.variable_scope("target", custom_getter=_not_trainable):
+            values = self._network(later)
+        bootstrap = tf.reduce_sum(values * tf.one_hot(best, self._num_actions), 1)
+        target = tf.clip_by_value(reward, -1.0, 1.0) + tf.stop_gradient(bootstrap) * DISCOUNT * (
+            1.0 - tf.cast(over, tf.float32)
+        )
+        chosen = tf.reduce_sum(q * tf.one_hot(action, self._num_actions), 1)
+        cost = tf.losses.huber_loss(target, chosen)
+        predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
+        summary.add_moving_summary(tf.identity(cost, name="cost"), predicted)
+        summary.add_param_summary(
+            ("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"])
+        )
+        return cost
+
+    def optimizer(self):
+        rate = tf.get_variable("learning_rate", initializer=1e-3, trainable=False)
+        tf.summary.scalar("learning_rate-summary", rate)
+        adam = tf.train.AdamOptimizer(rate, epsilon=1e-3)
+        return optimizer.apply_grad_processors(adam, [GlobalNormClip(10), SummaryGradient()])
+
+
+def _prelu(x, name=None):
+    return PReLU("prelu", x)
+
+
+def _leaky_relu(x, name=None):
+    return tf.nn.leaky_relu(x, 0.01)
+
+
+def _not_trainable(getter, *args, **kwargs):
+    kwargs["trainable"] = False
+    return getter(*args, **kwargs)
+
+
+def update_target():
+    """An op that copies the network to the target network."""
+    by_name = {v.op.name: v for v in tf.global_variables()}
+    return tf.group(
+        *[
+            v.assign(by_name[name[len("target/") :]])
+            for name, v in by_name.items()
+            if name.startswith("target/")
+        ]
+    )
+
+
+class Clock(Callback):
+    """Times the steps after the first ones."""
+
+    def __init__(self, warm_up):
+        self._warm_up = warm_up
+        self._start = None
+        self.rate = None
+
+    def _trigger_step(self):
+        now, done = time.perf_counter(), self.local_step + 1 - self._warm_up
+        if done == 0:
+            self._start = now
+        elif done > 0:
+            self.rate = done / (now - self._start)
+
+
+def main():
+    """Trains one epoch and prints the rate."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rom", required=True)
+    parser.add_argument("--steps", type=int, default=150, help="updates that count")
+    parser.add_argument("--warm-up", type=int, default=80, help="updates before them")
+    parser.add_argument("--games", type=int, default=3)
+    parser.add_argument("--memory", type=int, default=20000, help="transitions")
+    parser.add_argument("--initial", type=int, default=3000, help="transitions played at first")
+    args = parser.parse_args()
+    cv2.setNumThreads(1)
+    logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
+    replay, clock = Replay(args.rom, args.games, args.memory, args.initial), Clock(args.warm_up)
+    model = Model(replay.num_actions)
+    config = TrainConfig(
+        data=QueueInput(replay),
+        model=model,
+        callbacks=[
+            ModelSaver(),
+            PeriodicTrigger(RunOp(update_target, verbose=True), every_k_steps=TARGET_SYNC),
+            replay,
+            clock,
+        ],
+        steps_per_epoch=args.warm_up + args.steps,
+        max_epoch=1,
+    )
+    launch_train_with_config(config, SimpleTrainer())
+    sys.stdout.write(f"updates/s: {clock.rate:.2f}\n")
+    sys.stdout.flush()
+    # tensorpack 0.11 leaves its threads in TensorFlow, where the end of the interpreter may crash.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

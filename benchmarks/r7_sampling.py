@@ -1,0 +1,139 @@
+"""R7: sampling a batch from the replay memory against one bare numpy gather and a Python loop.
+
+    python benchmarks/r7_sampling.py [--frames 100000 1000000] [--rounds 7] [--calls 60] [--writing]
+
+A batch is 64 x (84, 84, 5), uint8. "gather" is one `take` of as many random runs of five frames
+from a bare array; "loop" slices them one by one and copies them together. The three take turns; the
+table has the medians of the rounds in milliseconds, and the median of the ratios of the pairs. A
+million frames take 7 GB; what does not fit is left out, and said. With `--writing` a transition is
+appended before every batch.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from _report import Measured, report
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
+
+from ram import available_bytes
+
+from tensorpack.RL import ReplayMemory
+
+FRAME, HISTORY, BATCH = (84, 84), 4, 64
+SPARE = 1 << 30  # bytes that are left to everything else
+HEAD = "  frames   loop  gather   ours  loop/ours  ours/gather\n"
+TARGETS = {100000: "<= 0.25", 1000000: "<= 0.4"}  # ms
+
+
+def filled(frames):
+    """A full memory of one lane, with an end of an episode now and then, and its bare frames."""
+    memory = ReplayMemory(frames, FRAME, HISTORY)
+    rng = np.random.RandomState(0)
+    kinds = rng.randint(256, size=(50, 1, *FRAME)).astype(np.uint8)
+    ends = rng.rand(frames) < 0.005
+    none, no = np.zeros(1), np.zeros(1, bool)
+    for number in range(frames):
+        frame = kinds[number % len(kinds)]
+        memory.append(frame, none.astype(int), none, ends[number : number + 1], no)
+    return memory
+
+
+def make_ours(memory, writing):
+    """Samples as the example does."""
+    rng = np.random.RandomState(1)
+    frame, none, no = np.ones((1, *FRAME), np.uint8), np.zeros(1, int), np.zeros(1, bool)
+
+    def sample():
+        if writing:
+            memory.append(frame, none, none, no, no)
+        return memory.sample(BATCH, rng)
+
+    return sample
+
+
+def make_gather(frames):
+    """One `take` of whole frames, from the same memory."""
+    rng, around = np.random.RandomState(2), np.arange(HISTORY + 1)
+
+    def gather():
+        rows = rng.randint(len(frames) - HISTORY, size=BATCH)[:, None] + around
+        batch = np.empty((rows.size, frames.shape[1]), frames.dtype)
+        return np.take(frames, rows.reshape(-1), axis=0, out=batch, mode="clip")
+
+    return gather
+
+
+def make_loop(frames):
+    """A slice for each transition, a zero-padded copy where an episode begins, one big copy."""
+    rng = np.random.RandomState(3)
+
+    def loop():
+        stacks = []
+        for row in rng.randint(len(frames) - HISTORY, size=BATCH):
+            stack = frames[row : row + HISTORY + 1]
+            if rng.randint(100) < 2:
+                stack = stack.copy()
+                stack[: rng.randint(1, HISTORY)] = 0
+            stacks.append(stack.reshape((-1, *FRAME)).transpose(1, 2, 0))
+        return np.asarray(stacks)
+
+    return loop
+
+
+def milliseconds(function, calls):
+    """Of one call, on the average."""
+    start = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - start) / calls * 1000
+
+
+def measure(frames, args):
+    """Writes the row of the table; returns the figure."""
+    memory = filled(frames)
+    bare = memory._frames  # so that both read the very same pages
+    functions = [make_loop(bare), make_gather(bare), make_ours(memory, args.writing)]
+    for function in functions:
+        function()
+    rounds = [
+        [milliseconds(function, args.calls) for function in functions] for _ in range(args.rounds)
+    ]
+    loop, gather, ours = (statistics.median(times) for times in zip(*rounds))
+    gain = statistics.median(times[0] / times[2] for times in rounds)
+    ratio = statistics.median(times[2] / times[1] for times in rounds)
+    sys.stdout.write(
+        f"{frames:8} {loop:6.2f} {gather:7.3f} {ours:6.3f} {gain:10.1f} {ratio:12.2f}\n"
+    )
+    sys.stdout.flush()
+    label = f"sampling 64 x (84, 84, 5) of {frames:,} frames"
+    peer = f"bare gather {gather:.2f} ms, loop {loop:.2f} ms"
+    return Measured("R7", label, ours, "ms", TARGETS.get(frames, ""), peer)
+
+
+def main():
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--frames", type=int, nargs="+", default=[100000, 1000000])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--calls", type=int, default=60)
+    parser.add_argument("--writing", action="store_true")
+    args = parser.parse_args()
+    figures = []
+    sys.stdout.write(HEAD)
+    for frames in args.frames:
+        needed = ReplayMemory.required_bytes(frames, FRAME, HISTORY)
+        available = available_bytes()
+        if available is not None and needed + SPARE > available:
+            sys.stdout.write(f"{frames:8} takes {needed >> 20} MB, {available >> 20} are free\n")
+            continue
+        figures.append(measure(frames, args))
+    report(*figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Puts the next batches where they will be needed while the current one is being trained on."""
+
+from contextlib import ExitStack
+from typing import Any, List, Optional, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import Callback
+from tensorpack.tfutils.dependency import dependency_of_fetches
+from tensorpack.utils import logger
+
+from .base import FeedfreeInput
+from .enqueue import QueueInput
+
+__all__ = ["StagingInput"]
+
+
+class StagingInput(FeedfreeInput):
+    """Copies the batches of another input to the device of the tower ahead of their step.
+
+    A step takes a batch that is on the device already, and meanwhile the next one is copied there.
+    It pays on a GPU; on a CPU there is nothing to be copied. Each tower has a buffer of its own.
+
+    The tensors have values in runs of the trainer's hooked session only, which keep the buffers
+    full. A step for which the input has no further batch trains on nothing: when the data ends,
+    `nr_stage` batches are left over. The position of a `QueueInput`, at which a resumed run goes
+    on, is that behind the last batch that a step has taken; those in the buffers are made again.
+
+    Args:
+      input: where the batches come from, such as a `QueueInput`.
+      nr_stage: batches in each buffer between two steps.
+      device: of the buffers, such as "/gpu:0"; by default that of the tower.
+
+    Raises:
+      TypeError: `input` is not a `FeedfreeInput`, or it is a `StagingInput`.
+      ValueError: `nr_stage` is less than 1.
+    """
+
+    def __init__(
+        self, input: FeedfreeInput, nr_stage: int = 1, device: Optional[str] = None
+    ) -> None:
+        super().__init__()
+        if not isinstance(input, FeedfreeInput) or isinstance(input, StagingInput):
+            raise TypeError(
+                f"StagingInput takes an input whose tensors have values by themselves, such as a "
+                f"QueueInput, and no other StagingInput, got {type(input).__name__}."
+            )
+        if nr_stage < 1:
+            raise ValueError(f"nr_stage is at least 1, got {nr_stage}.")
+        self._input = input
+        self._nr_stage = int(nr_stage)
+        self._device = device
+        self._buffers: List[_Buffer] = []
+
+    def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        logger.info("Setting up StagingArea for GPU prefetching ...")
+        self._specs = list(input_signature)
+        self._input.setup(input_signature)
+        if isinstance(self._input, QueueInput):
+            self._input.consumed.defer()
+
+    def _get_input_tensors(self) -> Sequence[tf.Tensor]:
+        consumed = self._input.consumed if isinstance(self._input, QueueInput) else None
+        before = consumed.per_run if consumed else 0
+        arriving = self._input.get_input_tensors()
+        with ExitStack() if self._device is None else tf.device(self._device):
+            buffer = _Buffer(arriving, self._specs)
+        self._buffers.append(buffer)
+        if consumed:
+            number = consumed.per_run - before
+            consumed.ahead += number * self._nr_stage
+            buffer.refill = tf.group(buffer.put, consumed.count(buffer.tensors, number))
+        return buffer.tensors
+
+    def _get_callbacks(self) -> List[Callback]:
+        return self._input.get_callbacks() + [_Stager(self._buffers, self._nr_stage)]
+
+    def _size(self) -> int:
+        return self._input.size()
+
+
+class _Buffer:
+    """Batches that wait for their step, in the order in which they came; made in a tower's scopes.
+
+    Attributes:
+      tensors: the next batch. It waits for the arrival of another one, though not for its copy, so
+        that a step whose refill fails does not happen at all, rather than by half.
+      put: the op that puts the arriving batch in.
+      refill: what has to run in each run that takes `tensors`.
+    """
+
+    def __init__(self, arriving: Sequence[tf.Tensor], specs: Sequence[tf.TensorSpec]) -> None:
+        # One that is shared by name would be shared by the towers too.
+        name = tf.get_default_graph().unique_name("staging_area")
+        self.put = tf.raw_ops.Stage(values=arriving, shared_name=name, name="stage")
+        dtypes = [each.dtype.base_dtype for each in arriving]
+        with tf.colocate_with(self.put), tf.control_dependencies(arriving):
+            self.tensors = tf.raw_ops.Unstage(dtypes=dtypes, shared_name=name, name="unstage")
+        for tensor, source, spec in zip(self.tensors, arriving, specs):
+            tensor.set_shape(source.shape.merge_with(spec.shape))
+        self.refill = self.put
+
+
+class _Stager(Callback):
+    """Fills the buffers before the first run that needs them, and refills them in each."""
+
+    def __init__(self, buffers: List[_Buffer], nr_stage: int) -> None:
+        self._buffers = buffers
+        self._nr_stage = nr_stage
+        self._filled: List[_Buffer] = []
+
+    def _setup_graph(self) -> None:
+        if self.trainer.deterministic:
+            raise ValueError(
+                "A deterministic run makes the data of a step when that step begins, and a "
+                "StagingInput ahead of it: use the input without StagingInput."
+            )
+
+    def _before_train(self) -> None:
+        self._filled = []
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        fetches = ctx.original_args.fetches
+        needed = [each for each in self._buffers if dependency_of_fetches(fetches, each.tensors[0])]
+        for each in needed:
+            if each not in self._filled:
+                self._fill(each, ctx.session)
+        return tf.train.SessionRunArgs([each.refill for each in needed]) if needed else None
+
+    def _fill(self, buffer: _Buffer, sess: tf.Session) -> None:
+        if not self._filled:
+            logger.info("Pre-filling StagingArea ...")
+        for _ in range(self._nr_stage):
+            sess.run(buffer.put)
+        self._filled.append(buffer)
+        if len(self._filled) == len(self._buffers):
+            elements = "1 element" if self._nr_stage == 1 else f"{self._nr_stage} elements"
+            logger.info(f"{elements} put into StagingArea on each tower.")

@@ -1,0 +1,156 @@
+"""Scales a cost up and its gradients down again, for gradients that are computed in float16.
+
+The smallest number of float16 is 6e-8: what is smaller in a gradient becomes zero, unless the cost,
+and with it all that is computed from it, is larger. How much larger is found out while training.
+"""
+
+from typing import Any, Callable, List, Optional
+
+from tensorpack.compat import tfv1 as tf
+
+from .optimizer import GradsAndVars, ProxyOptimizer
+
+__all__ = ["LossScaleOptimizer"]
+
+_LARGEST = 2.0**24  # what is too small with this was zero before
+_SMALLEST = 1.0
+
+
+class LossScaleOptimizer(ProxyOptimizer):
+    """Multiplies the cost by a scale, divides the gradients by it, and adapts the scale.
+
+    A step in which a gradient is not finite changes no variable of the model and no slot: gradient
+    processors get zeros in place of all gradients, the innermost optimizer does nothing (the sums
+    of an `AccumGradOptimizer` are lost if it is their last step), and the scale is halved. After
+    `growth_steps` steps without such a one the scale is doubled. It stays in [1, 2**24].
+
+    The scale and the count of good steps are the variables `loss_scale/scale` (float32) and
+    `loss_scale/good_steps` (int64), which are saved like all others.
+
+    Args:
+      opt: the optimizer, with its gradient processors; changed, if it is a `ProxyOptimizer`.
+      initial_scale: the first scale.
+      growth_steps: good steps after which it is doubled.
+
+    Raises:
+      ValueError: the scale is outside of [1, 2**24], or `growth_steps` is less than 1.
+    """
+
+    def __init__(
+        self, opt: tf.train.Optimizer, initial_scale: float = 2.0**15, growth_steps: int = 2000
+    ) -> None:
+        if not _SMALLEST <= initial_scale <= _LARGEST:
+            raise ValueError(
+                f"initial_scale must be from {_SMALLEST:.0f} to {_LARGEST:.0f}, got "
+                f"{initial_scale}."
+            )
+        if growth_steps < 1:
+            raise ValueError(f"growth_steps is at least 1, got {growth_steps}.")
+        self._guard = _Guard()
+        super().__init__(_around_innermost(opt, self._guard), "LossScale")
+        self._growth_steps = int(growth_steps)
+        self._scale = _root_variable("loss_scale/scale", tf.float32, float(initial_scale))
+        self._good_steps = _root_variable("loss_scale/good_steps", tf.int64, 0)
+
+    def compute_gradients(self, loss: tf.Tensor, *args: Any, **kwargs: Any) -> List[Any]:
+        """Returns the gradients of the cost, computed from the scaled one, in its true size."""
+        scale = self._scale.read_value()
+        scaled = self._opt.compute_gradients(loss * tf.cast(scale, loss.dtype), *args, **kwargs)
+        with tf.name_scope("LossScale"):
+            return [(_map(lambda g: g * tf.cast(1 / scale, g.dtype), g), v) for g, v in scaled]
+
+    def apply_gradients(
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        """Returns an op that updates if all gradients are finite, and adapts the scale."""
+        grads = list(grads_and_vars)
+        with tf.name_scope("LossScale"):
+            finite = _all_finite([g for g, _ in grads])
+            grads = [(_map(lambda g: _zero_unless(finite, g), g), v) for g, v in grads]
+            adapted = self._adapt(finite)
+        self._guard.finite = finite
+        updated = self._opt.apply_gradients(grads, global_step)
+        return tf.group(updated, adapted, name=name)
+
+    def _adapt(self, finite: tf.Tensor) -> tf.Operation:
+        """Returns an op that sets the scale and the count for the next step."""
+        scale, good = self._scale.read_value(), self._good_steps.read_value() + 1
+        full = good >= self._growth_steps
+        grown = tf.where(full, tf.minimum(scale * 2, _LARGEST), scale)
+        shrunk = tf.maximum(scale / 2, _SMALLEST)
+        zero = tf.zeros_like(good)
+        return tf.group(
+            self._scale.assign(tf.where(finite, grown, shrunk), read_value=False),
+            self._good_steps.assign(
+                tf.where(tf.logical_and(finite, tf.logical_not(full)), good, zero),
+                read_value=False,
+            ),
+        )
+
+
+class _Guard(ProxyOptimizer):
+    """Around the innermost optimizer: updates only if `finite`, which is set before, is true."""
+
+    finite: Optional[tf.Tensor] = None
+
+    def __init__(self) -> None:
+        tf.train.Optimizer.__init__(self, use_locking=False, name="LossScaleGuard")
+
+    def wrap(self, innermost: tf.train.Optimizer) -> "_Guard":
+        """Takes the optimizer in and returns itself."""
+        self._opt = innermost
+        return self
+
+    def apply_gradients(
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        def update() -> tf.Tensor:
+            with tf.control_dependencies([self._opt.apply_gradients(grads_and_vars, global_step)]):
+                return tf.constant(True)
+
+        return tf.group(tf.cond(self.finite, update, lambda: tf.constant(False)), name=name)
+
+
+def _around_innermost(opt: tf.train.Optimizer, guard: _Guard) -> tf.train.Optimizer:
+    """Puts the guard around the optimizer that wraps no other; returns the outermost one."""
+    if not isinstance(opt, ProxyOptimizer):
+        return guard.wrap(opt)
+    opt._opt = _around_innermost(opt._opt, guard)
+    return opt
+
+
+def _map(func: Callable[[tf.Tensor], tf.Tensor], gradient: Any) -> Any:
+    """Applies a function to the values of a gradient, which may be None or sparse."""
+    if gradient is None:
+        return None
+    if isinstance(gradient, tf.IndexedSlices):
+        values = func(gradient.values)
+        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+    return func(gradient)
+
+
+def _zero_unless(condition: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    return tf.where_v2(condition, values, tf.zeros_like(values))
+
+
+def _all_finite(gradients: List[Any]) -> tf.Tensor:
+    values = [each.values if isinstance(each, tf.IndexedSlices) else each for each in gradients]
+    return tf.reduce_all([tf.reduce_all(tf.is_finite(each)) for each in values])
+
+
+def _root_variable(name: str, dtype: tf.DType, value: float) -> tf.Variable:
+    root = tf.VariableScope(reuse=False, name="", use_resource=True)
+    with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
+        return tf.get_variable(
+            name,
+            shape=[],
+            dtype=dtype,
+            initializer=tf.constant_initializer(value),
+            trainable=False,
+        )

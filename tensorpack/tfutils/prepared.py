@@ -1,0 +1,176 @@
+"""Runs of a session that are prepared once and then cost little more than what they compute.
+
+`Session.run` looks at what is fetched and fed in each call, and so does what
+`Session.make_callable` returns if anything is fed; on a tiny graph that takes several times as long
+as the graph. Here it is looked at once, and ops merely run, which costs less than to fetch them.
+"""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.compat import make_raw_callable
+from tensorpack.compat import tfv1 as tf
+
+__all__ = ["Prepared", "pick", "prepare"]
+
+_WITHOUT_VALUE = (tf.resource, tf.variant)
+
+
+class Prepared(NamedTuple):
+    """A set of fetches and feeds of a session.
+
+    Attributes:
+      call: takes what each feed gets; returns the values.
+      where: for each structure of fetches, where among the values its own are; for `pick`.
+    """
+
+    call: Callable[..., List[Any]]
+    where: List[Any]
+
+
+def prepare(
+    sess: Any, structures: Sequence[Any], feeds: Sequence[Any] = (), in_caller: bool = False
+) -> Prepared:
+    """Prepares runs that compute several structures of fetches together, each tensor once.
+
+    What is fed is converted and checked as by `Session.run`.
+
+    Args:
+      sess: the session.
+      structures: each is an op, a tensor, a variable, a name of one, or a list, tuple or dictionary
+        of structures. Whatever else `Session.run` takes is given to that.
+      feeds: tensors to be fed.
+      in_caller: whether the thread that calls also computes, which is for graphs of an op or two.
+    """
+    fetched = _Fetched(sess.graph, [each.name for each in feeds if isinstance(each, tf.Tensor)])
+    try:
+        where = [fetched.find(each) for each in structures]
+        fed = [_feedable(sess.graph, each) for each in feeds]
+    except _Unusual:
+        return _prepare_unusual(sess, structures, feeds)
+    if not fetched.tensors and not fetched.ops:  # a callable that computes nothing cannot be made
+        return Prepared(lambda *arrays: [], where)
+    call = make_raw_callable(sess, fetched.tensors, fetched.ops, fed, in_caller)
+    if call is None:
+        return _prepare_unusual(sess, structures, feeds)
+    return Prepared(_checking(call, fed) if fed else call, where)
+
+
+def pick(values: Sequence[Any], where: Any) -> Any:
+    """Returns the values of one structure of fetches, shaped as that; an op has None."""
+    if where is None:
+        return None
+    if type(where) is int:
+        return values[where]
+    kind, parts = where
+    if kind is dict:
+        return {name: pick(values, each) for name, each in parts}
+    return kind([pick(values, each) for each in parts])
+
+
+class _Unusual(Exception):
+    """Something is fetched or fed that only `Session.run` knows how to treat, or refuses."""
+
+
+class _Fetched:
+    """Collects what is to be computed.
+
+    Args:
+      graph: where it is.
+      fed: names of tensors that are fed.
+    """
+
+    def __init__(self, graph: tf.Graph, fed: Sequence[str]) -> None:
+        self._graph = graph
+        self._fed = fed
+        self._places: Dict[str, int] = {}
+        self.tensors: List[tf.Tensor] = []
+        self.ops: List[tf.Operation] = []
+
+    def find(self, fetches: Any) -> Any:
+        """Adds what a structure needs; returns where its values will be."""
+        kind = type(fetches)
+        if kind is dict:
+            return dict, [(name, self.find(each)) for name, each in fetches.items()]
+        if kind is list or kind is tuple:
+            return kind, [self.find(each) for each in fetches]
+        found = _element(self._graph, fetches)
+        if not self._graph.is_fetchable(found):
+            raise _Unusual
+        if isinstance(found, tf.Operation):
+            self.ops.append(found)
+            return None
+        if found.dtype.base_dtype in _WITHOUT_VALUE or found.name in self._fed:
+            raise _Unusual
+        if found.name not in self._places:
+            self._places[found.name] = len(self.tensors)
+            self.tensors.append(found)
+        return self._places[found.name]
+
+
+def _element(graph: tf.Graph, each: Any) -> Any:
+    try:
+        return graph.as_graph_element(each)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _Unusual from error
+
+
+def _feedable(graph: tf.Graph, feed: Any) -> tf.Tensor:
+    if not isinstance(feed, tf.Tensor) or not graph.is_feedable(_element(graph, feed)):
+        raise _Unusual
+    return feed
+
+
+def _prepare_unusual(sess: Any, structures: Sequence[Any], feeds: Sequence[Any]) -> Prepared:
+    # an empty list, unlike None, would take the slow way through Session.run
+    call = sess.make_callable(list(structures), feed_list=list(feeds) or None)
+    return Prepared(call, list(range(len(structures))))
+
+
+def _checking(call: Callable[..., Any], feeds: Sequence[tf.Tensor]) -> Callable[..., Any]:
+    checks = [_FeedCheck(each) for each in feeds]
+
+    def run(*values: Any) -> Any:
+        if len(values) != len(checks):
+            raise TypeError(f"{len(checks)} tensors are fed here, got {len(values)} values.")
+        try:
+            return call(*[check(each) for check, each in zip(checks, values)])
+        except tf.errors.CancelledError as error:
+            if "Session has been closed" in str(error):
+                raise RuntimeError(f"This session has been closed: {error}") from error
+            raise
+
+    return run
+
+
+class _FeedCheck:
+    """A function from what is fed to a tensor to the array of its dtype, whose shape is right.
+
+    Args:
+      tensor: what is fed.
+    """
+
+    __slots__ = ("_dtype", "_right", "_shape", "_tensor")
+
+    def __init__(self, tensor: tf.Tensor) -> None:
+        self._tensor = tensor
+        self._dtype = tensor.dtype.base_dtype.as_numpy_dtype
+        self._shape = tensor.shape
+        self._right: Optional[Tuple[int, ...]] = None  # a shape that was found to be right
+
+    def __call__(self, value: Any) -> np.ndarray:
+        try:
+            array = np.asarray(value, dtype=self._dtype)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{self._expected()}, and what was fed cannot be that: {error}") from error
+        if array.shape != self._right:
+            if not self._shape.is_compatible_with(array.shape):
+                raise ValueError(f"{self._expected()}, got the shape {array.shape}.")
+            self._right = array.shape
+        return array
+
+    def _expected(self) -> str:
+        tensor = self._tensor
+        return f"{tensor.name!r} takes {tensor.dtype.base_dtype.name} of shape {tensor.shape}"

@@ -1,0 +1,155 @@
+import pytest
+
+from tensorpack.callbacks._bottleneck import Figures, advice, describe, diagnose
+
+
+def figures(**known):
+    return Figures(**{"seconds": 30.0, "steps": 300, "waiting": 0.0, "callbacks": 0.01, **known})
+
+
+@pytest.mark.parametrize(
+    "known, before, limit",
+    [
+        ({"waiting": 0.71}, "", "data"),
+        ({"waiting": 0.15}, "", "data"),
+        ({"waiting": 0.14}, "", "step"),
+        ({"waiting": 0.11}, "data", "data"),  # what was said is not taken back at once
+        ({"waiting": 0.09}, "data", "step"),
+        ({"waiting": 0.11}, "step", "step"),
+        ({"waiting": None}, "", "step"),
+        ({"callbacks": 0.2}, "", "callbacks"),
+        ({"callbacks": 0.14}, "", "step"),
+        ({"callbacks": 0.14}, "callbacks", "callbacks"),
+        ({"callbacks": 0.3, "waiting": 0.4}, "", "data"),
+        ({"callbacks": 0.4, "waiting": 0.3}, "", "callbacks"),
+        ({"waiting": 0.5, "busy": 1.0}, "", "data"),
+        ({"fill": 0.4, "trend": -0.5}, "", "draining"),
+        ({"fill": 0.4, "trend": -0.1}, "", "step"),  # it stays so
+        ({"fill": 0.8, "trend": -0.5}, "", "step"),
+        ({"fill": 0.4, "trend": 0.5}, "", "step"),
+        ({"busy": 0.9}, "", "processor"),
+        ({"busy": 0.8}, "", "step"),
+        ({"busy": 0.8}, "processor", "processor"),
+        ({"busy": 0.4, "machine": 0.9}, "", "processor"),
+        ({"busy": 0.4, "machine": 0.8}, "", "step"),
+        ({"busy": 0.4, "machine": 0.9, "on_gpu": True}, "", "step"),
+        ({"busy": 0.9, "on_gpu": True}, "", "step"),
+        ({"busy": 0.9, "fill": 0.0, "trend": -0.9}, "", "draining"),
+    ],
+)
+def test_diagnosis(known, before, limit):
+    assert diagnose(figures(**known), before) == limit
+
+
+@pytest.mark.parametrize(
+    "limit, known, hint, sentence",
+    [
+        (
+            "data",
+            {"waiting": 0.71},
+            "the players are the limit; try --num-players 8",
+            "Waiting for data takes 71 %: the players are the limit; try --num-players 8",
+        ),
+        (
+            "data",
+            {"waiting": 0.2},
+            None,
+            "Waiting for data takes 20 %: the data is the limit; make it with more workers, or do "
+            "less for a datapoint",
+        ),
+        (
+            "data",
+            {"waiting": 0.2, "busy": 0.97, "cores": 4},
+            "make it",
+            "Waiting for data takes 20 %: make it (all 4 cores are busy, so it has to become "
+            "cheaper, too)",
+        ),
+        (
+            "data",
+            {"waiting": 0.2, "busy": 0.5, "machine": 0.97},
+            "make it",
+            "Waiting for data takes 20 %: make it (other programs keep the processor busy)",
+        ),
+        (
+            "processor",
+            {"busy": 0.5, "machine": 0.97},
+            None,
+            "The processor is the limit, and other programs take 47 % of it; bfloat16, a GPU, "
+            "more cores or fewer summaries help",
+        ),
+        (
+            "draining",
+            {},
+            None,
+            "The input queue is running empty, so the steps will soon wait for data: make it with "
+            "more workers, or do less for a datapoint",
+        ),
+        (
+            "callbacks",
+            {"callbacks": 0.31, "slowest": "Slow"},
+            None,
+            "Callbacks take 31 % between the steps, most often seen at work: Slow; let them run "
+            "more rarely (PeriodicTrigger, PeriodicCallback)",
+        ),
+        (
+            "callbacks",
+            {"callbacks": 0.31},
+            None,
+            "Callbacks take 31 % between the steps; let them run more rarely (PeriodicTrigger, "
+            "PeriodicCallback)",
+        ),
+        (
+            "processor",
+            {"cores": 2},
+            None,
+            "The processor is the limit, all 2 cores are busy; bfloat16, a GPU, more cores or "
+            "fewer summaries help",
+        ),
+        (
+            "processor",
+            {"cores": 1},
+            "buy one",
+            "The processor is the limit, the core is busy; buy one",
+        ),
+        (
+            "step",
+            {},
+            None,
+            "The data keeps up; the limit is the step itself, which leaves some of the cores idle",
+        ),
+        (
+            "step",
+            {"on_gpu": True},
+            "try this",
+            "The data keeps up; the limit is the step itself, on the GPU; try this",
+        ),
+        (
+            "step",
+            {"steps": 60000},
+            None,
+            "The data keeps up and a step is very short; do more in each, with larger batches",
+        ),
+    ],
+)
+def test_advice(limit, known, hint, sentence):
+    assert advice(limit, figures(**known), hint) == sentence
+
+
+def test_what_was_measured_in_a_sentence():
+    known = figures(waiting=0.25, callbacks=0.05, fill=0.98, env_steps=41.5, cores=2, busy=0.95)
+    assert describe(known) == (
+        "waiting for data 25 %, stepping 70 %, callbacks 5 %, of 30 seconds with 300 steps; 10 "
+        "updates/s, 41.5 environment steps/s; the input queue is 98 % full; 1.9 of 2 cores busy"
+    )
+    assert describe(known._replace(machine=0.97)).endswith(
+        "1.9 of 2 cores busy, 97 % of the machine"
+    )
+    assert describe(figures(waiting=None)) == (
+        "stepping 99 % (waiting for data could not be told from it), callbacks 1 %, of 30 seconds "
+        "with 300 steps; 10 updates/s; 0.0 of 1 cores busy"
+    )
+
+
+def test_shares_that_overlap_leave_nothing_negative():
+    assert figures(waiting=0.7, callbacks=0.4).stepping == 0
+    assert figures(seconds=0.0).updates == 0

@@ -1,0 +1,138 @@
+import json
+
+import pytest
+
+from tensorpack.callbacks import EnableCallbackIf, GraphProfiler, MonitorBase, PeriodicCallback
+from tensorpack.callbacks._chrome_trace import chrome_trace
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.contracts.callback import CallbackContract
+
+
+class TestGraphProfiler(CallbackContract):
+    def make_callback(self):
+        return GraphProfiler()
+
+
+class TestGraphProfilerInAPeriod(CallbackContract):
+    name = "PeriodicCallback-GraphProfiler"
+
+    def make_callback(self):
+        return PeriodicCallback(GraphProfiler(dump_metadata=True), every_k_steps=2)
+
+
+class Events(MonitorBase):
+    def __init__(self):
+        self.events = []
+
+    def process_event(self, evt):
+        self.events.append(tf.Event.FromString(evt.SerializeToString()))
+
+
+def train(callback, monitors=()):
+    """Four steps, in which two matrices are multiplied."""
+    matrix = tf.random_uniform([50, 50], name="random")
+    product = tf.matmul(matrix, matrix, name="product")
+    MiniTrainer([callback], monitors, train_op=product.op, steps_per_epoch=4).train()
+
+
+@pytest.fixture
+def directory(tmp_path):
+    with log_directory(tmp_path):
+        yield tmp_path
+
+
+def files(directory):
+    return sorted(each.name for each in directory.iterdir())
+
+
+def test_each_step_has_a_trace(directory, capsys):
+    train(GraphProfiler())
+    assert files(directory) == [f"chrome-trace-{step}.json" for step in (1, 2, 3, 4)]
+    assert [line for line in log_lines(capsys) if "GraphProfiler" in line] == [
+        "GraphProfiler traces steps: those are much slower than the others."
+    ]
+
+
+@pytest.mark.parametrize(
+    "make, steps",
+    [
+        (lambda profiler: PeriodicCallback(profiler, every_k_steps=3), [3]),
+        (lambda profiler: EnableCallbackIf(profiler, lambda self: self.global_step == 2), [2]),
+    ],
+)
+def test_others_decide_when_it_traces(make, steps, directory):
+    train(make(GraphProfiler()))
+    assert files(directory) == [f"chrome-trace-{step}.json" for step in steps]
+
+
+def test_a_trace_is_what_viewers_load(directory):
+    train(PeriodicCallback(GraphProfiler(), every_k_steps=4))
+    trace = json.loads((directory / "chrome-trace-4.json").read_text())
+    assert set(trace) == {"traceEvents", "displayTimeUnit"}
+    ops = [each for each in trace["traceEvents"] if each["ph"] == "X"]
+    for each in ops:
+        assert set(each) >= {"ph", "ts", "dur", "pid", "tid", "name"}
+        assert each["dur"] > 0 and each["ts"] >= 0
+        assert isinstance(each["ts"], int) and isinstance(each["dur"], int)
+    names = {each["name"] for each in ops}
+    assert any(name.startswith("product") for name in names), names
+    assert any(name.startswith("random") for name in names), names
+    processes = {
+        each["pid"]: each["args"]["name"]
+        for each in trace["traceEvents"]
+        if each["name"] == "process_name"
+    }
+    assert {each["pid"] for each in ops} <= set(processes)
+    assert any("CPU:0" in name.upper() for name in processes.values())
+
+
+def test_the_metadata_can_be_read_back(directory):
+    train(PeriodicCallback(GraphProfiler(dump_metadata=True, dump_tracing=False), 4))
+    assert files(directory) == ["runmetadata-4.pb"]
+    metadata = tf.RunMetadata.FromString((directory / "runmetadata-4.pb").read_bytes())
+    nodes = [node.node_name for each in metadata.step_stats.dev_stats for node in each.node_stats]
+    assert any(name.startswith("product") for name in nodes)
+
+
+def test_an_event_needs_no_directory():
+    events = Events()
+    profiler = GraphProfiler(dump_tracing=False, dump_event=True)
+    train(PeriodicCallback(profiler, every_k_steps=4), [events])
+    (event,) = events.events
+    assert (event.tagged_run_metadata.tag, event.step) == ("trace-4", 4)
+    assert tf.RunMetadata.FromString(event.tagged_run_metadata.run_metadata).step_stats.dev_stats
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(RuntimeError, match=r"call logger.set_logger_dir\(\)"):
+        GraphProfiler()
+    with pytest.raises(ValueError, match="switch one of its dumps on"):
+        GraphProfiler(dump_tracing=False)
+
+
+def stats(*nodes):
+    """The record of a run on one device: (name, start, duration) of each op."""
+    step_stats = tf.RunMetadata().step_stats
+    device = step_stats.dev_stats.add(device="/device:CPU:0")
+    for name, start, duration in nodes:
+        device.node_stats.add(node_name=name, all_start_micros=start, all_end_rel_micros=duration)
+    return step_stats
+
+
+def test_ops_that_overlap_have_threads_of_their_own():
+    step_stats = stats(("b", 1005, 10), ("a", 1000, 10), ("c", 1010, 3), ("d", 1013, 0))
+    trace = json.loads(chrome_trace(step_stats))
+    found = {
+        each["name"]: (each["tid"], each["ts"], each["dur"])
+        for each in trace["traceEvents"]
+        if each["ph"] == "X"
+    }
+    assert found == {"a": (0, 0, 10), "b": (1, 5, 10), "c": (0, 10, 3), "d": (0, 13, 1)}
+    names = [each["args"]["name"] for each in trace["traceEvents"] if each["ph"] == "M"]
+    assert names == ["/device:CPU:0", "lane 0", "lane 1"]
+
+
+def test_a_run_without_ops_is_a_trace_too():
+    assert json.loads(chrome_trace(stats()))["traceEvents"][0]["name"] == "process_name"
+    assert json.loads(chrome_trace(tf.RunMetadata().step_stats))["traceEvents"] == []

@@ -1,0 +1,93 @@
+import pytest
+
+from tensorpack.callbacks import Callback, PeriodicTrigger, ThroughputTracker
+from tensorpack.compat import tfv1 as tf
+from tests.callbacks.driver import MiniTrainer
+from tests.callbacks.resuming import Killer, ResumableTrainer
+from tests.contracts.callback import CallbackContract
+from tests.helpers import FakeClock
+
+NAME = "Throughput (samples/sec)"
+
+
+class TestThroughputTracker(CallbackContract):
+    def make_callback(self):
+        return ThroughputTracker(32)
+
+
+class Costs(Callback):
+    """A step takes a second in the first epoch, two in the next; the end of an epoch a hundred."""
+
+    def __init__(self, clock):
+        self._clock = clock
+
+    def _trigger_step(self):
+        self._clock.advance(self.epoch_num)
+
+    def _trigger_epoch(self):
+        self._clock.advance(100)
+
+
+def put(trainer, name=NAME):
+    return [(each.global_step, each.value) for each in trainer.monitors.get_history(name)]
+
+
+def test_the_ends_of_epochs_do_not_count():
+    clock = FakeClock()
+    trainer = MiniTrainer(
+        [Costs(clock), ThroughputTracker(32, clock), Costs(clock)],
+        steps_per_epoch=3,
+        max_epoch=2,
+    )
+    trainer.train()
+    assert put(trainer) == [(3, 16.0), (6, 8.0)]
+
+
+def test_steps_are_counted_if_nobody_knows_the_samples():
+    clock = FakeClock()
+    trainer = MiniTrainer([Costs(clock), ThroughputTracker(clock=clock)], steps_per_epoch=3)
+    trainer.train()
+    assert put(trainer, "Throughput (steps/sec)") == [(3, 1.0)]
+
+
+def test_it_may_be_triggered_in_the_middle_of_an_epoch():
+    clock = FakeClock()
+    tracker = PeriodicTrigger(ThroughputTracker(10, clock), every_k_steps=2)
+    trainer = MiniTrainer([Costs(clock), tracker], steps_per_epoch=4)
+    trainer.train()
+    assert put(trainer) == [(2, 10.0), (4, 10.0)]
+
+
+def test_before_the_first_step_there_is_nothing_to_tell():
+    tracker = ThroughputTracker(10)
+    trainer = MiniTrainer([tracker])
+    with trainer.session():
+        trainer.callbacks.before_train()
+        tracker.trigger()
+    with pytest.raises(KeyError):
+        put(trainer)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("save", range(8))
+def test_an_epoch_that_is_continued_counts_as_a_whole(save, first):
+    """Saved and killed in any turn: after a step (3 an epoch) or at the end of an epoch."""
+
+    def run(killer, snapshot=None):
+        clock = FakeClock(1000.0 if snapshot else 0.0)
+        tracker = ThroughputTracker(32, clock)
+        others = [killer, tracker] if first else [tracker, killer]
+        with tf.Graph().as_default():
+            trainer = ResumableTrainer([Costs(clock), *others], steps_per_epoch=3, max_epoch=2)
+            trainer.go(snapshot)
+        return trainer
+
+    killer = Killer(save, save)
+    run(killer)
+    assert put(run(Killer(), killer.snapshot)) == [(3, 32.0), (6, 16.0)]
+
+
+@pytest.mark.parametrize("samples", [0, -1])
+def test_refuses_what_is_no_number_of_samples(samples):
+    with pytest.raises(ValueError, match=f"must be positive, got {samples}"):
+        ThroughputTracker(samples)

@@ -1,0 +1,440 @@
+import os
+import threading
+import time
+import types
+
+import pytest
+
+from tensorpack.callbacks import Callback, EnableCallbackIf, PeriodicTrigger, TimeReport
+from tensorpack.callbacks import _step_probe as step_probe
+from tensorpack.callbacks.time_report import _WARMUP_STEPS
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow
+from tensorpack.graph_builder import ModelDesc
+from tensorpack.input_source import FeedInput, QueueInput
+from tensorpack.input_source.waiting import WaitProbe, WaitReading
+from tensorpack.train import SimpleTrainer, TrainConfig
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.contracts.callback import CallbackContract
+from tests.helpers import FakeClock
+
+
+class TestTimeReport(CallbackContract):
+    def make_callback(self):
+        return TimeReport()
+
+
+class TestTimeReportInAStep(CallbackContract):
+    name = "PeriodicTrigger-TimeReport"
+
+    def make_callback(self):
+        return PeriodicTrigger(TimeReport(), every_k_steps=1)
+
+
+class StepTrainer(MiniTrainer):
+    @property
+    def step_op(self):
+        return self.train_op
+
+
+class Costs(Callback):
+    """Lets a step take 90 ms, what is behind it 10 ms, and the end of an epoch a thousand s."""
+
+    def __init__(self, clock):
+        self._clock = clock
+        self.outside = 0.01
+        self.asked = []  # steps in which something was fetched along
+
+    def _before_run(self, ctx):
+        self._clock.advance(0.09)
+
+    def _trigger_step(self):
+        self._clock.advance(self.outside)
+
+    def _trigger_epoch(self):
+        self._clock.advance(1000)
+
+
+class Games:
+    """Plays four environment steps for each step, when asked, and knows what to do."""
+
+    def __init__(self, trainer_step):
+        self._step = trainer_step
+
+    @property
+    def env_steps(self):
+        return 1000 + 4 * self._step()
+
+    def bottleneck_hint(self, limit):
+        return f"a hint about {limit}"
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """What the probe says of each step, as a list that a test may change."""
+    found = [WaitReading(0.07, 0.5)]
+    monkeypatch.setattr(WaitProbe, "read", lambda self, values: found[0])
+    monkeypatch.setattr("tensorpack.callbacks.time_report.cores", lambda: 2)
+    monkeypatch.setattr("tensorpack.callbacks.time_report.cpu_seconds", lambda: 0.0)
+    monkeypatch.setattr("tensorpack.callbacks.time_report.machine_seconds", lambda: None)
+    return found
+
+
+def reported(steps_per_epoch, max_epoch=1, others=(), deterministic=False, **options):
+    """A report with a clock and costs of its own, and a trainer whose queue never ends."""
+    clock = FakeClock(50.0)
+    queue = tf.FIFOQueue(4, [tf.int32], shapes=[[]])
+    probe = WaitProbe(queue)
+    with tf.control_dependencies([queue.enqueue(1)]):
+        taken = queue.dequeue()
+    probe.watch([taken])
+    report = TimeReport(clock=clock, **options)
+    costs = Costs(clock)
+    trainer = StepTrainer(
+        [report, costs, *others],
+        train_op=tf.identity(taken).op,
+        steps_per_epoch=steps_per_epoch,
+        max_epoch=max_epoch,
+    )
+    trainer.deterministic = deterministic
+    return report, costs, trainer
+
+
+def paragraphs(capsys):
+    return [line for line in log_lines(capsys) if line.startswith("Where the time goes")]
+
+
+PARAGRAPH = (
+    "Where the time goes: waiting for data 70 %, stepping 20 %, callbacks 10 %, of 30 seconds with "
+    "300 steps; 10 updates/s{}; the input queue is 50 % full; 0.0 of 2 cores busy. Waiting for "
+    "data takes 70 %: {}."
+)
+
+
+def test_it_is_said_once_in_the_middle_of_a_long_epoch(waits, capsys):
+    report, _, trainer = reported(1000)
+    with trainer.session():
+        trainer.callbacks.before_train()
+        trainer.epoch_num = 1
+        trainer.callbacks.before_epoch()
+        said_before = []
+        for _ in range(800):
+            trainer.step()
+            said_before += [trainer.global_step for _ in paragraphs(capsys)]
+    # a look comes within about a tenth of a second
+    assert len(said_before) == 1
+    assert _WARMUP_STEPS + 300 < said_before[0] <= _WARMUP_STEPS + 303
+
+
+def test_what_is_said(waits, capsys):
+    _, _, trainer = reported(_WARMUP_STEPS + 301, after_seconds=29.99)
+    trainer.train()
+    hint = "the data is the limit; make it with more workers, or do less for a datapoint"
+    assert paragraphs(capsys) == [PARAGRAPH.format("", hint)]
+
+
+def test_the_source_knows_more(waits, capsys):
+    _, _, trainer = reported(_WARMUP_STEPS + 301, after_seconds=29.99)
+    trainer.config = types.SimpleNamespace(dataflow=Games(lambda: trainer.global_step), data=None)
+    trainer.train()
+    env = ", 40 environment steps/s"
+    assert paragraphs(capsys) == [PARAGRAPH.format(env, "a hint about data")]
+
+
+def test_a_source_may_be_given(waits, capsys):
+    _, _, trainer = reported(
+        _WARMUP_STEPS + 301, after_seconds=29.99, source=types.SimpleNamespace(env_steps=7)
+    )
+    trainer.train()
+    assert ", 0 environment steps/s;" in paragraphs(capsys)[0]
+
+
+def test_short_epochs_add_up_and_their_ends_do_not_count(waits, capsys):
+    _, _, trainer = reported(100, max_epoch=5)
+    trainer.train()
+    said = paragraphs(capsys)
+    assert len(said) == 1
+    # 80 steps of the first epoch, which is not over the warm-up before
+    assert "callbacks 10 %, of 38 seconds with 380 steps; 10 updates/s" in said[0]
+
+
+@pytest.mark.parametrize("seconds, steps", [(1e9, 0), (0, 10**9)])
+def test_too_little_says_nothing(seconds, steps, waits, capsys):
+    _, _, trainer = reported(400, max_epoch=2, after_seconds=seconds, after_steps=steps)
+    trainer.train()
+    assert paragraphs(capsys) == []
+
+
+def test_a_change_is_said_at_the_end_of_the_epoch_and_nothing_else(waits, capsys):
+    _, costs, trainer = reported(400, max_epoch=6)
+    lines = {}
+
+    def next_epoch(epoch):
+        trainer.run_epoch(epoch)
+        lines[epoch] = paragraphs(capsys)
+
+    with trainer.session():
+        trainer.callbacks.before_train()
+        next_epoch(1)
+        next_epoch(2)
+        waits[0] = WaitReading(0.0, 1.0)
+        next_epoch(3)
+        next_epoch(4)
+        costs.outside = 0.09
+        next_epoch(5)
+        next_epoch(6)
+    assert [len(lines[epoch]) for epoch in range(1, 7)] == [1, 0, 1, 0, 1, 0]
+    assert lines[3] == [
+        "Where the time goes has changed: The data keeps up; the limit is the step itself, which "
+        "leaves some of the cores idle."
+    ]
+    assert "Callbacks take 50 % between the steps" in lines[5][0]
+
+
+def test_a_file_asks(waits, capsys, tmp_path):
+    with log_directory(tmp_path):
+        _, _, trainer = reported(10**6, after_seconds=1e9)
+        with trainer.session():
+            trainer.callbacks.before_train()
+            trainer.epoch_num = 1
+            trainer.callbacks.before_epoch()
+            for _ in range(60):
+                trainer.step()
+            assert paragraphs(capsys) == []
+            (tmp_path / "report").write_text("")
+            for _ in range(25):
+                trainer.step()
+            assert len(paragraphs(capsys)) == 1
+            assert not (tmp_path / "report").exists()
+            (tmp_path / "report").write_text("what I found")
+            for _ in range(60):
+                trainer.step()
+            assert paragraphs(capsys) == []
+            assert (tmp_path / "report").read_text() == "what I found"
+
+
+def test_who_asks_at_once_waits_for_some_steps(waits, capsys, tmp_path):
+    with log_directory(tmp_path):
+        _, _, trainer = reported(10**6, after_seconds=1e9)
+        (tmp_path / "report").write_text("")
+        with trainer.session():
+            trainer.callbacks.before_train()
+            trainer.epoch_num = 1
+            trainer.callbacks.before_epoch()
+            said = []
+            while not said and trainer.global_step < 100:
+                trainer.step()
+                said = paragraphs(capsys)
+    assert f" with {trainer.global_step - 1 - _WARMUP_STEPS} steps" in said[0]
+    assert trainer.global_step > _WARMUP_STEPS + 10
+
+
+def test_no_file_is_looked_for_without_a_log_directory(waits, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "report").write_text("")
+    _, _, trainer = reported(100, after_seconds=1e9)
+    trainer.train()
+    assert (tmp_path / "report").exists() and paragraphs(capsys) == []
+
+
+def test_a_file_elsewhere_may_ask(waits, capsys, tmp_path):
+    path = tmp_path / "tell"
+    path.write_text("")
+    _, _, trainer = reported(100, after_seconds=1e9, request_file=str(path))
+    trainer.train()
+    assert not path.exists() and len(paragraphs(capsys)) == 1
+
+
+def test_a_trigger_asks(waits, capsys):
+    report, _, trainer = reported(50, after_seconds=1e9)
+    with trainer.session():
+        trainer.callbacks.before_train()
+        report.trigger()  # there is nothing yet
+        trainer.run_epoch(1)
+        report.trigger()
+        assert len(paragraphs(capsys)) == 1
+        report._window = type(report._window)()  # as after an epoch that was told of
+        report.trigger()
+    assert paragraphs(capsys) == []
+
+
+def test_a_deterministic_run_is_left_alone(waits, capsys):
+    report, _, trainer = reported(400, deterministic=True)
+    asked = asked_steps(report, trainer)
+    trainer.train()
+    assert paragraphs(capsys) == [] and asked == []
+
+
+def asked_steps(report, trainer):
+    """Notes in which steps the report asks for something."""
+    asked, before_run = [], report.before_run
+
+    def noting(ctx):
+        request = before_run(ctx)
+        if request is not None:
+            asked.append(trainer.global_step)
+        return request
+
+    report.before_run = noting
+    return asked
+
+
+def test_slow_steps_are_looked_into_each_and_fast_ones_now_and_then(waits):
+    report, costs, trainer = reported(400)
+    asked = asked_steps(report, trainer)
+    trainer.train()
+    assert len(asked) >= 250 and 400 not in asked
+
+
+def test_fast_steps_are_looked_into_now_and_then_at_no_period(waits):
+    report, costs, trainer = reported(4000)
+    costs._before_run = lambda ctx: None
+    costs.outside = 0.001
+    asked = asked_steps(report, trainer)
+    trainer.train()
+    steps = [step for step in asked if step > 100]
+    gaps = [b - a for a, b in zip(steps, steps[1:])]
+    assert 90 <= sum(gaps) / len(gaps) <= 110  # 100 ms
+    assert len(set(gaps)) > 10 and max(gaps) <= 201
+
+
+def test_only_the_step_is_asked_so_nothing_is_taken_from_the_queue(waits):
+    class Reading(Callback):
+        def _trigger_step(self):
+            self.trainer.hooked_sess.run(tf.get_default_graph().get_tensor_by_name("other:0"))
+
+    tf.constant(1, name="other")
+    report, _, trainer = reported(30, others=[Reading()])
+    asked = asked_steps(report, trainer)
+    trainer.train()
+    assert asked == list(range(1, 30))
+
+
+def test_an_input_that_the_step_does_not_take_is_not_taken_for_it(capsys):
+    queue = tf.FIFOQueue(4, [tf.int32], shapes=[[]])
+    WaitProbe(queue).watch([queue.dequeue()])
+    report = TimeReport(after_seconds=0, after_steps=10)
+    StepTrainer([report], train_op=tf.no_op(), steps_per_epoch=50).train()  # does not block
+    assert "(waiting for data could not be told from it)" in paragraphs(capsys)[0]
+
+
+def test_a_switched_off_report_is_silent(waits, capsys):
+    report, costs, trainer = reported(400)
+    trainer.callbacks.cbs[1] = EnableCallbackIf(report, lambda self: False)
+    trainer.train()
+    assert paragraphs(capsys) == []
+
+
+class Slow(Callback):
+    def _trigger_step(self):
+        time.sleep(0.03)
+
+
+def test_the_slowest_callback_is_named(capsys):
+    report = TimeReport(after_seconds=0, after_steps=20)
+    StepTrainer([report, Slow()], train_op=tf.no_op(), steps_per_epoch=45).train()
+    (line,) = paragraphs(capsys)[-1:]
+    assert "Callbacks take" in line and "most often seen at work: Slow;" in line
+
+
+def test_a_thread_looks_only_where_callbacks_take_time_and_ends_with_the_training(waits):
+    names = []
+
+    class Look(Callback):
+        def _trigger_step(self):
+            names.extend(each.name for each in threading.enumerate())
+
+    _, costs, trainer = reported(60, others=[Look()])
+    trainer.train()
+    assert "Whereabouts" in names
+    assert "Whereabouts" not in [each.name for each in threading.enumerate()]
+    del names[:]
+    with tf.Graph().as_default():
+        _, costs, trainer = reported(60, others=[Look()])
+        costs.outside = 0.001
+        trainer.train()
+    assert "Whereabouts" not in names
+
+
+class Numbers(DataFlow):
+    """Whole numbers from 0, each after a while."""
+
+    def __init__(self, seconds=0.0):
+        self._seconds = seconds
+
+    def __iter__(self):
+        number = 0
+        while True:
+            time.sleep(self._seconds)
+            yield [number]
+            number += 1
+
+
+class Summing(ModelDesc):
+    """Adds up what it is given, in a variable."""
+
+    def inputs(self):
+        return [tf.TensorSpec([], tf.float32, "number")]
+
+    def build_graph(self, number):
+        total = tf.get_variable("total", [], initializer=tf.zeros_initializer())
+        return -total * number
+
+    def optimizer(self):
+        return tf.train.GradientDescentOptimizer(1.0)
+
+
+def sum_of(source, callbacks, steps=40):
+    """Trains on a source for some steps; returns the sum of what was taken."""
+    with tf.Graph().as_default():
+        trainer = SimpleTrainer(
+            TrainConfig(
+                data=source,
+                model=Summing(),
+                callbacks=[*callbacks, At()],
+                extra_callbacks=[],
+                monitors=[],
+                steps_per_epoch=steps,
+                max_epoch=1,
+            )
+        )
+        trainer.train()
+        return [each for each in trainer.config.callbacks if isinstance(each, At)][0].total
+
+
+class At(Callback):
+    def _setup_graph(self):
+        (self._variable,) = tf.trainable_variables()
+
+    def _trigger_epoch(self):
+        self.total = float(self.trainer.sess.run(self._variable))
+
+
+@pytest.mark.parametrize("make", [QueueInput, FeedInput])
+def test_slow_data_is_found_and_the_training_is_the_same(make, capsys):
+    report = TimeReport(after_seconds=0, after_steps=18)
+    assert sum_of(make(Numbers(0.02)), [report]) == sum(range(40))
+    (line, *_) = paragraphs(capsys)
+    share = int(line.partition("waiting for data ")[2].partition(" %")[0])
+    assert share >= 15  # a step alone takes far less than the data
+    assert "the data is the limit" in line
+
+
+def test_the_wait_of_a_fed_step_ends_when_the_graph_begins(monkeypatch):
+    trainer = types.SimpleNamespace(
+        step_op=tf.no_op(),
+        config=types.SimpleNamespace(data=FeedInput(Numbers())),
+    )
+    probe = step_probe.StepProbe(trainer)
+    monkeypatch.setattr(step_probe.time, "time", lambda: 100.0)
+    assert probe.ask() is probe.request
+    assert probe.read(100.25, longest=1.0) == (0.25, None)
+    assert probe.read(102.0, longest=1.0) == (1.0, None)  # the clock was set
+    assert probe.read(99.0, longest=1.0) == (0.0, None)
+
+
+def test_a_report_leaves_no_file(waits, tmp_path):
+    with log_directory(tmp_path):
+        _, _, trainer = reported(30)
+        trainer.train()
+    assert os.listdir(str(tmp_path)) == []

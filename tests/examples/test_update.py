@@ -1,0 +1,111 @@
+"""Twenty updates of the model, against the same mathematics in plain ops."""
+
+import numpy as np
+from DQNModel import ADAM_EPSILON, LEARNING_RATE, MAX_GRADIENT_NORM, Model
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.tower import TowerContext
+
+STEPS = 20
+BATCH = 8
+SIZE = 12  # of a frame, in pixels
+ACTIONS = 2
+LAYERS = [("conv0", 4), ("conv1", 2), ("conv2", 1)]  # name, stride
+
+
+def batches():
+    rng = np.random.RandomState(0)
+    for _ in range(STEPS):
+        yield [
+            rng.randint(0, 256, (BATCH, 5, SIZE, SIZE)).astype(np.uint8),
+            rng.randint(0, ACTIONS, BATCH),
+            # the last kind makes errors, and so gradients, that are clipped
+            rng.choice([-5.0, 0.0, 5.0], BATCH).astype(np.float32),
+            rng.rand(BATCH) < 0.2,
+        ]
+
+
+def ours(max_norm, monkeypatch):
+    """The variables before and after, by the name of each."""
+    monkeypatch.setattr("DQNModel.MAX_GRADIENT_NORM", max_norm)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.set_random_seed(1)
+        model = Model(ACTIONS, frame_shape=(SIZE, SIZE))
+        fed = [tf.placeholder(each.dtype, each.shape) for each in model.inputs()]
+        with TowerContext("", is_training=True):
+            cost = model.build_graph(*fed)
+        train = model.get_optimizer().minimize(cost)
+        sess.run(tf.global_variables_initializer())
+        names = [each.op.name for each in tf.trainable_variables()]
+        values = {each.op.name: each for each in tf.global_variables()}
+        values = {name: values[name] for name in names + ["target/" + name for name in names]}
+        before = sess.run(values)
+        for batch in batches():
+            sess.run(train, dict(zip(fed, batch)))
+        return before, sess.run(values)
+
+
+def plain_network(image, prefix, variables):
+    x = image / 255.0
+    for layer, stride in LAYERS:
+        kernel, bias, alpha = (variables[f"{prefix}{layer}/{each}"] for each in ("W", "b", "alpha"))
+        x = tf.nn.conv2d(x, kernel, [1, stride, stride, 1], "SAME") + bias
+        x = tf.where(x > 0, x, alpha * x)
+    x = tf.reshape(x, [BATCH, -1])
+    x = tf.matmul(x, variables[prefix + "fc0/W"]) + variables[prefix + "fc0/b"]
+    x = tf.where(x > 0, x, 0.01 * x)
+    return tf.matmul(x, variables[prefix + "fct/W"]) + variables[prefix + "fct/b"]
+
+
+def plain_cost(fed, variables):
+    frames, action, reward, over = fed
+    frames = tf.cast(tf.transpose(frames, [0, 2, 3, 1]), tf.float32)
+    q = plain_network(frames[..., :4], "", variables)
+    chosen = tf.argmax(plain_network(frames[..., 1:], "", variables), 1)
+    rows = tf.range(BATCH, dtype=tf.int64)
+    q_next = plain_network(frames[..., 1:], "target/", variables)
+    value = tf.gather_nd(q_next, tf.stack([rows, chosen], 1))
+    followed = 0.99 * value * (1.0 - tf.cast(over, tf.float32))
+    target = tf.stop_gradient(tf.clip_by_value(reward, -1.0, 1.0) + followed)
+    error = tf.abs(target - tf.gather_nd(q, tf.stack([rows, action], 1)))
+    return tf.reduce_mean(tf.where(error < 1, 0.5 * error**2, error - 0.5))
+
+
+def plain(start, max_norm):
+    """The online variables after the updates, by name, and the norms of the gradients."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        fed = [
+            tf.placeholder(each.dtype, each.shape)
+            for each in Model(ACTIONS, frame_shape=(SIZE, SIZE)).inputs()
+        ]
+        variables = {name: tf.Variable(value) for name, value in start.items()}
+        online = {name: v for name, v in variables.items() if not name.startswith("target/")}
+        gradients = tf.gradients(plain_cost(fed, variables), list(online.values()))
+        clipped, norm = tf.clip_by_global_norm(gradients, max_norm)
+        adam = tf.train.AdamOptimizer(LEARNING_RATE, epsilon=ADAM_EPSILON)
+        train = adam.apply_gradients(zip(clipped, online.values()))
+        sess.run(tf.global_variables_initializer())
+        norms = [sess.run([norm, train], dict(zip(fed, batch)))[0] for batch in batches()]
+        return sess.run(online), norms
+
+
+def check(max_norm, monkeypatch):
+    before, after = ours(max_norm, monkeypatch)
+    expected, norms = plain(before, max_norm)
+    for name, value in expected.items():
+        assert np.abs(value - before[name]).max() > 1e-4, f"{name} has not been trained"
+        # Sums of float32 products in another order: some 1e-7 of a gradient in each step, which
+        # Adam passes on in proportion, as its epsilon is large; twenty steps of 1e-3 at most.
+        np.testing.assert_allclose(after[name], value, rtol=1e-6, atol=2e-6, err_msg=name)
+    for name in before:
+        if name.startswith("target/"):
+            np.testing.assert_array_equal(after[name], before[name])
+    return norms
+
+
+def test_twenty_updates(monkeypatch):
+    check(MAX_GRADIENT_NORM, monkeypatch)
+
+
+def test_twenty_updates_with_every_gradient_clipped(monkeypatch):
+    assert min(check(0.05, monkeypatch)) > 0.05

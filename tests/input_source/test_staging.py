@@ -1,0 +1,231 @@
+"""Batches that wait in front of their step: their order, what is counted, and how it all ends."""
+
+import threading
+
+import pytest
+
+from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.input_source import (
+    BatchQueueInput,
+    DataFlowEmpty,
+    PlaceholderInput,
+    QueueInput,
+    StagingInput,
+    TensorInput,
+)
+from tensorpack.tfutils.tower import TowerContext
+from tensorpack.train import QueueInputTrainer, TrainConfig
+from tensorpack.utils import fix_rng_seed
+from tensorpack.utils.stopping import Interrupted
+from tests.contracts.input_source import InputSourceContract, InputStateContract
+from tests.helpers import TinyModel
+
+from .running import FlowOf, hooked, running
+
+SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
+
+
+def numbers(count=1000):
+    return DataFromList([[i] for i in range(count)], shuffle=False)
+
+
+def images():
+    return DataFromList([[[[0.0] * 3] * 2, [0, 1]]] * 6, shuffle=False)
+
+
+class TestStagedQueue(InputSourceContract):
+    size = 6
+
+    def make_source(self):
+        return StagingInput(QueueInput(images()))
+
+
+class TestStagedTensors(InputSourceContract):
+    def make_source(self):
+        return StagingInput(TensorInput(lambda: [tf.zeros([2, 3]), tf.zeros([2], tf.int32)]))
+
+
+class TestStateOfOne(InputStateContract):
+    def make_source(self, flow):
+        return StagingInput(QueueInput(flow))
+
+
+class TestStateOfMoreThanTheQueueHolds(InputStateContract):
+    def make_source(self, flow):
+        queue = tf.FIFOQueue(1, [tf.int32], name="small")
+        return StagingInput(QueueInput(flow, queue), nr_stage=5)
+
+
+class TestStateOfBatches(InputStateContract):
+    per_step = 3
+
+    def make_source(self, flow):
+        return StagingInput(BatchQueueInput(flow, 3), nr_stage=2)
+
+
+def test_batches_come_in_their_order_and_ahead_of_their_step(logged):
+    source = StagingInput(QueueInput(numbers()), nr_stage=3)
+    with running(source, SIGNATURE) as (_, sess, (x,), callbacks):
+        session = hooked(sess, callbacks)
+        assert [session.run(x) for _ in range(4)] == [0, 1, 2, 3]
+        assert [sess.run(x) for _ in range(3)] == [4, 5, 6]  # nobody refills the buffer
+    assert "Pre-filling StagingArea ..." in logged
+    assert "3 elements put into StagingArea on each tower." in logged
+
+
+def test_other_runs_leave_the_buffers_alone():
+    source = StagingInput(QueueInput(numbers()))
+    one = tf.constant(1)
+    with running(source, SIGNATURE) as (_, sess, (x,), callbacks):
+        session = hooked(sess, callbacks)
+        found = [session.run(each) for each in [one, x, one, one, x, x]]
+    assert found == [1, 0, 1, 1, 1, 2]
+
+
+def test_each_tower_has_its_own_buffer_on_its_device():
+    source = StagingInput(QueueInput(numbers()), nr_stage=2)
+
+    owner = source.setup(SIGNATURE)[0]
+    for gpu in range(2):
+        with tf.device(f"/gpu:{gpu}"), TowerContext(f"tower{gpu}", is_training=False):
+            (tensor,) = source.get_input_tensors()
+        assert (tensor.op.type, tensor.device) == ("Unstage", f"/device:GPU:{gpu}")
+    graph = tf.get_default_graph()
+    stages = [each for each in graph.get_operations() if each.type == "Stage"]
+    assert [each.device for each in stages] == ["/device:GPU:0", "/device:GPU:1"]
+    assert "CPU" in stages[0].inputs[0].device
+    assert "CPU" in graph.get_operation_by_name("QueueInput/consumed").device
+    assert (owner._consumed.per_run, owner._consumed.ahead) == (2, 4)
+
+
+def test_towers_take_turns():
+    source = StagingInput(QueueInput(numbers()), nr_stage=2)
+    with running(
+        source, SIGNATURE, lambda: source.get_input_tensors() + source.get_input_tensors()
+    ) as (_, sess, tensors, callbacks):
+        session = hooked(sess, callbacks)
+        found = [session.run(tensors) for _ in range(5)]
+        assert sorted(each for pair in found for each in pair)[:4] == [0, 1, 2, 3]
+        assert callbacks[0]._consumed.read(sess) == 10
+        session.run(tensors[0])  # takes from one buffer, and refills one
+        assert callbacks[0]._consumed.read(sess) == 11
+
+
+def test_a_device_may_be_given():
+    source = StagingInput(TensorInput(lambda: [tf.constant(1)]), device="/gpu:1")
+    source.setup(SIGNATURE)
+    with tf.device("/gpu:0"):
+        (x,) = source.get_input_tensors()
+    assert x.device == "/device:GPU:1"
+
+
+def test_what_is_counted_is_what_was_taken():
+    source = StagingInput(QueueInput(numbers()), nr_stage=4)
+    with running(source, SIGNATURE) as (_, sess, (x,), callbacks):
+        session = hooked(sess, callbacks)
+        for steps in range(1, 4):
+            session.run(x)
+            assert callbacks[0]._consumed.read(sess) == steps
+            assert callbacks[0].state_dict()["count"] == steps
+
+
+def test_a_step_without_a_further_batch_does_not_happen():
+    """Were it to happen, the variables would have moved, and the count of steps not."""
+    release = threading.Event()
+
+    def one_pass(number):
+        yield [1]
+        yield [2]
+        release.wait(10)
+        yield [3]
+
+    source = StagingInput(QueueInput(FlowOf(one_pass)))
+    updates = tf.get_variable("updates", initializer=0, use_resource=True)
+
+    def step():
+        (x,) = source.get_input_tensors()
+        return [x, updates.assign_add(x, read_value=False)]
+
+    with running(source, SIGNATURE, step) as (trainer, sess, fetches, callbacks):
+        session = hooked(sess, callbacks)
+        session.run(fetches)
+        timer = threading.Timer(0.1, lambda: trainer.stop_token.request(Interrupted(2)))
+        timer.start()
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(fetches)
+        timer.join()
+        assert sess.run(updates) == 1
+        assert callbacks[0].state_dict()["count"] == 1
+        release.set()
+    assert not [each for each in threading.enumerate() if each.name == "EnqueueThread"]
+
+
+def train(data, **options):
+    class Seen(Callback):
+        def _setup_graph(self):
+            self.weights = []
+            self.variable = tf.global_variables("weight")[0]
+
+        def _trigger_step(self):
+            self.weights.append(self.trainer.sess.run(self.variable))
+
+    seen = Seen()
+    with tf.Graph().as_default():
+        config = TrainConfig(
+            data=data(),
+            model=TinyModel(),
+            callbacks=[seen] + options.pop("callbacks", []),
+            extra_callbacks=[],
+            monitors=[],
+            steps_per_epoch=options.pop("steps_per_epoch", 6),
+            **options,
+        )
+        QueueInputTrainer(config).train()
+    return seen.weights
+
+
+def points():
+    return DataFromList([[[0.1 * i, 1.0], [1.0, 0.2 * i]] for i in range(5)])
+
+
+def staged():
+    return StagingInput(QueueInput(points()), nr_stage=2)
+
+
+def test_training_is_that_of_the_input_alone():
+    fix_rng_seed(3)
+    plain = train(lambda: QueueInput(points()), max_epoch=1)
+    fix_rng_seed(3)
+    assert train(staged, max_epoch=1) == plain
+
+
+def test_a_run_that_is_saved_goes_on_exactly(log_dir):
+    fix_rng_seed(3)
+    whole = train(staged, max_epoch=2)
+    fix_rng_seed(3)
+    first = train(staged, max_epoch=1, callbacks=[ModelSaver()])
+    fix_rng_seed(3)
+    rest = train(staged, max_epoch=2, callbacks=[ModelSaver()], resume="must")
+    assert first + rest == whole
+
+
+def test_an_error_of_the_data_is_that_of_the_run():
+    with pytest.raises(DataFlowEmpty):
+        train(lambda: StagingInput(QueueInput(FlowOf(lambda number: []))), max_epoch=1)
+
+
+def test_a_deterministic_run_refuses_it():
+    fix_rng_seed(3)
+    with pytest.raises(ValueError, match="use the input without StagingInput"):
+        train(staged, max_epoch=1, deterministic=True)
+
+
+def test_wrong_arguments():
+    queue = QueueInput(numbers())
+    for wrong in PlaceholderInput(), StagingInput(queue), numbers():
+        with pytest.raises(TypeError, match=f"such as a QueueInput.* got {type(wrong).__name__}"):
+            StagingInput(wrong)
+    with pytest.raises(ValueError, match="nr_stage is at least 1, got 0"):
+        StagingInput(queue, nr_stage=0)

@@ -1,0 +1,116 @@
+import threading
+import time
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import BatchQueueInput, QueueInput
+from tensorpack.input_source.waiting import WaitProbe, wait_probes
+from tensorpack.tfutils.dependency import ancestors
+
+from .running import FlowOf, running
+
+SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
+
+
+def probed_queue(capacity=4):
+    queue = tf.FIFOQueue(capacity, [tf.int32], shapes=[[]])
+    probe = WaitProbe(queue)
+    taken = queue.dequeue(name="taken")
+    probe.watch([taken])
+    return queue, probe, tf.identity(taken, name="step").op
+
+
+def test_the_wait_is_that_of_the_dequeue():
+    queue, probe, step = probed_queue()
+    enqueue = queue.enqueue(1)
+    with tf.Session() as sess:
+        sess.run(enqueue)
+        probe.read(sess.run([step, probe.fetches])[1])  # what is run first takes longer
+
+        def later():
+            time.sleep(0.2)
+            sess.run(enqueue)
+
+        thread = threading.Thread(target=later)
+        thread.start()
+        start = time.monotonic()
+        waited = probe.read(sess.run([step, probe.fetches])[1])
+        took = time.monotonic() - start
+        thread.join()
+        assert 0.1 < waited.seconds <= took + 0.01
+        sess.run(enqueue)
+        assert probe.read(sess.run([step, probe.fetches])[1]).seconds < 0.1
+
+
+def test_the_fill_is_that_behind_the_dequeue():
+    queue, probe, step = probed_queue(capacity=4)
+    enqueue = queue.enqueue_many([[1, 2, 3, 4]])
+    with tf.Session() as sess:
+        sess.run(enqueue)
+        fills = [probe.read(sess.run([step, probe.fetches])[1]).fill for _ in range(4)]
+    assert fills == [0.75, 0.5, 0.25, 0.0]
+
+
+def test_a_queue_without_a_limit_has_no_fill():
+    queue, probe, step = probed_queue(capacity=-1)
+    enqueue = queue.enqueue(1)
+    with tf.Session() as sess:
+        sess.run(enqueue)
+        assert probe.read(sess.run([step, probe.fetches])[1]).fill is None
+
+
+@pytest.mark.parametrize(
+    "ends, seconds", [([10.5, 12.0], 2.0), ([12.0, 10.5], 2.0), ([9.0], 0.0), ([10.0], 0.0)]
+)
+def test_the_last_dequeue_counts_and_no_wait_is_negative(ends, seconds):
+    _, probe, _ = probed_queue()
+    assert probe.read({"begin": 10.0, "ends": ends, "size": 1}).seconds == seconds
+
+
+def test_it_belongs_to_what_takes_the_data_anyway():
+    _, probe, step = probed_queue()
+    assert probe.belongs_to(step)
+    assert not probe.belongs_to(tf.no_op())
+    assert not WaitProbe(tf.FIFOQueue(1, [tf.int32])).belongs_to(step)
+
+
+def test_of_two_dequeues_both_must_be_taken_anyway():
+    queue, probe, step = probed_queue()
+    other = queue.dequeue()
+    probe.watch([other])
+    assert not probe.belongs_to(step)
+    assert probe.belongs_to(tf.group(step, other.op))
+
+
+@pytest.mark.parametrize(
+    "make_source, shape", [(QueueInput, []), (lambda flow: BatchQueueInput(flow, 3), [None])]
+)
+def test_a_queue_input_has_a_probe_that_takes_no_datapoint_of_its_own(make_source, shape):
+    flow = FlowOf(lambda number: [[i] for i in range(6)])
+    signature = [tf.TensorSpec(shape, tf.int32, "number")]
+    with running(make_source(flow), signature) as (_, sess, (number,), _):
+        (probe,) = wait_probes(tf.get_default_graph())
+        assert probe.belongs_to(number.op)
+        seen = [sess.run([number, probe.fetches])[0].tolist() for _ in range(2)]
+        seen.append(sess.run(number).tolist())
+    flat = [i for each in seen for i in (each if shape else [each])]
+    assert flat == [i % 6 for i in range(len(flat))]
+
+
+def test_its_ops_are_in_no_step_that_does_not_ask():
+    source = QueueInput(FlowOf(lambda number: [[1]]))
+    source.setup(SIGNATURE)
+    with tf.control_dependencies([tf.no_op(name="of_the_tower")]):
+        (number,) = source.get_input_tensors()
+    assert not [op for op in ancestors([number]) if op.type == "Timestamp"]
+    (probe,) = wait_probes(tf.get_default_graph())
+    # the clock at the begin waits for nothing at all
+    assert [op.type for op in ancestors([probe.fetches["begin"]])] == ["Timestamp"]
+
+
+def test_each_graph_has_its_own():
+    probed_queue()
+    with tf.Graph().as_default() as other:
+        assert wait_probes(other) == []
+    assert len(wait_probes(tf.get_default_graph())) == 1

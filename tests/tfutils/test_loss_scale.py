@@ -1,0 +1,150 @@
+"""The scale of a cost: where it goes, how it adapts, and what a bad step leaves untouched."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import is_tfv2
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.gradproc import GlobalNormClip, MapGradient
+from tensorpack.tfutils.loss_scale import LossScaleOptimizer
+from tensorpack.tfutils.optimizer import AccumGradOptimizer, apply_grad_processors
+
+
+def sgd():
+    return tf.train.GradientDescentOptimizer(1.0)
+
+
+@pytest.fixture(autouse=True)
+def resources():
+    """The variables that TensorFlow 2 takes into tf.cond; on TensorFlow 1 ref variables."""
+    with tf.variable_scope("", use_resource=True if is_tfv2() else None):
+        yield
+
+
+def state():
+    names = {each.op.name: each for each in tf.global_variables()}
+    return [names["loss_scale/scale"], names["loss_scale/good_steps"]]
+
+
+def test_gradients_have_their_size_and_are_computed_from_the_scaled_cost(session):
+    v = tf.get_variable("v", initializer=3.0)
+    seen = []
+
+    @tf.custom_gradient
+    def look(x):
+        def gradient(above):
+            seen.append(above)
+            return above
+
+        return tf.identity(x), gradient
+
+    optimizer = LossScaleOptimizer(sgd(), initial_scale=1024.0)
+    unused = tf.get_variable("unused", initializer=0.0)
+    grads = optimizer.compute_gradients(look(v * v), [v, unused])
+    assert grads[1] == (None, unused)
+    sess = session()
+    assert sess.run([seen[0], grads[0][0]]) == [1024.0, 6.0]
+
+
+def test_the_scale_doubles_after_good_steps_and_halves_at_a_bad_one(session):
+    v = tf.get_variable("v", initializer=0.0)
+    factor = tf.placeholder(tf.float32, [])
+    optimizer = LossScaleOptimizer(sgd(), initial_scale=8.0, growth_steps=2)
+    train = optimizer.apply_gradients(optimizer.compute_gradients(v * factor), name="train_op")
+    assert train.name == "train_op"
+    sess = session()
+    found = []
+    for value in [1, 1, 1, np.inf, 1, np.nan, np.nan, 1, 1]:
+        sess.run(train, {factor: value})
+        found.append(tuple(float(each) for each in sess.run(state())))
+    assert found == [(8, 1), (16, 0), (16, 1), (8, 0), (8, 1), (4, 0), (2, 0), (2, 1), (4, 0)]
+    assert sess.run(v) == -6.0
+
+
+def test_the_scale_has_bounds(session):
+    v = tf.get_variable("v", initializer=0.0)
+    factor = tf.placeholder(tf.float32, [])
+    optimizer = LossScaleOptimizer(sgd(), initial_scale=2.0**24, growth_steps=1)
+    train = optimizer.apply_gradients(optimizer.compute_gradients(v * factor))
+    sess = session()
+    sess.run(train, {factor: 1})
+    assert sess.run(state()[0]) == 2.0**24
+    for _ in range(30):
+        sess.run(train, {factor: np.nan})
+    assert sess.run(state()[0]) == 1.0
+
+
+def test_a_bad_step_changes_neither_variables_nor_slots(session):
+    v = tf.get_variable("v", initializer=[1.0, 2.0])
+    factor = tf.placeholder(tf.float32, [2])
+    processed = []
+    clipped = apply_grad_processors(
+        tf.train.AdamOptimizer(0.1),
+        [MapGradient(lambda g: (processed.append(g), g)[1]), GlobalNormClip(1.0)],
+    )
+    optimizer = LossScaleOptimizer(clipped)
+    train = optimizer.apply_gradients(optimizer.compute_gradients(tf.reduce_sum(v * factor)))
+    sess = session()
+    everything = [each for each in tf.global_variables() if "loss_scale" not in each.op.name]
+    assert len(everything) == 5  # v, its two moments, two powers
+    sess.run(train, {factor: [1, 2]})
+    before = sess.run(everything)
+    _, seen = sess.run([train, processed], {factor: [1, np.inf]})
+    np.testing.assert_equal(sess.run(everything), before)
+    assert seen[0].tolist() == [0.0, 0.0]  # as a moving average of it would keep the infinity
+    sess.run(train, {factor: [1, 2]})
+    assert not np.array_equal(sess.run(v), before[0])
+
+
+def test_sparse_gradients(session):
+    table = tf.get_variable("table", initializer=[[1.0], [2.0], [3.0]])
+    factor = tf.placeholder(tf.float32, [])
+    optimizer = LossScaleOptimizer(sgd(), initial_scale=4.0)
+    grads = optimizer.compute_gradients(tf.reduce_sum(tf.gather(table, [0, 2])) * factor)
+    assert isinstance(grads[0][0], tf.IndexedSlices)
+    train = optimizer.apply_gradients(grads)
+    sess = session()
+    sess.run(train, {factor: np.inf})
+    sess.run(train, {factor: 1})
+    assert sess.run(table).ravel().tolist() == [0.0, 2.0, 2.0]
+
+
+def test_accumulated_gradients_count_a_bad_step_as_zero(session):
+    v = tf.get_variable("v", initializer=0.0)
+    factor = tf.placeholder(tf.float32, [])
+    optimizer = LossScaleOptimizer(AccumGradOptimizer(sgd(), 2), initial_scale=4.0)
+    train = optimizer.apply_gradients(optimizer.compute_gradients(v * factor))
+    sess = session()
+    found = []
+    for value in [np.nan, 1, 1, 1, 1, np.nan, 1, 1]:
+        sess.run(train, {factor: value})
+        found.append(float(sess.run(v)))
+    assert found == [0, -1, -1, -3, -3, -3, -3, -5]
+
+
+def test_wrong_numbers():
+    for scale in 0.5, 2.0**25:
+        with pytest.raises(ValueError, match="initial_scale must be from 1 to 16777216"):
+            LossScaleOptimizer(sgd(), scale)
+    with pytest.raises(ValueError, match="growth_steps is at least 1, got 0"):
+        LossScaleOptimizer(sgd(), growth_steps=0)
+
+
+@pytest.mark.skipif(not is_tfv2(), reason="TensorFlow 1 has no float16 rewrite for CPUs")
+def test_gradients_that_float16_cannot_hold_survive():
+    """With the rewrite that TensorFlow has for float16 on CPUs, which is slow, but exact."""
+    config = tf.ConfigProto()
+    config.graph_options.rewrite_options.auto_mixed_precision_cpu = 1
+    found = {}
+    for name in ["plain", "scaled"]:
+        with tf.Graph().as_default(), tf.variable_scope(name, use_resource=True):
+            x = tf.placeholder(tf.float32, [4, 4])
+            w = tf.get_variable("w", initializer=np.eye(4, dtype="f"))
+            cost = tf.reduce_sum(tf.matmul(tf.matmul(x, w), x)) * 1e-9
+            optimizer = LossScaleOptimizer(sgd()) if name == "scaled" else sgd()
+            ((gradient, _),) = optimizer.compute_gradients(cost, [w])
+            with tf.Session(config=config) as sess:
+                sess.run(tf.global_variables_initializer())
+                found[name] = sess.run(gradient, {x: np.ones([4, 4])})
+    assert not found["plain"].any()
+    np.testing.assert_allclose(found["scaled"], 16e-9, rtol=2e-3)

@@ -1,0 +1,184 @@
+"""Prepared runs give what `Session.run` gives, and refuse what that refuses."""
+
+import gc
+import weakref
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils import prepared
+from tensorpack.tfutils.prepared import pick, prepare
+from tensorpack.utils.concurrency import ShareSessionThread
+
+Pair = namedtuple("Pair", "first second")
+
+
+@pytest.fixture
+def sess():
+    with tf.Session() as session:
+        yield session
+
+
+def run(sess, structure, feeds=(), values=(), **options):
+    call, (where,) = prepare(sess, [structure], list(feeds), **options)
+    return pick(call(*values), where)
+
+
+def aligned(values):
+    memory = np.empty(values.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    array = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    array[...] = values
+    return array
+
+
+def test_values_are_shaped_as_the_fetches(sess):
+    a, b = tf.constant(1), tf.constant([2.0, 3.0])
+    op = tf.no_op()
+    for structure in (a, op, [], [a], (a, op), {"x": [a, (op, b)], "y": a}, [a, a], [[]]):
+        found, right = run(sess, structure), sess.run(structure)
+        assert repr(found) == repr(right), structure
+
+
+def test_several_structures_are_computed_together(sess):
+    counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
+    sess.run(counter.initializer)
+    count = counter.assign_add(1)
+    call, where = prepare(sess, [count, [count], count.op])
+    values = call()
+    assert [pick(values, each) for each in where] == [1, [1], None]
+    assert len(values) == 1
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_variables_and_names(sess, use_resource):
+    with tf.variable_scope("", use_resource=use_resource):
+        variable = tf.get_variable("v", [2], initializer=tf.ones_initializer())
+    named = tf.constant(b"text", name="named")
+    sess.run(variable.initializer)
+    found = run(sess, [variable, "named:0", "named", named])
+    assert found[0].tolist() == [1.0, 1.0] and found[1:] == [b"text", None, b"text"]
+
+
+def test_the_values_have_the_types_that_run_gives(sess):
+    constants = [tf.constant(each) for each in (1.5, True, b"ab", [1, 2], ["a", "b"])]
+    for found, right in zip(run(sess, constants), sess.run(constants)):
+        assert type(found) is type(right)
+        np.testing.assert_array_equal(found, right)
+
+
+def test_what_is_unusual_is_left_to_run(sess):
+    x = tf.placeholder(tf.float32, [])
+    sparse = tf.SparseTensor([[0]], [7], [2])
+    assert run(sess, Pair(tf.constant(1), tf.constant(2))) == Pair(1, 2)
+    assert run(sess, [sparse, tf.constant(1)])[0].values.tolist() == [7]
+    assert run(sess, [x], [x], [3.0]) == [3.0]  # what is fed is fetched
+    with pytest.raises(TypeError, match="None"):
+        run(sess, None)
+    with tf.Graph().as_default():
+        other = tf.constant(1)
+    with pytest.raises(ValueError, match="not an element of this graph"):
+        run(sess, other)
+
+
+def test_without_the_private_way_the_public_one_does_the_same(sess, monkeypatch):
+    monkeypatch.setattr(prepared, "make_raw_callable", lambda *args: None)
+    x = tf.placeholder(tf.float32, [2])
+    assert run(sess, {"sum": tf.reduce_sum(x), "op": tf.no_op()}, [x], [[1, 2]]) == {
+        "sum": 3.0,
+        "op": None,
+    }
+    assert run(sess, (tf.constant(4),)) == (4,)
+
+
+@pytest.mark.parametrize("value", [np.arange(8.0)[::2], [0, 2, 4, 6], np.float16([0, 2, 4, 6])])
+def test_what_is_fed_is_converted(sess, value):
+    x = tf.placeholder(tf.float32, [4])
+    assert run(sess, x * 2, [x], [value]).tolist() == [0, 4, 8, 12]
+
+
+def test_strings_are_fed(sess):
+    x = tf.placeholder(tf.string, [None])
+    for value in (["a", b"b"], np.array(["a", "b"]), np.array([b"a", b"b"], object)):
+        assert run(sess, tf.identity(x), [x], [value]).tolist() == [b"a", b"b"]
+
+
+def test_a_wrong_shape_is_an_error_that_names_the_tensor_however_many_were_right(sess):
+    x, y = tf.placeholder(tf.float32, [None, 2], "x"), tf.placeholder(tf.float32, None, "y")
+    call, (where,) = prepare(sess, [tf.shape(x)], [x, y])
+    for rows in (3, 3, 1):
+        assert pick(call(np.zeros((rows, 2)), 0), where).tolist() == [rows, 2]
+    with pytest.raises(ValueError, match=r"'x:0' takes float32 of shape .*2\), got .*\(2, 3\)"):
+        call(np.zeros((2, 3)), 0)
+
+
+@pytest.mark.parametrize("value", ["text", [[1], [1, 2]], object()])
+def test_what_cannot_be_converted_is_an_error_that_names_the_tensor(sess, value):
+    x = tf.placeholder(tf.float32, None, "x")
+    with pytest.raises((TypeError, ValueError), match="'x:0' takes float32"):
+        run(sess, x + 1, [x], [value])
+
+
+@pytest.mark.parametrize("values", [(), (1, 2)])
+def test_a_wrong_number_of_values_is_refused(sess, values):
+    x = tf.placeholder(tf.float32, None)
+    with pytest.raises(TypeError, match=f"1 tensors are fed here, got {len(values)} values"):
+        run(sess, x + 1, [x], values)
+
+
+def test_an_error_of_an_op_has_its_type_and_its_name(sess):
+    x = tf.placeholder(tf.float32, [])
+    call, _ = prepare(sess, [tf.check_numerics(x, "bad", name="looked_at")], [x])
+    call(1.0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="looked_at"):
+        call(np.nan)
+
+
+def test_a_closed_session_is_a_runtime_error_where_something_is_fed(sess):
+    x = tf.placeholder(tf.float32, [])
+    call, _ = prepare(sess, [x + 1], [x])
+    call(1.0)
+    sess.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        call(1.0)
+
+
+@pytest.mark.parametrize("in_caller", [False, True])
+def test_a_private_array_in_a_queue_lives_as_long_as_its_element(sess, in_caller):
+    x = tf.placeholder(tf.float32, [1000])
+    queue = tf.FIFOQueue(2, [tf.float32])
+    take = queue.dequeue()
+    array = aligned(np.arange(1000, dtype=np.float32))
+    memory = weakref.ref(array.base)
+    prepare(sess, [queue.enqueue([x])], [x], in_caller=in_caller).call(array)
+    del array
+    gc.collect()
+    assert memory() is not None  # TensorFlow has not copied it
+    np.testing.assert_array_equal(sess.run(take), np.arange(1000, dtype=np.float32))
+
+
+@pytest.mark.parametrize("in_caller", [False, True])
+def test_a_blocked_run_ends_when_its_queue_is_closed(sess, in_caller):
+    queue = tf.FIFOQueue(1, [tf.int32])
+    x = tf.placeholder(tf.int32, [])
+    enqueue = prepare(sess, [queue.enqueue([x])], [x], in_caller=in_caller).call
+    close, size = queue.close(cancel_pending_enqueues=True), queue.size()
+    errors = []
+
+    class Filler(ShareSessionThread):
+        def run(self):
+            try:
+                for number in range(2):
+                    enqueue(number)
+            except tf.errors.CancelledError as error:
+                errors.append(error)
+
+    thread = Filler()
+    thread.start()
+    while sess.run(size) < 1:
+        pass
+    sess.run(close)
+    thread.join(20)
+    assert not thread.is_alive() and len(errors) == 1
