@@ -1,16 +1,13 @@
 """Measures DQN trainings, of this project and of others, in processes of their own."""
 
 import re
-import tempfile
 from pathlib import Path
 
-from _environments import ROOT, output_of, peer_python, rom_path
+from _environments import output_of, peer_python, rom_path
 
 __all__ = ["bare", "sb3", "tensorpack_011", "whole"]
 
 HERE = Path(__file__).resolve().parent
-DQN = ROOT / "examples" / "DeepQNetwork" / "DQN.py"
-EPOCH = re.compile(r"Epoch 2 .* finished, time:([0-9.]+) sec")
 RATE = re.compile(r"updates/s: ([0-9.]+)")
 
 
@@ -25,20 +22,14 @@ def bare(seconds, flags=()):
 
 
 def whole(steps, rom, flags=()):
-    """Updates per second of the main job, in its second epoch.
+    """Updates per second of the main job, within its first epoch.
 
     Args:
-      steps: updates in an epoch.
+      steps: updates that count.
       rom: the game.
-      flags: of `DQN.py`, beside the size of the memory and the length of an epoch.
+      flags: of `dqn_run.py`, or of `DQN.py`.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        text = output_of(
-            *[DQN, "--rom", rom, "--logdir", Path(folder) / "log", "--max-epoch", 2],
-            *["--steps-per-epoch", steps, "--init-memory-size", 3000, "--memory-size", 20000],
-            *flags,
-        )
-    return steps / float(EPOCH.search(text).group(1))
+    return _rate(output_of(HERE / "dqn_run.py", "--rom", rom, "--steps", steps, *flags))
 
 
 def tensorpack_011(steps, rom):

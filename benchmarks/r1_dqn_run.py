@@ -2,8 +2,8 @@
 
     python benchmarks/r1_dqn_run.py [--pairs 5] [--num-players 8] [--precision bf16]
 
-The run has the default flags but for the size of the memory and the length of an epoch; the second
-epoch counts. Flags that this script does not know go to `DQN.py`.
+The run has the default flags but for the size of the memory, see `dqn_run.py`, where the flags go
+that this script does not know.
 """
 
 import argparse
@@ -18,7 +18,7 @@ def main():
     """Measures and prints a row a pair, the median ratio last."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=150, help="updates in the epoch that counts")
+    parser.add_argument("--steps", type=int, default=300, help="updates that count")
     parser.add_argument("--rom", default="breakout.bin")
     parser.add_argument("--label", default="", help="what to call it in the table")
     parser.add_argument("--num-players", type=int, help="games played at once, as for DQN.py")

@@ -20,7 +20,7 @@ def main():
     """Measures and prints a row a round, the median ratios last."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=150, help="updates that count")
+    parser.add_argument("--steps", type=int, default=300, help="updates that count")
     parser.add_argument("--rom", default="breakout.bin")
     parser.add_argument("--precision", nargs="+", choices=TARGETS, default=list(TARGETS))
     args = parser.parse_args()

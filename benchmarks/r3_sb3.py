@@ -16,7 +16,7 @@ def main():
     """Measures and prints a row a pair, the median ratio last."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=150, help="updates that count")
+    parser.add_argument("--steps", type=int, default=200, help="updates that count")
     parser.add_argument("--games", type=int, default=1, help="that stable-baselines3 plays at once")
     args = parser.parse_args()
     ours, peer, ratio = alternate(

@@ -44,7 +44,7 @@ BATCH, HISTORY, SIDE, DISCOUNT = 64, 4, 84, 0.99
 UPDATE_FREQUENCY = 4  # transitions for each batch
 FRAME_SKIP = 4
 AHEAD = 5  # batches that the players may lag behind
-EXPLORATION = 0.91  # of the second epoch of a default run, which is the one that R1 measures
+EXPLORATION = 0.91  # that of dqn_run.py
 TARGET_SYNC = 2500  # steps
 
 
@@ -267,8 +267,9 @@ def update_target():
 class Clock(Callback):
     """Times the steps after the first ones."""
 
-    def __init__(self, warm_up):
+    def __init__(self, warm_up, steps):
         self._warm_up = warm_up
+        self._steps = steps
         self._start = None
         self.rate = None
 
@@ -276,7 +277,7 @@ class Clock(Callback):
         now, done = time.perf_counter(), self.local_step + 1 - self._warm_up
         if done == 0:
             self._start = now
-        elif done > 0:
+        elif 0 < done <= self._steps:
             self.rate = done / (now - self._start)
 
 
@@ -292,7 +293,10 @@ def main():
     args = parser.parse_args()
     cv2.setNumThreads(1)
     logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
-    replay, clock = Replay(args.rom, args.games, args.memory, args.initial), Clock(args.warm_up)
+    replay, clock = (
+        Replay(args.rom, args.games, args.memory, args.initial),
+        Clock(args.warm_up, args.steps),
+    )
     model = Model(replay.num_actions)
     config = TrainConfig(
         data=QueueInput(replay),
@@ -303,7 +307,8 @@ def main():
             replay,
             clock,
         ],
-        steps_per_epoch=args.warm_up + args.steps,
+        # one more, for what is done at the end of an epoch, which R1 to R3 leave out
+        steps_per_epoch=args.warm_up + args.steps + 1,
         max_epoch=1,
     )
     launch_train_with_config(config, SimpleTrainer())

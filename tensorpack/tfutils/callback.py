@@ -14,6 +14,10 @@ from .common import get_op_or_tensor_by_name, get_tensors_by_names
 __all__ = ["Callback", "StopTraining"]
 
 
+# Looked up once: TensorFlow 1.15 does so by way of a wrapper, in each run of each callback.
+_Args = tf.train.SessionRunArgs
+
+
 class StopTraining(BaseException):
     """Raised by a callback or a step to end the training in order, as if the last epoch were
     over.
@@ -83,14 +87,14 @@ class Callback:
         with it.
         """
         request = self._before_run(ctx)
-        if request is None or isinstance(request, tf.train.SessionRunArgs):
+        if request is None or isinstance(request, _Args):
             return request
         if isinstance(request, (list, tuple)) and any(isinstance(each, str) for each in request):
             request = [
                 get_op_or_tensor_by_name(each) if isinstance(each, str) else each
                 for each in request
             ]
-        return tf.train.SessionRunArgs(fetches=request)
+        return _Args(fetches=request)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         """Override to return `tf.train.SessionRunArgs`, or a list of tensors, ops or their names,

@@ -77,7 +77,8 @@ class FilterNoneGrad(GradientProcessor):
 class GlobalNormClip(GradientProcessor):
     """Scales all gradients down together, so that their joint L2 norm is at most `global_norm`.
 
-    With n the joint norm, each gradient is multiplied by `global_norm / max(n, global_norm)`.
+    With n the joint norm, each gradient is multiplied by `global_norm / n` where n is larger than
+    `global_norm`, and left alone where it is not. If n is not finite, all gradients become NaN.
 
     Raises:
       ValueError: `global_norm` is not positive.
@@ -90,8 +91,14 @@ class GlobalNormClip(GradientProcessor):
         self._norm = float(global_norm)
 
     def _process(self, grads: GradVars) -> GradVars:
-        clipped, _ = tf.clip_by_global_norm([gradient for gradient, _ in grads], self._norm)
-        return [(gradient, variable) for gradient, (_, variable) in zip(clipped, grads)]
+        norm = tf.global_norm([gradient for gradient, _ in grads])
+        exceeds = tf.logical_not(norm <= self._norm)  # which is true of NaN, too
+        factor = tf.where(tf.is_finite(norm), self._norm / norm, float("nan"))
+        scale = _times_if(exceeds, factor)
+        return [
+            (None if gradient is None else _map_values(gradient, scale), variable)
+            for gradient, variable in grads
+        ]
 
 
 class MapGradient(GradientProcessor):
@@ -241,6 +248,18 @@ def _map_values(gradient: Gradient, func: Callable[[tf.Tensor], tf.Tensor]) -> G
 
 def _times(factor: float) -> Callable[[tf.Tensor], tf.Tensor]:
     return lambda values: values * factor
+
+
+def _times_if(condition: tf.Tensor, factor: tf.Tensor) -> Callable[[tf.Tensor], tf.Tensor]:
+    """A function that multiplies where a scalar condition is true, and else does not even copy."""
+
+    def scale(values: tf.Tensor) -> tf.Tensor:
+        with tf.device(values.device):
+            way = tf.raw_ops.Switch(data=values, pred=condition)
+            scaled = way.output_true * tf.cast(factor, values.dtype)
+            return tf.raw_ops.Merge(inputs=[way.output_false, scaled]).output
+
+    return scale
 
 
 def _with_two_arguments(func: Callable[..., Any]) -> Callable[[Gradient, Any], Any]:

@@ -28,6 +28,14 @@ def test_the_bar_of_the_log():
     assert re.fullmatch(r"100%\|#+\|3/3\[00:00<00:00, *[0-9.]+it/s\]\n", last)
 
 
+def test_values_are_shown_behind_the_rate():
+    screen = io.StringIO()
+    with get_tqdm(total=3, file=screen, mininterval=0) as bar:
+        bar.set_postfix(cost="0.25", refresh=False)
+        bar.update(3)
+    assert "it/s, cost=0.25]" in screen.getvalue().split("\r")[-1]
+
+
 def test_an_unknown_length_is_no_error():
     screen = io.StringIO()
     with get_tqdm(file=screen, mininterval=0) as bar:

@@ -1,0 +1,82 @@
+"""The main job, timed from one of its steps to another: what R1 to R3 hold against others.
+
+    python benchmarks/dqn_run.py [--steps 300] [--exploration 0.91] [flags of DQN.py]
+
+All flags have their defaults but the sizes of the memory. The steps that count lie within the first
+epoch, which is never over: what is done once in 25,000 steps is not in the figure. Prints updates
+per second.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
+
+import DQN
+import flags
+
+import tensorpack as tp
+from tensorpack.RL import find_rom
+
+SMALL = ["--init-memory-size", "3000", "--memory-size", "20000"]
+
+
+class Stopwatch(tp.Callback):
+    """Times the steps behind the first ones, then ends the training.
+
+    Args:
+      expreplay: whose exploration is set.
+      exploration: the probability of an action by chance.
+      warm_up: steps that do not count.
+      steps: steps that do.
+
+    Attributes:
+      rate: steps per second; 0.0 until it is known.
+    """
+
+    def __init__(self, expreplay, exploration, warm_up, steps):
+        self._expreplay = expreplay
+        self._exploration = exploration
+        self._warm_up = warm_up
+        self._steps = steps
+        self._start = 0.0
+        self.rate = 0.0
+
+    def _before_epoch(self):
+        self._expreplay.exploration = self._exploration
+
+    def _trigger_step(self):
+        done = self.local_step + 1
+        if done == self._warm_up:
+            self._start = time.perf_counter()
+        elif done == self._warm_up + self._steps:
+            self.rate = self._steps / (time.perf_counter() - self._start)
+            raise tp.StopTraining("That is enough to know.")
+
+
+def main():
+    """Trains and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rom", default="breakout.bin")
+    parser.add_argument("--warm-up", type=int, default=60, help="steps that do not count")
+    parser.add_argument("--steps", type=int, default=300, help="steps that do")
+    parser.add_argument("--exploration", type=float, default=0.91)
+    ours, theirs = parser.parse_known_args()
+    with tempfile.TemporaryDirectory() as folder:
+        where = ["--rom", ours.rom, "--logdir", str(Path(folder) / "log")]
+        args = flags.parse([*where, *SMALL, *theirs])
+        rom = find_rom(args.rom)
+        with DQN.get_player(rom, args.num_players) as player:
+            resume = tp.prepare_log_dir(args.logdir, args.resume)
+            config = DQN.get_config(args, player, lambda n: DQN.get_eval_player(rom, n), resume)
+            watch = Stopwatch(config.dataflow, ours.exploration, ours.warm_up, ours.steps)
+            config.callbacks.append(watch)
+            tp.QueueInputTrainer(config).train()
+    sys.stdout.write(f"updates/s: {watch.rate:.2f}\n")
+
+
+if __name__ == "__main__":
+    main()
