@@ -63,8 +63,13 @@ class Job(NamedTuple):
 TENSORPACK, SB3, TORCH = (f".venv-peer-{name}" for name in ("tensorpack-0.11", "sb3", "torch"))
 JOBS: Dict[str, Job] = {
     "R1": Job("R1", "whole run / bare update", ("r1_dqn_run.py",), 4, "TF 2"),
+    "R1-acting": Job(
+        *["R1", "whole run / bare update, exploration 0.1"],
+        ("r1_dqn_run.py", "--exploration", "0.1", "--label", "whole DQN run / bare update, acting"),
+        *[4, "TF 2, exploration 0.1"],
+    ),
     "R1-tf1": Job(
-        *["R1", "whole run / bare update", ("r1_dqn_run.py", "--rom", ROM), 5.5, "TF 1.15", TF1]
+        *["R1", "whole run / bare update", ("r1_dqn_run.py", "--rom", ROM), 6.5, "TF 1.15", TF1]
     ),
     "R2": Job(
         *["R2", "whole run / tensorpack 0.11", ("r2_tensorpack_011.py",), 8],
