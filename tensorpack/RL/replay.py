@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from tensorpack.utils.aligned import aligned_empty
 from tensorpack.utils.segments import SegmentRef, Segments
 
 from ._replay_journal import Journal, check_complete
@@ -20,7 +21,6 @@ __all__ = ["Batch", "ReplayMemory"]
 _SEGMENT_BYTES = 32 << 20
 _SEGMENT_ENTRIES = 1 << 16
 _SEGMENT_PART = 16
-_ALIGNMENT = 64  # bytes
 
 
 class Batch(NamedTuple):
@@ -193,7 +193,7 @@ class ReplayMemory:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
         length = self._history + 1
         # A new array each time: TensorFlow may go on reading one that it was fed.
-        frames = _aligned((batch_size * length, self._frames.shape[1]), self._frames.dtype)
+        frames = aligned_empty((batch_size * length, self._frames.shape[1]), self._frames.dtype)
         with self._lock:
             slots = self._draw(batch_size, rng)
             around = self._neighbours(slots, self._around)
@@ -359,14 +359,6 @@ def _piece(layout: Layout, segment_entries: Optional[int]) -> int:
     if segment_entries < 1:
         raise ValueError(f"segment_entries must be at least 1, got {segment_entries}.")
     return segment_entries
-
-
-def _aligned(shape: Tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """A new array at a multiple of 64 bytes, which TensorFlow takes over without a copy."""
-    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    return memory[start : start + nbytes].view(dtype).reshape(shape)
 
 
 def _check(name: str, values: np.ndarray, shape: Tuple[int, ...], kind: type) -> np.ndarray:

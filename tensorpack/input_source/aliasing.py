@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tensorpack.utils.aligned import aligned_empty
+
 __all__ = ["private", "stays_as_it_is"]
 
-_ALIGNMENT = 64  # bytes; what TensorFlow takes over without a copy
 _SMALL = 4096  # bytes; up to here aligning costs more than a second copy
 
 
@@ -30,7 +31,9 @@ def private(array: np.ndarray) -> np.ndarray:
         return array
     if array.nbytes <= _SMALL:
         return array.copy()
-    return _aligned_copy(array)
+    copy = aligned_empty(array.shape, array.dtype)
+    np.copyto(copy, array)
+    return copy
 
 
 def stays_as_it_is(array: np.ndarray) -> bool:
@@ -43,11 +46,3 @@ def stays_as_it_is(array: np.ndarray) -> bool:
     if isinstance(memory, memoryview):
         return memory.readonly
     return memory is None or isinstance(memory, bytes)
-
-
-def _aligned_copy(array: np.ndarray) -> np.ndarray:
-    memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    np.copyto(copy, array)
-    return copy

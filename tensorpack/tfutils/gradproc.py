@@ -25,6 +25,7 @@ __all__ = [
     "PrintGradient",
     "ScaleGradient",
     "SummaryGradient",
+    "map_values",
 ]
 
 # A gradient is a tensor, `tf.IndexedSlices` where only some rows were used, or None.
@@ -95,10 +96,7 @@ class GlobalNormClip(GradientProcessor):
         exceeds = tf.logical_not(norm <= self._norm)  # which is true of NaN, too
         factor = tf.where(tf.is_finite(norm), self._norm / norm, float("nan"))
         scale = _times_if(exceeds, factor)
-        return [
-            (None if gradient is None else _map_values(gradient, scale), variable)
-            for gradient, variable in grads
-        ]
+        return [(map_values(gradient, scale), variable) for gradient, variable in grads]
 
 
 class MapGradient(GradientProcessor):
@@ -181,7 +179,7 @@ class CheckGradient(MapGradient):
 
     def _check(self, gradient: Gradient, variable: Any) -> Gradient:
         message = f"CheckGradient: the gradient of {variable.op.name} is not finite"
-        return _map_values(gradient, lambda values: tf.check_numerics(values, message))
+        return map_values(gradient, lambda values: tf.check_numerics(values, message))
 
 
 class ScaleGradient(MapGradient):
@@ -215,7 +213,7 @@ class ScaleGradient(MapGradient):
                     logger.info(f"Apply lr multiplier {factor:g} for {name}")
                 if factor == 0:
                     return None
-                return _map_values(gradient, _times(factor))
+                return map_values(gradient, _times(factor))
         return gradient
 
 
@@ -231,15 +229,17 @@ class PrintGradient(MapGradient):
 
     def _print(self, gradient: Gradient, variable: Any) -> Gradient:
         message = f"Gradient of {variable.op.name}"
-        return _map_values(gradient, lambda values: print_stat(values, message))
+        return map_values(gradient, lambda values: print_stat(values, message))
 
 
 def _values(gradient: Gradient) -> tf.Tensor:
     return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
-def _map_values(gradient: Gradient, func: Callable[[tf.Tensor], tf.Tensor]) -> Gradient:
-    """Applies an elementwise function to a gradient, dense or sparse."""
+def map_values(gradient: Gradient, func: Callable[[tf.Tensor], tf.Tensor]) -> Gradient:
+    """Applies an elementwise function to a gradient, dense, sparse or None."""
+    if gradient is None:
+        return None
     if isinstance(gradient, tf.IndexedSlices):
         values = func(gradient.values)
         return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)

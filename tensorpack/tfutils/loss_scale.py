@@ -4,10 +4,11 @@ The smallest number of float16 is 6e-8: what is smaller in a gradient becomes ze
 and with it all that is computed from it, is larger. How much larger is found out while training.
 """
 
-from typing import Any, Callable, List, Optional
+from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 
+from .gradproc import map_values
 from .optimizer import GradsAndVars, ProxyOptimizer
 
 __all__ = ["LossScaleOptimizer"]
@@ -57,7 +58,9 @@ class LossScaleOptimizer(ProxyOptimizer):
         scale = self._scale.read_value()
         scaled = self._opt.compute_gradients(loss * tf.cast(scale, loss.dtype), *args, **kwargs)
         with tf.name_scope("LossScale"):
-            return [(_map(lambda g: g * tf.cast(1 / scale, g.dtype), g), v) for g, v in scaled]
+            return [
+                (map_values(g, lambda g: g * tf.cast(1 / scale, g.dtype)), v) for g, v in scaled
+            ]
 
     def apply_gradients(
         self,
@@ -69,7 +72,7 @@ class LossScaleOptimizer(ProxyOptimizer):
         grads = list(grads_and_vars)
         with tf.name_scope("LossScale"):
             finite = _all_finite([g for g, _ in grads])
-            grads = [(_map(lambda g: _zero_unless(finite, g), g), v) for g, v in grads]
+            grads = [(map_values(g, lambda g: _zero_unless(finite, g)), v) for g, v in grads]
             adapted = self._adapt(finite)
         self._guard.finite = finite
         updated = self._opt.apply_gradients(grads, global_step)
@@ -123,16 +126,6 @@ def _around_innermost(opt: tf.train.Optimizer, guard: _Guard) -> tf.train.Optimi
         return guard.wrap(opt)
     opt._opt = _around_innermost(opt._opt, guard)
     return opt
-
-
-def _map(func: Callable[[tf.Tensor], tf.Tensor], gradient: Any) -> Any:
-    """Applies a function to the values of a gradient, which may be None or sparse."""
-    if gradient is None:
-        return None
-    if isinstance(gradient, tf.IndexedSlices):
-        values = func(gradient.values)
-        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-    return func(gradient)
 
 
 def _zero_unless(condition: tf.Tensor, values: tf.Tensor) -> tf.Tensor:

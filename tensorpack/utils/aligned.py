@@ -1,0 +1,25 @@
+"""Memory that TensorFlow takes over without a copy."""
+
+from typing import Any, Sequence
+
+import numpy as np
+
+__all__ = ["aligned_empty"]
+
+_ALIGNMENT = 64  # bytes
+
+
+def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
+    """Returns a new array of any values whose memory begins at a multiple of 64 bytes.
+
+    What `malloc` gives for large arrays never does.
+
+    Args:
+      shape: of the array.
+      dtype: of the array; not of objects.
+    """
+    dtype = np.dtype(dtype)
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + nbytes].view(dtype).reshape(shape)
