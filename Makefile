@@ -5,7 +5,7 @@
 #   make test-slow           the tests that take minutes
 #   make reliability         the fault matrix on one TensorFlow, and its table (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments (20 minutes)
-#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 40 minutes)
+#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 50 minutes)
 #   make bench-peers         install what some of them are held against, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
 #   make names               write the tables of public names anew

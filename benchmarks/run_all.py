@@ -83,7 +83,7 @@ JOBS: Dict[str, Job] = {
     "R6-tf1": Job("R6", "queue step / bare queue loop", ("r6_queue_step.py",), 0.5, "TF 1.15", TF1),
     "R7": Job("R7", "sampling", ("r7_sampling.py",), 1.5, quick=("--rounds", "1")),
     "R8": Job(
-        *["R8", "parallel dataflow", ("r8_parallel_prototype.py",), 2],
+        *["R8", "parallel dataflow", ("r8_dataflow.py",), 11],
         peers=(TENSORPACK, TORCH),
     ),
     "R9": Job("R9", "import tensorpack", ("r9_import.py",), 0.1),

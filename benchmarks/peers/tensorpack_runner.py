@@ -1,32 +1,48 @@
-"""Datapoints from two processes of tensorpack 0.11's MultiProcessRunnerZMQ.
+"""Datapoints from processes of tensorpack 0.11's MultiProcessRunnerZMQ.
 
-.venv-peer-tensorpack-0.11/bin/python benchmarks/peers/tensorpack_runner.py --size large
+.venv-peer-tensorpack-0.11/bin/python benchmarks/peers/tensorpack_runner.py --kind large
 """
 
 import sys
 
-from _stream import PROCESSES, count_per_second, make_array, parse_args
+from _stream import BATCH, count_per_second, decode, endless, parse_args, pictures
 
-from tensorpack.dataflow import DataFlow, MultiProcessRunnerZMQ
+from tensorpack.dataflow import (
+    DataFlow,
+    DataFromList,
+    MultiProcessMapAndBatchDataZMQ,
+    MultiProcessRunnerZMQ,
+)
 
 
 class Endless(DataFlow):
-    """The same array again and again."""
+    """The same datapoints again and again."""
 
-    def __init__(self, size):
-        self._array = make_array(size)
+    def __init__(self, kind):
+        self._kind = kind
 
     def __iter__(self):
-        while True:
-            yield [self._array]
+        return endless(self._kind)
+
+
+def decoded(datapoint):
+    """One picture."""
+    return [decode(datapoint[0])]
 
 
 def main():
     """Measures and prints."""
     args = parse_args(__doc__.splitlines()[0])
-    flow = MultiProcessRunnerZMQ(Endless(args.size), PROCESSES)
+    if args.kind == "jpegs":
+        source = DataFromList([[jpeg] for jpeg in pictures()], shuffle=False)
+        flow = MultiProcessMapAndBatchDataZMQ(
+            source, args.processes, decoded, BATCH, buffer_size=4 * BATCH
+        )
+    else:
+        flow = MultiProcessRunnerZMQ(Endless(args.kind), args.processes)
     flow.reset_state()
-    rate = count_per_second((datapoint[0] for datapoint in flow), args.seconds)
+    each = BATCH if args.kind == "jpegs" else 1
+    rate = count_per_second((datapoint[0] for datapoint in flow), args.seconds, each)
     sys.stdout.write(f"datapoints/s: {rate:.1f}\n")
 
 

@@ -1,33 +1,62 @@
-"""Datapoints from two workers of torch's DataLoader, as tensors, which it sends in shared memory.
+"""Datapoints from workers of torch's DataLoader, as tensors, which it sends in shared memory.
 
-.venv-peer-torch/bin/python benchmarks/peers/torch_loader.py --size large
+.venv-peer-torch/bin/python benchmarks/peers/torch_loader.py --kind large --processes 2
 """
 
 import sys
 
 import torch
-from _stream import PROCESSES, count_per_second, make_array, parse_args
+from _stream import BATCH, count_per_second, decode, endless, parse_args, pictures
 
 
 class Endless(torch.utils.data.IterableDataset):
-    """The same array again and again."""
+    """The same datapoints again and again, as tensors."""
 
-    def __init__(self, size):
+    def __init__(self, kind):
         super().__init__()
-        self._size = size
+        self._kind = kind
 
     def __iter__(self):
-        tensor = torch.from_numpy(make_array(self._size))
-        while True:
-            yield tensor
+        tensors = {}
+        for datapoint in endless(self._kind):
+            if id(datapoint) not in tensors:
+                tensors[id(datapoint)] = [torch.from_numpy(array) for array in datapoint]
+            yield tensors[id(datapoint)]
+
+
+class Pictures(torch.utils.data.Dataset):
+    """Pictures to be decoded, over and over."""
+
+    def __init__(self):
+        self._jpegs = pictures()
+
+    def __len__(self):
+        return 10**9
+
+    def __getitem__(self, index):
+        return torch.from_numpy(decode(self._jpegs[index % len(self._jpegs)]))
+
+
+def stream(args):
+    """What the consumer looks at."""
+    workers = {"num_workers": args.processes}
+    if args.kind == "jpegs":
+        # by its own sampler it would first make a list of 10**9 numbers
+        order = (index for index in range(10**9))
+        return torch.utils.data.DataLoader(Pictures(), batch_size=BATCH, sampler=order, **workers)
+    if args.kind == "ragged":  # what cannot be put into one tensor goes as it is
+        loader = torch.utils.data.DataLoader(Endless(args.kind), batch_size=None, **workers)
+        return (picture for picture, _ in loader)
+    # With a batch size, workers copy once, into shared memory; without one, twice.
+    loader = torch.utils.data.DataLoader(Endless(args.kind), batch_size=1, **workers)
+    return (batch[0][0] for batch in loader)
 
 
 def main():
     """Measures and prints."""
     args = parse_args(__doc__.splitlines()[0])
-    # With a batch size, workers copy once, into shared memory; without one, twice.
-    loader = torch.utils.data.DataLoader(Endless(args.size), batch_size=1, num_workers=PROCESSES)
-    rate = count_per_second((batch[0] for batch in loader), args.seconds)
+    each = BATCH if args.kind == "jpegs" else 1
+    rate = count_per_second(stream(args), args.seconds, each)
     sys.stdout.write(f"datapoints/s: {rate:.1f}\n")
 
 

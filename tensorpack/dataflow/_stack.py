@@ -5,17 +5,35 @@ were in its datapoints.
 """
 
 import collections
-from typing import Any, Hashable, List, Sequence
+from typing import Any, Callable, Hashable, List, Sequence
 
 import numpy as np
 
-__all__ = ["aggregate"]
+__all__ = ["aggregate", "join"]
 
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
 
 
-def aggregate(datapoints: Sequence[Any], use_list: bool) -> Any:
-    """Makes one datapoint whose components stack those of `datapoints`; see `BatchData`."""
+def join(arrays: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """Returns a new C-contiguous array `[len(arrays), ...]`."""
+    stacked = np.empty((len(arrays),) + arrays[0].shape, dtype)
+    for row, array in enumerate(arrays):
+        stacked[row] = array
+    return stacked
+
+
+def aggregate(
+    datapoints: Sequence[Any],
+    use_list: bool,
+    join: Callable[[Sequence[np.ndarray], np.dtype], Any] = join,
+) -> Any:
+    """Makes one datapoint whose components stack those of `datapoints`; see `BatchData`.
+
+    Args:
+      datapoints: at least one.
+      use_list: whether components become lists instead of arrays.
+      join: makes an array, or what stands for one, of its rows.
+    """
     if not datapoints:
         raise ValueError("A batch needs at least one datapoint.")
     first = datapoints[0]
@@ -24,7 +42,7 @@ def aggregate(datapoints: Sequence[Any], use_list: bool) -> Any:
     components = []
     for index in indices:
         values = [datapoint[index] for datapoint in datapoints]
-        components.append(values if use_list else _stack(values, index))
+        components.append(values if use_list else _stack(values, index, join))
     return dict(zip(indices, components)) if isinstance(first, dict) else components
 
 
@@ -51,8 +69,9 @@ def _check_form(datapoints: Sequence[Any]) -> None:
             )
 
 
-def _stack(values: List[Any], index: Hashable) -> np.ndarray:
-    """Returns a new C-contiguous array `[len(values), ...]`."""
+def _stack(
+    values: List[Any], index: Hashable, join: Callable[[Sequence[np.ndarray], np.dtype], Any]
+) -> Any:
     types = {type(value) for value in values}
     if types <= set(_NUMBERS):
         return _stack_numbers(values, types, index)
@@ -60,10 +79,7 @@ def _stack(values: List[Any], index: Hashable) -> np.ndarray:
         return _stack_strings(values, index)
     arrays = [_as_array(value, index) for value in values]
     _check_shapes(arrays, index)
-    stacked = np.empty((len(arrays),) + arrays[0].shape, _common_dtype(arrays, index))
-    for row, array in enumerate(arrays):
-        stacked[row] = array
-    return stacked
+    return join(arrays, _common_dtype(arrays, index))
 
 
 def _stack_numbers(values: List[Any], types: set, index: Hashable) -> np.ndarray:

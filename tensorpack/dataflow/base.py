@@ -5,7 +5,8 @@ data comes from, and in which process it is made, is not known here.
 """
 
 import functools
-from typing import Any, Callable, Dict, Iterator, Optional
+import itertools
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 
@@ -107,9 +108,12 @@ class DataFlow:
         give_both_names(cls, "__iter__", "get_data")
         give_both_names(cls, "__len__", "size", _length_of_size)
         order = cls.__mro__
-        if order.index(owner_of(cls, "__iter__")) < order.index(owner_of(cls, "state_dict")):
+        rank = order.index(owner_of(cls, "__iter__"))
+        if rank < order.index(owner_of(cls, "state_dict")):
             cls.state_dict = DataFlow.state_dict  # type: ignore[method-assign]
             cls.load_state_dict = DataFlow.load_state_dict  # type: ignore[method-assign]
+        if rank < order.index(owner_of(cls, "iterate_share")):
+            cls.iterate_share = DataFlow.iterate_share  # type: ignore[method-assign]
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
@@ -172,6 +176,50 @@ class DataFlow:
         """Whether the same data comes again when the program is run again."""
         return True
 
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        """Begins a pass of which some other processes make the rest.
+
+        Each of `step` processes has an equal flow, and takes every `step`-th datapoint. This one
+        makes all datapoints and leaves out those of the others. A flow that can do without making
+        them overrides it, together with `__iter__`; a class that defines `__iter__` alone gets
+        this one.
+
+        Args:
+          first: the position of the first datapoint to be yielded; the first of a pass is 0.
+          step: the distance to the next one.
+          before: called with a position before anything random is drawn for its datapoint.
+
+        Yields:
+          positions and datapoints, by increasing position; None in place of a datapoint, or
+          nothing at all, where one was dropped.
+        """
+        datapoints = iter(self)
+        for position in itertools.count():
+            before(position)
+            try:
+                datapoint = next(datapoints)
+            except StopIteration:
+                return
+            if position >= first and (position - first) % step == 0:
+                yield position, datapoint
+
+    def start_processes(self) -> None:
+        """Starts the worker processes that passes will need, if there are any.
+
+        A flow does that by itself when it is used. To be called before that where it is better
+        done early: a process can be forked safely as long as it has no TensorFlow session.
+        """
+
+    def close(self) -> None:
+        """Releases what passes hold beyond memory: processes, threads, connections, files.
+
+        It may be called by another thread than the one that iterates. A pass that is under way
+        ends with `DataFlowTerminated` at the latest when it has to wait. Afterwards the flow can
+        be reset and iterated again. A flow that holds no such thing does nothing.
+        """
+
     get_data = __iter__
     size = __len__
 
@@ -217,6 +265,28 @@ class ProxyDataFlow(DataFlow):
     @property
     def seeded(self) -> bool:
         return getattr(self.ds, "seeded", True)
+
+    def start_processes(self) -> None:
+        start = getattr(self.ds, "start_processes", None)
+        if start is not None:
+            start()
+
+    def close(self) -> None:
+        close = getattr(self.ds, "close", None)
+        if close is not None:
+            close()
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        return self._share_of_ds(first, step, before)
+
+    def _share_of_ds(
+        self, first: int, step: int, before: Callable[[int], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        if not hasattr(self.ds, "iterate_share"):
+            return DataFlow.iterate_share(self.ds, first, step, before)
+        return self.ds.iterate_share(first, step, before)
 
     def _state_of_ds(self) -> Dict[str, Any]:
         if not hasattr(self.ds, "state_dict"):  # whoever has __iter__ and reset_state is a flow

@@ -155,6 +155,16 @@ class PrintData(ProxyDataFlow):
                 logger.info("\n".join([f"{title}: datapoint {number} is", *lines]))
             yield datapoint
 
+    def print_info(self) -> None:
+        """Logs the first datapoints at once; the flow is reset before and after it.
+
+        Each pass logs them by itself. This is the name of 2017, for scripts that call it.
+        """
+        self.reset_state()
+        for _ in itertools.islice(self, self.num):
+            pass
+        self.reset_state()
+
     def reset_state(self) -> None:
         super().reset_state()
         self._position = self._skip = 0

@@ -1,11 +1,11 @@
 """One datapoint in, one (or none) out: functions applied on the way, in the same process."""
 
 import copy
-from typing import Any, Callable, Hashable, Iterator, List, Sequence, Union
+from typing import Any, Callable, Hashable, Iterator, List, Sequence, Tuple, Union
 
 from .base import DataFlow, ProxyDataFlow
 
-__all__ = ["MapData", "MapDataComponent", "SelectComponent"]
+__all__ = ["MapData", "MapDataComponent", "SelectComponent", "shallow_copy"]
 
 
 class MapData(ProxyDataFlow):
@@ -32,9 +32,17 @@ class MapData(ProxyDataFlow):
 
     def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         for datapoint in datapoints:
-            result = self.func(_shallow_copy(datapoint))
+            result = self.func(shallow_copy(datapoint))
             if result is not None:
                 yield result
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        for position, datapoint in self._share_of_ds(first, step, before):
+            if datapoint is not None:
+                datapoint = self.func(shallow_copy(datapoint))
+            yield position, datapoint
 
     state_dict = ProxyDataFlow.state_dict
     load_state_dict = ProxyDataFlow.load_state_dict
@@ -74,11 +82,23 @@ class MapDataComponent(ProxyDataFlow):
 
     def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         for datapoint in datapoints:
-            component = self.func(_component(self, datapoint, self.index))
-            if component is not None:
-                result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
-                result[self.index] = component
+            result = self._mapped(datapoint)
+            if result is not None:
                 yield result
+
+    def _mapped(self, datapoint: Any) -> Any:
+        component = self.func(_component(self, datapoint, self.index))
+        if component is None:
+            return None
+        result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
+        result[self.index] = component
+        return result
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        for position, datapoint in self._share_of_ds(first, step, before):
+            yield position, None if datapoint is None else self._mapped(datapoint)
 
     state_dict = ProxyDataFlow.state_dict
     load_state_dict = ProxyDataFlow.load_state_dict
@@ -111,7 +131,16 @@ class SelectComponent(ProxyDataFlow):
 
     def _pass(self, datapoints: Iterator[Any]) -> Iterator[List[Any]]:
         for datapoint in datapoints:
-            yield [_component(self, datapoint, index) for index in self.idxs]
+            yield self._selected(datapoint)
+
+    def _selected(self, datapoint: Any) -> List[Any]:
+        return [_component(self, datapoint, index) for index in self.idxs]
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        for position, datapoint in self._share_of_ds(first, step, before):
+            yield position, None if datapoint is None else self._selected(datapoint)
 
     state_dict = ProxyDataFlow.state_dict
     load_state_dict = ProxyDataFlow.load_state_dict
@@ -138,6 +167,7 @@ def _callable(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
     return func
 
 
-def _shallow_copy(datapoint: Any) -> Any:
+def shallow_copy(datapoint: Any) -> Any:
+    """What a function may change without changing the datapoint of its source."""
     # Only what holds components is copied: copying an array would copy its elements.
     return copy.copy(datapoint) if isinstance(datapoint, (list, dict)) else datapoint

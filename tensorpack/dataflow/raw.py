@@ -20,7 +20,7 @@ class DataFromList(RNGDataFlow):
     _position: Optional[Tuple[Dict[str, Any], int]] = None
     _skip = 0
 
-    def __init__(self, lst: Sequence[Any], shuffle: bool = True) -> None:
+    def __init__(self, lst: Any, shuffle: bool = True) -> None:
         """
         Args:
           lst: the datapoints; anything with a length and integer indices.
@@ -40,6 +40,18 @@ class DataFromList(RNGDataFlow):
         first, self._skip = self._skip, 0
         self._position = begin, first
         return self._pass(begin, order, first)
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        begin = rng_state(self.rng)
+        order: Sequence[int] = range(len(self.lst))
+        if self.shuffle:
+            order = self.rng.permutation(len(self.lst)).tolist()
+        for position in range(first, len(order), step):
+            before(position)
+            yield position, self.lst[order[position]]
+        self._position, self._skip = (begin, len(order)), 0
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
         for count, index in enumerate(order[first:], first + 1):

@@ -62,6 +62,7 @@ class QueueInput(FeedfreeInput):
         return self._consumed
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        self._ds.start_processes()  # while there is no session yet, see there
         logger.info("Setting up the queue for CPU prefetching ...")
         signature = self._datapoint_signature(input_signature)
         self._specs = list(input_signature)

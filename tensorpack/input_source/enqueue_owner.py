@@ -18,6 +18,7 @@ from .positions import Positions
 __all__ = ["EnqueueOwner"]
 
 _LEAVE_SECONDS = 2.0  # for a thread that was let go, and for a datapoint that is being made
+_COURTESY_SECONDS = 0.5  # before the dataflow is closed while it is at work
 _CANCEL_SECONDS = 0.5  # for what it takes to come out of a cancelled op
 _RESET_SECONDS = 10.0  # for the reset of a dataflow, before the others go on
 _POLL_SECONDS = 0.05
@@ -210,7 +211,12 @@ class EnqueueOwner(Callback):
             self._thread.gate.close()
         deadline = time.monotonic() + _LEAVE_SECONDS
         try:
-            if not self._control.drain_until(sess, self._has_left, _LEAVE_SECONDS):
+            # a dataflow that has come to a datapoint by then is closed when its thread has left it
+            left = self._control.drain_until(sess, self._has_left, _COURTESY_SECONDS)
+            self._thread.close_dataflow()
+            if not left and not self._control.drain_until(
+                sess, self._has_left, max(deadline - time.monotonic(), _COURTESY_SECONDS)
+            ):
                 self._control.close(sess, cancel=True)
                 deadline = time.monotonic() + _CANCEL_SECONDS
         finally:

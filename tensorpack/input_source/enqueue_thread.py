@@ -120,6 +120,10 @@ class EnqueueThread(ShareSessionThread):
         """Closes the queue if it is open. For who has told why the thread ended by an error."""
         self._close(wait=True)
 
+    def close_dataflow(self) -> None:
+        """Ends what the dataflow has open, and with that a wait for its processes."""
+        self._ds.close()
+
     def _fill(self, enqueue: Callable[..., Any]) -> None:
         if self.stopped():
             return

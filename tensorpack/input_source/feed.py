@@ -82,6 +82,13 @@ class FeedInput(InputSource):
             self._datapoints.close()
             self._datapoints = None
 
+    def release(self) -> None:
+        """Leaves the running pass, and has the dataflow close what it has open."""
+        try:
+            self.close()
+        finally:
+            self._ds.close()
+
     def position(self) -> Dict[str, Any]:
         """Returns the position behind the last datapoint that was fed, see `FlowCursor`.
 
@@ -103,6 +110,7 @@ class FeedInput(InputSource):
         self._cursor.begin_at(position, strictly, check_stop)
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        self._ds.start_processes()  # while there is no session yet, see there
         self._placeholders = make_placeholders(input_signature)
         self._check = DatapointChecker(input_signature)
 
@@ -148,4 +156,4 @@ class _Feeder(Callback):
         self._source.begin_at(state, trainer.resume_strictly, trainer.stop_token.raise_if_requested)
 
     def _after_train(self) -> None:
-        self._source.close()
+        self._source.release()

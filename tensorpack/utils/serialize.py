@@ -1,110 +1,173 @@
-"""Objects to bytes and back, for pipes and sockets; reading bytes never runs code.
+"""Objects to bytes and back, for sockets and files; reading bytes never runs code.
 
-The format is msgpack with three extensions of our own: 1 is a numpy array, 2 a numpy scalar, 3 a
-tuple. An array is the length of its header (two bytes), the header (msgpack of its dtype and its
-shape), and its bytes in C order. Only dtypes of plain numbers and text exist: no objects.
+An object is one frame: a header of 64 bytes, and behind it the structure and the arrays of the
+object as `tensorpack.utils.packed` lays them out. The header is, in little endian::
+
+    magic | version | flags | zeros | checksum | zeros | structure | frame | zeros
+    4       1         1       2       4          4       8           8       32      bytes
+
+"structure" and "frame" are lengths in bytes, the latter of everything. The checksum is the CRC-32
+of all that follows it. Arrays of more than 512 bytes lie at multiples of 64 bytes from the begin of
+the frame, so they are aligned in memory where the frame is.
 """
 
-import re
 import struct
-from typing import Any, Tuple
+import zlib
+from typing import Any, List
 
 import numpy as np
 
-from .optional import require
+from .packed import Packed, Rows, aligned, pack, unpack
 
-__all__ = ["dumps", "loads"]
+__all__ = ["FrameError", "MAX_BYTES", "MAX_STRUCTURE_BYTES", "dumps", "loads"]
 
-_ARRAY, _SCALAR, _TUPLE = 1, 2, 3
-_LENGTH = struct.Struct(">H")
-_DTYPE = re.compile(r"[<>|][biufcSU][0-9]{1,9}")
-_MAX_BYTES = 2**32 - 1  # of one msgpack extension
+MAX_BYTES = 1 << 30  # of a frame, unless a caller wants it otherwise
+MAX_STRUCTURE_BYTES = 1 << 26  # of a frame without its arrays; in memory it may take 60 times that
+
+_MAGIC = b"\xf7TPF"
+_VERSION = 1
+_BEGIN = struct.Struct("<4sBBHI")  # magic, version, flags, zeros, checksum
+_REST = struct.Struct("<4xQQ32x")  # length of the structure, length of the frame
+_HEADER_BYTES = _BEGIN.size + _REST.size
 
 
-def dumps(obj: Any) -> bytes:
+class FrameError(ValueError):
+    """Bytes are not one whole, undamaged frame, or it is larger than allowed."""
+
+
+def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
     """Returns an object as bytes.
 
     Args:
       obj: None, booleans, integers of 64 bits, floats, text, bytes, numpy arrays and scalars, and
-        lists, tuples and dictionaries of these.
+        lists, tuples and dicts of these.
+      max_bytes: how many bytes it may have as a frame.
 
     Raises:
-      ImportError: if msgpack is not installed.
-      TypeError: if there is anything else in it, such as an array of objects.
-      ValueError, OverflowError: if an array has 4 GiB or more, or an integer more than 64 bits.
+      ImportError: msgpack is not installed.
+      TypeError: there is anything else in it, such as an array of objects; says where.
+      ValueError: it is nested too deeply, or too large.
     """
-    return require("msgpack").packb(obj, default=_encode, strict_types=True)
+    packed = pack(obj)
+    nbytes = _HEADER_BYTES + packed.nbytes
+    if nbytes > max_bytes:
+        raise ValueError(
+            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it, or give "
+            "max_bytes where it is written and where it is read."
+        )
+    if len(packed.structure) > MAX_STRUCTURE_BYTES:
+        raise ValueError(
+            f"What is not an array in this object has {len(packed.structure)} bytes, and "
+            f"{MAX_STRUCTURE_BYTES} are allowed. Make arrays of long lists and of long bytes."
+        )
+    parts = [_REST.pack(len(packed.structure), nbytes), *_body(packed)]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return b"".join([_BEGIN.pack(_MAGIC, _VERSION, 0, 0, checksum), *parts])
 
 
-def loads(buf: Any) -> Any:
-    """Returns the object that `dumps` wrote. Arrays are fresh copies and may be written to.
+def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
+    """Returns the object that `dumps` wrote.
 
     Args:
-      buf: bytes, or anything with the buffer interface.
+      buf: bytes, or anything with the buffer interface, of exactly one frame.
+      max_bytes: a larger frame is refused before it is looked at.
+      copy: True for arrays of their own, that may be written to. False for read-only ones; those
+        of more than 512 bytes are views of `buf`, which must then stay as it is. They are aligned
+        to 64 bytes if `buf` is. Of empty arrays nothing is said.
 
     Raises:
-      ImportError: if msgpack is not installed.
-      ValueError: if the bytes are damaged or were written by something else.
+      ImportError: msgpack is not installed.
+      FrameError: the bytes are damaged, or were written by something else; a `ValueError`.
     """
-    msgpack = require("msgpack")
+    view = memoryview(buf)
+    if view.nbytes < _HEADER_BYTES:
+        raise FrameError(f"{view.nbytes} bytes are no frame, which has {_HEADER_BYTES} at least.")
+    memory = np.frombuffer(view, np.uint8)
+    memory.flags.writeable = False
+    structure_nbytes = _check_header(memory, max_bytes)
+    keep = _Copies(memory.nbytes) if copy else None
     try:
-        return msgpack.unpackb(buf, ext_hook=_decode, strict_map_key=False)
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
-        raise ValueError(f"These are not the bytes of one object: {error}") from error
+        obj = unpack(memory, structure_nbytes, _HEADER_BYTES, keep=keep)
+    except (OverflowError, ValueError) as error:
+        raise FrameError(f"This frame is not one that dumps() writes: {error}") from error
+    return _with_own_arrays(obj) if copy else obj
 
 
-def _encode(obj: Any) -> Any:
-    ext_type = require("msgpack").ExtType
-    if type(obj) is tuple:
-        return ext_type(_TUPLE, dumps(list(obj)))
-    if isinstance(obj, np.ndarray):
-        return ext_type(_ARRAY, _array_to_bytes(obj))
-    if isinstance(obj, np.generic):
-        return ext_type(_SCALAR, _array_to_bytes(np.asarray(obj)))
-    raise TypeError(f"Cannot serialize a {type(obj).__name__}: make it an array, list or dict.")
+def _body(packed: Packed) -> List[Any]:
+    """What follows the header, as buffers in order."""
+    parts: List[Any] = [packed.structure, _gap(len(packed.structure))]
+    for array in packed.arrays:
+        if isinstance(array, Rows):
+            data: Any = array.tobytes()
+        else:
+            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        parts += [data, _gap(array.nbytes)]
+    return parts
 
 
-def _decode(code: int, data: bytes) -> Any:
-    if code == _ARRAY:
-        return _bytes_to_array(data)
-    if code == _SCALAR:
-        return _bytes_to_array(data)[()]
-    if code == _TUPLE:
-        return tuple(loads(data))
-    raise ValueError(f"unknown extension {code}")
+def _gap(nbytes: int) -> bytes:
+    """Zeros, for nothing of what else is in the memory may get out."""
+    return bytes(aligned(nbytes) - nbytes)
 
 
-def _array_to_bytes(array: np.ndarray) -> bytes:
-    if not _DTYPE.fullmatch(array.dtype.str):
-        raise TypeError(f"Cannot serialize an array of {array.dtype}: make it numbers or text.")
-    if array.nbytes > _MAX_BYTES - 1024:
-        raise ValueError(f"Cannot serialize an array of {array.nbytes} bytes: send it in parts.")
-    header = dumps([array.dtype.str, list(array.shape)])
-    return b"".join([_LENGTH.pack(len(header)), header, array.tobytes()])
+def _check_header(memory: Any, max_bytes: int) -> int:
+    """Returns the length of the structure, if all that the header of a uint8 array says is true."""
+    if memory.nbytes > max_bytes:
+        raise FrameError(
+            f"A frame of {memory.nbytes} bytes, and {max_bytes} are allowed. If it is meant to be "
+            "that large, give max_bytes."
+        )
+    magic, version, flags, zeros, checksum = _BEGIN.unpack_from(memory)
+    if magic != _MAGIC:
+        raise FrameError(f"These bytes begin with {magic!r}, and a frame with {_MAGIC!r}.")
+    if (version, flags, zeros) != (_VERSION, 0, 0):
+        raise FrameError(
+            f"A frame of version {version} with flags {flags}, and this is version {_VERSION}. "
+            "Let both sides have the same tensorpack."
+        )
+    structure_nbytes, nbytes = _REST.unpack_from(memory, _BEGIN.size)
+    if nbytes != memory.nbytes:
+        raise FrameError(f"{memory.nbytes} bytes, and the frame says that it has {nbytes}.")
+    if structure_nbytes > MAX_STRUCTURE_BYTES:
+        raise FrameError(
+            f"A structure of {structure_nbytes} bytes, and {MAX_STRUCTURE_BYTES} are allowed."
+        )
+    if zlib.crc32(memory[_BEGIN.size :]) != checksum:
+        raise FrameError(f"The checksum of a frame of {nbytes} bytes is wrong: it was damaged.")
+    return structure_nbytes
 
 
-def _bytes_to_array(data: bytes) -> np.ndarray:
-    dtype, shape, start = _read_header(data)
-    count = 1
-    for size in shape:
-        count *= size
-    if count * dtype.itemsize != len(data) - start:
-        raise ValueError(f"{len(data) - start} bytes for an array of {dtype} {shape}")
-    if count == 0:
-        return np.empty(shape, dtype)
-    return np.frombuffer(data, dtype, count, start).reshape(shape).copy()
+class _Copies:
+    """Copies arrays, up to a number of bytes: a frame may name one and the same array often.
+
+    Args:
+      nbytes: how many the frame has.
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self._left = nbytes
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        self._left -= array.nbytes
+        if self._left < 0:
+            raise ValueError("its arrays lie one over another")
+        return array.copy()
 
 
-def _read_header(data: bytes) -> Tuple[np.dtype, Tuple[int, ...], int]:
-    if len(data) < _LENGTH.size:
-        raise ValueError("an array without a header")
-    start = _LENGTH.size + _LENGTH.unpack_from(data)[0]
-    header = loads(data[_LENGTH.size : start])
-    if not (isinstance(header, list) and len(header) == 2 and isinstance(header[1], list)):
-        raise ValueError("an array with a wrong header")
-    name, shape = header
-    if not (isinstance(name, str) and _DTYPE.fullmatch(name)):
-        raise ValueError(f"an array of {name!r}")
-    if not all(type(size) is int and size >= 0 for size in shape):
-        raise ValueError(f"an array of shape {shape!r}")
-    return np.dtype(name), tuple(shape), start
+def _with_own_arrays(obj: Any) -> Any:
+    """Puts copies in the place of arrays that may not be written to: small ones are views too."""
+    root = [obj]
+    todo: List[Any] = [root]
+    while todo:
+        holder = todo.pop()
+        for key, each in holder.items() if type(holder) is dict else enumerate(holder):
+            kind = type(each)
+            if kind is np.ndarray and each.size and not each.flags.writeable:
+                holder[key] = each.copy()
+            elif kind is tuple:
+                holder[key] = tuple(_with_own_arrays(list(each)))
+            elif kind is list or kind is dict:
+                todo.append(each)
+    return root[0]

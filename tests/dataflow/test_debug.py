@@ -137,3 +137,25 @@ def test_print_looks_at_the_first_datapoints_of_a_pass(capsys):
 def test_print_takes_no_negative_numbers():
     with pytest.raises(ValueError, match="must not be negative"):
         PrintData(numbers(1), num=-1)
+
+
+def test_print_info_logs_at_once_and_leaves_the_flow_as_it_was(capsys):
+    flow = PrintData(numbers(5), 2)
+    flow.print_info()
+    out = capsys.readouterr().out
+    assert out.count("datapoint 0 is") == out.count("datapoint 1 is") == 1
+    assert "datapoint 2 is" not in out
+    assert flow.state_dict()["position"] == 0
+    assert list(flow) == [[i] for i in range(5)]
+
+
+def test_print_info_takes_no_datapoint_that_it_does_not_log():
+    taken = []
+
+    def source():
+        for i in range(5):
+            taken.append(i)
+            yield [i]
+
+    PrintData(DataFromGenerator(source), num=3).print_info()
+    assert taken == [0, 1, 2]

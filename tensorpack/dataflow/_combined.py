@@ -1,0 +1,190 @@
+"""What flows that are made from several others have in common, and when a state can be kept.
+
+How the flows are put together is in the modules that use this one. A flow may be given to one of
+them several times, or be a part of several of those given; what that means for the state is
+decided here.
+"""
+
+import contextlib
+import inspect
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+
+from .base import DataFlow, StateNotKept
+
+__all__ = ["CombinedDataFlow", "listed", "state_or_reason"]
+
+
+class CombinedDataFlow(DataFlow):
+    """A flow made from several others.
+
+    Attributes:
+      df_lists: the flows, in the order given.
+    """
+
+    # Whether a pass goes through all flows at the same time, not through one after another.
+    _at_once = False
+
+    def __init__(self, df_lists: Iterable[DataFlow]) -> None:
+        """
+        Args:
+          df_lists: the flows, at least one.
+
+        Raises:
+          TypeError: it is no list, or one of its elements is not a flow.
+          ValueError: it is empty.
+        """
+        name = type(self).__name__
+        self.df_lists: List[DataFlow] = listed(self, df_lists)
+        for position, flow in enumerate(self.df_lists):
+            if not hasattr(flow, "__iter__") or not callable(getattr(flow, "reset_state", None)):
+                raise TypeError(
+                    f"{name} is made from DataFlows, but number {position} of {len(self.df_lists)} "
+                    f"(counted from 0) is a {type(flow).__name__}. Wrap a list in DataFromList, "
+                    "any other iterable in DataFromIterable."
+                )
+        self._distinct = list({id(flow): flow for flow in self.df_lists}.values())
+        self._no_state = self._why_no_state()
+
+    def reset_state(self) -> None:
+        """Prepares every flow, each of them once."""
+        for flow in self._distinct:
+            flow.reset_state()
+
+    @property
+    def seeded(self) -> bool:
+        return all(getattr(flow, "seeded", True) for flow in self._distinct)
+
+    def start_processes(self) -> None:
+        for flow in self._distinct:
+            start = getattr(flow, "start_processes", None)
+            if start is not None:
+                start()
+
+    def close(self) -> None:
+        """Closes every flow, also after an error in one of them, which is raised at the end."""
+        with contextlib.ExitStack() as stack:
+            for flow in reversed(self._distinct):
+                close = getattr(flow, "close", None)
+                if close is not None:
+                    stack.callback(close)
+
+    def _states(self) -> List[Dict[str, Any]]:
+        """Returns the states of the flows; of one that is given several times, only one."""
+        if self._no_state is not None:
+            raise StateNotKept(self._no_state)
+        return [_state_of(flow) for flow in self._distinct]
+
+    def _load_states(self, states: Any) -> None:
+        if self._no_state is not None:
+            raise StateNotKept(self._no_state)
+        if not isinstance(states, list) or len(states) != len(self._distinct):
+            found = f"{len(states)} flows" if isinstance(states, list) else type(states).__name__
+            raise ValueError(
+                f"This is not a state of this {type(self).__name__}: it needs the states of "
+                f"{len(self._distinct)} flows, but got {found}. Load a state into a flow that is "
+                "made as the one it came from."
+            )
+        for flow, state in zip(self._distinct, states):
+            flow.load_state_dict(state)
+
+    def _why_no_state(self) -> Optional[str]:
+        for flow in self._distinct:
+            late = _late_part(flow)
+            if late is not None:
+                return _begins_late(late)
+        shared = _shared_part(self.df_lists) if self._at_once else None
+        if shared is None:
+            return None
+        first, second, part = shared
+        kind = type(part).__name__
+        return (
+            f"{type(self).__name__} keeps no state: its flows {first} and {second} (counted from "
+            f"0) go through one {kind} at the same time, which can tell the position of only one "
+            f"of its passes. Make a {kind} for each of them."
+        )
+
+
+def listed(owner: DataFlow, df_lists: Any) -> List[Any]:
+    """Returns what was given as `df_lists` as a list of its own.
+
+    Raises:
+      TypeError: it is no list, but perhaps a single flow.
+      ValueError: it is empty.
+    """
+    name = type(owner).__name__
+    if hasattr(df_lists, "reset_state") or not hasattr(df_lists, "__iter__"):
+        raise TypeError(
+            f"{name} takes a list of flows, but got a {type(df_lists).__name__}: {df_lists!r:.80}. "
+            "Put a single flow into a list."
+        )
+    elements = list(df_lists)
+    if not elements:
+        raise ValueError(f"{name} is made from at least one flow, but the list is empty.")
+    return elements
+
+
+def state_or_reason(flow: DataFlow) -> Union[Dict[str, Any], str]:
+    """Returns the state of a flow whose pass was just begun or advanced, or why there is none."""
+    late = _late_part(flow)
+    if late is not None:
+        return _begins_late(late)
+    try:
+        return _state_of(flow)
+    except StateNotKept as error:
+        return str(error)
+
+
+def _state_of(flow: DataFlow) -> Dict[str, Any]:
+    if not hasattr(flow, "state_dict"):  # whoever has __iter__ and reset_state is a flow
+        return DataFlow.state_dict(flow)  # raises, and names the flow
+    return flow.state_dict()
+
+
+def _late_part(flow: DataFlow) -> Optional[DataFlow]:
+    """Returns what, in a flow, keeps a state but runs no code when a pass is begun.
+
+    A generator runs when it is first advanced. Until then the state is that of an earlier pass,
+    and one that was loaded is not used up; here flows are begun and advanced later, or never.
+    """
+    for part in _parts(flow):
+        method = getattr(type(part), "state_dict", DataFlow.state_dict)
+        late = inspect.isgeneratorfunction(getattr(type(part), "__iter__", None))
+        if late and method is not DataFlow.state_dict:
+            return part
+    return None
+
+
+def _begins_late(flow: DataFlow) -> str:
+    name = type(flow).__name__
+    return (
+        f"The state of {name} cannot be used here: {name}.__iter__() is a generator, so a pass "
+        "begins only when its first datapoint is asked for. Let __iter__() begin it, that is, use "
+        "up a loaded state and note the position, and return a generator for the rest."
+    )
+
+
+def _shared_part(flows: List[DataFlow]) -> Optional[Tuple[int, int, DataFlow]]:
+    """Returns two positions in a list of flows, and what both of these are made from."""
+    owners: Dict[int, int] = {}
+    for position, flow in enumerate(flows):
+        for part in _parts(flow):
+            owner = owners.setdefault(id(part), position)
+            if owner != position:
+                return owner, position, part
+    return None
+
+
+def _parts(flow: DataFlow) -> Iterator[DataFlow]:
+    """Yields a flow and those that it is made from, as far as attributes show, each once."""
+    found = {id(flow)}
+    waiting = [flow]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        inner: List[Any] = list(getattr(part, "__dict__", {}).values())
+        if isinstance(part, CombinedDataFlow):
+            inner += part.df_lists
+        for each in inner:
+            if isinstance(each, DataFlow) and id(each) not in found:
+                found.add(id(each))
+                waiting.append(each)

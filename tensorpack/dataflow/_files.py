@@ -1,0 +1,165 @@
+"""What the readers and writers of files share: errors that name the place, and how many to bear.
+
+A reader says in `DamagedFile` which file, record and byte it is that cannot be used. `ErrorLimit`
+counts those that a pass goes past, so that a broken data set is not taken for a small one.
+"""
+
+import os
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Callable, Dict, Iterator, Sequence, Tuple, Union
+
+from tensorpack.utils import logger
+from tensorpack.utils.fs import open_atomic
+from tensorpack.utils.rng import rng_state
+
+from .raw import DataFromList
+
+__all__ = [
+    "DamagedFile",
+    "ErrorLimit",
+    "PathLike",
+    "RecordsFlow",
+    "input_path",
+    "is_gzip",
+    "open_new",
+]
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class DamagedFile(ValueError):
+    """What a file holds cannot be used; the message names the file, the record and the place."""
+
+
+class ErrorLimit:
+    """Lets a pass go past some damaged records, each with a line in the log, but no more."""
+
+    def __init__(self, max_errors: int, count: int = 0) -> None:
+        """
+        Args:
+          max_errors: how many damaged records may be skipped.
+          count: how many the pass has skipped already.
+
+        Raises:
+          ValueError: `max_errors` is negative.
+        """
+        if max_errors < 0:
+            raise ValueError(f"max_errors is a number of damaged records, but got {max_errors}.")
+        self.max_errors = max_errors
+        self.count = count
+
+    def skip(self, error: DamagedFile) -> None:
+        """Logs an error, or raises it if it is one too many.
+
+        Raises:
+          DamagedFile: there have been `max_errors` before it.
+        """
+        if self.max_errors == 0:
+            raise error
+        if self.count == self.max_errors:
+            raise DamagedFile(
+                f"{error} This pass has skipped {self.count} already, which is all that "
+                f"max_errors={self.max_errors} allows."
+            ) from error
+        self.count += 1
+        logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
+
+
+class RecordsFlow(DataFromList):
+    """A `DataFromList` over records that are read when they are wanted, and may be damaged.
+
+    `len` counts damaged records as well, so it is too large if some are skipped. A pass that is
+    gone on with from a state counts those that it skips from there.
+    """
+
+    def __init__(self, records: Any, shuffle: bool, max_errors: int = 0) -> None:
+        """
+        Args:
+          records: has a length, gives datapoints by index, and raises `DamagedFile` for those it
+            cannot give.
+          shuffle: whether each pass has an order of its own.
+          max_errors: how many damaged records a pass skips, each with a warning in the log; one
+            more is an error.
+
+        Raises:
+          ValueError: `max_errors` is negative.
+        """
+        super().__init__(records, shuffle)
+        self.max_errors = ErrorLimit(max_errors).max_errors
+
+    def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
+        limit = ErrorLimit(self.max_errors)
+        for count, index in enumerate(order[first:], first + 1):
+            try:
+                datapoint = self.lst[index]
+            except DamagedFile as error:
+                limit.skip(error)
+                continue
+            self._position = begin, count
+            yield datapoint
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
+        limit = ErrorLimit(self.max_errors)
+        begin = rng_state(self.rng)
+        order: Sequence[int] = range(len(self.lst))
+        if self.shuffle:
+            order = self.rng.permutation(len(self.lst)).tolist()
+        for position in range(first, len(order), step):
+            before(position)
+            try:
+                datapoint = self.lst[order[position]]
+            except DamagedFile as error:
+                limit.skip(error)
+                datapoint = None
+            yield position, datapoint
+        self._position, self._skip = (begin, len(order)), 0
+
+
+def input_path(path: PathLike) -> str:
+    """Returns the path of a file to read as a string.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      IsADirectoryError: it is a folder.
+    """
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder. Give the path of one file in it.")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"There is no file {path} (seen from {os.getcwd()}).")
+    return path
+
+
+@contextmanager
+def open_new(path: PathLike) -> Iterator[BinaryIO]:
+    """Opens a file for writing that appears under its name, whole, at the end of the block.
+
+    Until then it has a temporary name in the same folder, which is `name` of what is yielded.
+
+    Raises:
+      FileExistsError: there is a file of this name, which is left as it is.
+      FileNotFoundError: there is no folder to put it in.
+    """
+    path = os.fspath(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Make it first.")
+    _refuse_existing(path)
+    with open_atomic(path) as file:
+        yield file
+        _refuse_existing(path)  # somebody else may have been faster
+
+
+def is_gzip(start: bytes) -> bool:
+    """Whether a file that begins with these bytes is compressed by gzip."""
+    return start[:2] == _GZIP_MAGIC
+
+
+def _refuse_existing(path: str) -> None:
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} exists already. Remove it, or write to another name.")

@@ -1,0 +1,199 @@
+"""Rows of HDF5 datasets by index, from memory or from the file; used by `hdf5.py`."""
+
+import os
+from typing import Any, List, Optional, Tuple
+
+import numpy as np
+
+from tensorpack.utils import get_tqdm
+from tensorpack.utils.optional import require
+
+from ._files import DamagedFile
+from .base import DataFlowTerminated
+
+__all__ = ["RowsInFile", "RowsInMemory", "VERSION", "VERSION_KEY"]
+
+VERSION = 1
+VERSION_KEY = "tensorpack_version"
+
+_BLOCK_BYTES = 1 << 22  # read at a time
+_NAMES_SHOWN = 20
+
+# What h5py raises when HDF5 cannot make sense of a file.
+_DAMAGE = (OSError, RuntimeError, KeyError, ValueError)
+
+
+class RowsInMemory:
+    """The rows of all datasets, read when it is made. A pickle of it is the path."""
+
+    def __init__(self, path: str, keys: List[str]) -> None:
+        self._args = path, keys
+        with _opened(path) as file:
+            datasets = _datasets(file, path, keys)
+            total = sum(len(dataset) for dataset in datasets)
+            with get_tqdm(total=total, desc=os.path.basename(path), unit="row") as bar:
+                self._columns = [
+                    _read_all(path, key, dataset, bar) for key, dataset in zip(keys, datasets)
+                ]
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def __getitem__(self, index: int) -> List[Any]:
+        return [column[index] for column in self._columns]
+
+    def close(self) -> None:
+        """Does nothing: the file is closed already."""
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), self._args
+
+
+class RowsInFile:
+    """The rows of all datasets, read one by one from a file that is open while it is in use.
+
+    Each process opens it for itself, also one that was forked from another that had it open.
+    """
+
+    def __init__(self, path: str, keys: List[str]) -> None:
+        self._path, self._keys = path, keys
+        self._file: Optional[Any] = None
+        self._datasets: List[Any] = []
+        self._process = 0
+        with _opened(path) as file:
+            self._length = len(_datasets(file, path, keys)[0])
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> List[Any]:
+        datasets = self._datasets
+        if not datasets or self._process != os.getpid():
+            datasets = self._open()
+        return [
+            _read_row(self._path, key, dataset, index) for key, dataset in zip(self._keys, datasets)
+        ]
+
+    def _open(self) -> List[Any]:
+        file = _opened(self._path)
+        try:
+            datasets = _datasets(file, self._path, self._keys)
+            if len(datasets[0]) != self._length:
+                raise DamagedFile(
+                    f"{self._path} had {self._length} rows and now has {len(datasets[0])}. It "
+                    "must not be written while it is read."
+                )
+        except BaseException:
+            file.close()
+            raise
+        self._file, self._datasets, self._process = file, datasets, os.getpid()
+        return datasets
+
+    def close(self) -> None:
+        """Closes the file, if this process has it open."""
+        file, self._file, self._datasets = self._file, None, []
+        if file is not None and self._process == os.getpid():
+            file.close()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self._path, self._keys)
+
+
+def _opened(path: str) -> Any:
+    h5py = require("h5py")
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        if type(error) is not OSError:  # it may not be read, or is being written
+            raise
+        size = os.path.getsize(path)
+        raise DamagedFile(f"{path} is no whole HDF5 file ({size} bytes): {error}.") from error
+
+
+def _datasets(file: Any, path: str, keys: List[str]) -> List[Any]:
+    """Returns the datasets of the names, all of one length."""
+    try:
+        version = file.attrs.get(VERSION_KEY, VERSION)
+    except _DAMAGE as error:
+        raise DamagedFile(f"{path}: its attributes cannot be read: {error}.") from error
+    if not np.array_equal(version, VERSION):
+        raise DamagedFile(f"{path} is of version {version}, but this tensorpack reads {VERSION}.")
+    datasets = [_dataset(file, path, key) for key in keys]
+    lengths = {key: len(dataset) for key, dataset in zip(keys, datasets)}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+        raise ValueError(f"The datasets of {path} have different lengths: {found} rows.")
+    return datasets
+
+
+def _dataset(file: Any, path: str, key: str) -> Any:
+    try:
+        found = file[key] if key in file else None
+    except _DAMAGE as error:
+        raise DamagedFile(f"{path}: dataset {key!r} cannot be opened: {error}.") from error
+    if found is None or not hasattr(found, "chunks"):
+        raise KeyError(
+            f"{path} has no dataset {key!r}. At its root are {sorted(file)[:_NAMES_SHOWN]}."
+        )
+    if len(found.shape or ()) == 0:
+        raise ValueError(f"{path}: dataset {key!r} is a single value, but rows are needed.")
+    if found.dtype.hasobject:
+        raise TypeError(
+            f"{path}: dataset {key!r} has elements of variable length or references, which are "
+            "not read. Write it anew with elements of one size."
+        )
+    return found
+
+
+def _read_all(path: str, key: str, dataset: Any, bar: Any) -> np.ndarray:
+    """Returns a whole dataset as a read-only array."""
+    rows = len(dataset)
+    column = np.empty(dataset.shape, dataset.dtype)
+    in_chunk = dataset.chunks[0] if dataset.chunks else 1
+    row_bytes = max(1, column.nbytes // max(1, rows))
+    step = max(1, _BLOCK_BYTES // (row_bytes * in_chunk)) * in_chunk
+    for begin in range(0, rows, step):
+        end = min(begin + step, rows)
+        column[begin:end] = _read_rows(path, key, dataset, begin, end)
+        bar.update(end - begin)
+    column.setflags(write=False)
+    return column
+
+
+def _read_rows(path: str, key: str, dataset: Any, begin: int, end: int) -> np.ndarray:
+    try:
+        return dataset[begin:end]
+    except _DAMAGE as error:
+        in_chunk = dataset.chunks[0] if dataset.chunks else end - begin
+        if end - begin > in_chunk:  # one chunk after another, to name the one
+            for first in range(begin, end, in_chunk):
+                _read_rows(path, key, dataset, first, min(first + in_chunk, end))
+        raise DamagedFile(
+            f"{path}: dataset {key!r} is damaged in rows {begin} to {end - 1}"
+            f"{_place_of(dataset, begin)}: {error}. To skip single rows, use in_memory=False and "
+            "max_errors."
+        ) from error
+
+
+def _read_row(path: str, key: str, dataset: Any, index: int) -> Any:
+    try:
+        return dataset[index]
+    except _DAMAGE as error:
+        if not dataset:
+            raise DataFlowTerminated(f"{path} was closed while row {index} was read.") from error
+        place = _place_of(dataset, index)
+        raise DamagedFile(
+            f"{path}: dataset {key!r} is damaged in row {index}{place}: {error}."
+        ) from error
+
+
+def _place_of(dataset: Any, row: int) -> str:
+    """Returns where in the file the first chunk of a row begins, as text; "" if that is unknown."""
+    find = getattr(dataset.id, "get_chunk_info_by_coord", None)  # not in all builds of HDF5
+    if find is None or not dataset.chunks:
+        return ""
+    corner = (row // dataset.chunks[0] * dataset.chunks[0],) + (0,) * (len(dataset.shape) - 1)
+    try:
+        return f", in the chunk at byte {find(corner).byte_offset}"
+    except _DAMAGE:
+        return ""  # what says where the chunks are is damaged as well

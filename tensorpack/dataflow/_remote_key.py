@@ -1,0 +1,125 @@
+"""The key that both ends of a connection have where it leaves the machine."""
+
+import os
+import re
+from typing import Any, List
+
+from tensorpack.utils.optional import require
+
+__all__ = ["RemoteKey", "load_key", "make_remote_key"]
+
+_TITLE = "tensorpack remote key 1"
+_KEY = re.compile(rb"[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{40}")  # 32 bytes in Z85
+_MAX_FILE_BYTES = 1024
+
+
+class RemoteKey:
+    """Two pairs of CURVE keys, one of the end that binds and one of those that connect.
+
+    Everything is encrypted, and each end proves to the other that it has its pair. Whoever has the
+    file can do both, to send or to receive.
+
+    Args:
+      keys: public and secret key of the end that binds, then of the ends that connect; each of 40
+        characters.
+    """
+
+    def __init__(self, keys: List[bytes]) -> None:
+        self._server_public, self._server_secret, self._client_public, self._client_secret = keys
+
+    def secure(self, socket: Any, bind: bool) -> None:
+        """Sets the keys of a ZeroMQ socket; to be called before it is bound or connected."""
+        if bind:
+            socket.curve_server = True
+            socket.curve_publickey = self._server_public
+            socket.curve_secretkey = self._server_secret
+        else:
+            socket.curve_serverkey = self._server_public
+            socket.curve_publickey = self._client_public
+            socket.curve_secretkey = self._client_secret
+
+    def start_guard(self, context: Any) -> Any:
+        """Starts the thread that turns away who has another key than the clients' one.
+
+        Args:
+          context: the ZeroMQ context whose sockets are bound; they must not be bound yet.
+
+        Returns:
+          what is to be stopped by its `stop()`, before the context ends.
+        """
+        guard = require("zmq.auth.thread").ThreadAuthenticator(context)
+        guard.start()
+        guard.configure_curve_callback("*", _GuestList(self._client_public))
+        return guard
+
+
+class _GuestList:
+    """Answers the one question that the thread asks."""
+
+    def __init__(self, client_public: bytes) -> None:
+        self._client_public = client_public
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        return key == self._client_public
+
+
+def make_remote_key(path: str) -> None:
+    """Makes a key for `send_dataflow_zmq` and `RemoteDataZMQ`, in a file that only you can read.
+
+    Copy the file to the other machine on a safe way, such as `scp`, and give its path as `key=` on
+    both sides. Whoever has it can send datapoints to you, and receive yours.
+
+    Args:
+      path: of the new file.
+
+    Raises:
+      FileExistsError: there is something of that name, which stays as it is.
+      OSError: the file cannot be written.
+      RuntimeError: the installed ZeroMQ cannot encrypt.
+    """
+    zmq = _zmq_with_curve()
+    keys = [*zmq.curve_keypair(), *zmq.curve_keypair()]
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write("\n".join([_TITLE, *(key.decode("ascii") for key in keys)]) + "\n")
+
+
+def load_key(path: str) -> RemoteKey:
+    """Reads what `make_remote_key` wrote.
+
+    Raises:
+      OSError: it cannot be read. A PermissionError if others can read it too.
+      RuntimeError: the installed ZeroMQ cannot encrypt.
+      ValueError: it is no such file.
+    """
+    zmq = _zmq_with_curve()
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            raise PermissionError(
+                f"Other users can read the key {path}, or change it: chmod 600 {path}, and make "
+                "another one if they are not to be trusted."
+            )
+        title, *keys = file.read(_MAX_FILE_BYTES).split(b"\n")
+    if title != _TITLE.encode("ascii") or len(keys) != 5 or keys.pop() != b"":
+        raise ValueError(f"{path} is no key that make_remote_key() made.")
+    for public, secret in (keys[:2], keys[2:]):
+        if not _is_pair(zmq, public, secret):
+            raise ValueError(f"The key {path} is damaged: copy it again.")
+    return RemoteKey(keys)
+
+
+def _is_pair(zmq: Any, public: bytes, secret: bytes) -> bool:
+    try:
+        return _KEY.fullmatch(secret) is not None and zmq.curve_public(secret) == public
+    except zmq.ZMQError:
+        return False
+
+
+def _zmq_with_curve() -> Any:
+    zmq = require("zmq")
+    if not zmq.has("curve"):
+        raise RuntimeError(
+            "The installed ZeroMQ was built without CURVE, so it cannot encrypt: pip install a "
+            "wheel of pyzmq, or build libzmq with libsodium."
+        )
+    return zmq

@@ -1,0 +1,177 @@
+"""How worker processes are started, and what stands in the way when they cannot be."""
+
+import functools
+import gc
+import multiprocessing
+import os
+import reprlib
+import sys
+import threading
+import types
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
+
+from tensorpack.utils.worker import Worker
+
+__all__ = ["Unpicklable", "choose_start_method", "find_unpicklable", "start"]
+
+_MOST_LEVELS = 16
+_SHORT = reprlib.Repr()
+_SHORT.maxother = 200
+_TASKS = "/proc/self/task"
+# What the threads of TensorFlow 2 are called; the one that builds graphs has nothing to do between
+# two calls. In TensorFlow 1 they have no names.
+_OF_TENSORFLOW, _OF_A_GRAPH = "tf_", "tf_graph_runner"
+_SESSIONS = "tensorflow.python.client.session"
+
+
+class Unpicklable(NamedTuple):
+    """What cannot be pickled.
+
+    Attributes:
+      path: how to reach it, such as `ds.ds.func`.
+      value: the object itself.
+      reason: what pickling it raised.
+    """
+
+    path: str
+    value: Any
+    reason: str
+
+
+def choose_start_method(wanted: Optional[str] = None) -> str:
+    """Returns how to start a process here and now.
+
+    "fork" is quick and takes everything along, but a forked process may wait for ever for a lock
+    that some thread held in the moment of the fork. So it is taken only while this process has one
+    Python thread and no TensorFlow session, and "forkserver" otherwise.
+
+    Args:
+      wanted: one of the methods, to have it in any case.
+
+    Raises:
+      ValueError: there is no such method here.
+    """
+    methods = multiprocessing.get_all_start_methods()
+    if wanted is not None:
+        if wanted not in methods:
+            raise ValueError(
+                f"start_method is one of {', '.join(methods)}, or None, but got {wanted!r}."
+            )
+        return wanted
+    if "fork" not in methods:
+        return "spawn"
+    alone = threading.active_count() == 1 and not _has_session()
+    return "fork" if alone else "forkserver"
+
+
+def start(worker: Worker, method: str, name: str, sent: Any) -> None:
+    """Starts a worker.
+
+    Args:
+      worker: not started yet.
+      method: how it is started.
+      name: what `sent` is called in a message.
+      sent: the object of the user that goes to it.
+
+    Raises:
+      RuntimeError: this process is a worker itself.
+      TypeError: `sent` cannot be pickled, as all methods but "fork" need; names what it is.
+    """
+    if multiprocessing.current_process().daemon:
+        raise RuntimeError(
+            f"{worker.name} was to be started in a worker process, which cannot have processes of "
+            "its own. Put no flow with processes into another one: use threads inside, or one flow "
+            "with more processes outside."
+        )
+    try:
+        worker.start()
+    except Exception as error:
+        found = None if method == "fork" else find_unpicklable(sent, name)
+        if found is None:
+            raise
+        raise TypeError(
+            f"{found.path} cannot be sent to a process that is started by {method!r}: "
+            f"{found.reason}. It is {_SHORT.repr(found.value)}. Use a function or class that is "
+            "defined at the top of a module. Or have the processes forked: start them before there "
+            "are other threads and a TensorFlow session, by start_processes(), or give "
+            "start_method='fork'."
+        ) from error
+
+
+def find_unpicklable(obj: Any, name: str) -> Optional[Unpicklable]:
+    """Looks for the innermost part of an object that cannot be pickled.
+
+    Args:
+      obj: the object.
+      name: what it is called.
+
+    Returns:
+      what was found; None if the object can be pickled.
+    """
+    return _find(obj, name, ())
+
+
+def _find(obj: Any, path: str, above: Tuple[int, ...]) -> Optional[Unpicklable]:
+    try:
+        ForkingPickler.dumps(obj)
+        return None
+    except Exception as error:
+        found = Unpicklable(path, obj, f"{type(error).__name__}: {error}")
+    if id(obj) in above or len(above) > _MOST_LEVELS:
+        return found
+    for step, part in _parts(obj):
+        inner = _find(part, path + step, (*above, id(obj)))
+        if inner is not None:
+            return inner
+    return found
+
+
+def _parts(obj: Any) -> Iterator[Tuple[str, Any]]:
+    """What an object consists of, with how it is reached from there."""
+    if isinstance(obj, dict):
+        yield from ((f"[{key!r}]", part) for key, part in obj.items())
+    elif isinstance(obj, (list, tuple, set, frozenset)):
+        yield from ((f"[{index}]", part) for index, part in enumerate(obj))
+    elif isinstance(obj, functools.partial):
+        yield from ((".func", obj.func), (".args", obj.args), (".keywords", obj.keywords))
+    elif isinstance(obj, types.MethodType):
+        yield ".__self__", obj.__self__
+    elif not isinstance(obj, (type, types.FunctionType, types.ModuleType)):
+        yield from ((f".{name}", part) for name, part in _attributes(obj).items())
+
+
+def _attributes(obj: Any) -> Dict[str, Any]:
+    """The attributes of an object that are pickled with it."""
+    try:
+        reduced = obj.__reduce_ex__(4)
+    except Exception:  # it is this object that cannot be pickled, not a part of it
+        return {}
+    state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else None
+    parts = state if isinstance(state, tuple) else (state,)  # of __dict__ and of __slots__
+    return {
+        str(name): part for each in parts if isinstance(each, dict) for name, part in each.items()
+    }
+
+
+def _has_session() -> bool:
+    """Whether TensorFlow runs threads for sessions in this process."""
+    try:
+        names = {_name_of(task) for task in os.listdir(_TASKS)}
+    except OSError:  # not Linux; where there is "fork" there may be sessions
+        return True
+    ours = {name for name in names if name.startswith(_OF_TENSORFLOW)}
+    if ours:
+        return ours != {_OF_A_GRAPH}
+    module = sys.modules.get(_SESSIONS)
+    if module is None:
+        return False
+    return any(issubclass(type(each), module.BaseSession) for each in gc.get_objects())
+
+
+def _name_of(task: str) -> str:
+    try:
+        with open(os.path.join(_TASKS, task, "comm"), encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:  # it has ended meanwhile
+        return ""

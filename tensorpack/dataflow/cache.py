@@ -1,0 +1,154 @@
+"""Keeps the datapoints of a flow in memory, so that they are read or computed only once."""
+
+import itertools
+import operator
+import sys
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
+
+from ._combined import state_or_reason
+from ._state import check_count, check_state
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
+
+__all__ = ["CacheData"]
+
+_Cache = Tuple[Union[Dict[str, Any], str], List[Any]]
+
+
+class CacheData(RNGDataFlow, ProxyDataFlow):
+    """Yields in every later pass what the first complete one yielded: the same objects.
+
+    The first pass is in the order of the wrapped flow. One that is left before its end leaves no
+    cache. `reset_state` keeps the cache, and so do processes that are forked.
+
+    The datapoints are not in a state. To go on from one, they are read again from the wrapped
+    flow, before the first datapoint is yielded; all of them if the cache was complete.
+    """
+
+    # What was cached, and the state of `ds` before it, or why there is none.
+    _cache: Optional[_Cache] = None
+    # The pass begun or advanced last, and how many of its datapoints were yielded.
+    _position: Optional[Tuple["_Pass", int]] = None
+    _resumed: Optional[Tuple["_Pass", int]] = None
+
+    def __init__(self, ds: DataFlow, shuffle: bool = False) -> None:
+        """
+        Args:
+          ds: the flow to keep. Its passes have an end, and their datapoints fit into memory.
+          shuffle: whether each pass that comes from the cache has an order of its own.
+        """
+        super().__init__(ds)
+        self.shuffle = shuffle
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the wrapped flow is, and `fix_rng_seed` was called if there is shuffling."""
+        return getattr(self.ds, "seeded", True) and (is_seeded() or not self.shuffle)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises:
+          RuntimeError: what is to be gone on with cannot be read again, for the wrapped flow has
+            become shorter.
+        """
+        resumed, self._resumed = self._resumed, None
+        if resumed is None:
+            if self._cache is None:
+                return self._begin_to_fill(0)
+            return self._begin_to_read(self._cache, True, 0)
+        earlier, count = resumed
+        if not earlier.filled:
+            return self._begin_to_fill(count)
+        source = iter(self.ds)
+        cache = state_or_reason(self.ds), list(source)
+        _check_enough(self, cache[1], count)
+        self._cache = cache
+        return self._begin_to_read(cache, earlier.cached, count)
+
+    def _begin_to_read(self, cache: _Cache, cached: bool, count: int) -> Iterator[Any]:
+        begin, datapoints = cache
+        now = _Pass(begin, rng_state(self.rng), cached=cached, filled=True)
+        order: Sequence[int] = range(len(datapoints))
+        if self.shuffle and cached:
+            order = self.rng.permutation(len(datapoints)).tolist()
+        self._position = now, count
+        return self._read(now, order[count:], count, datapoints)
+
+    def _begin_to_fill(self, count: int) -> Iterator[Any]:
+        source = iter(self.ds)
+        begin = state_or_reason(self.ds)
+        now = _Pass(begin, rng_state(self.rng), cached=False, filled=False)
+        datapoints = list(itertools.islice(source, count))
+        _check_enough(self, datapoints, count)
+        self._position = now, count
+        return self._fill(now, source, datapoints)
+
+    def _fill(self, now: "_Pass", source: Iterator[Any], datapoints: List[Any]) -> Iterator[Any]:
+        for datapoint in source:
+            datapoints.append(datapoint)
+            self._position = now, len(datapoints)
+            yield datapoint
+        if self._cache is None:  # another pass at the same time may have been first
+            self._cache = now.ds, datapoints
+            self._position = now._replace(filled=True), len(datapoints)
+
+    def _read(
+        self, now: "_Pass", order: Sequence[int], count: int, datapoints: List[Any]
+    ) -> Iterator[Any]:
+        for position, index in enumerate(order, count + 1):
+            self._position = now, position
+            yield datapoints[index]
+
+    def reset_state(self) -> None:
+        """Prepares the wrapped flow; what was cached stays."""
+        RNGDataFlow.reset_state(self)
+        ProxyDataFlow.reset_state(self)
+        self._position = self._resumed = None
+
+    def state_dict(self) -> Dict[str, Any]:
+        now, count = self._position or (self._next_pass(), 0)
+        if isinstance(now.ds, str):
+            raise StateNotKept(now.ds)
+        return {
+            "ds": now.ds,
+            "rng": now.rng,
+            "count": count,
+            "cached": now.cached,
+            "filled": now.filled,
+        }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds", "rng", "count", "cached", "filled"])
+        check_count(self, state["count"], operator.length_hint(self.ds, sys.maxsize))
+        self.ds.load_state_dict(state["ds"])
+        set_rng_state(self.rng, state["rng"])
+        self._cache = None
+        now = _Pass(state["ds"], state["rng"], bool(state["cached"]), bool(state["filled"]))
+        self._position = self._resumed = now, state["count"]
+
+    def _next_pass(self) -> "_Pass":
+        """Describes the pass that would be begun now."""
+        rng = rng_state(self.rng)
+        if self._cache is None:
+            return _Pass(state_or_reason(self.ds), rng, cached=False, filled=False)
+        return _Pass(self._cache[0], rng, cached=True, filled=True)
+
+
+class _Pass(NamedTuple):
+    """A pass, and from where the cache can be filled again as it was."""
+
+    ds: Union[Dict[str, Any], str]  # the state of `ds` before the pass that filled or fills it
+    rng: Dict[str, Any]  # the state of the random stream before this pass
+    cached: bool  # whether this pass reads from the cache
+    filled: bool  # whether the cache is complete
+
+
+def _check_enough(flow: CacheData, datapoints: List[Any], count: int) -> None:
+    if len(datapoints) < count:
+        raise RuntimeError(
+            f"{type(flow).__name__} goes on behind datapoint {count} of a pass, but "
+            f"{type(flow.ds).__name__} yielded only {len(datapoints)} when it was read again. Has "
+            "the data changed?"
+        )

@@ -1,0 +1,213 @@
+"""Tables in text, by Python's own `csv`: a row is a datapoint, and the columns have dtypes.
+
+The file is read when the flow is made, so that what is wrong in it is said at once, with its line,
+and the rows can be shuffled.
+"""
+
+import csv
+import functools
+import itertools
+import os
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils import get_tqdm
+
+from ._files import DamagedFile, ErrorLimit, PathLike, input_path
+from .raw import DataFromList
+
+__all__ = ["CSVData"]
+
+_TRUTH = {"0": False, "1": True, "false": False, "true": True}
+
+_Columns = Sequence[Union[int, str]]
+
+
+class CSVData(DataFromList):
+    """Yields the rows of a table, each a list of numpy scalars and strings.
+
+    Attributes:
+      names: those in the first line; None if the file has none.
+    """
+
+    def __init__(
+        self,
+        filename: PathLike,
+        columns: Optional[_Columns] = None,
+        dtypes: Any = str,
+        shuffle: bool = True,
+        *,
+        header: bool = True,
+        delimiter: str = ",",
+        encoding: str = "utf-8-sig",
+        max_errors: int = 0,
+    ) -> None:
+        """
+        Args:
+          filename: of the file, which is read here. Lines without anything in them are left out.
+          columns: what to yield, in this order: names of columns, or positions from 0. None for
+            all.
+          dtypes: of what is yielded: one for all, a list with one for each, or a dict by name or
+            position as in `columns`, where the others are text. Either `str`, or what numpy takes
+            for a bool (0, 1, false, true), integer or floating-point dtype.
+          shuffle: whether each pass has an order of its own.
+          header: whether the first line has the names of the columns.
+          delimiter: the character between two columns.
+          encoding: of the text. The default is UTF-8, with or without a byte order mark.
+          max_errors: how many rows that are wrong are skipped, each with a warning in the log;
+            one more is an error.
+
+        Raises:
+          FileNotFoundError: there is no such file.
+          KeyError: there is no column of one of the names or positions, or more than one.
+          ValueError: a row is wrong, there are none, a dtype cannot be read from text, or
+            `max_errors` is negative.
+        """
+        path, limit = input_path(filename), ErrorLimit(max_errors)
+        self.names: Optional[List[str]] = None
+        rows: List[List[Any]] = []
+        with open(path, newline="", encoding=encoding) as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            records = _records(path, reader, limit)
+            first = next(_records(path, reader, ErrorLimit(0)), None)
+            if first is None:
+                raise DamagedFile(f"{path} has no rows.")
+            if header:
+                self.names = first[1]
+            else:
+                records = itertools.chain([first], records)
+            table = _Table(path, len(first[1]), self.names, columns, dtypes)
+            with get_tqdm(desc=os.path.basename(path), unit="row") as bar:
+                for line, fields in records:
+                    try:
+                        rows.append(table.convert(line, fields))
+                    except DamagedFile as error:
+                        limit.skip(error)
+                    bar.update()
+        if not rows:
+            raise DamagedFile(f"{path} has no rows" + (" below its header." if header else "."))
+        super().__init__(rows, shuffle)
+
+
+_Record = Tuple[int, List[str]]  # the line a row ends in, from 1, and its fields
+
+
+def _records(path: str, reader: Any, limit: ErrorLimit) -> Iterator[_Record]:
+    while True:
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except UnicodeDecodeError as error:  # nothing more can be read: whole blocks are decoded
+            raise DamagedFile(
+                f"{path}: not text of the given encoding, some way after line {reader.line_num}: "
+                f"{error}."
+            ) from error
+        except csv.Error as error:
+            limit.skip(DamagedFile(f"{path}: line {reader.line_num}: {error}."))
+            continue
+        if fields:
+            yield reader.line_num, fields
+
+
+class _Table:
+    """Which columns are taken, and what their text becomes."""
+
+    def __init__(
+        self,
+        path: str,
+        width: int,
+        names: Optional[List[str]],
+        columns: Optional[_Columns],
+        dtypes: Any,
+    ) -> None:
+        self._path, self._width = path, width
+        keys: _Columns = list(names or range(width)) if columns is None else list(columns)
+        places = range(width) if columns is None else [self._place(key, names) for key in keys]
+        if isinstance(dtypes, dict):
+            unknown = [key for key in dtypes if key not in keys]
+            if unknown:
+                raise KeyError(f"dtypes has {unknown}, but what is yielded is {list(keys)}.")
+            dtypes = [dtypes.get(key, str) for key in keys]
+        elif not isinstance(dtypes, (list, tuple)):
+            dtypes = [dtypes] * len(keys)
+        if len(dtypes) != len(keys):
+            raise ValueError(
+                f"There are {len(dtypes)} dtypes for {len(keys)} columns: {list(keys)}."
+            )
+        self._fields = [
+            (place, key, _converter(dtype)) for place, key, dtype in zip(places, keys, dtypes)
+        ]
+
+    def _place(self, key: Union[int, str], names: Optional[List[str]]) -> int:
+        if isinstance(key, str):
+            if names is None or names.count(key) != 1:
+                raise KeyError(f"{self._path} has not one column {key!r}; its names: {names}.")
+            return names.index(key)
+        if not 0 <= key < self._width:
+            raise KeyError(f"{self._path} has columns 0 to {self._width - 1}, but no {key}.")
+        return key
+
+    def convert(self, line: int, fields: List[str]) -> List[Any]:
+        """Returns what a row yields.
+
+        Raises:
+          DamagedFile: it has another number of columns, or a text is not of its dtype.
+        """
+        if len(fields) != self._width:
+            raise DamagedFile(
+                f"{self._path}: line {line} has {len(fields)} columns instead of {self._width}."
+            )
+        values = []
+        for place, key, convert in self._fields:
+            try:
+                values.append(convert(fields[place]))
+            except ValueError as error:
+                raise DamagedFile(f"{self._path}: line {line}, column {key!r}: {error}.") from error
+        return values
+
+
+def _converter(dtype: Any) -> Callable[[str], Any]:
+    if dtype is str:
+        return str
+    kinds: Dict[str, Callable[[np.dtype, str], Any]] = {"b": _bool, "i": _int, "u": _int}
+    kinds["f"] = _float
+    dtype = np.dtype(dtype)
+    if dtype.kind not in kinds:
+        raise ValueError(f"A column is str, or a bool, integer or float dtype, but got {dtype}.")
+    return functools.partial(kinds[dtype.kind], dtype)
+
+
+def _bool(dtype: np.dtype, text: str) -> Any:
+    value = _TRUTH.get(text.strip().lower())
+    if value is None:
+        raise ValueError(f"{text[:40]!r} is none of {sorted(_TRUTH)}")
+    return dtype.type(value)
+
+
+def _int(dtype: np.dtype, text: str) -> Any:
+    limits = np.iinfo(dtype)
+    try:
+        value = int(_plain(text))
+    except ValueError as error:
+        raise ValueError(f"{text[:40]!r} is no integer") from error
+    if not limits.min <= value <= limits.max:
+        raise ValueError(f"{text[:40]} does not fit into {dtype}")
+    return dtype.type(value)
+
+
+def _float(dtype: np.dtype, text: str) -> Any:
+    try:
+        value = float(_plain(text))
+    except ValueError as error:
+        raise ValueError(f"{text[:40]!r} is no number") from error
+    if np.isfinite(value) and abs(value) > float(np.finfo(dtype).max):
+        raise ValueError(f"{text[:40]} does not fit into {dtype}")
+    return dtype.type(value)
+
+
+def _plain(text: str) -> str:
+    if "_" in text:  # Python takes 1_000 for a number
+        raise ValueError("an underscore")
+    return text

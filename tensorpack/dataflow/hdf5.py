@@ -1,0 +1,210 @@
+"""HDF5 files: datasets of equal length, whose rows of one index make a datapoint.
+
+`HDF5Data` reads such files of anybody. By default it reads them into memory, for shuffled access
+to single rows of a file is slow: each costs a whole chunk. With `in_memory=False` it takes rows
+from the file when they are wanted, for data that is larger than the memory.
+
+`HDF5Serializer` writes them so that damage is found: every chunk has a checksum (Fletcher's, of 32
+bits), and so have the structures of the file, in the format of HDF5 1.10.
+"""
+
+import os
+from typing import Any, Dict, List, Optional, Sequence
+
+import numpy as np
+
+from tensorpack.utils import get_tqdm
+from tensorpack.utils.optional import require
+
+from ._files import PathLike, RecordsFlow, input_path, open_new
+from ._hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
+from .base import DataFlow
+
+__all__ = ["HDF5Data", "HDF5Serializer"]
+
+_LIBVER = ("v110", "v110")  # the first format in which all structures have checksums
+_CHUNK_BYTES = 1 << 18  # a quarter of the cache that HDF5 gives a dataset
+_CHUNK_ROWS = 1024
+_MAX_ROW = (1 << 32) - 1  # bytes of a chunk, the limit of the format
+_KINDS = "biufc"  # of the dtypes that come back as they were
+
+
+class HDF5Data(RecordsFlow):
+    """Yields a list of the rows with one index of some datasets, a numpy array or scalar each.
+
+    In memory, arrays are read-only, for all passes share them: copy what you want to change. Sent
+    to another process by pickle, the flow reads the file again there.
+    """
+
+    def __init__(
+        self,
+        filename: PathLike,
+        data_paths: Sequence[str],
+        shuffle: bool = True,
+        in_memory: bool = True,
+        max_errors: int = 0,
+    ) -> None:
+        """
+        Args:
+          filename: of the file. Needs h5py.
+          data_paths: the names of the datasets, such as `["train/image", "train/label"]`; their
+            first axes have one length.
+          shuffle: whether each pass has an order of its own.
+          in_memory: whether to read everything now. Otherwise the file is kept open while it is
+            used, until `close`.
+          max_errors: how many datapoints whose bytes are damaged a pass skips, each with a
+            warning in the log; one more is an error. Needs `in_memory=False`.
+
+        Raises:
+          FileNotFoundError: there is no such file.
+          ImportError: h5py is not installed.
+          KeyError: the file has no dataset of one of the names.
+          TypeError: `data_paths` is a single name, or a dataset has no numbers or text.
+          ValueError: the lengths differ, the file is damaged or of a version to come, or
+            `max_errors` is given together with `in_memory`.
+        """
+        keys = _names(data_paths)
+        if in_memory and max_errors:
+            raise ValueError(
+                f"max_errors={max_errors} needs in_memory=False: what is read into memory is read "
+                "as a whole."
+            )
+        kind = RowsInMemory if in_memory else RowsInFile
+        super().__init__(kind(input_path(filename), keys), shuffle, max_errors)
+
+    def close(self) -> None:
+        """Closes the file, if it is open; the next datapoint opens it again."""
+        self.lst.close()  # type: ignore[attr-defined]
+
+
+class HDF5Serializer:
+    """Writes the datapoints of a flow to an HDF5 file, and makes a flow of such a file."""
+
+    @staticmethod
+    def save(df: DataFlow, path: PathLike, data_paths: Sequence[str]) -> None:
+        """Writes one pass of a flow, with a progress bar.
+
+        The datasets grow with the pass, so its length need not be known, and only some rows of it
+        are in memory. The file appears under its name when it is complete and on the disk.
+
+        Args:
+          df: the flow; its state is reset first. Datapoints are lists or tuples of numpy arrays
+            or scalars, of one dtype and shape in each component, or of Python's bool, int
+            (which becomes int64) and float (float64). The pass must have an end.
+          path: of the new file.
+          data_paths: the name of a dataset for each component.
+
+        Raises:
+          FileExistsError: there is a file of this name.
+          ImportError: h5py is not installed.
+          TypeError: `data_paths` is a single name, or a component is something else.
+          ValueError: the datapoints have another number of components than there are names,
+            shapes or dtypes differ, or there are no datapoints.
+        """
+        h5py = require("h5py")
+        keys = _names(data_paths)
+        df.reset_state()
+        # HDF5 opens the temporary file by its name; it is put on the disk, and renamed, as ours.
+        with open_new(path) as file, h5py.File(file.name, "w", libver=_LIBVER) as target:
+            target.attrs[VERSION_KEY] = np.int64(VERSION)
+            columns: List[_GrowingDataset] = []
+            with get_tqdm(df, desc=os.path.basename(path)) as bar:
+                for index, datapoint in enumerate(bar):
+                    _check_form(datapoint, index, keys)
+                    if index == 0:
+                        columns = [_GrowingDataset(target, *each) for each in zip(keys, datapoint)]
+                    for column, value in zip(columns, datapoint):
+                        column.append(value, index)
+            if not columns:
+                raise ValueError(f"{type(df).__name__} has no datapoints: nothing to write.")
+            for column in columns:
+                column.flush()
+
+    @staticmethod
+    def load(path: PathLike, data_paths: Sequence[str], shuffle: bool = True) -> HDF5Data:
+        """Returns a flow over the datapoints of a file; see `HDF5Data`."""
+        return HDF5Data(path, data_paths, shuffle)
+
+
+def _names(data_paths: Sequence[str]) -> List[str]:
+    if isinstance(data_paths, (str, bytes)):
+        raise TypeError(f"data_paths is a list of names, but got {data_paths!r}: put it in a list.")
+    keys = list(data_paths)
+    if not keys or len(set(keys)) != len(keys):
+        raise ValueError(f"data_paths has the names of datasets, each once, but got {keys}.")
+    return keys
+
+
+def _check_form(datapoint: Any, index: int, keys: List[str]) -> None:
+    if not isinstance(datapoint, (list, tuple)):
+        raise TypeError(
+            f"Datapoint {index} is a {type(datapoint).__name__}, but needs to be a list or tuple "
+            "to be written to datasets. Use SelectComponent to make one of a dict."
+        )
+    if len(datapoint) != len(keys):
+        raise ValueError(
+            f"Datapoint {index} has {len(datapoint)} components, but there are {len(keys)} names "
+            f"in data_paths: {keys}. Give one for each."
+        )
+
+
+class _GrowingDataset:
+    """A dataset that grows by whole chunks; rows wait in memory until there are enough."""
+
+    def __init__(self, target: Any, key: str, first: Any) -> None:
+        row = _as_array(first, f"Datapoint 0 ({key!r})")
+        if row.size == 0 or row.nbytes > _MAX_ROW:
+            raise ValueError(
+                f"Datapoint 0 ({key!r}) has {row.nbytes} bytes, shape {row.shape}. A row of a "
+                f"dataset has at least one element and at most {_MAX_ROW} bytes."
+            )
+        self._key = key
+        self._rows = max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // row.nbytes))
+        self._block = np.empty((self._rows,) + row.shape, row.dtype)
+        self._waiting = 0
+        options: Dict[str, Any] = {"chunks": self._block.shape, "fletcher32": True}
+        self._dataset = target.create_dataset(
+            key, (0,) + row.shape, row.dtype, maxshape=(None,) + row.shape, **options
+        )
+
+    def append(self, value: Any, index: int) -> None:
+        what = f"Datapoint {index} ({self._key!r})"
+        row = _as_array(value, what)
+        expected = self._block
+        if row.shape != expected.shape[1:] or row.dtype != expected.dtype:
+            raise ValueError(
+                f"{what} is {row.dtype} {row.shape}, but those before it are {expected.dtype} "
+                f"{expected.shape[1:]}. All rows of a dataset are alike: make them so by "
+                "MapDataComponent, or use NumpySerializer."
+            )
+        self._block[self._waiting] = row
+        self._waiting += 1
+        if self._waiting == self._rows:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the rows that wait."""
+        if self._waiting:
+            begin = len(self._dataset)
+            self._dataset.resize(begin + self._waiting, axis=0)
+            self._dataset[begin:] = self._block[: self._waiting]
+            self._waiting = 0
+
+
+def _as_array(value: Any, what: str) -> np.ndarray:
+    dtype: Optional[Any] = {bool: np.bool_, int: np.int64, float: np.float64}.get(type(value))
+    if dtype is None and not isinstance(value, (np.ndarray, np.generic)):
+        raise TypeError(
+            f"{what} is a {type(value).__name__}, but HDF5Serializer writes numbers: numpy arrays "
+            "and scalars, bool, int and float. Use NumpySerializer for other things."
+        )
+    try:
+        array = np.asarray(value, dtype)
+    except OverflowError as error:
+        raise ValueError(f"{what} is {value}, which is too large for int64.") from error
+    if array.dtype.kind not in _KINDS:
+        raise TypeError(
+            f"{what} is an array of {array.dtype}, but HDF5Serializer writes numbers. Use "
+            "NumpySerializer for other things."
+        )
+    return array

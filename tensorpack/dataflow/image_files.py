@@ -1,0 +1,295 @@
+"""Images from files: a list of them, a folder with a subfolder for each class, or a list in a file.
+
+Files are read and decoded when they are wanted, by OpenCV, and turned as their EXIF says. A file
+that is cut off is an error here, where OpenCV would make up the rest of the image.
+"""
+
+import os
+import sys
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils import logger, shape2d
+from tensorpack.utils.fs import recursive_walk
+from tensorpack.utils.optional import require
+from tensorpack.utils.viz import dump_dataflow_images as _dump_images
+
+from ._files import DamagedFile, PathLike, RecordsFlow, input_path
+from .base import DataFlow
+
+__all__ = [
+    "ImageFolder",
+    "ImageFromFile",
+    "ImageFromList",
+    "dump_dataflow_images",
+    "read_image_list",
+]
+
+_EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+_JPEG, _JPEG_END = b"\xff\xd8", b"\xff\xd9"
+_JPEG_SCAN = 0xDA
+_PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND"
+
+_Resize = Union[None, int, Sequence[int]]
+
+
+class ImageFromFile(RecordsFlow):
+    """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey."""
+
+    def __init__(
+        self,
+        files: Sequence[PathLike],
+        channel: int = 3,
+        resize: _Resize = None,
+        shuffle: bool = False,
+        max_errors: int = 0,
+    ) -> None:
+        """
+        Args:
+          files: the paths. The list is left as it is, whatever `shuffle` says.
+          channel: 3 for colour, 1 for grey.
+          resize: (height, width) in pixels, or one number for both; None to leave them.
+          shuffle: whether each pass has an order of its own.
+          max_errors: how many files that cannot be read a pass skips, each with a warning in the
+            log; one more is an error. `len` counts them.
+
+        Raises:
+          ImportError: OpenCV is not installed.
+          TypeError: `files` is a single path.
+          ValueError: `channel` is neither 1 nor 3, or `max_errors` is negative.
+        """
+        if isinstance(files, (str, bytes, os.PathLike)):
+            raise TypeError(
+                f"ImageFromFile takes a list of files, but got {files!r}. For the files of a "
+                "folder use ImageFolder."
+            )
+        images = _Images([os.fspath(path) for path in files], None, channel, resize)
+        super().__init__(images, shuffle, max_errors)
+
+
+class ImageFolder(RecordsFlow):
+    """Yields `[image, label]` for the files of a folder that has a subfolder for each class.
+
+    The label is the position of the class in `classes`, a Python integer. Images are as in
+    `ImageFromFile`. Files are in the order of their paths, also those in folders further down.
+
+    Attributes:
+      classes: the names of the subfolders, sorted.
+      files: the paths of all images.
+    """
+
+    def __init__(
+        self,
+        directory: PathLike,
+        channel: int = 3,
+        resize: _Resize = None,
+        shuffle: bool = True,
+        max_errors: int = 0,
+        *,
+        extensions: Sequence[str] = _EXTENSIONS,
+    ) -> None:
+        """
+        Args:
+          directory: the folder.
+          channel, resize, max_errors: as in `ImageFromFile`.
+          shuffle: whether each pass has an order of its own.
+          extensions: how the names of images end, in small letters. How many files have other
+            names is said in the log.
+
+        Raises:
+          ImportError: OpenCV is not installed.
+          NotADirectoryError: there is no such folder.
+          ValueError: a class has no images, there are no classes, or an argument is wrong.
+        """
+        directory = os.fspath(directory)
+        if not os.path.isdir(directory):
+            raise NotADirectoryError(f"There is no folder {directory} (seen from {os.getcwd()}).")
+        self.classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
+        if not self.classes:
+            raise ValueError(f"{directory} has no subfolders, but needs one for each class.")
+        self.files: List[str] = []
+        labels: List[int] = []
+        others = 0
+        for label, name in enumerate(self.classes):
+            found = list(recursive_walk(os.path.join(directory, name)))
+            images = [path for path in found if path.lower().endswith(tuple(extensions))]
+            if not images:
+                raise ValueError(
+                    f"{os.path.join(directory, name)} has no images among its {len(found)} files. "
+                    "Remove it, or give the right extensions."
+                )
+            self.files += images
+            labels += [label] * len(images)
+            others += len(found) - len(images)
+        logger.info(
+            f"{len(self.files)} images of {len(self.classes)} classes in {directory}"
+            + (f"; {others} other files are left out." if others else ".")
+        )
+        super().__init__(_Images(self.files, labels, channel, resize), shuffle, max_errors)
+
+
+class ImageFromList(RecordsFlow):
+    """Yields `[image, label]` for the lines `path label` of a file; see `read_image_list`.
+
+    The label is a Python integer. Images are as in `ImageFromFile`.
+    """
+
+    def __init__(
+        self,
+        list_file: PathLike,
+        directory: Optional[PathLike] = None,
+        channel: int = 3,
+        resize: _Resize = None,
+        shuffle: bool = True,
+        max_errors: int = 0,
+    ) -> None:
+        """
+        Args:
+          list_file, directory: as in `read_image_list`.
+          channel, resize, max_errors: as in `ImageFromFile`.
+          shuffle: whether each pass has an order of its own.
+
+        Raises:
+          FileNotFoundError: there is no such list.
+          ImportError: OpenCV is not installed.
+          ValueError: a line is wrong, or an argument.
+        """
+        entries = read_image_list(list_file, directory)
+        files, labels = [path for path, _ in entries], [label for _, label in entries]
+        super().__init__(_Images(files, labels, channel, resize), shuffle, max_errors)
+
+
+def read_image_list(
+    list_file: PathLike, directory: Optional[PathLike] = None
+) -> List[Tuple[str, int]]:
+    """Returns the paths and labels of a text file that has `path label` on each line.
+
+    A path may have spaces in it; lines without anything are left out.
+
+    Args:
+      list_file: the text file, in UTF-8.
+      directory: where relative paths begin; by default the folder of the list.
+
+    Raises:
+      FileNotFoundError: there is no such list.
+      ValueError: a line is something else, or there are none.
+    """
+    list_file = input_path(list_file)
+    root = os.path.dirname(list_file) if directory is None else os.fspath(directory)
+    entries = []
+    with open(list_file, "rb") as file:
+        for number, line in enumerate(file, 1):
+            parts = line.strip().rsplit(None, 1)
+            if not parts:
+                continue
+            where = f"{list_file}: line {number}"
+            if len(parts) != 2 or not parts[1].isdigit() or len(parts[1]) > 18:
+                raise DamagedFile(f"{where} is no path and label: {line[:80]!r}.")
+            try:
+                path = parts[0].decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise DamagedFile(f"{where} is not in UTF-8: {error}.") from error
+            entries.append((os.path.join(root, path), int(parts[1])))
+    if not entries:
+        raise DamagedFile(f"{list_file} has no lines.")
+    return entries
+
+
+def dump_dataflow_images(
+    df: DataFlow, dirname: str, max_count: Optional[int] = None, index: int = 0
+) -> int:
+    """Writes the images of a flow as `000.jpg`, `001.jpg`, ...
+
+    Args:
+      df: the flow; its state is reset first, and it is read once.
+      dirname: where to write; made if missing.
+      max_count: how many to write at most; None for all of a pass.
+      index: the component that is the image, `[h, w]`, `[h, w, 1]` or `[h, w, 3]` in BGR.
+
+    Returns:
+      how many images there were.
+
+    Raises:
+      ImportError: OpenCV is not installed.
+      ValueError: a component has another shape.
+    """
+    number = sys.maxsize if max_count is None else max_count
+    return _dump_images(df, index, batched=False, number=number, output_dir=dirname)
+
+
+class _Reading(NamedTuple):
+    """How files become arrays: the number of channels, and (height, width) or None."""
+
+    channel: int
+    resize: Optional[Tuple[int, int]]
+
+
+class _Images:
+    """Images by index, with their labels if there are any."""
+
+    def __init__(
+        self, files: List[str], labels: Optional[List[int]], channel: int, resize: _Resize
+    ) -> None:
+        if channel not in (1, 3):
+            raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
+        size = None
+        if resize is not None:
+            height, width = shape2d(resize)
+            if min(height, width) < 1:
+                raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
+            size = height, width
+        require("cv2")  # to be missed now, and not in the middle of a run
+        self._files, self._labels = files, labels
+        self._reading = _Reading(channel, size)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: int) -> List[Any]:
+        image = _read_image(self._files[index], self._reading)
+        return [image] if self._labels is None else [image, self._labels[index]]
+
+
+def _read_image(path: str, reading: _Reading) -> np.ndarray:
+    """Returns a new uint8 array `[h, w, channel]`."""
+    cv2 = require("cv2")
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise DamagedFile(f"{path} cannot be read: {error}.") from error
+    if _is_cut_off(data):
+        raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
+    colour = cv2.IMREAD_COLOR if reading.channel == 3 else cv2.IMREAD_GRAYSCALE
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), colour) if data else None
+        if image is not None and reading.channel == 3:
+            image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+    except cv2.error as error:
+        raise DamagedFile(f"{path} is no image that OpenCV reads: {error}.") from error
+    if image is None:
+        raise DamagedFile(f"{path} is no image that OpenCV reads ({len(data)} bytes).")
+    if reading.resize is not None:
+        height, width = reading.resize
+        image = cv2.resize(image, (width, height))
+    return image if reading.channel == 3 else image[:, :, np.newaxis]
+
+
+def _is_cut_off(data: bytes) -> bool:
+    """Whether these are the first bytes of a JPEG or PNG file whose end is missing."""
+    if data.startswith(_PNG):
+        return data.find(_PNG_END, len(_PNG)) < 0
+    if not data.startswith(_JPEG):
+        return False
+    # The end of the image comes after the begin of its pixels. One before that belongs to a
+    # small copy of the image in the metadata.
+    place = len(_JPEG)
+    while place + 4 <= len(data) and data[place] == 0xFF:
+        if data[place + 1] == _JPEG_SCAN:
+            return data.find(_JPEG_END, place) < 0
+        if data[place + 1] == 0xFF:  # a filling byte
+            place += 1
+        else:
+            place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
+    return place + 4 > len(data)

@@ -1,0 +1,329 @@
+"""Whole flows in worker processes, whose datapoints come to the consumer through shared memory."""
+
+import itertools
+import os
+import threading
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.utils.rng import rng_state, set_rng_state
+from tensorpack.utils.serialize import loads
+
+from ._channel import Limits
+from ._process_work import merged, produce
+from ._spelling import accepts_old_keywords
+from ._start_method import choose_start_method
+from ._state import check_state
+from ._team import Team
+from ._team_pool import TeamPool
+from ._worker_seeds import MOST_SEED
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
+
+__all__ = [
+    "MultiProcessPrefetchData",
+    "MultiProcessRunner",
+    "MultiProcessRunnerZMQ",
+    "PrefetchData",
+    "PrefetchDataZMQ",
+    "PrefetchOnGPUs",
+]
+
+_GIB = 2**30
+_NAMES = ("rng", "flow", "position", "over")
+
+
+class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
+    """Runs a flow in several processes, and yields what they make.
+
+    **By default** each process goes through the whole flow, for ever, with random streams of its
+    own, and a pass is as many datapoints of that mixture as the flow has; the next pass goes on
+    where it ended. So with several processes a pass may have some datapoints twice and others not
+    at all, which is right for training on shuffled data and wrong for anything that must see each
+    datapoint once. Without a length a pass has no end. With several processes the order is that of
+    arrival, so the data does not come again in the same order.
+
+    **With `strict=True`** each pass has each datapoint of the flow once, in an order, and with
+    values, that do not depend on the number of processes. Sources and maps share the work: each
+    process makes only its part. Everything else, such as a batch or a local shuffle, is made by
+    each process for itself, and it leaves out what is for others. Random numbers in functions come
+    from `numpy.random` or `random`, which are seeded for each datapoint, or the function depends on
+    what else its process has made. A pass ends as it does without processes, and has a state.
+
+    **Memory.** Arrays are views of shared memory, read-only, and take part in no copy on their way
+    to TensorFlow. The memory of one is used again when the last array that views it is gone. Who
+    keeps very many of them gets copies.
+
+    **What can be sent**: None, bool, int of 64 bits, float, str, bytes, numpy arrays and scalars
+    without objects, and lists, tuples and dicts of these. Anything else is an error.
+
+    **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and are
+    ended by `close`, with the flow itself, or with this process, however that ends. They are forked
+    as long as that is safe, see `start_method`. They cannot have processes of their own, so no flow
+    with processes can be inside of another one. An exception in one of them, and its end for any
+    other reason, is raised by whoever iterates; then all are ended, and the next pass begins with
+    new ones.
+    """
+
+    @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
+    def __init__(
+        self,
+        ds: DataFlow,
+        num_prefetch: int,
+        num_proc: int = 1,
+        strict: bool = False,
+        buffer_bytes: int = _GIB,
+        start_method: Optional[str] = None,
+    ) -> None:
+        """
+        Args:
+          ds: the flow. It is not iterated in this process.
+          num_prefetch: how many datapoints may wait for the consumer, of all processes together;
+            at least one of each.
+          num_proc: the number of processes.
+          strict: see above.
+          buffer_bytes: how many bytes may wait, at most; a single datapoint may have more.
+          start_method: "fork", "forkserver" or "spawn", see `multiprocessing`. By default "fork"
+            while this process has a single thread and no TensorFlow session, and "forkserver"
+            after that. All but "fork" need a flow that can be pickled.
+
+        Raises:
+          ValueError: a number is less than one, or there is no such start method.
+        """
+        super().__init__(ds)
+        for name, value in ("num_prefetch", num_prefetch), ("num_proc", num_proc):
+            if value < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {value}.")
+        if buffer_bytes < 1:
+            raise ValueError(f"{type(self).__name__}: buffer_bytes is a size, got {buffer_bytes}.")
+        if start_method is not None:
+            choose_start_method(start_method)
+        self.num_proc = num_proc
+        self.strict = strict
+        self._limits = Limits.of(num_prefetch, buffer_bytes, num_proc)
+        self._start_method = start_method
+        self._prepare()
+        self._forget()
+
+    def _prepare(self) -> None:
+        """Sets up what belongs to one process and cannot be sent to another."""
+        self._teams = TeamPool(self)
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._running: Optional[Team] = None  # makes the mixture
+
+    def _forget(self) -> None:
+        # Of the pass that was begun or advanced last: the random stream and the state of the flow
+        # at its begin, and the next position. None before the first, and when its end was seen.
+        self._position: Optional[Tuple[Dict[str, Any], Any, int]] = None
+        self._loaded: Optional[Tuple[Any, int, bool]] = None
+        self._over = False
+        self._flow_state: Any = None  # between two passes, if the flow keeps one
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          DataFlowTerminated: the flow was closed meanwhile.
+          TypeError: the flow cannot be sent to a process, or a datapoint cannot be sent here.
+          WorkerDied: a process ended and could not say why.
+          Exception: whatever ended a process, with its traceback as the cause; as a `WorkerFailed`
+            unless it is a builtin exception.
+        """
+        self._leave_fork()
+        if not self.strict:
+            return self._mixture()
+        flow_state, position, over = self._loaded or (self._flow_state, 0, False)
+        self._loaded = None
+        if over:  # what was loaded is the end of a pass
+            return iter(())
+        begin = rng_state(self.rng)
+        seed = int(self.rng.randint(0, MOST_SEED, dtype=np.int64))
+        self._position, self._over, self._flow_state = (begin, flow_state, position), False, None
+        return self._ordered(seed, begin, flow_state, position)
+
+    def reset_state(self) -> None:
+        """Gives the processes new random streams, and starts them if there are none."""
+        RNGDataFlow.reset_state(self)
+        self._leave_fork()
+        with self._lock:
+            self._stop_running()
+        self._forget()
+        self.start_processes()
+
+    def start_processes(self) -> None:
+        """Starts the processes if there are none yet."""
+        self._leave_fork()
+        self._teams.prepare(self._make_team)
+
+    def close(self) -> None:
+        """Ends the processes. The flow can be used again, by new ones."""
+        if self._owner == os.getpid():
+            self._teams.close()
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the same data comes again, in the same order, when the program is run again."""
+        same = self.strict or self.num_proc == 1
+        return same and RNGDataFlow.seeded.fget(self) and super().seeded
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns where a strict pass is.
+
+        Raises:
+          StateNotKept: the flow is not strict.
+        """
+        self._check_keeps_state()
+        begin, flow_state, position = self._position or (rng_state(self.rng), self._flow_state, 0)
+        return {"rng": begin, "flow": flow_state, "position": position, "over": self._over}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        self._check_keeps_state()
+        check_state(self, state, _NAMES)
+        set_rng_state(self.rng, state["rng"])
+        flow_state, position, over = state["flow"], state["position"], state["over"]
+        self._loaded, self._over = (flow_state, position, over), over
+        self._flow_state = flow_state if over else None
+        self._position = None if over else (state["rng"], flow_state, position)
+
+    def _check_keeps_state(self) -> None:
+        if not self.strict:
+            name = type(self).__name__
+            raise StateNotKept(
+                f"{name} keeps no state: define {name}.state_dict() and load_state_dict(), in a "
+                "class of your own, or give strict=True. Without that the processes run ahead, and "
+                "what comes depends on how fast each of them is."
+            )
+
+    def _mixture(self) -> Iterator[Any]:
+        try:
+            rounds: Iterable[Any] = range(len(self))
+        except (TypeError, NotImplementedError):
+            rounds = itertools.repeat(None)
+        team: Optional[Team] = None
+        for _ in rounds:
+            with self._lock:
+                if team is None:
+                    team = self._team_of_mixture()
+                datapoint = team.take()[1]
+            yield datapoint
+            datapoint = None  # its memory may be waited for
+
+    def _team_of_mixture(self) -> Team:
+        if self._running is None or self._running.closed:
+            self._stop_running()
+            team = self._running = self._teams.take(self._make_team)
+            seeds = self.rng.randint(0, MOST_SEED, size=len(team), dtype=np.int64).tolist()
+            team.order([{"seed": seed} for seed in seeds])
+        return self._running
+
+    def _stop_running(self) -> None:
+        # Not a generator, and so no cycle: the flow ends its processes as soon as it is dropped.
+        team, self._running = self._running, None
+        if team is not None:
+            self._teams.give_back(team)
+
+    def _ordered(
+        self, seed: int, begin: Dict[str, Any], flow_state: Any, position: int
+    ) -> Iterator[Any]:
+        team = self._teams.take(self._make_team)
+        try:
+            orders = [
+                {"seed": seed, "flow": flow_state, "first": position + index, "step": len(team)}
+                for index in range(len(team))
+            ]
+            team.order(orders)
+            ends: List[Optional[bytes]] = []
+            for at, datapoint in merged(team, position, ends):
+                self._position, self._over = (begin, flow_state, at + 1), False
+                yield datapoint
+                datapoint = None  # its memory may be waited for
+            self._position, self._over = None, True
+            self._flow_state = None if ends[0] is None else loads(ends[0])
+        finally:
+            self._teams.give_back(team)
+
+    def _make_team(self) -> Team:
+        return Team(
+            produce,
+            (self.ds, self.strict, self._environments()),
+            ("ds", self.ds),
+            self.num_proc,
+            self._limits,
+            choose_start_method(self._start_method),
+            f"{type(self).__name__} of {type(self.ds).__name__}",
+        )
+
+    def _environments(self) -> Optional[List[Dict[str, str]]]:
+        """What each process finds in its environment beside what this one has."""
+        return None
+
+    def _leave_fork(self) -> None:
+        if self._owner != os.getpid():  # a forked copy: the processes are those of the original
+            self._prepare()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        own = ("_teams", "_owner", "_lock", "_running")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare()
+
+
+class MultiProcessRunnerZMQ(MultiProcessRunner):
+    """`MultiProcessRunner` with the arguments of the one that was built on ZMQ sockets."""
+
+    @accepts_old_keywords(nr_proc="num_proc")
+    def __init__(
+        self,
+        ds: DataFlow,
+        num_proc: int = 1,
+        hwm: int = 50,
+        strict: bool = False,
+        buffer_bytes: int = _GIB,
+        start_method: Optional[str] = None,
+    ) -> None:
+        """
+        Args:
+          ds: the flow.
+          num_proc: the number of processes.
+          hwm: how many datapoints may wait for the consumer, of all processes together.
+          strict: as in `MultiProcessRunner`, as are the others.
+          buffer_bytes: see there.
+          start_method: see there.
+
+        Raises:
+          ValueError: as in `MultiProcessRunner`.
+        """
+        super().__init__(ds, hwm, num_proc, strict, buffer_bytes, start_method)
+
+
+class PrefetchOnGPUs(MultiProcessRunnerZMQ):
+    """Runs a flow in a process for each GPU, which sees no other one."""
+
+    def __init__(self, ds: DataFlow, gpus: Sequence[int], pipedir: None = None) -> None:
+        """
+        Args:
+          ds: the flow.
+          gpus: their numbers; `CUDA_VISIBLE_DEVICES` of the process.
+          pipedir: None; there are no pipes in folders any more.
+
+        Raises:
+          ValueError: there is no GPU in the list, or a `pipedir`.
+        """
+        if pipedir is not None:
+            raise ValueError(
+                f"PrefetchOnGPUs makes no pipe in a folder any more: leave pipedir={pipedir!r} out."
+            )
+        if not len(gpus):
+            raise ValueError("PrefetchOnGPUs needs the number of at least one GPU.")
+        self.gpus = [int(gpu) for gpu in gpus]
+        super().__init__(ds, num_proc=len(self.gpus))
+
+    def _environments(self) -> Optional[List[Dict[str, str]]]:
+        return [{"CUDA_VISIBLE_DEVICES": str(gpu)} for gpu in self.gpus]
+
+
+MultiProcessPrefetchData = PrefetchData = MultiProcessRunner
+PrefetchDataZMQ = MultiProcessRunnerZMQ

@@ -1,0 +1,112 @@
+"""A list in shared memory, which worker processes read without copies of their own.
+
+A forked process shares the memory of a Python list only until it looks at the elements: Python then
+writes their reference counts, and the system copies the pages. Here there are no Python objects;
+an element is put together when it is asked for.
+"""
+
+import operator
+from multiprocessing.context import get_spawning_popen
+from typing import Any, Callable, Iterable, Iterator, List, Sequence, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils.packed import aligned, pack, unpack, write
+
+from ._descriptor import SharedFile
+
+__all__ = ["SharedList"]
+
+_LEAST_BYTES = 1 << 20
+
+
+class SharedList(Sequence[Any]):
+    """Elements in memory that all processes share; made once, and never changed.
+
+    Give it to `DataFromList` in place of a large list that several processes are to read::
+
+        ds = DataFromList(SharedList(annotations), shuffle=True)
+        ds = MultiProcessRunner(MapData(ds, load), num_prefetch=50, num_proc=8)
+
+    Arrays in an element are read-only views of the memory; everything else in it is new each time.
+    The memory has no name, and is gone with the last process and the last array that use it. When
+    pickled, except to start a process, it takes its elements along.
+    """
+
+    def __init__(self, elements: Iterable[Any]) -> None:
+        """
+        Args:
+          elements: what `MultiProcessRunner` can send. They are looked at one by one, so a
+            generator does not need the memory twice.
+
+        Raises:
+          OSError: there is not so much shared memory.
+          TypeError: an element cannot be stored; names it.
+        """
+        self._file = SharedFile()
+        starts: List[int] = []
+        structures: List[int] = []
+        end = capacity = 0
+        memory = np.empty(0, np.uint8)
+        for index, element in enumerate(elements):
+            try:
+                packed = pack(element)
+            except TypeError as error:
+                raise TypeError(f"Element {index} of the list: {error}") from error
+            if end + packed.nbytes > capacity:
+                capacity = max(_LEAST_BYTES, capacity + capacity // 2, end + packed.nbytes)
+                self._file.resize(capacity)
+                memory = self._file.view(capacity, writable=True)
+            write(packed, memory, end)
+            starts.append(end)
+            structures.append(len(packed.structure))
+            end += aligned(packed.nbytes)
+        if end:
+            self._file.resize(end)  # what is too much goes back
+        self._set(self._file, end, np.array(starts, np.int64), np.array(structures, np.int64))
+
+    def _set(
+        self, file: SharedFile, nbytes: int, starts: np.ndarray, structures: np.ndarray
+    ) -> None:
+        self._file, self._nbytes = file, nbytes
+        self._starts, self._structures = starts, structures
+        self._memory = file.view(nbytes, writable=False) if nbytes else np.empty(0, np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the elements take, in all processes together."""
+        return self._nbytes
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, index: Union[int, slice]) -> Any:
+        """Returns an element; or a list of them.
+
+        Raises:
+          IndexError: there is no such element.
+        """
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        number = operator.index(index)
+        if number < 0:
+            number += len(self)
+        if not 0 <= number < len(self):
+            raise IndexError(f"SharedList has {len(self)} elements, and none of index {index}.")
+        return unpack(self._memory, int(self._structures[number]), int(self._starts[number]))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __reduce__(self) -> Tuple[Callable, Tuple]:
+        if get_spawning_popen() is None:
+            return SharedList, (list(self),)
+        return _received, (self._file, self._nbytes, self._starts, self._structures)
+
+
+def _received(
+    file: SharedFile, nbytes: int, starts: np.ndarray, structures: np.ndarray
+) -> SharedList:
+    shared = SharedList.__new__(SharedList)
+    shared._set(file, nbytes, starts, structures)
+    return shared

@@ -1,0 +1,261 @@
+"""Datapoints in an order that is random within a window, for what can only be read in its order.
+
+Only a bounded number of datapoints is in memory. None of them is in a state: it has the position
+of the flow before the oldest datapoint in the buffer, and the numbers of those that are there.
+"""
+
+import collections
+import itertools
+from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils.rng import rng_state, set_rng_state
+
+from ._combined import state_or_reason
+from ._spelling import accepts_old_keywords
+from ._state import check_count, check_state
+from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
+
+__all__ = ["LocallyShuffleData"]
+
+_ROUND = ["rng", "first", "read", "numbers", "uses"]
+
+
+class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
+    """Keeps a buffer of datapoints and yields from it in random order.
+
+    A pass goes once through the wrapped flow. The buffer is filled, a random part of it is
+    yielded, it is filled again, and so on until both are empty: no datapoint is lost.
+
+    To go on from a state, a part of the pass is read again, from the oldest datapoint that was in
+    the buffer: a few times `buffer_size` datapoints, for chance may keep one there for long.
+    """
+
+    # The round that the pass begun or advanced last is in, and how much of it was yielded.
+    _position: Optional[Tuple["_Round", int]] = None
+    _resumed: Optional[Dict[str, Any]] = None
+
+    @accepts_old_keywords(nr_reuse="num_reuse")
+    def __init__(
+        self,
+        ds: DataFlow,
+        buffer_size: int,
+        num_reuse: int = 1,
+        shuffle_interval: Optional[int] = None,
+    ) -> None:
+        """
+        Args:
+          ds: the flow to take datapoints from.
+          buffer_size: the number of datapoints in the buffer, at most; 1 leaves the order as it
+            is.
+          num_reuse: how often each datapoint is yielded, the same object every time, but only
+            once between two fillings of the buffer.
+          shuffle_interval: how many are yielded between two fillings, at most: 1 mixes best, but
+            each filling takes a time in proportion to `buffer_size`. A third of the buffer unless
+            given.
+
+        Raises:
+          ValueError: one of the numbers is less than one.
+        """
+        super().__init__(ds)
+        if shuffle_interval is None:
+            shuffle_interval = max(1, buffer_size // 3)
+        if min(buffer_size, num_reuse, shuffle_interval) < 1:
+            raise ValueError(
+                "LocallyShuffleData: buffer_size, num_reuse and shuffle_interval must be at least "
+                f"1, but got {buffer_size}, {num_reuse} and {shuffle_interval}."
+            )
+        self.buffer_size = buffer_size
+        self.num_reuse = num_reuse
+        self.shuffle_interval = shuffle_interval
+
+    def __len__(self) -> int:
+        return len(self.ds) * self.num_reuse
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises:
+          RuntimeError: what is to be gone on with cannot be read again, for the wrapped flow has
+            become shorter.
+        """
+        resumed, self._resumed = self._resumed, None
+        if resumed is None:
+            rng, reader, taken = self.rng_of_pass(), _Reader(self.ds, self.buffer_size), 0
+            nothing = np.zeros(0, np.int64)
+            now = self._draw(nothing, nothing, rng, reader)
+        else:
+            rng, reader, now = self._round_again(resumed["round"])
+            taken = resumed["taken"]
+        self._position = now, taken
+        return self._pass(now, taken, rng, reader)
+
+    def _pass(
+        self, now: "_Round", taken: int, rng: np.random.RandomState, reader: "_Reader"
+    ) -> Iterator[Any]:
+        while True:
+            for number in now.numbers[now.chosen[taken:]].tolist():
+                taken += 1
+                self._position = now, taken
+                yield reader.held[number]
+            now, taken = self._next_round(now, rng, reader), 0
+            if len(now.numbers) == 0:
+                self._position = now, 0  # from where there is less to be read again
+                return
+
+    def _next_round(self, now: "_Round", rng: np.random.RandomState, reader: "_Reader") -> "_Round":
+        """Takes out what was yielded often enough, and fills the buffer."""
+        uses = now.uses.copy()
+        uses[now.chosen] -= 1
+        for number in now.numbers[uses == 0].tolist():
+            del reader.held[number]
+        numbers, uses = now.numbers[uses > 0], uses[uses > 0]
+        begin = reader.read
+        count = reader.read_on(self.buffer_size - len(numbers))
+        numbers = np.concatenate([numbers, np.arange(begin, begin + count, dtype=np.int64)])
+        uses = np.concatenate([uses, np.full(count, self.num_reuse, np.int64)])
+        return self._draw(numbers, uses, rng, reader)
+
+    def _draw(
+        self,
+        numbers: np.ndarray,
+        uses: np.ndarray,
+        rng: np.random.RandomState,
+        reader: "_Reader",
+    ) -> "_Round":
+        begin = rng_state(rng)
+        chosen = rng.permutation(len(numbers))[: self.shuffle_interval]
+        oldest = int(numbers.min()) if len(numbers) else reader.read
+        return _Round(begin, numbers, uses, chosen, reader.read, reader.place_before(oldest))
+
+    def _round_again(
+        self, state: Dict[str, Any]
+    ) -> Tuple[np.random.RandomState, "_Reader", "_Round"]:
+        rng = np.random.RandomState(0)
+        set_rng_state(rng, state["rng"])
+        reader = _Reader(self.ds, self.buffer_size, state["first"])
+        reader.read_again(state["read"], set(state["numbers"].tolist()))
+        return rng, reader, self._draw(state["numbers"], state["uses"], rng, reader)
+
+    def reset_state(self) -> None:
+        RNGDataFlow.reset_state(self)
+        ProxyDataFlow.reset_state(self)
+        self._position = self._resumed = None
+
+    def state_dict(self) -> Dict[str, Any]:
+        if self._resumed is not None:
+            return self._resumed
+        rng = rng_state(self.rng)
+        if self._position is None:
+            return {"ds": self._state_of_ds(), "rng": rng, "round": None, "taken": 0}
+        now, taken = self._position
+        if isinstance(now.place.ds, str):
+            raise StateNotKept(now.place.ds)
+        state = {
+            "rng": now.rng,
+            "first": now.place.number,
+            "read": now.read,
+            "numbers": now.numbers,
+            "uses": now.uses,
+        }
+        return {"ds": now.place.ds, "rng": rng, "round": state, "taken": taken}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds", "rng", "round", "taken"])
+        if state["round"] is not None:
+            self._check_round(state["round"], state["taken"])
+        self.ds.load_state_dict(state["ds"])
+        set_rng_state(self.rng, state["rng"])
+        self._position = None
+        self._resumed = None if state["round"] is None else state
+
+    def _check_round(self, state: Any, taken: Any) -> None:
+        check_state(self, state, _ROUND)
+        numbers, uses = state["numbers"], state["uses"]
+        if len(numbers) != len(uses) or len(numbers) > self.buffer_size:
+            raise ValueError(
+                f"This is not a state of this {type(self).__name__}: {len(numbers)} datapoints "
+                f"were in the buffer, which has room for {self.buffer_size}. Load a state into a "
+                "flow that is made as the one it came from."
+            )
+        check_count(self, taken, min(len(numbers), self.shuffle_interval))
+
+
+class _Place(NamedTuple):
+    """Where a flow was in its pass."""
+
+    number: int  # of the datapoint that came next
+    ds: Union[Dict[str, Any], str]  # its state, or why there is none
+
+
+class _Round(NamedTuple):
+    """What is in the buffer after a filling, and what of it is yielded before the next one.
+
+    A datapoint goes by its number in the pass of the wrapped flow. Nothing here is changed later.
+    """
+
+    rng: Dict[str, Any]  # the state of the stream before `chosen` was drawn
+    numbers: np.ndarray  # int64 [buffer]: the datapoints
+    uses: np.ndarray  # int64 [buffer]: how often each of them is still to be yielded
+    chosen: np.ndarray  # int64 [yielded]: indices of the two above
+    read: int  # how many datapoints of the pass have been read
+    place: _Place  # from where all in the buffer can be read again
+
+
+class _Reader:
+    """Reads a pass of a flow, and knows from where to read it again.
+
+    Attributes:
+      read: how many datapoints of the pass have been read.
+      held: the datapoints in the buffer, by their numbers.
+    """
+
+    def __init__(self, ds: DataFlow, every: int, first: int = 0) -> None:
+        """
+        Args:
+          ds: the flow; its next pass is begun here.
+          every: after how many datapoints to note the place.
+          first: the number of the first datapoint.
+        """
+        self._ds = ds
+        self._every = every
+        self._datapoints = iter(ds)
+        self._places: Deque[_Place] = collections.deque()
+        self.held: Dict[int, Any] = {}
+        self.read = first
+        self._note_place()
+
+    def read_on(self, count: int) -> int:
+        """Reads as many datapoints, or those that are left, and returns how many these are."""
+        begin = self.read
+        for datapoint in itertools.islice(self._datapoints, count):
+            self.held[self.read] = datapoint
+            self.read += 1
+            if self.read % self._every == 0:
+                self._note_place()
+        if self.read - begin < count:
+            self._datapoints = iter(())  # not every iterator can be asked again after its end
+        return self.read - begin
+
+    def read_again(self, until: int, wanted: Set[int]) -> None:
+        """Reads up to a number, and holds the datapoints that are wanted."""
+        while self.read < until:
+            if not self.read_on(1):
+                raise RuntimeError(
+                    f"LocallyShuffleData goes on with a pass of {type(self._ds).__name__} of which "
+                    f"it had read {until} datapoints, but now there are only {self.read}. Has the "
+                    "data changed?"
+                )
+            if self.read - 1 not in wanted:
+                del self.held[self.read - 1]
+
+    def place_before(self, number: int) -> _Place:
+        """Returns the last place not behind a number, and forgets the ones before it."""
+        while len(self._places) > 1 and self._places[1].number <= number:
+            self._places.popleft()
+        return self._places[0]
+
+    def _note_place(self) -> None:
+        # Here, while the pass is the one of `ds` that was begun or advanced last.
+        self._places.append(_Place(self.read, state_or_reason(self._ds)))

@@ -1,0 +1,263 @@
+"""TFRecord files, written and read without TensorFlow.
+
+Such a file is a row of records, each with a checksum of its length and one of its bytes, and
+nothing else: no header, no index, no mark at the end. So it is read from front to back, a file
+that ends between two records looks whole, and after a damaged length nothing can be found. Give
+`size` to have a file that is too short found out.
+
+What `TFRecordSerializer` writes are datapoints as `tensorpack.utils.serialize` encodes them, whose
+version and checksum are in each record. Reading runs no code, whatever the file holds.
+"""
+
+import os
+import struct
+from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, Optional, Tuple
+
+from tensorpack.utils import get_tqdm
+from tensorpack.utils.serialize import dumps, loads
+
+from ._crc32c import masked_crc32c
+from ._files import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip, open_new
+from ._state import check_count, check_state
+from .base import DataFlow, UnknownLength
+
+__all__ = ["TFRecordBytes", "TFRecordData", "TFRecordSerializer", "dump_dataflow_to_tfrecord"]
+
+_HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
+_CHECKSUM = struct.Struct("<I")
+_FRAMING = _HEADER.size + _CHECKSUM.size
+
+
+class _Place(NamedTuple):
+    """Where a pass is: the next byte, and how many records were read and how many skipped."""
+
+    offset: int = 0
+    records: int = 0
+    skipped: int = 0
+
+
+class _DamagedRecord(DamagedFile):
+    """A record cannot be used.
+
+    Attributes:
+      after: where the next one begins, in bytes; None if that cannot be known.
+    """
+
+    def __init__(self, message: str, after: Optional[int] = None) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class TFRecordBytes(DataFlow):
+    """Yields the records of any TFRecord file as `[bytes]`, in the order of the file.
+
+    Its state is a place in the file, so another process that goes on reads nothing twice.
+    """
+
+    _position = _Place()
+    _resumed = _Place()
+
+    def __init__(self, path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> None:
+        """
+        Args:
+          path: of the file. Each pass opens it, and closes it at its end.
+          size: the number of records in a pass. A pass of a longer file stops there; a shorter
+            file is an error at its end. None if the file alone decides.
+          max_errors: how many damaged records a pass skips, each with a warning in the log; one
+            more is an error. `len` counts them. A damaged length is always an error, for the
+            rest of the file is lost with it.
+
+        Raises:
+          FileNotFoundError: there is no such file.
+          IsADirectoryError: it is a folder.
+          ValueError: `size` or `max_errors` is negative.
+        """
+        if size is not None and size < 0:
+            raise ValueError(f"size is a number of records, or None, but got {size}.")
+        self.path = input_path(path)
+        self.max_errors = ErrorLimit(max_errors).max_errors
+        self._size = size
+
+    def __len__(self) -> int:
+        """Returns the `size` that was given.
+
+        Raises:
+          UnknownLength: none was given.
+        """
+        if self._size is None:
+            raise UnknownLength(
+                f"The length of {type(self).__name__} is not known, for a TFRecord file does not "
+                "tell it: give size= if you know the number of records."
+            )
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          ValueError: a record is damaged, or the file has fewer than `size`.
+        """
+        self._position, self._resumed = self._resumed, _Place()
+        return self._pass(self._position)
+
+    def _pass(self, place: _Place) -> Iterator[Any]:
+        limit = ErrorLimit(self.max_errors, place.skipped)
+        with open(self.path, "rb") as file:
+            end = os.fstat(file.fileno()).st_size
+            file.seek(place.offset)
+            while place.offset < end and place.records != self._size:
+                try:
+                    datapoint, after = self._read(file, place, end)
+                except _DamagedRecord as error:
+                    if error.after is None:
+                        raise
+                    limit.skip(error)
+                    place = _Place(error.after, place.records + 1, limit.count)
+                    continue
+                place = _Place(after, place.records + 1, limit.count)
+                self._position = place
+                yield datapoint
+        if self._size is not None and place.records < self._size:
+            raise DamagedFile(
+                f"{self.path} has {place.records} records, but size={self._size}. Was it cut off? "
+                "Otherwise give the true size, or none."
+            )
+
+    def _read(self, file: BinaryIO, place: _Place, end: int) -> Tuple[Any, int]:
+        """Returns the datapoint at a place, and where the next record begins."""
+        data, after = _read_record(file, self.path, place, end)
+        try:
+            return self._decode(data), after
+        except ValueError as error:
+            where = _name(self.path, place)
+            raise _DamagedRecord(f"{where} is no datapoint: {error}", after) from error
+
+    def _decode(self, data: bytes) -> Any:
+        return [data]
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._position = self._resumed = _Place()
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"bytes": os.path.getsize(self.path), **self._position._asdict()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["bytes", *_Place._fields])
+        size = os.path.getsize(self.path)
+        if state["bytes"] != size:
+            raise ValueError(
+                f"This is the state of a file of {state['bytes']} bytes, but {self.path} has "
+                f"{size}. Load a state into a flow over the same file."
+            )
+        check_count(self, state["offset"], size)
+        check_count(self, state["records"], size)
+        check_count(self, state["skipped"], self.max_errors)
+        place = _Place(state["offset"], state["records"], state["skipped"])
+        self._position = self._resumed = place
+
+
+class TFRecordData(TFRecordBytes):
+    """Yields the datapoints of a file that `TFRecordSerializer.save` wrote.
+
+    Arguments, errors and state are those of `TFRecordBytes`. Arrays are as they were written.
+    """
+
+    def __init__(self, path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> None:
+        super().__init__(path, size, max_errors)
+        if os.path.getsize(self.path) == 0:
+            raise DamagedFile(f"{self.path} is empty. A file of datapoints has at least one.")
+
+    def _decode(self, data: bytes) -> Any:
+        return loads(data)
+
+
+class TFRecordSerializer:
+    """Writes the datapoints of a flow to a TFRecord file, and makes a flow of such a file."""
+
+    @staticmethod
+    def save(df: DataFlow, path: PathLike) -> None:
+        """Writes one pass of a flow, with a progress bar.
+
+        The file appears under its name when it is complete and on the disk.
+
+        Args:
+          df: the flow; its state is reset first. The pass must have an end.
+          path: of the new file.
+
+        Raises:
+          FileExistsError: there is a file of this name.
+          TypeError: a datapoint has a component that cannot be encoded.
+          ValueError: one is too large, or there are no datapoints.
+        """
+        df.reset_state()
+        count = 0
+        with open_new(path) as file, get_tqdm(df, desc=os.path.basename(path)) as bar:
+            for datapoint in bar:
+                _write_record(file, _encoded(datapoint, count))
+                count += 1
+            if count == 0:
+                raise ValueError(f"{type(df).__name__} has no datapoints: nothing to write.")
+
+    @staticmethod
+    def load(path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> TFRecordData:
+        """Returns a flow over the datapoints of a file; see `TFRecordData`."""
+        return TFRecordData(path, size, max_errors)
+
+
+def dump_dataflow_to_tfrecord(df: DataFlow, path: PathLike) -> None:
+    """Does what `TFRecordSerializer.save` does, under its name of 2017."""
+    TFRecordSerializer.save(df, path)
+
+
+def _encoded(datapoint: Any, index: int) -> bytes:
+    try:
+        return dumps(datapoint)
+    except TypeError as error:
+        raise TypeError(f"Datapoint {index}: {error}") from error
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"Datapoint {index}: {error}") from error
+
+
+def _write_record(file: BinaryIO, data: bytes) -> None:
+    length = struct.pack("<Q", len(data))
+    file.write(length + _CHECKSUM.pack(masked_crc32c(length)))
+    file.write(data)
+    file.write(_CHECKSUM.pack(masked_crc32c(data)))
+
+
+def _read_record(file: BinaryIO, path: str, place: _Place, end: int) -> Tuple[bytes, int]:
+    """Returns the bytes of the record at a place, and where the next one begins."""
+    where = _name(path, place)
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        raise _DamagedRecord(f"{where} is cut off in its length: the file ends there.", end)
+    length, checksum = _HEADER.unpack(header)
+    if masked_crc32c(header[:8]) != checksum:
+        raise _DamagedRecord(_wrong_length(where, place, header))
+    # Before anything is read: a length that is made up must not have memory set aside for it.
+    left = end - place.offset - _FRAMING
+    if length > left:
+        raise _DamagedRecord(
+            f"{where} is cut off: it has {length} bytes, but the file only {max(left, 0)} for it.",
+            end,
+        )
+    data, tail = file.read(length), file.read(_CHECKSUM.size)
+    if len(data) + len(tail) < length + _CHECKSUM.size:
+        raise _DamagedRecord(f"{where} is cut off: the file became shorter.", end)
+    after = place.offset + _FRAMING + length
+    if masked_crc32c(data) != _CHECKSUM.unpack(tail)[0]:
+        raise _DamagedRecord(f"{where} has a wrong checksum: its {length} bytes changed.", after)
+    return data, after
+
+
+def _wrong_length(where: str, place: _Place, header: bytes) -> str:
+    if place.offset == 0 and is_gzip(header):
+        return f"{where} cannot be read: the file is compressed by gzip. Unpack it first."
+    if place.offset == 0:
+        return f"{where} has a wrong checksum of its length: is this a TFRecord file?"
+    return f"{where} has a wrong checksum of its length: what follows cannot be found any more."
+
+
+def _name(path: str, place: _Place) -> str:
+    return f"{path}: record {place.records} at byte {place.offset}"

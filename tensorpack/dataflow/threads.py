@@ -1,0 +1,200 @@
+"""Flows that work in threads of this process: a function in several threads, and several flows.
+
+Threads share memory, so nothing is copied or sent, but Python runs one of them at a time. They help
+where the time goes into what lets the others run meanwhile: files, sockets, numpy, OpenCV.
+
+Whoever starts a thread here stops and joins it, and its error is raised by whoever iterates.
+"""
+
+import os
+from typing import Any, Callable, Dict, Iterator, Optional
+
+from ._spelling import accepts_old_keywords
+from ._state import check_state
+from ._thread_buffer import Buffer
+from ._thread_map import MapPass, OrderedMapPass
+from ._thread_numbers import BUFFER_BYTES, check_counts, usable_cores
+from ._thread_passes import Passes
+from ._thread_runner import MultiThreadPrefetchData, MultiThreadRunner
+from ._thread_source import Source
+from .base import DataFlow, ProxyDataFlow, StateNotKept
+from .map import _callable
+
+__all__ = [
+    "MultiThreadMapData",
+    "MultiThreadPrefetchData",
+    "MultiThreadRunner",
+    "ThreadedMapData",
+]
+
+
+class MultiThreadMapData(ProxyDataFlow):
+    """Applies a function to every datapoint in several threads; None drops the datapoint.
+
+    A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends; in the
+    old releases it had no end unless it was strict, and went on with those of the next pass. `len`
+    stays that of the wrapped flow, so it is too large if datapoints are dropped.
+
+    Datapoints come in the order in which the function completes them. With `strict=True` they come
+    in that of `ds`, and the result is that of `MapData` whatever the threads do, provided that
+    the function does not change what other calls of it see, and draws no random numbers from a
+    stream that calls share.
+
+    Every pass has its own threads: they start with its first datapoint, and are joined when it
+    ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time, also
+    where several passes are under way. A pass that is left early may have read more or less of it;
+    where `ds` draws random numbers as it goes, that shows in what later passes draw.
+
+    An error of the function or of `ds` is raised by the pass with the traceback of the thread, as
+    soon as it is known, or if strict in the place of the datapoint. A function that never returns
+    cannot be ended: its thread is left behind after two seconds, with a warning.
+
+    If strict, it keeps a state: that of `ds` behind the datapoint that was yielded last, whatever
+    has been read ahead.
+    """
+
+    # The state of `ds` behind what was yielded last; None where that is the one it has itself.
+    _position: Any = None
+
+    def __init__(
+        self,
+        ds: DataFlow,
+        num_thread: Optional[int] = None,
+        map_func: Optional[Callable[[Any], Any]] = None,
+        *,
+        buffer_size: int = 200,
+        buffer_bytes: int = BUFFER_BYTES,
+        strict: bool = False,
+    ) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          num_thread: the number of threads; None for the number of cores that may be used.
+          map_func: takes a datapoint and returns a datapoint, or None to drop it. It is called in
+            several threads at once. A list or dict is its own to change; the components in it
+            are not copied.
+          buffer_size: how many datapoints may be taken from `ds` and not yet be yielded.
+          buffer_bytes: no more are taken while finished ones of as many bytes wait. The bytes of
+            arrays, texts and the like count; those of what the threads have at hand come on top.
+          strict: whether to keep the order of `ds`.
+
+        Raises:
+          TypeError: `map_func` cannot be called, or a number is no integer.
+          ValueError: a number is less than one.
+        """
+        super().__init__(ds)
+        self.num_thread = usable_cores() if num_thread is None else num_thread
+        self.map_func = _callable(self, map_func)
+        self.buffer_size = buffer_size
+        self.buffer_bytes = buffer_bytes
+        self.strict = strict
+        check_counts(
+            self, num_thread=self.num_thread, buffer_size=buffer_size, buffer_bytes=buffer_bytes
+        )
+        self._passes: Optional[Passes] = Passes()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          DataFlowTerminated: the flow was closed or reset meanwhile.
+          RuntimeError: the function raised StopIteration, or the system gives no more threads.
+        """
+        passes = self._own_passes()
+        era = passes.era
+        source = Source(self.ds, passes, self._state_of_ds if self.strict else None)
+        self._position = source.first_state
+        return self._pass(passes, era, source)
+
+    def _pass(self, passes: Passes, era: object, source: Source) -> Iterator[Any]:
+        kind = OrderedMapPass if self.strict else MapPass
+        name = type(self).__name__
+        buffer = Buffer(name, self.buffer_size, self.buffer_bytes)
+        this = kind(name, source, self.map_func, self.num_thread, buffer)
+        try:
+            passes.begin(this, era)
+            this.start()
+            for result, state in this.results():
+                self._position = state
+                yield result
+            self._position = source.last_state
+        finally:
+            if passes.finish(this):
+                this.close_source()
+
+    def reset_state(self) -> None:
+        """Prepares the wrapped flow. Passes that are under way are over."""
+        passes = self._own_passes()
+        passes.join(passes.end())
+        super().reset_state()
+        self._position = None
+
+    def close(self) -> None:
+        """Ends the passes that are under way, joins their threads, and closes the wrapped flow."""
+        passes = self._own_passes()
+        going = passes.end()
+        try:
+            super().close()  # before the threads are joined, for one may wait within that flow
+        finally:
+            passes.join(going)
+
+    def state_dict(self) -> Dict[str, Any]:
+        self._check_strict()
+        return {"ds": self._state_of_ds() if self._position is None else self._position}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        self._check_strict()
+        check_state(self, state, ["ds"])
+        lock = self._own_passes().acquire()
+        try:
+            self.ds.load_state_dict(state["ds"])
+        finally:
+            lock.release()
+        self._position = state["ds"]
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the wrapped flow is, and the order does not depend on the speed of threads."""
+        return super().seeded and (self.strict or self.num_thread == 1)
+
+    def _check_strict(self) -> None:
+        if not self.strict:
+            name = type(self).__name__
+            raise StateNotKept(
+                f"{name} keeps no state in the order of completion, because what has been yielded "
+                "is no beginning of what was read. With strict=True it keeps one."
+            )
+
+    def _own_passes(self) -> Passes:
+        if self._passes is None or self._passes.pid != os.getpid():
+            self._passes = Passes()
+        return self._passes
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # Passes under way and their threads cannot travel to another process.
+        return {**self.__dict__, "_passes": None}
+
+
+class ThreadedMapData(MultiThreadMapData):
+    """`MultiThreadMapData` by its name and arguments of 2017."""
+
+    @accepts_old_keywords(nr_thread="num_thread")
+    def __init__(
+        self,
+        ds: DataFlow,
+        num_thread: int,
+        map_func: Callable[[Any], Any],
+        buffer_size: int = 200,
+    ) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          num_thread: the number of threads.
+          map_func: takes a datapoint and returns a datapoint, or None to drop it.
+          buffer_size: how many datapoints may be taken from `ds` and not yet be yielded.
+
+        Raises:
+          TypeError: `map_func` cannot be called, or a number is no integer.
+          ValueError: a number is less than one.
+        """
+        super().__init__(ds, num_thread, map_func, buffer_size=buffer_size)

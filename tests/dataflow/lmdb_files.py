@@ -1,0 +1,138 @@
+"""LMDB files for tests: as others write them, as old versions wrote them, and damaged ones."""
+
+import os
+import random
+import struct
+import sys
+
+import lmdb
+import msgpack
+import numpy as np
+
+from tensorpack.dataflow._lmdb_errors import DamagedLMDB
+from tensorpack.dataflow._lmdb_pages import PageError, is_known_format, read_keys
+from tensorpack.dataflow.lmdb import LMDBSerializer
+from tensorpack.dataflow.raw import DataFromList
+
+
+def flow_of(datapoints):
+    """A flow of some datapoints in their order."""
+    return DataFromList(datapoints, shuffle=False)
+
+
+def write_raw(path, items, **options):
+    """Writes keys and values as they are, to a file or into a directory that exists."""
+    options = {"map_size": 2**26, "subdir": os.path.isdir(str(path)), **options}
+    with lmdb.open(str(path), **options) as env:
+        with env.begin(write=True) as transaction:
+            for key, value in items:
+                transaction.put(key, value)
+    return str(path)
+
+
+def change_values(path, changes):
+    """Replaces the values of some keys of a file; None takes the key away."""
+    with lmdb.open(path, map_size=2**26, subdir=False, lock=False) as env:
+        with env.begin(write=True) as transaction:
+            for key, value in changes.items():
+                if value is None:
+                    transaction.delete(key)
+                else:
+                    transaction.put(key, value)
+
+
+def read_raw(path):
+    """Returns all keys and values of a file."""
+    with lmdb.open(path, subdir=False, readonly=True, lock=False) as env:
+        with env.begin() as transaction:
+            return dict(transaction.cursor())
+
+
+def pack_of_2017(obj):
+    """Returns what `dumps` of 2017 made of an object."""
+
+    def encode(each):
+        if isinstance(each, np.ndarray):
+            return {
+                b"nd": True,
+                b"type": each.dtype.str,
+                b"kind": b"",
+                b"shape": each.shape,
+                b"data": each.tobytes(),
+            }
+        if isinstance(each, np.generic):
+            return {b"nd": False, b"type": each.dtype.str, b"data": each.tobytes()}
+        assert isinstance(each, complex)
+        return {b"complex": True, b"data": repr(each)}
+
+    return msgpack.packb(obj, default=encode, use_bin_type=True)
+
+
+def sample(count):
+    """Datapoints of all sizes: some lie in the page of their key, some have many of their own."""
+    rng = np.random.RandomState(0)
+    sizes = [3, 3000, 20, 300, 100, 3, 20, 5000]
+    return [
+        [number, rng.randint(0, 256, sizes[number % len(sizes)]).astype(np.uint8)]
+        for number in range(count)
+    ]
+
+
+def flipped(data, page_size, seed=0):
+    """Yields copies of a file, each with one bit changed; most of them in the pages of the tree."""
+    rng = random.Random(seed)
+    for page in range(0, len(data), page_size):
+        number, kind = struct.unpack_from("=Q2xH", data, page)
+        is_tree = number * page_size == page and kind in (1, 2)
+        first = 160 if page < 2 * page_size else 30 if is_tree else 4
+        for place in [*range(first), *rng.sample(range(page_size), 25 if is_tree else 6)]:
+            changed = bytearray(data)
+            changed[page + place] ^= 1 << rng.randrange(8)
+            yield page + place, bytes(changed)
+
+
+def cut(data, page_size):
+    """Yields beginnings of a file."""
+    sizes = {0, 1, 15, 16, 31, 100, page_size - 1, page_size + 100}
+    for page in range(page_size, len(data), page_size):
+        sizes |= {page, page + 1, page + page_size // 2}
+    for size in sorted(sizes):
+        yield size, data[:size]
+
+
+def outcome(path, expected):
+    """Checks a file in this process, reads it by LMDB, and says "right" or "error"."""
+    try:
+        with open(path, "rb") as file:
+            if is_known_format(file):
+                for _ in read_keys(file):
+                    pass
+        flow = LMDBSerializer.load(path, shuffle=False, probe=False)
+        found = list(flow)
+    except PageError as error:
+        assert error.reason and (error.offset is None or 0 <= error.offset)
+        return "error"
+    except DamagedLMDB as error:
+        assert path in str(error)
+        return "error"
+    assert [(number, array.tobytes()) for number, array in found] == [
+        (number, array.tobytes()) for number, array in expected
+    ]
+    return "right"
+
+
+def try_all(folder, kind):
+    """Tries all damaged copies of the file `whole` in a folder; for a process of its own."""
+    with open(os.path.join(folder, "whole"), "rb") as file:
+        data = file.read()
+    with open(os.path.join(folder, "count")) as file:
+        expected = sample(int(file.read()))
+    outcomes = []
+    for number, (place, damaged) in enumerate({"flipped": flipped, "cut": cut}[kind](data, 4096)):
+        path = os.path.join(folder, f"{kind}-{number}")  # a new file each: the last may be mapped
+        with open(path, "wb") as file:
+            file.write(damaged)
+        sys.stderr.write(f"{kind} at {place}\n")
+        outcomes.append(outcome(path, expected))
+        os.unlink(path)
+    sys.stdout.write(f"\n{len(outcomes)} {outcomes.count('right')} {outcomes.count('error')}\n")

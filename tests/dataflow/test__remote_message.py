@@ -1,0 +1,119 @@
+"""Messages come back as they were; a stream ends when all who began it have said so."""
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow._remote_message import (
+    DATA,
+    END,
+    HELLO,
+    Message,
+    Senders,
+    decode,
+    encode,
+)
+from tensorpack.utils.serialize import MAX_BYTES, FrameError, dumps
+
+pytest.importorskip("msgpack")
+
+A, B = b"a" * 16, b"b" * 16
+
+
+@pytest.mark.parametrize(
+    "message",
+    [Message(HELLO, A, 0), Message(DATA, A, 5, [1, (2,), {"k": "v"}]), Message(END, B, 2**40)],
+)
+def test_a_message_comes_back(message):
+    assert decode(encode(message), MAX_BYTES) == message
+
+
+def test_its_arrays_may_be_written_to():
+    found = decode(encode(Message(DATA, A, 0, [np.zeros(2), np.zeros(1000)])), MAX_BYTES)
+    for array in found.datapoint:
+        array[0] = 1
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        None,
+        {},
+        [],
+        (DATA, A, 0, None),
+        [DATA, A, 0],
+        [DATA, A, 0, None, None],
+        [3, A, 0, None],
+        [-1, A, 0, None],
+        [True, A, 0, None],
+        [1.0, A, 0, None],
+        [[], A, 0, None],
+        [DATA, A[:15], 0, None],
+        [DATA, "a" * 16, 0, None],
+        [DATA, None, 0, None],
+        [DATA, A, -1, None],
+        [DATA, A, 1.0, None],
+        [DATA, A, False, None],
+        [DATA, A, np.int64(1), None],
+    ],
+)
+def test_a_frame_that_is_no_message(obj):
+    with pytest.raises(FrameError, match="no message|A message "):
+        decode(dumps(obj), MAX_BYTES)
+
+
+def test_a_message_that_is_too_large():
+    frame = encode(Message(DATA, A, 0, np.zeros(1000)))
+    with pytest.raises(FrameError, match="are allowed"):
+        decode(frame, 1000)
+
+
+def test_what_cannot_be_sent_is_named_with_its_place_in_the_datapoint():
+    with pytest.raises(TypeError, match=r"^\[1\]\['x'\]: a set"):
+        encode(Message(DATA, A, 0, [1, {"x": {1}}]))
+
+
+def test_a_stream_ends_when_all_who_began_have_ended():
+    senders = Senders(1)
+    steps = [
+        (Message(HELLO, A, 0), 1, False),
+        (Message(HELLO, B, 0), 2, False),
+        (Message(DATA, A, 0), 2, False),
+        (Message(END, A, 1), 1, False),
+        (Message(DATA, B, 0), 1, False),
+        (Message(END, B, 1), 0, True),
+    ]
+    for message, count, ended in steps:
+        senders.note(message)
+        assert (senders.open, senders.take_end()) == (count, ended)
+    assert not senders.take_end()
+
+
+def test_as_many_must_end_as_are_wanted():
+    senders = Senders(2)
+    senders.note(Message(END, A, 0))
+    assert not senders.take_end()
+    senders.note(Message(DATA, B, 0))
+    assert not senders.take_end()
+    senders.note(Message(END, B, 1))
+    assert senders.take_end() and not senders.take_end()
+
+
+def test_a_sender_that_was_there_before_us_is_known_by_its_datapoints(capsys):
+    senders = Senders(1)
+    senders.note(Message(DATA, A, 7))
+    senders.note(Message(END, B, 0))
+    assert not senders.take_end()
+    assert capsys.readouterr().out == ""
+    senders.note(Message(END, A, 8))
+    assert senders.take_end()
+    assert "it has sent 8 datapoints, and 1 of them came here" in capsys.readouterr().out
+
+
+def test_the_number_of_senders_is_limited():
+    senders = Senders(1)
+    for number in range(10000):
+        senders.note(Message(HELLO, number.to_bytes(16, "big"), 0))
+    with pytest.raises(FrameError, match="where 10000 are known"):
+        senders.note(Message(DATA, A, 0))
+    senders.note(Message(DATA, bytes(16), 0))  # one that is known goes on
+    assert senders.open == 10000

@@ -1,0 +1,250 @@
+"""Only datapoints of one shape are in a batch, in the order they came, and none twice."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensorpack.dataflow import (
+    BatchData,
+    DataFlow,
+    DataFromGenerator,
+    DataFromList,
+    MapData,
+    RepeatedData,
+    UnknownLength,
+)
+from tensorpack.dataflow.batch_by_shape import BatchDataByShape
+from tensorpack.dataflow.choose import RandomMixData
+from tensorpack.dataflow.join import ConcatData
+from tensorpack.dataflow.shuffle import LocallyShuffleData
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+
+def image(height, number):
+    return [np.full([height, 2], number, np.uint8), number]
+
+
+def images(heights, shuffle=False):
+    return DataFromList([image(*each) for each in zip(heights, itertools.count())], shuffle)
+
+
+def seven():
+    return iter(images([1, 2, 1, 1, 2, 2, 1]))
+
+
+def as_dict(datapoint):
+    return {"image": datapoint[0], "label": str(datapoint[1])}
+
+
+class Of2017(DataFlow):
+    def get_data(self):
+        yield from images([3, 4, 3, 4])
+
+    def size(self):
+        return 4
+
+
+class TestBatchDataByShape(DataFlowContract):
+    length = 3
+    has_len = False
+
+    def make_flow(self):
+        return BatchDataByShape(images([1, 2, 1, 1, 2, 2, 1]), 2, 0)
+
+
+class TestBatchDataByShapeWithRemainder(DataFlowContract):
+    length = 5
+    has_len = False
+
+    def make_flow(self):
+        return BatchDataByShape(images([1, 2, 1, 1, 2, 3, 2, 1]), 2, 0, remainder=True)
+
+
+class TestInRandomOrder(DataFlowContract):
+    length = 3
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0)
+
+
+class TestInRandomOrderWithRemainder(DataFlowContract):
+    length = 6
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0, remainder=True)
+
+
+class TestDicts(DataFlowContract):
+    length = 2
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return BatchDataByShape(MapData(images([1, 2, 1, 2, 1], shuffle=True), as_dict), 2, "image")
+
+
+class TestWithoutEnd(DataFlowContract):
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return BatchDataByShape(RepeatedData(images([1, 2, 3], shuffle=True), -1), 4, 0)
+
+
+class TestUnknownLength(DataFlowContract):
+    length = 3
+    has_len = False
+    keeps_state = False
+
+    def make_flow(self):
+        return BatchDataByShape(DataFromGenerator(seven), 2, 0)
+
+
+class TestFlowOf2017(DataFlowContract):
+    length = 2
+    has_len = False
+    keeps_state = False
+
+    def make_flow(self):
+        return BatchDataByShape(Of2017(), 2, 0)
+
+
+class TestOfCombined(DataFlowContract):
+    length = 8
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        mixed = RandomMixData([images([1] * 5, True), images([2] * 4, True), images([3, 4])])
+        parts = ConcatData([LocallyShuffleData(images([1, 2] * 3, True), 3), mixed])
+        return LocallyShuffleData(BatchDataByShape(parts, 3, 0, remainder=True), 2)
+
+
+@given(st.lists(st.integers(0, 3), max_size=20), st.integers(1, 5), st.booleans())
+def test_groups_of_one_shape_in_their_order(heights, size, remainder):
+    if not remainder and size > len(heights):
+        with pytest.raises(ValueError, match=f"{size}.* has only {len(heights)} datapoints"):
+            BatchDataByShape(images(heights), size, 0)
+        return
+    flow = BatchDataByShape(images(heights), size, 0, remainder)
+    for _ in range(2):
+        found = {}
+        for batch, labels in flow:
+            assert batch.shape == (len(labels), *batch.shape[1:])
+            assert (batch == labels[:, None, None]).all()
+            found.setdefault(batch.shape[1], []).append(labels.tolist())
+        for height in set(heights):
+            numbers = [i for i, each in enumerate(heights) if each == height]
+            groups = [numbers[i : i + size] for i in range(0, len(numbers), size)]
+            if not remainder:
+                groups = [group for group in groups if len(group) == size]
+            assert found.pop(height, []) == groups
+        assert found == {}
+
+
+def test_a_batch_comes_as_soon_as_it_is_full():
+    taken = []
+
+    def source():
+        for datapoint in images([1, 2, 2, 1, 1]):
+            taken.append(datapoint)
+            yield datapoint
+
+    batches = iter(BatchDataByShape(DataFromGenerator(source), 2, 0))
+    assert next(batches)[1].tolist() == [1, 2]
+    assert len(taken) == 3
+    assert next(batches)[1].tolist() == [0, 3]
+    assert len(taken) == 4
+    assert list(batches) == []
+
+
+def test_what_is_left_comes_last_in_the_order_it_began_to_wait():
+    flow = BatchDataByShape(images([3, 1, 2, 1, 3, 3]), 2, 0, remainder=True)
+    assert [labels.tolist() for _, labels in flow] == [[1, 3], [0, 4], [2], [5]]
+
+
+def test_batches_are_those_of_batch_data():
+    flow = BatchDataByShape(images([2, 2]), 2, 0)
+    assert isinstance(flow, BatchData)
+    assert_same(list(flow), list(BatchData(images([2, 2]), 2)))
+
+
+def test_the_state_has_what_waits_and_nothing_else():
+    flow = BatchDataByShape(images([1, 2, 3, 1, 2]), 2, 0)
+    going = iter(flow)
+    assert flow.state_dict()["waiting"] == []
+    next(going)
+    state = pickle.loads(pickle.dumps(flow.state_dict()))
+    assert_same(state["waiting"], [[image(2, 1)], [image(3, 2)]])
+    next(going)
+    assert_same(flow.state_dict()["waiting"], [[image(3, 2)]])
+    flow.reset_state()
+    assert flow.state_dict()["waiting"] == []
+
+
+def test_a_state_of_larger_batches():
+    flow = BatchDataByShape(images([1, 1, 2, 2, 2]), 3, 0)
+    next(iter(flow))
+    with pytest.raises(ValueError, match="2 datapoints of one shape wait for a batch of 2"):
+        BatchDataByShape(images([1, 1, 2, 2, 2]), 2, 0).load_state_dict(flow.state_dict())
+
+
+@pytest.mark.parametrize(
+    "datapoint, idx, error, message",
+    [
+        ([1], 1, IndexError, "looks at component 1, but the datapoint has 1 components"),
+        ({"a": 1}, "b", KeyError, r"looks at component 'b', but the datapoint has \['a'\]"),
+        ([[1, 2]], 0, TypeError, "shape of component 0, but a list has none. Yield numpy arrays"),
+        ([3], 0, TypeError, "shape of component 0, but a int has none"),
+    ],
+)
+def test_components_without_a_shape(datapoint, idx, error, message):
+    with pytest.raises(
+        error, match=f"BatchDataByShape {message}" if "looks" in message else message
+    ):
+        list(BatchDataByShape(DataFromList([datapoint]), 1, idx))
+
+
+def test_arguments():
+    with pytest.raises(ValueError, match="batch_size must be at least 1, but got 0"):
+        BatchDataByShape(images([1]), 0, 0)
+    flow = BatchDataByShape(images([1]), 1, idx=0)
+    assert (flow.batch_size, flow.idx, flow.remainder) == (1, 0, False)
+    with pytest.raises(UnknownLength, match="length of BatchDataByShape is not known: it depends"):
+        len(flow)
+
+
+def test_a_state_of_a_pass_that_was_just_begun():
+    flow, twin = (BatchDataByShape(images([1, 2, 1, 2, 2], True), 2, 0) for _ in range(2))
+    list(flow)
+    going = iter(flow)
+    twin.load_state_dict(flow.state_dict())
+    for original in going, flow:
+        assert_same(list(iter(twin)), list(original))
+
+
+def test_a_state_after_passes_at_the_same_time_is_that_of_the_one_advanced_last():
+    flow, twin = (BatchDataByShape(images([1, 2, 3] * 4, True), 2, 0) for _ in range(2))
+    going, other = iter(flow), iter(flow)
+    for each in going, other, going:
+        next(each)
+    twin.load_state_dict(flow.state_dict())
+    assert_same(list(iter(twin)), list(going))
+
+
+def test_a_loaded_state_is_not_written_to():
+    flow, twin = (BatchDataByShape(images([1, 2, 2, 3, 1, 3]), 2, 0) for _ in range(2))
+    next(iter(flow))
+    state = flow.state_dict()
+    before = pickle.dumps(state)
+    twin.load_state_dict(state)
+    assert len(list(twin)) == 2
+    assert pickle.dumps(state) == before

@@ -1,0 +1,381 @@
+"""The first complete pass is kept, and no other; a run that goes on has the same passes again."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    DataFlow,
+    DataFromGenerator,
+    DataFromList,
+    FixedSizeData,
+    MapData,
+    StateNotKept,
+    TestDataSpeed,
+    UnknownLength,
+)
+from tensorpack.dataflow.cache import CacheData
+from tensorpack.dataflow.choose import RandomMixData
+from tensorpack.dataflow.join import ConcatData
+from tensorpack.dataflow.shuffle import LocallyShuffleData
+from tensorpack.utils import fix_rng_seed
+from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same
+
+
+def numbers(count):
+    return DataFromList([[i] for i in range(count)], shuffle=False)
+
+
+def shuffled(count):
+    return DataFromList([[i] for i in range(count)])
+
+
+def five():
+    return iter([[i, np.float32(i)] for i in range(5)])
+
+
+def doubled(datapoint):
+    return [2 * datapoint[0]]
+
+
+class Of2017(DataFlow):
+    def get_data(self):
+        for i in range(5):
+            yield [i]
+
+    def size(self):
+        return 5
+
+
+class Counted(DataFromList):
+    """Counts its passes and what they yield."""
+
+    passes = yielded = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return self._counted(super().__iter__())
+
+    def _counted(self, datapoints):
+        for datapoint in datapoints:
+            self.yielded += 1
+            yield datapoint
+
+    state_dict = DataFromList.state_dict
+    load_state_dict = DataFromList.load_state_dict
+
+
+def counted(count, shuffle=True):
+    return Counted([[i] for i in range(count)], shuffle)
+
+
+class TestCacheData(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return CacheData(numbers(5))
+
+
+class TestCachedInRandomOrder(DataFlowContract):
+    length = 6
+    deterministic = False
+
+    def make_flow(self):
+        return CacheData(shuffled(6))
+
+
+class TestShuffledCache(DataFlowContract):
+    length = 6
+    deterministic = False
+
+    def make_flow(self):
+        return CacheData(MapData(shuffled(6), doubled), shuffle=True)
+
+
+class TestCachedDicts(DataFlowContract):
+    length = 4
+    deterministic = False
+
+    def make_flow(self):
+        return CacheData(DataFromList([{"a": i, "b": np.zeros(i)} for i in range(4)]), True)
+
+
+class TestCacheOfUnknownLength(DataFlowContract):
+    length = 5
+    has_len = False
+    keeps_state = False
+
+    def make_flow(self):
+        return CacheData(DataFromGenerator(five))
+
+
+class TestShuffledCacheOf2017(DataFlowContract):
+    length = 5
+    deterministic = False
+    keeps_state = False
+
+    def make_flow(self):
+        return CacheData(Of2017(), shuffle=True)
+
+
+class TestCacheOfCombined(DataFlowContract):
+    length = 16
+    deterministic = False
+
+    def make_flow(self):
+        inner = CacheData(LocallyShuffleData(shuffled(5), 2, num_reuse=2), shuffle=True)
+        return CacheData(ConcatData([inner, RandomMixData([shuffled(4), shuffled(2)])]), True)
+
+
+class TestCacheLeftBeforeTheEnd(DataFlowContract):
+    """It is never filled."""
+
+    length = 4
+    deterministic = False
+
+    def make_flow(self):
+        return FixedSizeData(CacheData(shuffled(6), shuffle=True), 4, keep_state=False)
+
+
+class TestCacheThatIsGoneThroughBitByBit(DataFlowContract):
+    length = 4
+    deterministic = False
+    independent = False
+
+    def make_flow(self):
+        return FixedSizeData(CacheData(shuffled(6), shuffle=True), 4)
+
+
+class TestCacheOfAFlowThatContinues(DataFlowContract):
+    length = 6
+    deterministic = False
+    independent = False
+
+    def make_flow(self):
+        return CacheData(FixedSizeData(shuffled(4), 6), shuffle=True)
+
+
+def test_a_complete_pass_is_read_only_once():
+    ds = counted(5)
+    flow = CacheData(ds)
+    first = list(flow)
+    assert [list(flow) for _ in range(3)] == [first] * 3
+    assert (ds.passes, ds.yielded) == (1, 5)
+    assert all(one is two for one, two in zip(first, flow))
+
+
+def test_a_pass_that_is_left_leaves_no_cache():
+    ds = counted(5)
+    flow = CacheData(ds)
+    list(itertools.islice(flow, 5))  # its end was not seen
+    assert len(list(flow)) == 5
+    assert (ds.passes, ds.yielded) == (2, 10)
+    list(flow)
+    assert (ds.passes, ds.yielded) == (2, 10)
+
+
+def test_a_pass_with_an_error_leaves_no_cache():
+    def fail_once(datapoint):
+        if failures and datapoint == [3]:
+            raise failures.pop()
+        return datapoint
+
+    failures = [ZeroDivisionError("once")]
+    flow = CacheData(MapData(numbers(5), fail_once))
+    with pytest.raises(ZeroDivisionError, match="once"):
+        list(flow)
+    assert list(flow) == list(flow) == list(numbers(5))
+
+
+def test_of_two_first_passes_the_one_that_ends_first_is_kept():
+    ds = counted(20)
+    flow = CacheData(ds)
+    one, two = iter(flow), iter(flow)
+    begun = list(itertools.islice(one, 7))
+    second = list(two)
+    first = begun + list(one)
+    assert first != second
+    assert sorted(first) == sorted(second) == list(numbers(20))
+    assert list(flow) == list(flow) == second
+    assert ds.passes == 2
+
+
+def test_nothing_is_cached_as_well():
+    ds = counted(0)
+    flow = CacheData(ds, shuffle=True)
+    assert list(flow) == list(flow) == []
+    assert ds.passes == 1
+
+
+def test_shuffling_begins_with_the_second_pass_and_leaves_the_list_alone():
+    datapoints = [[i] for i in range(50)]
+    flow = CacheData(DataFromList(datapoints, shuffle=False), shuffle=True)
+    assert list(flow) == datapoints
+    second, third = list(flow), list(flow)
+    assert second != datapoints and third != datapoints and second != third
+    assert sorted(second) == sorted(third) == datapoints == [[i] for i in range(50)]
+
+
+def test_passes_from_the_cache_at_the_same_time():
+    flow = CacheData(numbers(30), shuffle=True)
+    list(flow)
+    one, two = iter(flow), iter(flow)
+    pairs = list(zip(one, two))
+    assert len(pairs) == 30
+    for found in zip(*pairs):
+        assert sorted(found) == list(numbers(30))
+
+
+def test_reset_state_keeps_the_cache():
+    ds = counted(5)
+    flow = CacheData(ds)
+    first = list(flow)
+    flow.reset_state()
+    assert list(flow) == first
+    flow = TestDataSpeed(CacheData(ds), size=100)
+    list(flow)
+    list(flow)
+    assert ds.passes == 2
+
+
+def test_a_state_after_reset_state_is_that_of_the_cache():
+    flow = CacheData(shuffled(9), shuffle=True)
+    list(flow)
+    flow.reset_state()
+    twin = CacheData(shuffled(9), shuffle=True)
+    twin.load_state_dict(flow.state_dict())
+    for _ in range(3):
+        assert list(twin) == list(flow)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("left", [0, 1, 3])
+@pytest.mark.parametrize("complete", [0, 1, 2])
+@pytest.mark.parametrize("count", [0, 4, 6])
+def test_it_goes_on_after_passes_that_were_left(shuffle, left, complete, count):
+    flow, twin = (CacheData(shuffled(6), shuffle) for _ in range(2))
+    for _ in range(left):
+        list(itertools.islice(flow, 2))
+    for _ in range(complete):
+        list(flow)
+    going = iter(flow)
+    list(itertools.islice(going, count))
+    twin.reset_state()
+    twin.load_state_dict(pickle.loads(pickle.dumps(flow.state_dict())))
+    for original in going, flow, flow:
+        assert_same(list(iter(twin)), list(original))
+
+
+@pytest.mark.parametrize("complete, count", [(0, 3), (0, 5), (1, 0), (1, 3), (2, 5)])
+def test_a_run_that_goes_on_reads_the_flow_once(complete, count):
+    flow = CacheData(counted(5))
+    for _ in range(complete):
+        list(flow)
+    going = iter(flow)
+    list(itertools.islice(going, count))
+    ds = counted(5)
+    twin = CacheData(ds)
+    twin.load_state_dict(flow.state_dict())
+    assert list(twin) == list(going)
+    for _ in range(2):
+        assert list(twin) == list(flow)
+    assert (ds.passes, ds.yielded) == (1, 5)
+
+
+def test_a_loaded_state_replaces_what_was_cached():
+    flow, other = CacheData(shuffled(20)), CacheData(shuffled(20))
+    first, second = list(flow), list(other)
+    assert first != second
+    other.load_state_dict(flow.state_dict())
+    assert list(other) == []
+    assert list(other) == first
+
+
+def test_no_datapoint_is_in_a_state():
+    flow = CacheData(DataFromList([[object()] for _ in range(3)]))
+    for _ in range(2):
+        for _ in flow:
+            assert_plain(flow.state_dict())
+            pickle.dumps(flow.state_dict())
+
+
+@pytest.mark.parametrize("complete", [0, 1])
+def test_data_that_has_become_less_is_an_error(complete):
+    keeping = {"all": True}
+    less = MapData(numbers(5), lambda datapoint: datapoint if keeping["all"] else None)
+    flow = CacheData(less)
+    for _ in range(complete):
+        list(flow)
+    list(itertools.islice(flow, 3))
+    flow.load_state_dict(flow.state_dict())
+    keeping["all"] = False
+    with pytest.raises(RuntimeError, match="behind datapoint 3 of a pass, but MapData .* only 0"):
+        iter(flow)
+
+
+def test_a_state_beyond_the_end():
+    flow = CacheData(numbers(5))
+    with pytest.raises(ValueError, match="it is at 6, but a pass has 5"):
+        flow.load_state_dict({**flow.state_dict(), "count": 6})
+
+
+def test_why_there_is_no_state():
+    flow = CacheData(DataFromGenerator(five))
+    for _ in range(3):
+        with pytest.raises(StateNotKept, match="DataFromGenerator keeps no state"):
+            flow.state_dict()
+        list(flow)
+
+
+def test_the_length_is_that_of_the_flow():
+    assert len(CacheData(numbers(4))) == 4
+    flow = CacheData(DataFromGenerator(five))
+    list(flow)
+    with pytest.raises(UnknownLength):
+        len(flow)
+
+
+def test_only_what_is_shuffled_needs_a_seed(monkeypatch):
+    monkeypatch.setattr("tensorpack.utils.rng._streams.seeded", False)
+    assert CacheData(Of2017()).seeded
+    assert not CacheData(Of2017(), shuffle=True).seeded
+    assert not CacheData(shuffled(3)).seeded
+    fix_rng_seed(0)
+    assert CacheData(shuffled(3), shuffle=True).seeded
+
+
+@pytest.mark.parametrize("complete", [0, 1, 2])
+def test_a_rest_that_is_not_asked_for_fills_the_cache_as_well(complete):
+    flow, twin = (CacheData(shuffled(20), shuffle=True) for _ in range(2))
+    list(flow)
+    for _ in range(complete):
+        list(flow)
+    twin.load_state_dict(flow.state_dict())
+    iter(twin)
+    for _ in range(2):
+        assert list(twin) == list(flow)
+
+
+def test_a_state_of_a_first_pass_replaces_what_was_cached():
+    flow, other = CacheData(shuffled(20)), CacheData(shuffled(20))
+    list(other)
+    going = iter(flow)
+    begun = list(itertools.islice(going, 7))
+    other.load_state_dict(flow.state_dict())
+    rest = list(going)
+    assert list(other) == rest
+    assert list(other) == begun + rest
+
+
+@pytest.mark.parametrize("complete", [0, 1, 2])
+def test_a_state_of_a_pass_that_was_just_begun(complete):
+    flow, twin = (CacheData(shuffled(9), shuffle=True) for _ in range(2))
+    list(itertools.islice(flow, 3))
+    for _ in range(complete):
+        list(flow)
+    going = iter(flow)
+    twin.load_state_dict(flow.state_dict())
+    for original in going, flow:
+        assert_same(list(iter(twin)), list(original))

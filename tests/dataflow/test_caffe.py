@@ -1,0 +1,198 @@
+"""Datum records are read as Caffe's own reader does; what is none is counted and named."""
+
+import struct
+
+import cv2
+import numpy as np
+import pytest
+
+from tensorpack.dataflow._lmdb_datum import Datum, datum_image, read_datum
+from tensorpack.dataflow._lmdb_errors import BadRecord
+from tensorpack.dataflow.caffe import CaffeLMDB
+from tensorpack.dataflow.lmdb import DamagedLMDB
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+from .lmdb_files import write_raw
+
+
+def varint(number):
+    encoded = b""
+    number &= 2**64 - 1
+    while number > 0x7F:
+        encoded += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return encoded + bytes([number])
+
+
+def field(number, value):
+    if isinstance(value, bytes):
+        return varint(number << 3 | 2) + varint(len(value)) + value
+    return varint(number << 3) + varint(value)
+
+
+def datum(image, label):
+    """What Caffe writes for an image `[height, width, channels]`."""
+    height, width, channels = image.shape
+    planes = image.transpose(2, 0, 1).tobytes()
+    fields = [channels, height, width, planes, label]
+    return b"".join(field(number, value) for number, value in enumerate(fields, 1))
+
+
+def encoded_datum(image, label, kind=".png", **sizes):
+    _, data = cv2.imencode(kind, image)
+    parts = [field(4, data.tobytes()), field(5, label), field(7, 1)]
+    return b"".join(
+        [field(number, sizes[name]) for number, name in [(1, "channels")] if sizes] + parts
+    )
+
+
+def images(count, shape=(4, 5, 3)):
+    rng = np.random.RandomState(1)
+    return [rng.randint(0, 256, shape).astype(np.uint8) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("caffe")
+    items = [(b"%08d_n01" % i, datum(image, i)) for i, image in enumerate(images(6))]
+    write_raw(folder, items)
+    return str(folder)
+
+
+class SixImages(DataFlowContract):
+    length = 6
+
+    @pytest.fixture(autouse=True)
+    def _file(self, six):
+        self.path = six
+
+
+class TestCaffeLMDB(SixImages):
+    def make_flow(self):
+        return CaffeLMDB(self.path, shuffle=False, probe=False)
+
+
+class TestShuffledCaffeLMDB(SixImages):
+    deterministic = False
+
+    def make_flow(self):
+        return CaffeLMDB(self.path, probe=False)
+
+
+def test_images_and_labels(six, capsys):
+    found = list(CaffeLMDB(six, shuffle=False))
+    assert_same(found, [[image, label] for label, image in enumerate(images(6))])
+    assert "all its keys are read" in capsys.readouterr().out
+    image, _ = found[0]
+    assert image.flags.c_contiguous and image.flags.writeable
+
+
+def test_some_keys(six, capsys):
+    keys = [b"00000003_n01", "00000001_n01"]
+    assert [label for _, label in CaffeLMDB(six, shuffle=False, keys=keys)] == [3, 1]
+    flow = CaffeLMDB(six, shuffle=False, keys="{:08d}_n01")
+    assert [label for _, label in flow] == list(range(6))
+    assert "WRN" not in capsys.readouterr().out
+
+
+def test_grey_images(tmp_path):
+    (image,) = images(1, (3, 4, 1))
+    path = write_raw(tmp_path / "file", [(b"0", datum(image, 1))])
+    ((found, _),) = CaffeLMDB(path)
+    assert_same(found, image)
+    found[:] = 0
+
+
+def test_encoded_images(tmp_path):
+    (colour,), (grey,) = images(1), images(1, (3, 4, 1))
+    items = [
+        (b"0", encoded_datum(colour, 7)),
+        (b"1", encoded_datum(grey, 8, channels=1)),
+        (b"2", encoded_datum(grey, 9)),
+    ]
+    found = list(CaffeLMDB(write_raw(tmp_path / "file", items), shuffle=False))
+    assert_same(found, [[colour, 7], [grey, 8], [np.repeat(grey, 3, axis=2), 9]])
+
+
+@pytest.mark.parametrize("label", [0, 1, 127, 128, 2**31 - 1, -1, -(2**31)])
+def test_labels(label):
+    assert read_datum(field(5, label)).label == label
+
+
+def test_the_last_of_equal_fields_counts_and_unknown_ones_do_not():
+    buf = (
+        field(5, 1)
+        + field(99, b"unknown")
+        + varint(100 << 3 | 1)
+        + bytes(8)
+        + varint(101 << 3 | 5)
+        + bytes(4)
+        + field(102, 5)
+        + field(5, 2)
+    )
+    assert read_datum(buf) == Datum(label=2)
+    assert read_datum(b"") == Datum()
+    assert read_datum(field(7, 0)).encoded is False
+
+
+@pytest.mark.parametrize(
+    "buf, reason",
+    [
+        (field(6, struct.pack("<f", 1)), "floats"),
+        (varint(6 << 3 | 5) + struct.pack("<f", 1), "floats"),
+        (field(4, 5), "'data' of the Datum has the encoding 0"),
+        (field(5, b"5"), "'label' of the Datum has the encoding 2"),
+        (b"\x80" * 20, "a number without an end at byte 0"),
+        (b"\x28", "a number without an end at byte 1"),
+        (b"\x22\xff\xff\xff\xff\x7f", "a wrong field at byte 0 of 6"),
+        (b"\x23", "a field of encoding 3 at byte 0"),
+        (b"\x02\x00", "a wrong field at byte 0"),
+        (b"\x00\x00", "a field of encoding 0 at byte 0"),
+        (field(5, 1) + b"\x07", "a field of encoding 7 at byte 2"),
+    ],
+)
+def test_records_that_are_none(buf, reason):
+    with pytest.raises(BadRecord, match=reason):
+        read_datum(buf)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Datum(),
+        Datum(3, 4, 5, bytes(59)),
+        Datum(-3, -4, 5, bytes(60)),
+        Datum(0, 4, 5, b""),
+        Datum(data=b"", encoded=True),
+        Datum(data=b"no image", encoded=True),
+    ],
+)
+def test_images_that_are_none(wrong):
+    with pytest.raises(BadRecord, match="image"):
+        datum_image(wrong)
+
+
+def test_a_record_cut_anywhere_is_no_image():
+    (image,) = images(1)
+    whole = datum(image, 5)
+    for size in range(len(whole) - 2):  # the label stands at the end, and may be missing
+        with pytest.raises(BadRecord):
+            datum_image(read_datum(whole[:size]))
+
+
+def test_bad_records_are_skipped_within_a_limit(tmp_path, capsys):
+    items = [(b"%d" % i, datum(image, i)) for i, image in enumerate(images(6))]
+    items[1] = b"1", b"no Datum"
+    items[4] = b"4", datum(images(1)[0], 4)[:-30]
+    path = write_raw(tmp_path / "file", items)
+    flow = CaffeLMDB(path, shuffle=False, max_errors=2)
+    assert [label for _, label in flow] == [0, 2, 3, 5]
+    assert len(flow) == 6
+    out = capsys.readouterr().out
+    assert f"{path}, key b'1': This is not a Datum" in out
+    assert f"{path}, key b'4': " in out
+    assert [label for _, label in CaffeLMDB(path, shuffle=False)] == [0, 2, 3, 5]
+    with pytest.raises(ValueError, match="key b'4'.*max_errors=1"):
+        list(CaffeLMDB(path, shuffle=False, max_errors=1))
+    with pytest.raises(DamagedLMDB, match="key b'1'"):
+        list(CaffeLMDB(path, shuffle=False, max_errors=0))

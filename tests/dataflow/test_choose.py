@@ -1,0 +1,297 @@
+"""Which flow gives the next datapoint is drawn as often as it should be, and nothing is lost."""
+
+import collections
+import itertools
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.dataflow import (
+    DataFlow,
+    DataFromGenerator,
+    DataFromList,
+    FixedSizeData,
+    MapData,
+    RepeatedData,
+    UnknownLength,
+)
+from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
+from tensorpack.dataflow.join import ConcatData, JoinData
+from tensorpack.utils import fix_rng_seed
+from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same
+
+
+def numbers(count, first=0):
+    return DataFromList([[first + i] for i in range(count)], shuffle=False)
+
+
+def shuffled(count):
+    return DataFromList([[i] for i in range(count)])
+
+
+def always(value):
+    return RepeatedData(DataFromList([[value]]), -1)
+
+
+def only_odd(datapoint):
+    return datapoint if datapoint[0] % 2 else None
+
+
+class Of2017(DataFlow):
+    def get_data(self):
+        for i in range(5):
+            yield [i]
+
+    def size(self):
+        return 5
+
+
+class OneMore(DataFlow):
+    """Yields one more datapoint than it says."""
+
+    def __iter__(self):
+        yield from ([i] for i in range(4))
+
+    def __len__(self):
+        return 3
+
+
+class TestRandomChooseData(DataFlowContract):
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return RandomChooseData([RepeatedData(shuffled(n), -1) for n in (3, 2, 4)])
+
+
+class TestRandomChooseDataByProbability(DataFlowContract):
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        rare = RandomChooseData([always("a"), always("b")])
+        return RandomChooseData([(rare, 0.1), (RepeatedData(shuffled(4), -1), 0.9)])
+
+
+class TestRandomChooseDataOfTheOneThatIsLikely(DataFlowContract):
+    length = 6
+    has_len = False
+
+    def make_flow(self):
+        return RandomChooseData([(numbers(2), 0), (numbers(6), 1), (numbers(0), 0)])
+
+
+class TestRandomChooseDataInAPassThatIsLeft(DataFlowContract):
+    length = 4
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        chosen = RandomChooseData([RepeatedData(shuffled(n), 2) for n in (5, 7)])
+        return JoinData([chosen, shuffled(4)])
+
+
+class TestRandomChooseDataOf2017(DataFlowContract):
+    length = 5
+    has_len = False
+    keeps_state = False
+
+    def make_flow(self):
+        return RandomChooseData([(Of2017(), 1.0)])
+
+
+class TestRandomMixData(DataFlowContract):
+    length = 9
+    deterministic = False
+
+    def make_flow(self):
+        return RandomMixData([shuffled(4), numbers(0), shuffled(5)])
+
+
+class TestRandomMixDataOfDicts(DataFlowContract):
+    length = 5
+    deterministic = False
+
+    def make_flow(self):
+        named = DataFromList([{"n": i, "name": str(i)} for i in range(3)])
+        return RandomMixData([named, DataFromList([{"n": -1}, {"n": -2}])])
+
+
+class TestRandomMixDataOfOne(DataFlowContract):
+    length = 4
+
+    def make_flow(self):
+        return RandomMixData([numbers(4)])
+
+
+class TestRandomMixDataOfCombined(DataFlowContract):
+    length = 11
+    deterministic = False
+
+    def make_flow(self):
+        inner = RandomMixData([shuffled(2), numbers(3)])
+        parts = ConcatData([shuffled(1), shuffled(3)])
+        return RandomMixData([inner, parts, JoinData([shuffled(2), shuffled(4)])])
+
+
+class TestRandomMixDataOfAFlowThatContinues(DataFlowContract):
+    length = 7
+    deterministic = False
+    independent = False
+
+    def make_flow(self):
+        return RandomMixData([FixedSizeData(shuffled(3), 4), shuffled(3)])
+
+
+class TestRandomMixDataOf2017(DataFlowContract):
+    length = 8
+    deterministic = False
+    keeps_state = False
+
+    def make_flow(self):
+        return RandomMixData([Of2017(), numbers(3)])
+
+
+def check_goes_on(make_flow, count):
+    """A new flow with the state after `count` datapoints yields the rest, and two more passes."""
+    flow = make_flow()
+    flow.reset_state()
+    going = iter(flow)
+    list(itertools.islice(going, count))
+    assert_plain(flow.state_dict())
+    state = pickle.loads(pickle.dumps(flow.state_dict()))
+    twin = make_flow()
+    twin.reset_state()
+    twin.load_state_dict(state)
+    for original in going, flow, flow:
+        assert_same(list(iter(twin)), list(original))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**20), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1))
+def test_choosing_goes_on_from_anywhere(seed, count, counts):
+    fix_rng_seed(seed)
+    check_goes_on(lambda: RandomChooseData([shuffled(each) for each in counts]), count)
+
+
+@given(st.integers(0, 2**20), st.lists(st.integers(1, 6), min_size=1, max_size=4))
+def test_choosing_ends_with_the_first_flow_that_is_drawn_in_vain(seed, counts):
+    fix_rng_seed(seed)
+    flows = [numbers(count, 10 * i) for i, count in enumerate(counts)]
+    found = [datapoint for (datapoint,) in RandomChooseData(flows)]
+    parts = [[each for each in found if each // 10 == i] for i in range(len(counts))]
+    assert all(part == [10 * i + j for j in range(len(part))] for i, part in enumerate(parts))
+    assert any(len(part) == count for part, count in zip(parts, counts))
+
+
+def test_flows_are_drawn_by_their_probabilities():
+    fix_rng_seed(0)
+    names = ["never", "a", "b", "c", "neither"]
+    flow = RandomChooseData(list(zip(map(always, names), [0, 0.5, 0.2, 0.3, 0.0])))
+    drawn = itertools.islice(flow, 3000)
+    found = collections.Counter(name for (name,) in drawn)
+    assert set(found) == {"a", "b", "c"}
+    assert abs(found["a"] - 1500) < 110
+    assert abs(found["b"] - 600) < 90
+    equally = RandomChooseData([always(name) for name in names])
+    found = collections.Counter(name for (name,) in itertools.islice(equally, 3000))
+    assert all(abs(found[name] - 600) < 90 for name in names)
+
+
+def test_passes_are_drawn_anew():
+    flow = RandomChooseData([always(0), always(1)])
+    first, second = (list(itertools.islice(flow, 50)) for _ in range(2))
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "probabilities", [[0.1] * 10, [1 / 3] * 3, [0.3333333] * 3, [0.5, 0.5 + 9e-7], [1], [0, 1.0]]
+)
+def test_probabilities_add_up_but_for_rounding(probabilities):
+    flow = RandomChooseData([(always(i), each) for i, each in enumerate(probabilities)])
+    assert len(list(itertools.islice(flow, 20))) == 20
+
+
+@pytest.mark.parametrize(
+    "probabilities, message",
+    [
+        ([0.5, 0.4], "which is 0.9 together"),
+        ([0.5, 0.5 + 2e-6], "1.000002 together"),
+        ([0.5, 0.5 - 2e-6], "0.999998 together"),
+        ([1.5, -0.5], "not negative"),
+        ([float("nan"), 1], "add up to 1"),
+        ([float("inf")], "add up to 1"),
+        ([0, 0], "which is 0 together"),
+    ],
+)
+def test_what_are_no_probabilities(probabilities, message):
+    with pytest.raises(ValueError, match=f"RandomChooseData needs probabilities .*{message}"):
+        RandomChooseData([(always(i), each) for i, each in enumerate(probabilities)])
+
+
+def test_all_flows_have_a_probability_or_none_has():
+    with pytest.raises(ValueError, match="number 1 of 2 .* has no probability, but others have"):
+        RandomChooseData([(always(0), 1.0), always(1)])
+    with pytest.raises(TypeError, match="number 1 .* has 3 elements"):
+        RandomChooseData([(always(0), 0.5), (always(1), 0.5, 2)])
+    with pytest.raises(TypeError, match="number 1 of 2 .* is a list"):
+        RandomChooseData([(always(0), 0.5), ([[1]], 0.5)])
+    flow = RandomChooseData([[numbers(1), 0.5], [numbers(2), 0.5]])
+    assert [len(each) for each in flow.df_lists] == [1, 2]
+
+
+def test_there_is_no_length_where_chance_decides():
+    with pytest.raises(UnknownLength, match="length of RandomChooseData is not known: chance"):
+        len(RandomChooseData([numbers(3), numbers(3)]))
+
+
+@given(st.integers(0, 2**20), st.lists(st.integers(0, 6), min_size=1, max_size=4))
+def test_mixing_yields_every_datapoint_once_and_in_its_order(seed, counts):
+    fix_rng_seed(seed)
+    flow = RandomMixData([numbers(count, 10 * i) for i, count in enumerate(counts)])
+    for _ in range(2):
+        found = [datapoint for (datapoint,) in flow]
+        assert len(found) == len(flow) == sum(counts)
+        for i, count in enumerate(counts):
+            part = [each for each in found if each // 10 == i]
+            assert part == list(range(10 * i, 10 * i + count))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**20), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1))
+def test_mixing_goes_on_from_anywhere(seed, count, counts):
+    fix_rng_seed(seed)
+    check_goes_on(lambda: RandomMixData([shuffled(each) for each in counts]), count)
+
+
+def test_every_order_is_equally_likely():
+    fix_rng_seed(0)
+    flow = RandomMixData([DataFromList(["a", "a"]), DataFromList(["b", "b", "b"])])
+    found = collections.Counter("".join(flow) for _ in range(2000))
+    assert len(found) == 10
+    assert all(abs(count - 200) < 60 for count in found.values())
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (
+            MapData(numbers(6), only_odd),
+            "flow 1 .*, a MapData, .* length of 6, but ended after 3",
+        ),
+        (OneMore(), "flow 1 .*, a OneMore, has a length of 3, but yielded more"),
+    ],
+)
+def test_mixing_needs_lengths_that_are_true(wrong, message):
+    flow = RandomMixData([numbers(4), wrong, numbers(2)])
+    with pytest.raises(RuntimeError, match=message):
+        list(flow)
+
+
+def test_mixing_needs_lengths():
+    with pytest.raises(UnknownLength, match="that of flow 1 .*, a DataFromGenerator, is not known"):
+        RandomMixData([numbers(1), DataFromGenerator(lambda: iter([[1]]))])
+    with pytest.raises(UnknownLength, match="that of flow 0 .*, a RepeatedData"):
+        RandomMixData([always(0)])

@@ -1,0 +1,181 @@
+"""Descriptors are closed once and by whoever has them; memory needs no name."""
+
+import errno
+import multiprocessing
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import _descriptor
+from tensorpack.dataflow._descriptor import Descriptor, SharedFile, closed_after_fork
+from tests.dataflow import process_functions
+
+FORK = multiprocessing.get_context("fork")
+SIZE = 5000
+
+
+def open_files():
+    return sorted(os.listdir("/proc/self/fd"))
+
+
+def joined(process):
+    process.start()
+    process.join(30)
+    code = process.exitcode
+    process.close()
+    return code
+
+
+@pytest.fixture
+def file():
+    shared = SharedFile()
+    yield shared
+    shared.close()
+
+
+def test_a_descriptor_is_closed_once():
+    before = open_files()
+    descriptor = Descriptor(os.open(os.devnull, os.O_RDONLY))
+    copy = descriptor.copy()
+    number = descriptor.fd
+    descriptor.close()
+    other = os.open(os.devnull, os.O_RDONLY)
+    assert other == number  # the number is somebody else's now
+    descriptor.close()
+    os.fstat(other)
+    os.fstat(copy.fd)
+    os.close(other)
+    copy.close()
+    assert open_files() == before
+
+
+def test_descriptors_are_not_inherited_by_programs(file):
+    assert not os.get_inheritable(file._descriptor.fd)
+    copy = file.copy()
+    assert not os.get_inheritable(copy._descriptor.fd)
+    copy.close()
+
+
+@pytest.mark.parametrize("memfd", [True, False])
+def test_the_memory_has_no_name(memfd, monkeypatch):
+    if not memfd:
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    before = os.listdir("/dev/shm"), open_files()
+    file = SharedFile()
+    file.resize(SIZE)
+    array = file.view(SIZE, writable=True)
+    array[:] = 7
+    assert os.listdir("/dev/shm") == before[0]
+    file.close()
+    assert set(array) == {7}
+    del array
+    assert open_files() == before[1]
+
+
+def test_views_see_what_is_written(file):
+    file.resize(SIZE)
+    copy = file.copy()
+    reader, writer = copy.view(SIZE, writable=False), file.view(SIZE, writable=True)
+    writer[:] = np.arange(SIZE) % 256
+    copy.close()
+    np.testing.assert_array_equal(reader, np.arange(SIZE) % 256)
+    assert reader.dtype == np.uint8 and reader.shape == (SIZE,)
+
+
+def test_the_system_forbids_to_write(file):
+    file.resize(SIZE)
+    array = file.view(SIZE, writable=False)
+    with pytest.raises(ValueError):
+        array[0] = 1
+    with pytest.raises(ValueError):
+        array.setflags(write=True)
+    assert isinstance(array.base, memoryview) and array.base.readonly
+
+
+def test_each_view_is_an_array_of_its_own(file):
+    file.resize(SIZE)
+    first, second = (file.view(SIZE, writable=False) for _ in range(2))
+    assert first is not second
+    assert first.ctypes.data == second.ctypes.data  # but mapped once
+
+
+def test_it_can_grow_while_it_is_viewed(file):
+    file.resize(SIZE)
+    small = file.view(SIZE, writable=True)
+    small[:] = 3
+    file.resize(3 * SIZE)
+    large = file.view(3 * SIZE, writable=True)
+    large[:] = 4
+    assert set(small) == {4}
+    assert len(large) == 3 * SIZE
+
+
+def test_memory_is_taken_at_once_and_given_back(file):
+    fd = file._descriptor.fd
+    file.resize(1 << 20)
+    assert os.fstat(fd).st_blocks * 512 == 1 << 20
+    file.resize(0)
+    assert os.fstat(fd).st_blocks == 0
+
+
+def test_without_memory_it_is_empty_and_says_what_to_do(file, monkeypatch):
+    def refuse(fd, offset, size):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    file.resize(SIZE)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", refuse)
+        with pytest.raises(OSError, match=r"No room for 2\.0 MiB.*ENOSPC.*shm-size") as caught:
+            file.resize(1 << 21)
+    assert caught.value.errno == errno.ENOSPC
+    assert os.fstat(file._descriptor.fd).st_size == 0
+    file.resize(SIZE)
+    assert len(file.view(SIZE, writable=True)) == SIZE
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["fork", *(pytest.param(each, marks=pytest.mark.slow) for each in ("forkserver", "spawn"))],
+)
+def test_a_process_gets_the_same_memory(method, file):
+    file.resize(SIZE)
+    copy = file.copy()
+    context = multiprocessing.get_context(method)
+    assert joined(context.Process(target=process_functions.fill, args=(copy, SIZE, 5))) == 0
+    copy.close()
+    assert set(file.view(SIZE, writable=False)) == {5}
+
+
+def test_forked_workers_close_their_copy():
+    kept = SharedFile()
+    with_it = joined(FORK.Process(target=process_functions.leave_with_open_files))
+    closed_after_fork(kept)
+    without_it = joined(FORK.Process(target=process_functions.leave_with_open_files))
+    assert without_it == with_it - 1
+    os.fstat(kept._descriptor.fd)
+    kept.close()
+
+
+def test_a_folder_for_the_memory_is_not_needed(monkeypatch, tmp_path):
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    monkeypatch.setattr(_descriptor, "_SHM", str(tmp_path / "none"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    file = SharedFile()
+    file.resize(SIZE)
+    assert list(tmp_path.iterdir()) == []
+    file.close()
+
+
+def test_a_view_lives_in_another_thread(file):
+    file.resize(SIZE)
+    file.view(SIZE, writable=True)[:] = 9
+    kept = [file.view(SIZE, writable=False)]
+    file.close()
+    found = []
+    thread = threading.Thread(target=lambda: found.append(set(kept.pop())))
+    thread.start()
+    thread.join()
+    assert found == [{9}]

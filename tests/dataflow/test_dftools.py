@@ -1,0 +1,340 @@
+"""The tools of 2017, above all the queue that a process fills: all of it, in order, or an error."""
+
+import itertools
+import multiprocessing
+import os
+import pickle
+import queue as queues
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList, dftools
+from tensorpack.dataflow.dftools import dump_dataflow_to_process_queue
+from tensorpack.dataflow.image_files import dump_dataflow_images
+from tensorpack.dataflow.lmdb import dump_dataflow_to_lmdb
+from tensorpack.dataflow.tfrecord import dump_dataflow_to_tfrecord
+from tensorpack.utils import DIE, fix_rng_seed
+from tensorpack.utils.processes import ProcessGroup
+from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed, WorkerTraceback
+from tests.contracts.dataflow import assert_same
+
+LONG = 60  # seconds; waited for in full only if the code is wrong
+KINDS = [
+    [1, np.arange(6, dtype=np.float32).reshape(2, 3)],
+    {"name": "text", "pair": (1, None), "empty": np.zeros((0, 2))},
+    (b"bytes", np.full((300, 300), 7, np.uint8), 2.5, True),
+]
+
+
+def numbers(count):
+    return DataFromList([[i] for i in range(count)], shuffle=False)
+
+
+class Failing(DataFlow):
+    """Gives two datapoints and raises an error."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def __iter__(self):
+        yield [0]
+        yield [1]
+        raise self._error
+
+
+class Endless(DataFlow):
+    """Counts how many datapoints it has made, in memory that processes share."""
+
+    def __init__(self, size=1):
+        self.made = multiprocessing.RawValue("q", 0)
+        self._size = size
+
+    def __iter__(self):
+        for number in itertools.count():
+            self.made.value = number + 1
+            yield [np.zeros(self._size, np.uint8)]
+
+
+class Closing(DataFlow):
+    """Writes into a file when it is closed."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __iter__(self):
+        yield [0]
+
+    def close(self):
+        with open(self._path, "a") as file:
+            file.write("closed")
+
+
+class ErrorOfTheUser(Exception):
+    pass
+
+
+@pytest.fixture
+def make():
+    """Makes queues and processes, and ends all of them."""
+    made = []
+
+    def make_one(flow, size=10, nr_consumer=1, start=True, **options):
+        queue, process = dump_dataflow_to_process_queue(flow, size, nr_consumer, **options)
+        made.append((queue, process))
+        if start:
+            process.start()
+        return queue, process
+
+    yield make_one
+    for queue, process in made:
+        ProcessGroup([process]).close()
+        queue.close()
+
+
+def take(queue):
+    """All datapoints until the end."""
+    return list(iter(lambda: queue.get(timeout=LONG), (DIE, None)))
+
+
+def take_until_error(queue, connection):
+    """What a consumer in another process does; it sends what it got, and how that ended."""
+    taken = []
+    try:
+        while True:
+            number, _ = queue.get(timeout=LONG)
+            if number is DIE:
+                connection.send((taken, "DIE"))
+                return
+            taken.append(number)
+    except Exception as error:
+        try:
+            queue.get(timeout=LONG)
+        except type(error):  # as often as it is asked
+            connection.send((taken, type(error).__name__))
+
+
+class Consumer:
+    """A process that takes from a queue."""
+
+    def __init__(self, method, queue):
+        context = multiprocessing.get_context(method)
+        self._received, sent = context.Pipe(duplex=False)
+        self._process = context.Process(target=take_until_error, args=(queue, sent))
+        self._process.start()
+        sent.close()
+
+    def end(self):
+        """Returns what it got."""
+        with ProcessGroup([self._process]):
+            assert self._received.poll(LONG), "the consumer still waits"
+            result = self._received.recv()
+            self._process.join(LONG)
+        self._received.close()
+        return result
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_tools_are_those_that_are_written_elsewhere():
+    assert dftools.dump_dataflow_to_lmdb is dump_dataflow_to_lmdb
+    assert dftools.dump_dataflow_to_tfrecord is dump_dataflow_to_tfrecord
+    assert dftools.dump_dataflow_images is dump_dataflow_images
+    namespace = {}
+    exec("from tensorpack.dataflow.dftools import *", namespace)
+    assert {name for name in namespace if name.startswith("dump_")} == set(dftools.__all__)
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_all_datapoints_come_numbered_and_then_the_end(make, method):
+    queue, process = make(DataFromList(KINDS, shuffle=False), start_method=method, nr_consumer=2)
+    assert_same(take(queue), list(enumerate(KINDS)))
+    assert queue.get(timeout=LONG) == (DIE, None)
+    process.join(LONG)
+    assert process.exitcode == 0
+    with pytest.raises(DataFlowTerminated, match="more consumers than nr_consumer"):
+        queue.get()
+
+
+def test_arrays_may_be_written_to(make):
+    queue, _ = make(DataFromList([[np.zeros(5000)]], shuffle=False))
+    ((_, (array,)),) = take(queue)
+    array += 1
+
+
+def test_nothing_happens_before_the_process_is_started(make):
+    flow = Endless()
+    queue, process = make(flow, start=False)
+    assert process.pid is None
+    for get in queue.get_nowait, lambda: queue.get(False), lambda: queue.get(timeout=0.05):
+        with pytest.raises(queues.Empty):
+            get()
+    assert queue.empty() and queue.qsize() == 0 and not queue.full()
+    assert flow.made.value == 0
+    process.start()
+    assert queue.get(timeout=LONG)[0] == 0
+
+
+def test_a_consumer_may_wait_before_the_process_is_started(make):
+    queue, process = make(numbers(3), start=False)
+    found = []
+    consumer = threading.Thread(target=lambda: found.extend(take(queue)))
+    consumer.start()
+    process.start()
+    consumer.join(LONG)
+    assert found == [(0, [0]), (1, [1]), (2, [2])]
+
+
+def test_no_more_than_size_wait(make):
+    flow = Endless()
+    queue, _ = make(flow, size=3)
+    wait_until(queue.full)
+    assert queue.qsize() == 3
+    assert 3 <= flow.made.value <= 4  # one more is at hand
+    for number in range(10):
+        assert queue.get(timeout=LONG)[0] == number
+    assert flow.made.value <= 14
+
+
+def test_as_many_as_size_are_made_ahead_however_large_they_are(make):
+    """The pipe itself has room for some 64 kB."""
+    flow = Endless(10**6)
+    queue, _ = make(flow, size=5)
+    wait_until(queue.full)
+    assert flow.made.value >= 5
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("forked", [True, False])
+def test_processes_that_consume(make, method, forked):
+    if method == "spawn" and not forked:
+        queue, process = make(numbers(40), size=4, nr_consumer=2, start=False, start_method=method)
+        consumers = [Consumer("spawn", queue), Consumer("fork", queue)]
+        process.start()
+    else:
+        queue, _ = make(numbers(40), size=4, nr_consumer=2, start_method=method)
+        consumers = [Consumer("fork" if forked else "spawn", queue) for _ in range(2)]
+    (first, end), (second, other_end) = [consumer.end() for consumer in consumers]
+    assert sorted(first + second) == list(range(40))
+    assert first == sorted(first) and second == sorted(second)
+    assert end == other_end == "DIE"
+
+
+def test_an_error_of_the_flow_reaches_every_consumer(make):
+    queue, process = make(Failing(ZeroDivisionError("of the flow")), nr_consumer=2, size=1)
+    other = Consumer("fork", queue)
+    taken = []
+    with pytest.raises(ZeroDivisionError, match="of the flow") as caught:
+        while True:
+            taken.append(queue.get(timeout=LONG)[0])
+    assert isinstance(caught.value.__cause__, WorkerTraceback)
+    assert "raise self._error" in str(caught.value.__cause__)
+    of_other, its_end = other.end()
+    assert sorted(taken + of_other) == [0, 1]
+    assert its_end == "ZeroDivisionError"
+    with pytest.raises(ZeroDivisionError, match="of the flow"):  # as often as it is asked
+        queue.get()
+    process.join(LONG)
+    assert process.exitcode == 1
+
+
+def test_an_error_of_another_kind(make):
+    queue, _ = make(Failing(ErrorOfTheUser("its text")))
+    assert [queue.get(timeout=LONG), queue.get(timeout=LONG)] == [(0, [0]), (1, [1])]
+    with pytest.raises(WorkerFailed, match="ErrorOfTheUser: its text"):
+        queue.get(timeout=LONG)
+
+
+def test_a_datapoint_that_cannot_be_sent(make):
+    queue, _ = make(DataFromList([[1], [2, object()]], shuffle=False))
+    assert queue.get(timeout=LONG) == (0, [1])
+    with pytest.raises(TypeError, match=r"Datapoint 1 of DataFromList .*: \[1\]: a object"):
+        queue.get(timeout=LONG)
+
+
+def test_a_process_that_is_killed(make):
+    queue, process = make(Endless(10**6), size=2)
+    other = Consumer("fork", queue)
+    queue.get(timeout=LONG)
+    os.kill(process.pid, signal.SIGKILL)
+    with pytest.raises(WorkerDied, match="SIGKILL"):
+        while True:
+            queue.get(timeout=LONG)
+    with pytest.raises(WorkerDied, match="SIGKILL"):
+        queue.get_nowait()
+    assert other.end()[1] == "DataFlowTerminated"
+
+
+def test_a_killed_process_is_noticed_where_nobody_here_takes_anything(make):
+    """This process keeps its end of the pipe open, and has not asked what became of the other."""
+    queue, process = make(Endless(10), size=2)
+    consumer = Consumer("fork", queue)
+    wait_until(lambda: process.pid == queue._pid.value)
+    os.kill(process.pid, signal.SIGKILL)
+    assert consumer.end()[1] == "DataFlowTerminated"
+
+
+def test_it_is_terminated_although_nobody_takes_anything(make):
+    queue, process = make(Endless(10**6), size=2)
+    wait_until(queue.full)
+    process.terminate()
+    process.join(LONG)
+    assert process.exitcode == 128 + signal.SIGTERM
+
+
+def test_it_ends_when_nobody_reads_any_more(make):
+    queue, process = make(Endless(10**6), size=2)
+    queue.get(timeout=LONG)
+    queue.close()
+    process.join(LONG)
+    assert process.exitcode == 1
+    with pytest.raises(OSError, match="closed"):
+        queue.get()
+
+
+def test_the_flow_is_closed(make, tmp_path):
+    queue, process = make(Closing(str(tmp_path / "log")))
+    assert take(queue) == [(0, [0])]
+    process.join(LONG)
+    assert (tmp_path / "log").read_text() == "closed"
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_the_data_comes_again_from_a_seed(make, method):
+    def shuffled():
+        queue, _ = make(DataFromList([[i] for i in range(20)]), start_method=method)
+        return [datapoint for _, (datapoint,) in take(queue)]
+
+    fix_rng_seed(3)
+    first, other = shuffled(), shuffled()
+    fix_rng_seed(3)
+    assert shuffled() == first
+    assert sorted(first) == list(range(20))
+    assert other != first
+
+
+def test_a_queue_goes_only_where_a_process_is_started(make):
+    queue, _ = make(numbers(1))
+    with pytest.raises(RuntimeError, match="inheritance|spawning"):
+        pickle.dumps(queue)
+    assert take(queue) == [(0, [0])]
+
+
+@pytest.mark.parametrize("size, nr_consumer", [(0, 1), (-1, 1), (1, 0)])
+def test_wrong_numbers(size, nr_consumer):
+    name = "nr_consumer" if size == 1 else "size"
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, but got"):
+        dump_dataflow_to_process_queue(numbers(1), size, nr_consumer)
+
+
+def test_a_wrong_start_method():
+    with pytest.raises(ValueError, match="'thread'"):
+        dump_dataflow_to_process_queue(numbers(1), 1, 1, start_method="thread")

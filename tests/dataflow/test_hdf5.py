@@ -1,0 +1,378 @@
+"""HDF5 files of anybody are read, ours have checksums, and a damaged chunk is named."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromList
+from tensorpack.dataflow.hdf5 import HDF5Data, HDF5Serializer
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+h5py = pytest.importorskip("h5py")
+
+PATHS = ["train/image", "train/label"]
+
+
+def datapoints_of(count):
+    return [[np.full((2, 3), i, np.float32), np.int64(-i)] for i in range(count)]
+
+
+def save(datapoints, path, data_paths=PATHS):
+    HDF5Serializer.save(DataFromList(datapoints, shuffle=False), str(path), data_paths)
+    return str(path)
+
+
+def load(path, data_paths=PATHS, **options):
+    flow = HDF5Data(path, data_paths, shuffle=False, **options)
+    datapoints = list(flow)
+    flow.close()
+    return datapoints
+
+
+def foreign(path, **datasets):
+    """A file of another program."""
+    with h5py.File(str(path), "w") as file:
+        for name, data in datasets.items():
+            file[name] = data
+    return str(path)
+
+
+class FromFile(DataFlowContract):
+    length = 5
+    options = {}
+
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path):
+        self.path = save(datapoints_of(5), tmp_path / "five.h5")
+        self.flows = []
+        yield
+        for flow in self.flows:
+            flow.close()
+
+    def make_flow(self):
+        self.flows.append(HDF5Data(self.path, PATHS, **self.options))
+        return self.flows[-1]
+
+
+class TestInMemory(FromFile):
+    options = {"shuffle": False}
+
+
+class TestInMemoryShuffled(FromFile):
+    deterministic = False
+
+
+class TestInFile(FromFile):
+    options = {"shuffle": False, "in_memory": False}
+
+
+class TestInFileShuffled(FromFile):
+    options = {"in_memory": False}
+    deterministic = False
+
+
+class TestHDF5Serializer(FromFile):
+    def make_flow(self):
+        return HDF5Serializer.load(self.path, PATHS, shuffle=False)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize(
+    "first",
+    [
+        np.zeros((2, 3), np.uint8),
+        np.zeros(4, ">i2"),
+        np.float16(1.5),
+        np.bool_(True),
+        np.array([True, False]),
+        np.array([1 + 2j], np.complex64),
+    ],
+    ids=lambda value: str(value.dtype),
+)
+def test_datapoints_come_back_as_they_were(tmp_path, first, in_memory):
+    datapoints = [[first], [first.copy()]]
+    assert_same(
+        load(save(datapoints, tmp_path / "a", ["x"]), ["x"], in_memory=in_memory), datapoints
+    )
+
+
+def test_numbers_of_python_become_those_of_numpy(tmp_path):
+    keys = ["b", "i", "f"]
+    found = load(save([[True, 1, 1.5], [False, -2, 0.1]], tmp_path / "a", keys), keys)
+    assert_same(found[1], [np.bool_(False), np.int64(-2), np.float64(0.1)])
+
+
+@pytest.mark.parametrize("count", [1, 1023, 1024, 1025, 2048, 3000])
+def test_passes_of_any_length_are_written(tmp_path, count, capsys):
+    flow = DataFromGenerator(lambda: ([i, np.float32(i)] for i in range(count)))
+    HDF5Serializer.save(flow, str(tmp_path / "a"), PATHS)
+    assert f"{count}/?" in capsys.readouterr().err
+    found = load(str(tmp_path / "a"))
+    assert [int(i) for i, _ in found] == list(range(count))
+    assert [float(x) for _, x in found] == list(range(count))
+
+
+def test_rows_larger_than_a_chunk(tmp_path):
+    datapoints = [[np.full(200000, i, np.float32)] for i in range(3)]
+    assert_same(load(save(datapoints, tmp_path / "a", ["x"]), ["x"]), datapoints)
+
+
+def test_the_file_has_a_version_and_checksums(tmp_path):
+    with h5py.File(save(datapoints_of(3), tmp_path / "a"), "r") as file:
+        assert file.attrs["tensorpack_version"] == 1
+        for key in PATHS:
+            assert file[key].fletcher32
+            assert file[key].shape[0] == 3
+            assert file[key].maxshape[0] is None
+
+
+def test_an_array_in_memory_is_shared_and_cannot_be_written_to(tmp_path):
+    datapoint = load(save(datapoints_of(1), tmp_path / "a"))[0]
+    with pytest.raises(ValueError, match="read-only"):
+        datapoint[0][0] = 1
+
+
+def test_files_of_other_programs(tmp_path):
+    path = foreign(tmp_path / "a", x=np.arange(6).reshape(3, 2), name=np.array([b"a", b"b", b"c"]))
+    for in_memory in True, False:
+        found = load(path, ["name", "x"], in_memory=in_memory)
+        assert [(bytes(name), x.tolist()) for name, x in found] == [
+            (b"a", [0, 1]),
+            (b"b", [2, 3]),
+            (b"c", [4, 5]),
+        ]
+    assert load(foreign(tmp_path / "none", x=np.zeros((0, 2))), ["x"]) == []
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_different_lengths(tmp_path, in_memory):
+    path = foreign(tmp_path / "a", x=np.arange(3), y=np.arange(4))
+    with pytest.raises(ValueError, match="different lengths: 'x' has 3, 'y' has 4 rows"):
+        load(path, ["x", "y"], in_memory=in_memory)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_datasets_that_cannot_be_read(tmp_path, in_memory):
+    path = foreign(tmp_path / "a", one=3)
+    with h5py.File(path, "a") as file:
+        file.create_group("group")["x"] = [1]
+        file.create_dataset("words", (2,), h5py.special_dtype(vlen=str))
+        file["nothing"] = h5py.Empty("f4")
+    for key, error, match in [
+        ("y", KeyError, r"no dataset 'y'. At its root are \['group', 'nothing', 'one', 'words'\]"),
+        ("group", KeyError, "no dataset 'group'"),
+        ("one", ValueError, "'one' is a single value"),
+        ("nothing", ValueError, "'nothing' is a single value"),
+        ("words", TypeError, "'words' has elements of variable length"),
+    ]:
+        with pytest.raises(error, match=match):
+            load(path, [key], in_memory=in_memory)
+
+
+def test_wrong_arguments(tmp_path):
+    path = save(datapoints_of(1), tmp_path / "a")
+    with pytest.raises(TypeError, match="'train/image': put it in a list"):
+        HDF5Data(path, "train/image")
+    with pytest.raises(ValueError, match="each once"):
+        HDF5Data(path, ["x", "x"])
+    with pytest.raises(ValueError, match="each once"):
+        HDF5Data(path, [])
+    with pytest.raises(ValueError, match="max_errors=1 needs in_memory=False"):
+        HDF5Data(path, PATHS, max_errors=1)
+    with pytest.raises(FileNotFoundError, match="no file"):
+        HDF5Data(tmp_path / "missing", PATHS)
+
+
+def test_a_version_to_come(tmp_path):
+    path = save(datapoints_of(1), tmp_path / "a")
+    with h5py.File(path, "a") as file:
+        file.attrs["tensorpack_version"] = 2
+    with pytest.raises(ValueError, match="a is of version 2, but this tensorpack reads 1"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "datapoints, error, match",
+    [
+        ([], ValueError, "DataFromList has no datapoints"),
+        ([[1]], ValueError, "Datapoint 0 has 1 components, but there are 2 names"),
+        ([[1, 2], [1, 2, 3]], ValueError, "Datapoint 1 has 3 components"),
+        ([{"a": 1, "b": 2}], TypeError, "Datapoint 0 is a dict"),
+        ([[1, "a"]], TypeError, r"Datapoint 0 \('train/label'\) is a str"),
+        ([[1, None]], TypeError, "is a NoneType"),
+        ([[1, np.array(["a"])]], TypeError, "is an array of <U1"),
+        ([[1, np.array([None])]], TypeError, "is an array of object"),
+        ([[1, np.zeros((0, 2))]], ValueError, r"has 0 bytes, shape \(0, 2\)"),
+        ([[1, 2**63]], ValueError, "too large for int64"),
+        ([[1, np.zeros(2)], [1, np.zeros(3)]], ValueError, r"Datapoint 1 .* float64 \(3,\), but"),
+        ([[1, 2], [1, 2.0]], ValueError, r"Datapoint 1 \('train/label'\) is float64 \(\), but"),
+    ],
+)
+def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):
+    with pytest.raises(error, match=match):
+        save(datapoints, tmp_path / "a")
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_an_existing_file_is_left_alone(tmp_path):
+    (tmp_path / "a").write_bytes(b"precious")
+    with pytest.raises(FileExistsError, match="a exists already"):
+        save(datapoints_of(1), tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == b"precious"
+
+
+def test_a_flow_that_fails_leaves_no_file(tmp_path):
+    def broken():
+        yield [1, 2]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        HDF5Serializer.save(DataFromGenerator(broken), str(tmp_path / "a"), PATHS)
+    assert os.listdir(str(tmp_path)) == []
+
+
+def damaged_file(path, count=200):
+    """A file whose second chunk of images, with rows 64 to 127, is damaged."""
+    save([[np.full(512, i, np.int64), i] for i in range(count)], path)
+    with open(str(path), "r+b") as file:
+        place = file.read().index(np.full(512, 100, np.int64).tobytes())
+        file.seek(place)
+        file.write(b"?")
+    return str(path)
+
+
+def test_a_damaged_chunk_is_named(tmp_path):
+    path = damaged_file(tmp_path / "a")
+    with pytest.raises(ValueError, match="a: dataset 'train/image' is damaged in rows 64 to 127"):
+        load(path)
+    with pytest.raises(ValueError, match="'train/image' is damaged in row 64"):
+        load(path, in_memory=False)
+    if hasattr(h5py.h5d.DatasetID, "get_chunk_info_by_coord"):
+        with pytest.raises(ValueError, match=r"in the chunk at byte \d+: "):
+            load(path)
+
+
+def test_damaged_rows_are_skipped_up_to_a_limit(tmp_path, capsys):
+    path = damaged_file(tmp_path / "a")
+    found = load(path, in_memory=False, max_errors=64)
+    assert [int(label) for _, label in found] == [*range(64), *range(128, 200)]
+    assert "Skipped 64 of at most 64: " in capsys.readouterr().out
+    with pytest.raises(ValueError, match="row 127.* has skipped 63 already"):
+        load(path, in_memory=False, max_errors=63)
+
+
+def test_skipped_rows_are_skipped_again_after_a_state(tmp_path):
+    flow = HDF5Data(damaged_file(tmp_path / "a"), PATHS, False, in_memory=False, max_errors=64)
+    going = iter(flow)
+    for _ in range(65):
+        next(going)
+    twin = HDF5Data(tmp_path / "a", PATHS, False, in_memory=False, max_errors=64)
+    twin.load_state_dict(flow.state_dict())
+    assert_same(list(twin), list(going))
+    flow.close()
+    twin.close()
+
+
+def test_shares_of_a_pass_leave_out_what_is_damaged(tmp_path):
+    path = damaged_file(tmp_path / "a")
+    labels = {}
+    for first in 0, 1:
+        flow = HDF5Data(path, PATHS, False, in_memory=False, max_errors=32)
+        for position, datapoint in flow.iterate_share(first, 2, lambda position: None):
+            labels[position] = None if datapoint is None else int(datapoint[1])
+        flow.close()
+    expected = {i: None if 64 <= i < 128 else i for i in range(200)}
+    assert labels == expected
+
+
+def test_a_file_cut_off(tmp_path):
+    path = save(datapoints_of(3), tmp_path / "a")
+    data = (tmp_path / "a").read_bytes()
+    for kept in [0, 1, 7, 8, 40, len(data) // 2, len(data) - 1]:
+        (tmp_path / "a").write_bytes(data[:kept])
+        with pytest.raises(ValueError, match=rf"a is no whole HDF5 file \({kept} bytes\): "):
+            load(path)
+
+
+def test_a_flipped_bit_anywhere_is_noticed_or_harmless(tmp_path):
+    if h5py.version.hdf5_version_tuple < (1, 12):
+        pytest.skip("HDF5 1.10 complains of itself at the end of the process")
+    datapoints = datapoints_of(2)
+    path = save(datapoints, tmp_path / "a")
+    data = (tmp_path / "a").read_bytes()
+    noticed = 0
+    for place in [*range(48), *range(48, len(data), len(data) // 150)]:
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << place % 8
+        (tmp_path / "a").write_bytes(bytes(damaged))
+        try:
+            found = load(path)
+        except ValueError as error:
+            assert path in str(error)
+            noticed += 1
+            continue
+        assert_same(found, datapoints)  # it was a byte that nothing is kept in
+    assert noticed > 50
+
+
+def test_a_pickle_is_never_run(tmp_path):
+    class Canary:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "ran"),)
+
+    data = pickle.dumps(Canary())
+    with h5py.File(str(tmp_path / "a"), "w") as file:
+        file["void"] = np.array([np.void(data)] * 2)
+        file["text"] = np.array([data] * 2)
+        file.attrs["tensorpack_version"] = 1
+        file["void"].attrs["CLASS"] = np.void(data)
+        file.attrs["pickled"] = np.void(data)
+    for in_memory in True, False:
+        assert len(load(str(tmp_path / "a"), ["void", "text"], in_memory=in_memory)) == 2
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_file_is_open_only_while_it_is_used(tmp_path):
+    path = save(datapoints_of(3), tmp_path / "a")
+    flow = HDF5Data(path, PATHS, shuffle=False, in_memory=False)
+    assert path not in open_files()
+    going = iter(flow)
+    next(going)
+    assert path in open_files()
+    flow.close()
+    assert path not in open_files()
+    assert int(next(going)[1]) == -1  # opened again
+    flow.close()
+    flow.close()
+
+
+def test_a_file_closed_in_the_middle_of_a_row(tmp_path):
+    path = save(datapoints_of(3), tmp_path / "a")
+    flow = HDF5Data(path, PATHS, shuffle=False, in_memory=False)
+    rows = flow.lst
+    next(iter(flow))
+    datasets = list(rows._datasets)
+    flow.close()
+    rows._datasets, rows._process = datasets, os.getpid()  # as a thread that was a little slower
+    with pytest.raises(DataFlowTerminated, match="closed while row 1 was read"):
+        rows[1]
+
+
+def test_a_file_that_was_changed_while_closed(tmp_path):
+    path = save(datapoints_of(3), tmp_path / "a")
+    flow = HDF5Data(path, PATHS, shuffle=False, in_memory=False)
+    os.remove(path)
+    save(datapoints_of(2), path)
+    with pytest.raises(ValueError, match="had 3 rows and now has 2"):
+        next(iter(flow))
+    assert path not in open_files()
+
+
+def open_files():
+    folder = "/proc/self/fd"
+    if not os.path.isdir(folder):
+        pytest.skip("the system does not tell which files are open")
+    links = [os.path.join(folder, name) for name in os.listdir(folder)]
+    return [os.readlink(link) for link in links if os.path.islink(link)]

@@ -1,0 +1,270 @@
+"""Images come from lists and folders as RGB or grey, and files that are broken are found out."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow.image_files import (
+    ImageFolder,
+    ImageFromFile,
+    ImageFromList,
+    dump_dataflow_images,
+    read_image_list,
+)
+from tests.contracts.dataflow import DataFlowContract
+
+cv2 = pytest.importorskip("cv2")
+
+
+def picture(value, height=4, width=6):
+    """An image in RGB whose red is `value`."""
+    image = np.zeros((height, width, 3), np.uint8)
+    image[:, :, 0] = value
+    return image
+
+
+def write(path, image, extension=".png"):
+    os.makedirs(os.path.dirname(str(path)), exist_ok=True)
+    good, data = cv2.imencode(extension, np.ascontiguousarray(image[:, :, ::-1]))
+    assert good
+    path.write_bytes(data.tobytes())
+    return str(path)
+
+
+def noise(height=40, width=60):
+    return np.random.RandomState(0).randint(0, 256, (height, width, 3), np.uint8)
+
+
+class FromFiles(DataFlowContract):
+    length = 5
+
+    @pytest.fixture(autouse=True)
+    def files(self, tmp_path):
+        self.folder = tmp_path
+        self.paths = [write(tmp_path / "c" / f"{i}.png", picture(i)) for i in range(5)]
+        (tmp_path / "list").write_text("".join(f"c/{i}.png {i % 2}\n" for i in range(5)))
+
+
+class TestImageFromFile(FromFiles):
+    def make_flow(self):
+        return ImageFromFile(self.paths)
+
+
+class TestImageFromFileShuffled(FromFiles):
+    deterministic = False
+
+    def make_flow(self):
+        return ImageFromFile(self.paths, shuffle=True)
+
+
+class TestImageFolder(FromFiles):
+    def make_flow(self):
+        return ImageFolder(self.folder, shuffle=False)
+
+
+class TestImageFromList(FromFiles):
+    def make_flow(self):
+        return ImageFromList(self.folder / "list", shuffle=False)
+
+
+def test_colours_are_rgb(tmp_path):
+    (datapoint,) = ImageFromFile([write(tmp_path / "a.png", picture(200))])
+    assert len(datapoint) == 1 and datapoint[0].dtype == np.uint8
+    np.testing.assert_array_equal(datapoint[0], picture(200))
+
+
+def test_grey_has_one_channel(tmp_path):
+    path = write(tmp_path / "a.png", np.full((4, 6, 3), 77, np.uint8))
+    ((image,),) = ImageFromFile([path], channel=1)
+    assert image.shape == (4, 6, 1) and image.dtype == np.uint8
+    assert (image == 77).all()
+
+
+@pytest.mark.parametrize("channel", [1, 3])
+def test_resize_is_height_and_width(tmp_path, channel):
+    path = write(tmp_path / "a.png", picture(9))
+    ((image,),) = ImageFromFile([path], channel=channel, resize=(8, 5))
+    assert image.shape == (8, 5, channel)
+    ((image,),) = ImageFromFile([path], channel=channel, resize=7)
+    assert image.shape == (7, 7, channel)
+
+
+def test_the_list_of_the_caller_is_left_as_it_is(tmp_path):
+    paths = [write(tmp_path / f"{i}.png", picture(i)) for i in range(20)]
+    before = list(paths)
+    flow = ImageFromFile(paths, shuffle=True)
+    orders = [[int(image[0, 0, 0]) for (image,) in flow] for _ in range(2)]
+    assert orders[0] != orders[1]
+    assert sorted(orders[0]) == sorted(orders[1]) == list(range(20))
+    assert paths == before
+    paths.clear()
+    assert len(flow) == 20
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "text.png").write_text("no image")
+    (tmp_path / "empty.jpg").write_bytes(b"")
+    for name, match in [
+        ("text.png", "text.png is no image that OpenCV reads"),
+        ("empty.jpg", r"empty.jpg is no image that OpenCV reads \(0 bytes\)"),
+        ("missing.png", "missing.png cannot be read: .*No such file"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            list(ImageFromFile([tmp_path / name]))
+
+
+def test_files_that_cannot_be_read_are_skipped_up_to_a_limit(tmp_path, capsys):
+    good = write(tmp_path / "good.png", picture(1))
+    paths = [good, tmp_path / "one.png", good, tmp_path / "two.png", good]
+    assert len(list(ImageFromFile(paths, max_errors=2))) == 3
+    out = capsys.readouterr().out
+    assert "Skipped 1 of at most 2: " in out and "one.png" in out
+    assert "Skipped 2 of at most 2: " in out and "two.png" in out
+    datapoints = iter(ImageFromFile(paths, max_errors=1))
+    assert len([next(datapoints), next(datapoints)]) == 2
+    with pytest.raises(ValueError, match="two.png .* has skipped 1 already"):
+        next(datapoints)
+
+
+def test_each_pass_has_a_limit_of_its_own(tmp_path):
+    flow = ImageFromFile([tmp_path / "no.png", write(tmp_path / "a.png", picture(1))], max_errors=1)
+    assert len(list(flow)) == len(list(flow)) == 1
+    interleaved = list(zip(flow, flow))
+    assert len(interleaved) == 1
+
+
+@pytest.mark.parametrize("extension", [".jpg", ".png"])
+def test_a_file_cut_off_anywhere_is_an_error(tmp_path, extension):
+    path = write(tmp_path / f"a{extension}", noise(), extension)
+    with open(path, "rb") as file:
+        data = file.read()
+    end = len(data) - (0 if extension == ".jpg" else 4)  # of a PNG all but a checksum
+    for kept in [*range(64), *range(64, end, 97), *range(end - 20, end)]:
+        (tmp_path / f"a{extension}").write_bytes(data[:kept])
+        what = "cut off" if kept >= 8 else ""  # before that, nobody can tell what it is
+        with pytest.raises(ValueError, match=rf"a\{extension} is {what}"):
+            list(ImageFromFile([path]))
+
+
+def test_what_follows_an_image_is_no_error(tmp_path):
+    for extension in ".jpg", ".png":
+        path = write(tmp_path / f"a{extension}", noise(), extension)
+        with open(path, "ab") as file:
+            file.write(b"\0\xff\xda and more")
+        ((image,),) = ImageFromFile([path])
+        assert image.shape == (40, 60, 3)
+
+
+def test_an_end_in_the_metadata_is_not_the_end_of_the_image(tmp_path):
+    path = write(tmp_path / "a.jpg", noise(), ".jpg")
+    with open(path, "rb") as file:
+        data = file.read()
+    thumbnail = b"\xff\xd8 small \xff\xda pixels \xff\xd9"
+    comment = b"\xff\xfe" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail
+    whole = data[:2] + comment + data[2:]
+    (tmp_path / "a.jpg").write_bytes(whole)
+    assert len(list(ImageFromFile([path]))) == 1
+    (tmp_path / "a.jpg").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="a.jpg is cut off"):
+        list(ImageFromFile([path]))
+
+
+def test_wrong_arguments(tmp_path):
+    with pytest.raises(TypeError, match="takes a list of files"):
+        ImageFromFile(str(tmp_path / "a.png"))
+    with pytest.raises(ValueError, match="channel=2"):
+        ImageFromFile([], channel=2)
+    with pytest.raises(ValueError, match="two numbers"):
+        ImageFromFile([], resize=(1, 2, 3))
+    with pytest.raises(ValueError, match=r"\(height, width\) in pixels"):
+        ImageFromFile([], resize=(0, 2))
+    with pytest.raises(ValueError, match="max_errors .* got -1"):
+        ImageFromFile([], max_errors=-1)
+
+
+def test_opencv_is_missed_at_once(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cv2", None)
+    with pytest.raises(ImportError, match="pip install opencv-python-headless"):
+        ImageFromFile([tmp_path / "a.png"])
+
+
+def test_a_folder_of_classes(tmp_path, capsys):
+    write(tmp_path / "dog" / "b.PNG", picture(3))
+    write(tmp_path / "dog" / "a.png", picture(2))
+    write(tmp_path / "cat" / "deep" / "er.png", picture(1))
+    (tmp_path / "cat" / "readme.txt").write_text("no image")
+    (tmp_path / "file.png").write_text("no class")
+    flow = ImageFolder(tmp_path, shuffle=False)
+    assert "3 images of 2 classes" in capsys.readouterr().out
+    assert flow.classes == ["cat", "dog"]
+    assert [os.path.basename(path) for path in flow.files] == ["er.png", "a.png", "b.PNG"]
+    found = [(int(image[0, 0, 0]), label) for image, label in flow]
+    assert found == [(1, 0), (2, 1), (3, 1)]
+    assert all(type(label) is int for _, label in flow)
+    shuffled = ImageFolder(tmp_path)
+    assert sorted((int(image[0, 0, 0]), label) for image, label in shuffled) == found
+
+
+def test_folders_that_are_wrong(tmp_path):
+    with pytest.raises(NotADirectoryError, match="no folder .*missing"):
+        ImageFolder(tmp_path / "missing")
+    with pytest.raises(ValueError, match="has no subfolders"):
+        ImageFolder(tmp_path)
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "a.xyz").write_bytes(b"")
+    with pytest.raises(ValueError, match="cat has no images among its 1 files"):
+        ImageFolder(tmp_path)
+    assert len(ImageFolder(tmp_path, extensions=[".xyz"])) == 1
+
+
+def test_a_list_of_images(tmp_path):
+    (tmp_path / "list").write_bytes("a b.png 3\r\n\n  /abs/\u00e9.jpg\t0 \n".encode())
+    assert read_image_list(tmp_path / "list") == [
+        (str(tmp_path / "a b.png"), 3),
+        ("/abs/\u00e9.jpg", 0),
+    ]
+    found = read_image_list(tmp_path / "list", "/root")
+    assert found[0] == ("/root/a b.png", 3)
+
+
+@pytest.mark.parametrize("line", ["a.png", "a.png x", "a.png -1", "a.png 1.0", "3", b"\xff.png 1"])
+def test_a_wrong_line_of_a_list_is_named(tmp_path, line):
+    line = line if isinstance(line, bytes) else line.encode()
+    (tmp_path / "list").write_bytes(b"a.png 1\n" + line + b"\n")
+    with pytest.raises(ValueError, match="list: line 2 is "):
+        read_image_list(tmp_path / "list")
+
+
+def test_lists_that_are_empty_or_missing(tmp_path):
+    (tmp_path / "list").write_text("\n")
+    with pytest.raises(ValueError, match="list has no lines"):
+        read_image_list(tmp_path / "list")
+    with pytest.raises(FileNotFoundError, match="no file"):
+        ImageFromList(tmp_path / "missing")
+
+
+def test_labels_stay_with_their_images(tmp_path):
+    for i in range(6):
+        write(tmp_path / f"{i}.png", picture(i))
+    (tmp_path / "list").write_text("".join(f"{i}.png {i * 10}\n" for i in range(6)))
+    os.remove(str(tmp_path / "3.png"))
+    flow = ImageFromList(tmp_path / "list", channel=3, resize=(2, 2), max_errors=1)
+    found = [(int(image[0, 0, 0]), label) for image, label in flow]
+    assert sorted(found) == [(i, i * 10) for i in (0, 1, 2, 4, 5)]
+
+
+def test_a_pickle_of_a_flow_has_no_images(tmp_path):
+    flow = ImageFromFile([write(tmp_path / "a.png", noise(100, 100))])
+    list(flow)
+    assert len(pickle.dumps(flow)) < 10000
+
+
+def test_images_are_dumped(tmp_path):
+    images = DataFromList([[i, picture(10 * i)] for i in range(4)], shuffle=False)
+    assert dump_dataflow_images(images, str(tmp_path / "all"), index=1) == 4
+    assert len(os.listdir(str(tmp_path / "all"))) == 4
+    assert dump_dataflow_images(images, str(tmp_path / "two"), 2, 1) == 2
+    assert sorted(os.listdir(str(tmp_path / "two"))) == ["000.jpg", "001.jpg"]

@@ -1,0 +1,583 @@
+"""Flows side by side and one after another; and what holds for every flow made of several."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensorpack.dataflow import (
+    BatchData,
+    DataFlow,
+    DataFromGenerator,
+    DataFromList,
+    DataFromQueue,
+    FixedSizeData,
+    MapData,
+    RepeatedData,
+    StateNotKept,
+    UnknownLength,
+)
+from tensorpack.dataflow.cache import CacheData
+from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
+from tensorpack.dataflow.join import ConcatData, JoinData
+from tensorpack.dataflow.shuffle import LocallyShuffleData
+from tensorpack.utils import fix_rng_seed
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+COMBINED = [JoinData, ConcatData, RandomChooseData, RandomMixData]
+
+
+def numbers(count):
+    return DataFromList([[i] for i in range(count)], shuffle=False)
+
+
+def shuffled(count):
+    return DataFromList([[i] for i in range(count)])
+
+
+def shuffled_by_two(flow):
+    return LocallyShuffleData(flow, 2)
+
+
+def named(name, count):
+    return DataFromList([{name: i} for i in range(count)])
+
+
+def doubled(datapoint):
+    return [2 * datapoint[0]]
+
+
+def negative(datapoint):
+    return [-datapoint[0]]
+
+
+def only_odd(datapoint):
+    return datapoint if datapoint[0] % 2 else None
+
+
+def drop(datapoint):
+    return None
+
+
+def three():
+    return iter([[0], [1], [2]])
+
+
+class Dropping(MapData):
+    """As flows are that do not know how much they drop."""
+
+    def __len__(self):
+        raise UnknownLength("The length of Dropping is not known.")
+
+
+class Of2017(DataFlow):
+    def get_data(self):
+        for i in range(5):
+            yield [i]
+
+    def size(self):
+        return 5
+
+
+class Late(DataFlow):
+    """Keeps a state, but begins a pass only with the first datapoint."""
+
+    position = skip = 0
+
+    def __iter__(self):
+        first, self.skip = self.skip, 0
+        for i in range(first, 5):
+            self.position = i + 1
+            yield [i]
+
+    def __len__(self):
+        return 5
+
+    def state_dict(self):
+        return {"position": self.position}
+
+    def load_state_dict(self, state):
+        self.position = self.skip = state["position"]
+
+
+class Calls(Of2017):
+    def __init__(self, calls, error=None):
+        self.calls = calls
+        self.error = error
+
+    def reset_state(self):
+        self.calls.append("reset_state")
+
+    def start_processes(self):
+        self.calls.append("start_processes")
+
+    def close(self):
+        self.calls.append("close")
+        if self.error is not None:
+            raise self.error
+
+
+class Alike:
+    """What only looks like a flow: it has no more than a consumer needs."""
+
+    def __iter__(self):
+        yield from ([i] for i in range(3))
+
+    def __len__(self):
+        return 3
+
+    def reset_state(self):
+        pass
+
+
+class TestJoinData(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return JoinData([numbers(5), MapData(numbers(7), doubled)])
+
+
+class TestJoinDataOfOne(DataFlowContract):
+    length = 5
+    deterministic = False
+
+    def make_flow(self):
+        return JoinData([shuffled(5)])
+
+
+class TestJoinDataInRandomOrder(DataFlowContract):
+    """The longer flows are left in the middle, those before the shortest one further on."""
+
+    length = 4
+    deterministic = False
+
+    def make_flow(self):
+        return JoinData([shuffled(6), shuffled(4), shuffled(9), shuffled(4)])
+
+
+class TestJoinDataOfDicts(DataFlowContract):
+    length = 4
+    deterministic = False
+
+    def make_flow(self):
+        return JoinData([named("b", 4), named("a", 6)])
+
+
+class TestJoinDataWithAnEndlessOne(DataFlowContract):
+    length = 5
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return JoinData([RepeatedData(shuffled(3), -1), shuffled(5)])
+
+
+class TestEndlessJoinData(DataFlowContract):
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return JoinData([RepeatedData(shuffled(3), -1), RepeatedData(shuffled(4), -1)])
+
+
+class TestJoinDataOfAFlowThatContinues(DataFlowContract):
+    """Of such a flow, no datapoint may be lost where a pass goes on at its end."""
+
+    length = 3
+    deterministic = False
+    independent = False
+
+    def make_flow(self):
+        return JoinData([FixedSizeData(shuffled(4), 6), shuffled(3)])
+
+
+class TestJoinDataOfUnknownLength(DataFlowContract):
+    length = 3
+    has_len = False
+    keeps_state = False
+
+    def make_flow(self):
+        return JoinData([DataFromGenerator(three), numbers(5)])
+
+
+class TestJoinDataOf2017(DataFlowContract):
+    length = 4
+    keeps_state = False
+
+    def make_flow(self):
+        return JoinData([numbers(4), Of2017()])
+
+
+class TestJoinDataOfOneFlowTwice(DataFlowContract):
+    length = 5
+    keeps_state = False
+    deterministic = False
+
+    def make_flow(self):
+        flow = shuffled(5)
+        return JoinData([numbers(6), flow, flow])
+
+    def test_without_a_state_it_says_so(self):
+        message = "JoinData keeps no state: its flows 1 and 2 .* go through one DataFromList"
+        with pytest.raises(StateNotKept, match=message):
+            self.make_flow().state_dict()
+        with pytest.raises(StateNotKept, match=message):
+            self.make_flow().load_state_dict({"flows": [], "ended": False})
+
+
+class TestJoinDataOfCombined(DataFlowContract):
+    length = 5
+    deterministic = False
+
+    def make_flow(self):
+        parts = ConcatData([shuffled(3), shuffled(4)])
+        mixed = RandomMixData([shuffled(3), shuffled(2)])
+        inner = JoinData([shuffled(8), LocallyShuffleData(shuffled(6), 3)])
+        return JoinData([parts, inner, mixed, CacheData(shuffled(6), shuffle=True)])
+
+
+class TestConcatData(DataFlowContract):
+    length = 7
+
+    def make_flow(self):
+        return ConcatData([numbers(0), numbers(3), numbers(0), numbers(4), numbers(0)])
+
+
+class TestConcatDataInRandomOrder(DataFlowContract):
+    length = 9
+    deterministic = False
+
+    def make_flow(self):
+        return ConcatData([shuffled(2), shuffled(4), shuffled(3)])
+
+
+class TestConcatDataOfDicts(DataFlowContract):
+    length = 6
+    deterministic = False
+
+    def make_flow(self):
+        return ConcatData([named("a", 4), named("b", 2)])
+
+
+class TestConcatDataOfOneFlowTwice(DataFlowContract):
+    length = 10
+    deterministic = False
+
+    def make_flow(self):
+        flow = shuffled(4)
+        return ConcatData([flow, shuffled(2), flow])
+
+
+class TestConcatDataOfFlowsMadeFromOne(DataFlowContract):
+    length = 16
+    deterministic = False
+
+    def make_flow(self):
+        flow = shuffled(4)
+        return ConcatData(
+            [MapData(flow, doubled), RepeatedData(flow, 2), LocallyShuffleData(flow, 2)]
+        )
+
+
+class TestConcatDataThatEndsWithNothing(DataFlowContract):
+    length = 7
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return ConcatData(
+            [shuffled(4), Dropping(shuffled(6), only_odd), Dropping(shuffled(3), drop)]
+        )
+
+
+class TestConcatDataWithoutEnd(DataFlowContract):
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return ConcatData([shuffled(3), RepeatedData(shuffled(4), -1)])
+
+
+class TestConcatDataOfAFlowThatContinues(DataFlowContract):
+    length = 9
+    deterministic = False
+    independent = False
+
+    def make_flow(self):
+        return ConcatData([FixedSizeData(shuffled(4), 6), FixedSizeData(shuffled(5), 3)])
+
+
+class TestConcatDataLeftBeforeTheEnd(DataFlowContract):
+    length = 5
+    deterministic = False
+
+    def make_flow(self):
+        parts = ConcatData([shuffled(3), shuffled(4), shuffled(2)])
+        return FixedSizeData(parts, 5, keep_state=False)
+
+
+class TestConcatDataOf2017(DataFlowContract):
+    length = 8
+    keeps_state = False
+
+    def make_flow(self):
+        return ConcatData([numbers(3), Of2017()])
+
+
+class TestConcatDataOfCombined(DataFlowContract):
+    length = 24
+    deterministic = False
+
+    def make_flow(self):
+        cached = CacheData(LocallyShuffleData(shuffled(4), 2), shuffle=True)
+        mixed = RandomMixData([shuffled(3), ConcatData([shuffled(1), shuffled(2)])])
+        joined = JoinData([shuffled(5), shuffled(2)])
+        batched = BatchData(LocallyShuffleData(joined, 2, num_reuse=4), 2)
+        return ConcatData([cached, mixed, cached, batched, mixed])
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=4))
+def test_joined_and_concatenated_like_lists(counts):
+    flows = [numbers(count) for count in counts]
+    joined, parts = JoinData(flows), ConcatData(flows)
+    for _ in range(2):
+        assert list(joined) == [[i] * len(counts) for i in range(min(counts))]
+        assert list(parts) == [[i] for count in counts for i in range(count)]
+    assert len(joined) == min(counts)
+    assert len(parts) == sum(counts)
+
+
+def test_components_come_in_the_order_of_the_flows():
+    lists = DataFromList([[1, 2], (3,)], shuffle=False)
+    tuples = DataFromList([("a",), ("b", "c")], shuffle=False)
+    assert list(JoinData([lists, tuples])) == [[1, 2, "a"], [3, "b", "c"]]
+    (joined,) = JoinData([named("b", 1), DataFromList([{"c": 5, "a": 7}])])
+    assert list(joined.items()) == [("b", 0), ("c", 5), ("a", 7)]
+
+
+def test_joined_datapoints_are_new():
+    datapoint = {"a": 1}
+    (joined,) = JoinData([DataFromList([datapoint]), DataFromList([{"b": 2}])])
+    assert joined == {"a": 1, "b": 2}
+    assert datapoint == {"a": 1}
+    datapoint = [1]
+    (joined,) = JoinData([DataFromList([datapoint])])
+    assert joined == [1] and joined is not datapoint
+
+
+@pytest.mark.parametrize(
+    "datapoints, error, message",
+    [
+        ([{"a": 1}, {"b": 2}, {"a": 3}], ValueError, "flow 2 .* have a component 'a'"),
+        ([{"a": 1}, [1]], ValueError, "yielded: dict, list"),
+        ([(1,), {"a": 1}], ValueError, "yielded: tuple, dict"),
+        ([[1], 2], TypeError, r"flow 1 .* yielded a int.*yield \[component\]"),
+        (["ab", [1]], TypeError, "flow 0 .* yielded a str"),
+    ],
+)
+def test_what_cannot_be_joined(datapoints, error, message):
+    flow = JoinData([DataFromList([datapoint]) for datapoint in datapoints])
+    with pytest.raises(error, match=message):
+        list(flow)
+
+
+def test_different_lengths_are_logged_once(capsys):
+    flow = JoinData([numbers(5), DataFromGenerator(three), numbers(4)])
+    list(flow)
+    list(flow)
+    assert capsys.readouterr().out.count("different lengths: 5, unknown, 4. A pass ends") == 1
+    JoinData([numbers(3), DataFromGenerator(three), numbers(3)])
+    assert capsys.readouterr().out == ""
+
+
+def test_a_flow_may_be_joined_with_itself():
+    flow = numbers(3)
+    assert list(JoinData([flow, flow])) == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_joining_stops_before_it_takes_from_the_flows_behind_the_shortest():
+    taken = []
+
+    def source():
+        for i in itertools.count():
+            taken.append(i)
+            yield [i]
+
+    assert len(list(JoinData([numbers(3), DataFromGenerator(source)]))) == 3
+    assert taken == [0, 1, 2]
+
+
+def test_a_flow_is_opened_when_its_turn_comes():
+    opened = []
+
+    def part(name):
+        opened.append(name)
+        return iter([[name]])
+
+    flow = ConcatData([DataFromGenerator(lambda: part("a")), DataFromGenerator(lambda: part("b"))])
+    going = iter(flow)
+    assert next(going) == ["a"]
+    assert opened == ["a"]
+    assert next(going) == ["b"]
+
+
+@pytest.mark.parametrize("kind", COMBINED)
+def test_it_takes_a_list_of_flows(kind):
+    name = kind.__name__
+    with pytest.raises(TypeError, match=f"{name} takes a list of flows, but got a DataFromList"):
+        kind(numbers(3))
+    with pytest.raises(TypeError, match=f"{name} takes a list of flows, but got a Alike"):
+        kind(Alike())
+    with pytest.raises(TypeError, match=f"{name} takes a list of flows, but got a int: 3"):
+        kind(3)
+    with pytest.raises(ValueError, match=f"{name} is made from at least one flow"):
+        kind([])
+    with pytest.raises(TypeError, match=f"{name} .* but number 1 of 2 .* is a range"):
+        kind([numbers(3), range(3)])
+
+
+@pytest.mark.parametrize("kind", COMBINED)
+def test_any_iterable_of_flows_is_a_list_of_flows(kind):
+    flow = kind(numbers(2) for _ in range(3))
+    assert [len(each) for each in flow.df_lists] == [2, 2, 2]
+    given = [numbers(2)]
+    flow = kind(given)
+    given.append(numbers(3))
+    assert len(flow.df_lists) == 1
+
+
+@pytest.mark.parametrize("kind", COMBINED)
+@pytest.mark.parametrize("name", ["reset_state", "start_processes", "close"])
+def test_each_flow_is_told_once(kind, name):
+    one, two = [], []
+    twice = Calls(one)
+    flow = kind([twice, Calls(two), twice])
+    getattr(flow, name)()
+    assert one == two == [name]
+
+
+def test_all_flows_are_closed_whatever_happens():
+    calls = []
+    flow = JoinData([Calls(calls, ValueError("the first")), Alike(), Calls(calls)])
+    with pytest.raises(ValueError, match="the first"):
+        flow.close()
+    assert calls == ["close", "close"]
+
+
+@pytest.mark.parametrize("kind", COMBINED)
+def test_what_only_looks_like_a_flow_will_do(kind):
+    flow = kind([Alike(), Alike()])
+    flow.reset_state()
+    flow.start_processes()
+    assert len(list(flow)) >= 3
+    flow.close()
+    with pytest.raises(StateNotKept, match="Alike keeps no state"):
+        flow.state_dict()
+
+
+@pytest.mark.parametrize("kind", COMBINED)
+def test_it_is_seeded_if_all_flows_are(kind, monkeypatch):
+    class Queue(DataFromQueue):
+        def __len__(self):
+            return 1
+
+    fix_rng_seed(0)
+    assert kind([Of2017(), shuffled(3)]).seeded
+    assert not kind([Of2017(), Queue(None)]).seeded
+    monkeypatch.setattr("tensorpack.utils.rng._streams.seeded", False)
+    assert not kind([Of2017(), shuffled(3)]).seeded
+    drawing = kind in (RandomChooseData, RandomMixData)
+    assert kind([Of2017(), Of2017()]).seeded != drawing
+
+
+@pytest.mark.parametrize("kind", [JoinData, RandomChooseData, RandomMixData])
+def test_two_passes_of_one_flow_at_the_same_time_have_no_state(kind):
+    flow = shuffled(3)
+    deeper = kind(
+        [shuffled(4), ConcatData([MapData(shuffled(2), doubled), MapData(flow, doubled)])]
+    )
+    assert "flows" in deeper.state_dict()
+    for other in flow, FixedSizeData(flow, 3), ConcatData([flow]):
+        shared = kind([other, shuffled(3), *deeper.df_lists])
+        message = f"{kind.__name__} keeps no state: its flows 0 and 3 .* one DataFromList at"
+        with pytest.raises(StateNotKept, match=message):
+            shared.state_dict()
+        with pytest.raises(StateNotKept, match=message):
+            shared.load_state_dict({**deeper.state_dict(), "flows": []})
+
+
+@pytest.mark.parametrize("kind", [*COMBINED, shuffled_by_two, CacheData])
+def test_a_flow_that_begins_late_has_a_state_that_is_of_no_use(kind):
+    flow = MapData(Late(), doubled)
+    made = kind([flow] if kind in COMBINED else flow)
+    assert len(list(made)) == 5
+    with pytest.raises(StateNotKept, match=r"Late.__iter__\(\) is a generator, so a pass begins"):
+        made.state_dict()
+
+
+@pytest.mark.parametrize(
+    "flow, wrong, message",
+    [
+        (JoinData([numbers(2), numbers(2)]), {"flows": [{}]}, "of 2 flows, but got 1 flows"),
+        (JoinData([numbers(2), numbers(2)]), {"flows": None}, "of 2 flows, but got NoneType"),
+        (ConcatData([numbers(2)]), {"index": 1}, "it is at 1, but a pass has 0"),
+        (ConcatData([numbers(2)]), {"begun": [True, False]}, "which has 1 flows"),
+        (RandomMixData([numbers(2)]), {"left": [3]}, "it is at 3, but a pass has 2"),
+        (RandomMixData([numbers(2)]), {"left": [0, 0]}, "which has 1 flows"),
+    ],
+)
+def test_a_state_of_other_flows(flow, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        flow.load_state_dict({**flow.state_dict(), **wrong})
+
+
+def test_the_longer_flow_begins_anew_after_the_end():
+    flow = JoinData([numbers(5), numbers(2)])
+    assert list(flow) == [[0, 0], [1, 1]]
+    twin = JoinData([numbers(5), numbers(2)])
+    twin.load_state_dict(flow.state_dict())
+    assert_same([list(twin), list(twin)], [[], [[0, 0], [1, 1]]])
+
+
+def test_a_subclass_of_2017_is_another_iteration():
+    class Mine(JoinData):
+        def get_data(self):
+            for datapoint in super().get_data():
+                yield datapoint[::-1]
+
+    flow = Mine([numbers(2), MapData(numbers(2), negative)])
+    assert list(flow) == [[0, 0], [-1, 1]]
+    assert flow.size() == 2
+    with pytest.raises(StateNotKept, match="Mine keeps no state"):
+        flow.state_dict()
+
+
+@pytest.mark.parametrize("kind", [JoinData, ConcatData])
+def test_a_state_after_passes_at_the_same_time_is_that_of_the_one_advanced_last(kind):
+    def make_flow():
+        return kind([shuffled(9), shuffled(9)])
+
+    flow = make_flow()
+    ended, going, other = iter(flow), iter(flow), iter(flow)
+    list(ended)
+    list(itertools.islice(other, 12))
+    list(itertools.islice(going, 3))
+    twin = make_flow()
+    twin.load_state_dict(flow.state_dict())
+    rest = list(going)
+    assert len(rest) > 3
+    assert list(twin) == rest
+
+
+@pytest.mark.parametrize("kind", COMBINED)
+def test_a_state_of_a_pass_that_was_just_begun(kind):
+    def make_flow():
+        return kind([shuffled(9), shuffled(5)])
+
+    flow, twin = make_flow(), make_flow()
+    list(flow)
+    going = iter(flow)
+    twin.load_state_dict(flow.state_dict())
+    for original in going, flow:
+        assert_same(list(iter(twin)), list(original))

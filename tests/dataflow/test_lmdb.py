@@ -1,0 +1,416 @@
+"""LMDB files are read by flows that shuffle, skip, share and close them as they say."""
+
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tensorpack.dataflow import (
+    ProxyDataFlow,
+    _lmdb_records,
+)
+from tensorpack.dataflow.lmdb import (
+    DamagedLMDB,
+    LMDBData,
+    LMDBDataDecoder,
+    LMDBDataPoint,
+    LMDBSerializer,
+    dump_dataflow_to_lmdb,
+)
+from tensorpack.utils.serialize import dumps
+from tests.checks import ROOT
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+from .lmdb_files import change_values, flow_of, read_raw, sample, write_raw
+
+
+@pytest.fixture(scope="module")
+def seven(tmp_path_factory):
+    """A file of seven datapoints; not to be changed."""
+    path = str(tmp_path_factory.mktemp("lmdb") / "seven.lmdb")
+    LMDBSerializer.save(flow_of(sample(7)), path)
+    return path
+
+
+class SevenRecords(DataFlowContract):
+    length = 7
+
+    @pytest.fixture(autouse=True)
+    def _file(self, seven):
+        self.path = seven
+
+
+class TestLMDBData(SevenRecords):
+    def make_flow(self):
+        return LMDBData(self.path, shuffle=False, probe=False)
+
+
+class TestShuffledLMDBData(SevenRecords):
+    deterministic = False
+
+    def make_flow(self):
+        return LMDBData(self.path, probe=False)
+
+
+class TestLMDBDataOfSomeKeys(SevenRecords):
+    length = 3
+
+    def make_flow(self):
+        keys = [b"00000004", "00000002", b"00000006"]
+        return LMDBData(self.path, shuffle=False, keys=keys, probe=False)
+
+
+class TestLMDBDataDecoder(SevenRecords):
+    def make_flow(self):
+        return LMDBDataDecoder(LMDBData(self.path, shuffle=False, probe=False), joined)
+
+
+class TestLMDBDataPoint(SevenRecords):
+    def make_flow(self):
+        return LMDBDataPoint(self.path, shuffle=False, probe=False)
+
+
+class TestLMDBDataPointOfAFlow(SevenRecords):
+    def make_flow(self):
+        return LMDBDataPoint(ProxyDataFlow(LMDBData(self.path, shuffle=False, probe=False)))
+
+
+class TestLoadedFlow(SevenRecords):
+    deterministic = False
+
+    def make_flow(self):
+        return LMDBSerializer.load(self.path, probe=False)
+
+
+def joined(key, value):
+    return [key + b" has %d bytes" % len(value)]
+
+
+def odd(key, value):
+    return [key] if int(key) % 2 else None
+
+
+def test_loaded_arrays_may_be_written_to(seven):
+    for _, array in LMDBSerializer.load(seven, probe=False):
+        array[:] = 0
+    assert_same(list(LMDBSerializer.load(seven, shuffle=False, probe=False)), sample(7))
+
+
+def test_an_order_of_its_own_for_each_pass(seven):
+    flow = LMDBData(seven, probe=False)
+    passes = [[key for key, _ in flow] for _ in range(4)]
+    assert len(set(map(tuple, passes))) > 1
+    assert all(sorted(keys) == [b"%08d" % i for i in range(7)] for keys in passes)
+
+
+def test_a_list_of_keys(seven):
+    keys = [b"00000005", "00000001"]
+    found = list(LMDBData(seven, shuffle=False, keys=keys, probe=False))
+    assert [key for key, _ in found] == [b"00000005", b"00000001"]
+    assert found[0][1] == dumps(sample(7)[5])
+
+
+def test_a_format_of_keys(tmp_path):
+    items = [(b"image-%d" % i, b"%d" % i) for i in range(12)]
+    path = write_raw(tmp_path / "file", [*items, (b"__keys__", b"not one of them")])
+    flow = LMDBData(path, shuffle=False, keys="image-{}", probe=False)
+    assert len(flow) == 12
+    assert [tuple(record) for record in flow] == items
+
+
+def test_a_key_that_is_not_there(seven):
+    keys = [b"00000005", b"missing", b"gone", b"00000001"]
+    with pytest.raises(DamagedLMDB, match="key b'missing': There is no such key") as caught:
+        list(LMDBData(seven, shuffle=False, keys=keys, probe=False))
+    assert (caught.value.path, caught.value.key) == (seven, b"missing")
+    flow = LMDBData(seven, shuffle=False, keys=keys, max_errors=2, probe=False)
+    assert [key for key, _ in flow] == [b"00000005", b"00000001"]
+
+
+@pytest.mark.parametrize("wrong", [b"key", 5, [1], {"a": 1}])
+def test_keys_that_are_none(seven, wrong):
+    with pytest.raises(TypeError, match="keys is a list of bytes or text, or a format, but got"):
+        LMDBData(seven, keys=wrong, probe=False)
+
+
+@pytest.mark.parametrize("wrong", ["key", "{name}", "{"])
+def test_formats_that_are_none(seven, wrong):
+    with pytest.raises(ValueError, match="keys is a format for numbers such as {:08d}, but got"):
+        LMDBData(seven, keys=wrong, probe=False)
+
+
+def test_the_number_of_entries_is_logged_once(seven, capsys):
+    flow = LMDBData(seven, probe=False)
+    assert "Found" not in capsys.readouterr().out
+    for _ in range(2):
+        list(flow)
+        flow.close()
+    out = capsys.readouterr().out
+    assert out.count(f"Found 7 entries in {seven}") == 1
+    assert "WRN" not in out
+
+
+def test_a_file_of_somebody_else(tmp_path, capsys):
+    items = [(b"%d" % number, b"value %d" % number) for number in range(500)]
+    path = write_raw(tmp_path / "file", items)
+    flow = LMDBData(path, shuffle=False)
+    assert dict(map(tuple, flow)) == dict(items)
+    assert f"{path} has no list of keys that can be read: all its keys are read" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.fixture
+def damaged(tmp_path, capsys):
+    """A file of eight datapoints; those of 2 and 5 are damaged."""
+    path = str(tmp_path / "damaged.lmdb")
+    LMDBSerializer.save(flow_of(sample(8)), path)
+    value = bytearray(dumps(sample(8)[2]))
+    value[-1] ^= 1
+    change_values(path, {b"00000002": bytes(value), b"00000005": pickle.dumps([1])})
+    capsys.readouterr()
+    return path
+
+
+def test_a_damaged_record_is_an_error_that_names_it(damaged):
+    flow = LMDBSerializer.load(damaged, shuffle=False)
+    datapoints = iter(flow)
+    next(datapoints), next(datapoints)
+    with pytest.raises(DamagedLMDB, match="damaged.lmdb, key b'00000002': ") as caught:
+        next(datapoints)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value)
+    assert (error.path, error.key, error.offset) == (damaged, b"00000002", None)
+
+
+@pytest.mark.parametrize("wrap", [lambda path, **options: LMDBSerializer.load(path, **options)])
+def test_some_damaged_records_may_be_skipped(damaged, capsys, wrap):
+    flow = wrap(damaged, shuffle=False, max_errors=2, allow_pickle=True)
+    for _ in range(2):  # each pass counts for itself
+        assert [number for number, _ in flow] == [0, 1, 3, 4, 6, 7]
+        out = capsys.readouterr().out
+        assert out.count("WRN") == 2
+        assert "key b'00000002'" in out and "key b'00000005'" in out
+    assert len(flow) == 8
+    flow = wrap(damaged, shuffle=False, max_errors=1, allow_pickle=True)
+    with pytest.raises(ValueError, match="b'00000005'.*max_errors=1"):
+        list(flow)
+
+
+def test_damaged_records_of_a_wrapped_flow(damaged, capsys):
+    """Of `LMDBData` it is known that the file has no pickles; of another flow it is not."""
+    flow = LMDBDataPoint(LMDBData(damaged, shuffle=False), max_errors=2, allow_pickle=True)
+    assert [number for number, _ in flow] == [0, 1, 3, 4, 6, 7]
+    assert f"{damaged}, key b'00000005'" in capsys.readouterr().out
+    shares = [list(flow.iterate_share(first, 2, lambda position: None)) for first in (0, 1)]
+    assert [position for position, _ in shares[0]] == [0, 2, 4, 6]
+    assert [position for position, each in shares[0] + shares[1] if each is None] == [2, 5]
+    flow = LMDBDataPoint(ProxyDataFlow(LMDBData(damaged, shuffle=False)), max_errors=1)
+    with pytest.raises(ValueError, match="ProxyDataFlow, key b'00000005': It is a pickle"):
+        list(flow)
+    with pytest.raises(DamagedLMDB, match="ProxyDataFlow, key b'00000002'"):
+        list(LMDBDataPoint(ProxyDataFlow(LMDBData(damaged, shuffle=False))))
+
+
+def test_wrong_arguments(seven):
+    with pytest.raises(ValueError, match="max_errors"):
+        LMDBSerializer.load(seven, max_errors=-1, probe=False)
+    with pytest.raises(TypeError, match="takes a flow, or what LMDBData takes, but not both"):
+        LMDBDataPoint(LMDBData(seven, probe=False), shuffle=False)
+    with pytest.raises(TypeError, match="decoder is a function of key and value, but got 3"):
+        LMDBDataDecoder(LMDBData(seven, probe=False), 3)
+
+
+@pytest.mark.parametrize(
+    "header, error, reason",
+    [
+        (dumps({"version": 2, "codec": "frame", "count": 5}), ValueError, "Update tensorpack"),
+        (dumps({"version": 1, "codec": "better", "count": 5}), ValueError, "Update tensorpack"),
+        (dumps({"version": 1, "codec": "frame", "count": 6}), DamagedLMDB, "6 datapoints.*has 5"),
+        (dumps({"version": 1, "codec": "frame", "count": -1}), DamagedLMDB, "not a header"),
+        (dumps({"version": 1, "codec": "frame"}), DamagedLMDB, "not a header"),
+        (dumps([1]), DamagedLMDB, "not a header"),
+        (b"{}", DamagedLMDB, "b'__tensorpack__'"),
+        (pickle.dumps({"version": 1}), DamagedLMDB, "b'__tensorpack__'"),
+    ],
+)
+def test_what_the_file_says_about_itself(tmp_path, header, error, reason):
+    path = str(tmp_path / "file")
+    LMDBSerializer.save(flow_of(sample(5)), path)
+    change_values(path, {b"__tensorpack__": header})
+    with pytest.raises(error, match=reason) as caught:
+        list(LMDBSerializer.load(path))
+    assert path in str(caught.value)
+
+
+def test_a_record_that_was_taken_away_is_noticed(tmp_path):
+    path = str(tmp_path / "file")
+    LMDBSerializer.save(flow_of(sample(5)), path)
+    change_values(path, {b"00000003": None})
+    with pytest.raises(DamagedLMDB, match="written with 5 datapoints, but has 4"):
+        list(LMDBSerializer.load(path))
+
+
+def test_without_a_header_the_list_of_keys_serves(tmp_path, capsys):
+    path = str(tmp_path / "file")
+    LMDBSerializer.save(flow_of(sample(5)), path)
+    change_values(path, {b"__tensorpack__": None})
+    assert_same(list(LMDBSerializer.load(path, shuffle=False)), sample(5))
+    assert "WRN" not in capsys.readouterr().out
+
+
+def test_nothing_is_opened_before_it_is_needed(seven, monkeypatch):
+    opened = []
+    open_shared = _lmdb_records.open_shared
+    monkeypatch.setattr(
+        _lmdb_records, "open_shared", lambda *args: opened.append(args) or open_shared(*args)
+    )
+    flow = pickle.loads(pickle.dumps(LMDBData(seven)))
+    flow.reset_state()
+    flow.close()
+    assert opened == []
+    assert len(list(flow)) == 7
+    assert opened == [(seven, False)]
+    list(LMDBData(seven, shuffle=False, probe=False))
+    assert opened[1:] == [(seven, True)]
+
+
+def mapped(path):
+    with open("/proc/self/maps") as maps:
+        return os.path.basename(path) in maps.read()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="needs /proc")
+def test_the_last_flow_closes_the_file(tmp_path):
+    path = str(tmp_path / "mapped.lmdb")
+    LMDBSerializer.save(flow_of(sample(7)), path)
+    assert not mapped(path)
+    first, second = LMDBData(path, probe=False), LMDBSerializer.load(path, probe=False)
+    assert not mapped(path)
+    going = iter(first)
+    next(going), next(iter(second))
+    assert mapped(path)
+    first.close()
+    assert mapped(path), "the other one has it"
+    second.close()
+    assert not mapped(path)
+    assert len(list(going)) == 6, "it is opened again"
+    assert mapped(path)
+    del first, going
+    assert not mapped(path), "nobody has it any more"
+
+
+def read_in_child(flow, queue):
+    flow.reset_state()
+    queue.put([len(list(flow)), len(list(flow))])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_it_is_opened_anew_in_another_process(seven, method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip("not on this system")
+    context = multiprocessing.get_context(method)
+    flow = LMDBSerializer.load(seven, probe=False)
+    other = LMDBData(seven, probe=False)
+    going = iter(flow)
+    next(going), next(iter(other))
+    queue = context.SimpleQueue()
+    process = context.Process(target=read_in_child, args=(flow, queue))
+    process.start()
+    try:
+        process.join(60)
+        assert process.exitcode == 0
+        assert queue.get() == [7, 7]
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+        queue._reader.close()
+        queue._writer.close()
+    assert len(list(going)) == 6
+    assert len(list(other)) == 7
+
+
+def test_threads_read_and_close_at_the_same_time(tmp_path):
+    path = str(tmp_path / "many.lmdb")
+    LMDBSerializer.save(flow_of(sample(200)), path)
+    flow = LMDBSerializer.load(path, probe=False)
+    found, errors = [], []
+
+    def read():
+        try:
+            for _ in range(3):
+                numbers = []
+                for number, _ in flow:
+                    numbers.append(number)
+                    flow.close()
+                found.append(sorted(numbers))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert found == [list(range(200))] * 12
+
+
+def test_decoder_drops_what_it_makes_none_of(seven):
+    flow = LMDBDataDecoder(LMDBData(seven, shuffle=False, probe=False), odd)
+    assert list(flow) == [[b"00000001"], [b"00000003"], [b"00000005"]]
+    assert len(flow) == 7
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: LMDBData(path, shuffle=False, probe=False),
+        lambda path: LMDBDataDecoder(LMDBData(path, shuffle=False, probe=False), odd),
+        lambda path: LMDBDataPoint(path, shuffle=False, probe=False),
+        lambda path: LMDBDataPoint(LMDBData(path, shuffle=False, probe=False)),
+    ],
+)
+def test_shares_of_a_pass_are_the_pass(seven, make):
+    shares = []
+    for first in range(3):
+        before = []
+        shares += make(seven).iterate_share(first, 3, before.append)
+        assert before
+    shares.sort(key=lambda share: share[0])
+    assert_same([each for _, each in shares if each is not None], list(make(seven)))
+
+
+def test_a_program_can_write_what_it_reads(seven, tmp_path):
+    again = str(tmp_path / "again.lmdb")
+    LMDBSerializer.save(LMDBSerializer.load(seven, shuffle=False, probe=False), again)
+    assert read_raw(again) == read_raw(seven)
+
+
+def test_missing_lmdb_is_said(seven, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lmdb", None)
+    with pytest.raises(ImportError, match="pip install lmdb"):
+        LMDBData(seven)
+    with pytest.raises(ImportError, match="pip install lmdb"):
+        dump_dataflow_to_lmdb(flow_of([]), "never made")
+
+
+def test_a_file_that_is_open_at_the_end_of_the_program_is_no_trouble(seven):
+    code = f"""
+from tensorpack.dataflow.lmdb import LMDBData
+flow = LMDBData({seven!r}, probe=False)
+going = iter(flow)
+print(len(next(going)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", code],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

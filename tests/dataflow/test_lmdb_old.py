@@ -1,0 +1,219 @@
+"""Values of old versions are read as data alone; what else is in a pickle is refused."""
+
+import collections
+import itertools
+import os
+import pickle
+import subprocess
+
+import msgpack
+import numpy as np
+import pytest
+
+from tensorpack.dataflow.lmdb import (
+    DamagedLMDB,
+    LMDBDataPoint,
+    LMDBSerializer,
+    convert_old_lmdb,
+)
+from tests.contracts.dataflow import assert_same
+
+from .lmdb_files import pack_of_2017, read_raw, write_raw
+
+
+def test_a_list_of_keys_of_2017(tmp_path, capsys):
+    """It has the order in which they were written, which is not that of the file."""
+    keys = [b"%d" % number for number in range(30)]
+    items = [(key, pack_of_2017([int(key)])) for key in keys]
+    path = write_raw(tmp_path, [*items, (b"__keys__", pack_of_2017(keys))])
+    flow = LMDBDataPoint(path, shuffle=False)
+    assert list(flow) == [[number] for number in range(30)]
+    assert "WRN" not in capsys.readouterr().out
+
+
+class Canary:
+    """Makes a file when it is unpickled by those who run what a pickle says."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_a_pickled_list_of_keys_is_never_loaded(tmp_path, capsys):
+    canary = tmp_path / "canary"
+    items = [(b"%02d" % number, pickle.dumps([number], 2)) for number in range(20)]
+    path = write_raw(tmp_path / "file", [*items, (b"__keys__", pickle.dumps([Canary(canary)]))])
+    flow = LMDBDataPoint(path, shuffle=False, allow_pickle=True)
+    assert list(flow) == [[number] for number in range(20)]
+    assert "all its keys are read" in capsys.readouterr().out
+    assert not canary.exists()
+
+
+PICKLED = [
+    [1, "text", b"bytes", b"", 2.5, None, True, 1j, 2**80],
+    {"image": np.arange(24, dtype=np.uint8).reshape(2, 3, 4), 5: (np.float32(1.5), {3, 4})},
+    [np.arange(6.0).reshape(2, 3).T, np.array(["a", "bcd"]), np.array([b"x"]), np.zeros((0, 2))],
+    [np.arange(5, dtype=">i2"), np.array(True), np.bool_(True), np.int64(-1), frozenset([1])],
+    [np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2), np.arange(9)[::2]],
+    [collections.OrderedDict([("b", np.ones(2)), ("a", [np.ones(1)])])],
+]
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_an_old_file_of_pickles(tmp_path, protocol):
+    items = [(b"%08d" % i, pickle.dumps(each, protocol)) for i, each in enumerate(PICKLED)]
+    path = write_raw(
+        tmp_path / "old", [*items, (b"__keys__", pickle.dumps([key for key, _ in items]))]
+    )
+    refused = LMDBDataPoint(path, shuffle=False, max_errors=100)
+    with pytest.raises(ValueError, match="old, key b'00000000': It is a pickle.*allow_pickle=True"):
+        list(refused)
+    found = list(LMDBSerializer.load(path, shuffle=False, allow_pickle=True))
+    assert_same(found, PICKLED)
+
+
+def test_arrays_shared_within_a_pickle_are_shared_again(tmp_path):
+    array = np.arange(3)
+    path = write_raw(tmp_path / "old", [(b"0", pickle.dumps([array, [array]], 2))])
+    ((first, (second,)),) = LMDBDataPoint(path, allow_pickle=True, probe=False)
+    assert first is second
+    first[:] = 0  # and it may be written to
+
+
+@pytest.mark.parametrize(
+    "wrong, reason",
+    [
+        (np.array([{}, None], object), "array of dtype 'O8'"),
+        (np.zeros(2, [("x", "f4")]), "array of dtype 'V4'"),
+        (np.zeros(2, "M8[s]"), "array of dtype 'M8'"),
+        (collections.Counter("ab"), "needs collections.Counter"),
+        (subprocess.Popen, r"needs \w+\.Popen"),
+        (np.load, "needs numpy"),
+    ],
+)
+def test_what_else_is_in_a_pickle_is_refused(tmp_path, wrong, reason):
+    path = write_raw(tmp_path / "old", [(b"0", pickle.dumps([wrong], 2))])
+    with pytest.raises(ValueError, match=reason) as caught:
+        list(LMDBDataPoint(path, allow_pickle=True, max_errors=5, probe=False))
+    assert f"{path}, key b'0': " in str(caught.value)
+
+
+def test_code_in_a_pickle_never_runs(tmp_path):
+    canary = tmp_path / "canary"
+    path = write_raw(tmp_path / "old", [(b"0", pickle.dumps([Canary(canary)]))])
+    for allow in False, True:
+        with pytest.raises(ValueError, match="pickle"):
+            list(LMDBDataPoint(path, allow_pickle=allow, probe=False))
+    assert not canary.exists()
+    pickle.loads(read_raw(path)[b"0"])
+    assert canary.exists(), "the canary is alive"
+
+
+def test_a_pickle_that_would_take_much_memory(tmp_path):
+    value = pickle.dumps([1], 2)[:-1] + b"r\xff\xff\xff\xff."
+    path = write_raw(tmp_path / "old", [(b"0", value)])
+    with pytest.raises(DamagedLMDB, match="leaves out what it counts"):
+        list(LMDBDataPoint(path, allow_pickle=True, probe=False))
+
+
+def test_every_byte_of_a_pickle_damaged(tmp_path):
+    """An old file has no checksums; damage gives an error of ours, or data, and nothing else."""
+    value = pickle.dumps([np.arange(3), {"a": (1, 2.5)}, b"x", np.float32(2)], 2)
+    damaged = []
+    for place, mask in itertools.product(range(len(value)), [1, 0x10, 0x80, 0xFF]):
+        changed = bytearray(value)
+        changed[place] ^= mask
+        damaged.append(bytes(changed))
+    damaged += [value[:size] for size in range(len(value))]
+    items = [(b"%05d" % number, each) for number, each in enumerate(damaged)]
+    path = write_raw(tmp_path / "old", items)
+    errors = 0
+    records = LMDBDataPoint(path, allow_pickle=True, probe=False).ds.lst
+    for index in range(len(records)):
+        try:
+            records[index]
+        except ValueError as error:
+            assert f"{path}, key b'{index:05d}'" in str(error)
+            errors += 1
+    assert errors > len(damaged) / 3
+
+
+def test_an_old_file_of_msgpack(tmp_path):
+    datapoints = [
+        [1, "text", b"bytes", None, 2.5, np.float32(1.5), 1 + 2j],
+        {"image": np.arange(6, dtype=np.uint8).reshape(2, 3), "nd": True, b"nd": 3},
+        [np.arange(4, dtype=">f8"), np.array(["a", "bcd"]), np.zeros((0, 2), bool)],
+        [[np.arange(3)] for _ in range(20)],
+    ]
+    items = [(b"%d" % i, pack_of_2017(each)) for i, each in enumerate(datapoints)]
+    flow = LMDBDataPoint(write_raw(tmp_path / "old", items), shuffle=False)
+    found = list(flow)
+    assert_same(found, datapoints)
+    found[1]["image"][:] = 0
+
+
+def array_of_2017(**changes):
+    parts = {b"nd": True, b"type": "<f4", b"kind": b"", b"shape": [2], b"data": bytes(8)}
+    parts.update({name.encode(): value for name, value in changes.items()})
+    return msgpack.packb([parts], use_bin_type=True)
+
+
+@pytest.mark.parametrize(
+    "value, reason",
+    [
+        (array_of_2017(kind=b"O", type="|O"), "array of objects"),
+        (array_of_2017(type="|O"), "array of dtype"),
+        (array_of_2017(type=[["x", "<f4"]]), "array of dtype"),
+        (array_of_2017(type="<f3"), "does not exist"),
+        (array_of_2017(type="<f4" * 9), "array of dtype"),
+        (array_of_2017(type="|S0"), "empty"),
+        (array_of_2017(shape=[3]), "does not have as many bytes"),
+        (array_of_2017(shape=[-2]), "of shape"),
+        (array_of_2017(shape=[2**62, 0], data=b""), "cannot be made|array of"),
+        (array_of_2017(shape=[1] * 40), "of shape"),
+        (array_of_2017(shape="ab"), "of shape"),
+        (array_of_2017(data="text"), "does not have as many bytes"),
+        (array_of_2017()[:-1], "damaged"),
+        (array_of_2017() + b"x", "damaged"),
+        (b"\x91" * 100000, "damaged"),
+        (b"\xdd\xff\xff\xff\xff", "damaged"),
+        (b"\x91\xa1\xff", "damaged"),
+        (msgpack.packb([msgpack.ExtType(5, b"x")]), "extension 5"),
+    ],
+)
+def test_wrong_values_of_msgpack(tmp_path, value, reason):
+    path = write_raw(tmp_path / "old", [(b"0", value)])
+    with pytest.raises(ValueError, match=reason) as caught:
+        list(LMDBDataPoint(path, probe=False))
+    assert f"{path}, key b'0': " in str(caught.value)
+
+
+def test_pickled_objects_in_an_array_of_msgpack_never_run(tmp_path):
+    canary = tmp_path / "canary"
+    value = array_of_2017(kind=b"O", type="|O", data=pickle.dumps(Canary(canary)))
+    path = write_raw(tmp_path / "old", [(b"0", value)])
+    for allow in False, True:
+        with pytest.raises(ValueError, match="array of objects"):
+            list(LMDBDataPoint(path, allow_pickle=allow, max_errors=9, probe=False))
+    assert not canary.exists()
+
+
+def test_what_is_neither_new_nor_old(tmp_path):
+    path = write_raw(tmp_path / "file", [(b"0", b"anything else")])
+    with pytest.raises(DamagedLMDB, match="key b'0'"):
+        list(LMDBDataPoint(path, allow_pickle=True, probe=False))
+
+
+def test_an_old_file_is_converted(tmp_path):
+    datapoints = [[number, np.full(3, number)] for number in range(12)]
+    keys = [b"%d" % number for number in range(12)]
+    items = [(key, pickle.dumps(each)) for key, each in zip(keys, datapoints)]
+    old = write_raw(tmp_path / "old", [*items, (b"__keys__", pack_of_2017(keys))])
+    new = str(tmp_path / "new.lmdb")
+    with pytest.raises(ValueError, match="allow_pickle=True"):
+        convert_old_lmdb(old, new)
+    assert not os.path.exists(new)
+    convert_old_lmdb(old, new, allow_pickle=True, write_frequency=5)
+    assert_same(list(LMDBSerializer.load(new, shuffle=False)), datapoints)

@@ -1,0 +1,223 @@
+"""What is written to LMDB files is read again; a file is there whole or not at all."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import lmdb
+import msgpack
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    DataFromGenerator,
+    _lmdb_write,
+)
+from tensorpack.dataflow.lmdb import (
+    LMDBDataPoint,
+    LMDBSerializer,
+    dump_dataflow_to_lmdb,
+)
+from tests.checks import ROOT
+from tests.contracts.dataflow import assert_same
+
+from .lmdb_files import flow_of, read_raw, sample
+
+ALL_KINDS = [
+    [1, -(2**63), 2.5, True, None, "text", b"bytes"],
+    {"image": np.arange(24, dtype=np.uint8).reshape(2, 3, 4), "label": np.float32(3)},
+    [np.zeros((0, 3)), np.array("text"), [1, [2, (3, 4)]]],
+    (np.array(5), np.arange(4, dtype=">i4")),
+]
+
+
+@pytest.mark.parametrize("save", [LMDBSerializer.save, dump_dataflow_to_lmdb])
+def test_what_was_saved_is_loaded(tmp_path, save):
+    path = tmp_path / "new.lmdb"
+    save(flow_of(ALL_KINDS), path)
+    flow = LMDBSerializer.load(path, shuffle=False)
+    flow.reset_state()
+    assert len(flow) == 4
+    assert_same(list(flow), ALL_KINDS)
+    assert os.listdir(str(tmp_path)) == ["new.lmdb"]
+
+
+def test_the_keys_are_those_of_all_versions(tmp_path):
+    path = str(tmp_path / "new.lmdb")
+    LMDBSerializer.save(flow_of(sample(7)), path)
+    records = read_raw(path)
+    keys = [b"%08d" % number for number in range(7)]
+    assert sorted(records) == [*keys, b"__keys__", b"__tensorpack__"]
+    assert msgpack.unpackb(records[b"__keys__"]) == keys
+
+
+def test_a_directory(tmp_path):
+    dump_dataflow_to_lmdb(flow_of(sample(3)), str(tmp_path))
+    assert os.listdir(str(tmp_path)) == ["data.mdb"]
+    assert_same(list(LMDBDataPoint(str(tmp_path), False)), sample(3))
+    assert_same(next(iter(LMDBDataPoint(tmp_path / "data.mdb", False))), sample(1)[0])
+
+
+def test_nothing_is_overwritten(tmp_path):
+    path = tmp_path / "new.lmdb"
+    path.write_text("precious")
+    with pytest.raises(FileExistsError, match=r"new\.lmdb exists"):
+        dump_dataflow_to_lmdb(flow_of(sample(3)), path)
+    assert path.read_text() == "precious"
+    path.rename(tmp_path / "data.mdb")
+    with pytest.raises(FileExistsError, match=r"data\.mdb exists"):
+        dump_dataflow_to_lmdb(flow_of(sample(3)), tmp_path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        dump_dataflow_to_lmdb(flow_of(sample(3)), tmp_path / "nowhere" / "new.lmdb")
+    assert os.listdir(str(tmp_path)) == ["data.mdb"]
+
+
+def test_a_flow_whose_length_is_not_known(tmp_path, capsys):
+    def generate():
+        yield from sample(5)
+
+    dump_dataflow_to_lmdb(DataFromGenerator(generate), tmp_path / "new.lmdb")
+    assert "5/?" in capsys.readouterr().err
+    assert_same(list(LMDBDataPoint(tmp_path / "new.lmdb", shuffle=False)), sample(5))
+
+
+def test_an_empty_flow(tmp_path):
+    dump_dataflow_to_lmdb(flow_of([]), tmp_path / "new.lmdb")
+    flow = LMDBSerializer.load(tmp_path / "new.lmdb")
+    assert len(flow) == 0
+    assert list(flow) == []
+
+
+def test_progress_is_shown_and_the_end_is_logged(tmp_path, capsys):
+    dump_dataflow_to_lmdb(flow_of(sample(6)), tmp_path / "new.lmdb")
+    captured = capsys.readouterr()
+    assert "6/6" in captured.err
+    assert f"6 datapoints of DataFromList are in {tmp_path}/new.lmdb." in captured.out
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """How many records each transaction has."""
+    sizes = []
+    write = _lmdb_write._Writer.write
+
+    def write_and_note(self, records):
+        sizes.append(len(records))
+        write(self, records)
+
+    monkeypatch.setattr(_lmdb_write._Writer, "write", write_and_note)
+    return sizes
+
+
+@pytest.mark.parametrize("frequency, expected", [(1, [1] * 5), (2, [2, 2, 1]), (9, [5])])
+def test_write_frequency(tmp_path, batches, frequency, expected):
+    dump_dataflow_to_lmdb(flow_of(sample(5)), tmp_path / "new.lmdb", write_frequency=frequency)
+    expected = [*expected[:-1], expected[-1] + 2] if 5 % frequency else [*expected, 2]
+    assert batches == [*expected, 1]  # and the header once more
+    assert_same(list(LMDBDataPoint(tmp_path / "new.lmdb", shuffle=False)), sample(5))
+
+
+def test_a_transaction_has_no_more_bytes_than_it_should(tmp_path, batches, monkeypatch):
+    monkeypatch.setattr(_lmdb_write, "_MOST_BATCH_BYTES", 3100)
+    dump_dataflow_to_lmdb(flow_of(sample(4)), tmp_path / "new.lmdb")
+    assert batches == [2, 4, 1]
+
+
+def test_the_map_grows_when_it_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr(_lmdb_write, "_FIRST_MAP_BYTES", 2**15)
+    datapoints = [[np.full(5000, number, np.uint8)] for number in range(200)]
+    dump_dataflow_to_lmdb(flow_of(datapoints), tmp_path / "new.lmdb", write_frequency=30)
+    assert_same(list(LMDBDataPoint(tmp_path / "new.lmdb", shuffle=False)), datapoints)
+
+
+def test_keys_go_on_in_order_after_all_digits_are_used(tmp_path):
+    path = str(tmp_path / "new.lmdb")
+    writer = _lmdb_write._Writer(path)
+    writer.write([(b"99999999", b"a"), (b"100000000", b"b"), (b"__keys__", b"c")])
+    writer.close()
+    assert sorted(read_raw(path)) == [b"100000000", b"99999999", b"__keys__"]
+
+
+def test_a_flow_that_fails_leaves_nothing(tmp_path):
+    def generate():
+        yield from sample(3)
+        raise ZeroDivisionError("from the flow")
+
+    with pytest.raises(ZeroDivisionError, match="from the flow"):
+        dump_dataflow_to_lmdb(DataFromGenerator(generate), tmp_path / "new.lmdb", 1)
+    assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    "wrong, error",
+    [({1, 2}, TypeError), (np.array([{}], object), TypeError), (2**70, (TypeError, ValueError))],
+)
+def test_a_datapoint_that_cannot_be_written_is_named(tmp_path, wrong, error):
+    with pytest.raises(error, match="Datapoint 2 of DataFromList cannot be written"):
+        dump_dataflow_to_lmdb(flow_of([[0], [1], [wrong]]), tmp_path / "new.lmdb")
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_write_frequency_must_be_positive(tmp_path):
+    with pytest.raises(ValueError, match="at least 1, but got 0"):
+        dump_dataflow_to_lmdb(flow_of([[1]]), tmp_path / "new.lmdb", write_frequency=0)
+
+
+def run_writer(tmp_path, before, **options):
+    """Starts a process that writes 1000 datapoints, after some lines of code."""
+    code = f"""
+import sys, time
+import numpy as np
+from tensorpack.dataflow import DataFromGenerator
+from tensorpack.dataflow.lmdb import dump_dataflow_to_lmdb
+{before}
+def generate():
+    for number in range(1000):
+        yield [np.full(5000, number)]
+        if number == 500:
+            middle()
+try:
+    dump_dataflow_to_lmdb(DataFromGenerator(generate), "new.lmdb", 10)
+except OSError as error:
+    sys.exit("%s: %s" % (type(error).__name__, error))
+"""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=str(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        **options,
+    )
+
+
+def test_a_killed_writer_leaves_no_file_of_that_name(tmp_path):
+    process = run_writer(
+        tmp_path, "def middle():\n    print('middle', flush=True)\n    time.sleep(100)"
+    )
+    with process:
+        assert process.stdout.readline().strip() == b"middle"
+        process.send_signal(signal.SIGKILL)
+    (left,) = os.listdir(str(tmp_path))
+    assert left.startswith(".new.lmdb.") and left.endswith(".tmp")
+    dump_dataflow_to_lmdb(flow_of(sample(2)), tmp_path / "new.lmdb")
+
+
+def test_a_disk_without_space(tmp_path):
+    """The limit of the size of a file stands for it: it stops the writer at the same calls."""
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))"
+    process = run_writer(
+        tmp_path, limit + "\ndef middle():\n    print('too far')", stderr=subprocess.PIPE
+    )
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"OSError: [Errno" in err and b"Nothing was written" in err and b"new.lmdb" in err
+    assert out.strip() == b""
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_a_full_disk_is_called_so(tmp_path):
+    error = _lmdb_write._as_os_error(lmdb.DiskError("mdb_txn_commit"), "/data/new.lmdb")
+    assert isinstance(error, OSError)
+    assert error.filename == "/data/new.lmdb"
+    assert str(error).startswith("[Errno 28] Nothing was written, for the disk is full")

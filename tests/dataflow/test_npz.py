@@ -1,0 +1,323 @@
+"""Datapoints come back from an `.npz` file as they were, and no damaged byte goes unnoticed."""
+
+import io
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DataFromGenerator, DataFromList
+from tensorpack.dataflow.npz import NumpySerializer
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+CASES = {
+    "arrays": [[np.full((2, 3), i, np.uint8), np.arange(i, i + 4, dtype=">f4")] for i in range(4)],
+    "arrays without axes": [[np.array(i, np.int16)] for i in range(3)],
+    "empty arrays": [[np.zeros((0, 2), np.float32)] for _ in range(3)],
+    "numpy scalars": [[np.float32(i), np.int64(-i), np.bool_(i % 2)] for i in range(3)],
+    "dates": [[np.datetime64(i, "s"), np.array([i], "m8[ms]")] for i in range(3)],
+    "Python numbers": [[i, i / 3, i % 2 == 0] for i in range(-1, 3)],
+    "large integers": [[2**63 - 1], [-(2**63)], [0]],
+    "text": [["a"], [""], ["\u00e9\0"]],
+    "bytes": [[b"a\0"], [b""], [b"\0"]],
+    "text arrays": [[np.array(["a", "bc"])], [np.array(["d", "ef"])]],
+    "other shapes": [[np.zeros(i, np.float32)] for i in range(4)],
+    "other dtypes": [[np.zeros(2, np.float32)], [np.zeros(2, np.float64)]],
+    "other types": [[1], [1.0], [True], [None], [np.int64(1)]],
+    "trees": [[{"a": [1, (2, np.arange(3))]}], [[]]],
+    "tuples": [(1, "a"), (2, "b")],
+    "dicts": [{"image": np.zeros((2, 2)), "label": i} for i in range(3)],
+    "empty keys": [{"": 1, "a/b": 2, "\u00e9": 3}],
+}
+
+
+def save(datapoints, path):
+    NumpySerializer.save(DataFromList(datapoints, shuffle=False), str(path))
+    return str(path)
+
+
+def load(path):
+    return list(NumpySerializer.load(path, shuffle=False))
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {info.filename: archive.read(info) for info in archive.infolist()}
+
+
+def rewrite(path, contents, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+
+
+def npy(array, **options):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asanyarray(array), **options)
+    return buffer.getvalue()
+
+
+def header(**changes):
+    fields = {"format": "tensorpack datapoints", "version": 1, "length": 2, "kinds": ["int"]}
+    fields.update(form="list", keys=None)
+    fields.update(changes)
+    return npy(np.frombuffer(json.dumps(fields).encode(), np.uint8))
+
+
+class FromFile(DataFlowContract):
+    length = 5
+
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path):
+        datapoints = [[np.full(3, i), i, "x" * i] for i in range(5)]
+        self.path = save(datapoints, tmp_path / "five.npz")
+
+
+class TestNumpySerializer(FromFile):
+    def make_flow(self):
+        return NumpySerializer.load(self.path, shuffle=False)
+
+
+class TestShuffled(FromFile):
+    deterministic = False
+
+    def make_flow(self):
+        return NumpySerializer.load(self.path)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_datapoints_come_back_as_they_were(tmp_path, name):
+    assert_same(load(save(CASES[name], tmp_path / "a.npz")), CASES[name])
+
+
+def test_special_floats_keep_their_bits(tmp_path):
+    values = [float("nan"), float("inf"), -0.0, 5e-324]
+    found = load(save([[value] for value in values], tmp_path / "a.npz"))
+    assert np.array(found).ravel().tobytes() == np.array(values).tobytes()
+
+
+def test_numpy_reads_the_arrays_without_pickle(tmp_path):
+    images = [np.full((2, 2), i, np.uint8) for i in range(3)]
+    path = save([[image, i] for i, image in enumerate(images)], tmp_path / "a.npz")
+    with np.load(path, allow_pickle=False) as arrays:
+        assert_same(arrays["values_0"], np.stack(images))
+        assert_same(arrays["values_1"], np.arange(3))
+        fields = json.loads(arrays["header"].tobytes().decode())
+    assert fields["version"] == 1 and fields["kinds"] == ["array", "int"]
+
+
+def test_equal_data_are_equal_bytes(tmp_path):
+    for name in "ab":
+        save(CASES["arrays"], tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_keys_of_a_dict_may_come_in_another_order(tmp_path):
+    found = load(save([{"a": 1, "b": 2.0}, {"b": 3.0, "a": 4}], tmp_path / "a.npz"))
+    assert_same(found, [{"a": 1, "b": 2.0}, {"a": 4, "b": 3.0}])
+
+
+def test_arrays_are_shared_and_cannot_be_written_to(tmp_path):
+    (datapoint,) = NumpySerializer.load(save([[np.zeros(3)]], tmp_path / "a.npz"))
+    with pytest.raises(ValueError, match="read-only"):
+        datapoint[0][0] = 1
+
+
+def test_a_pickle_of_the_flow_is_small(tmp_path):
+    flow = NumpySerializer.load(save([[np.zeros(100000)]], tmp_path / "a.npz"))
+    assert len(pickle.dumps(flow)) < 10000
+
+
+@pytest.mark.parametrize(
+    "second, found",
+    [
+        ([1], "a list of 1 and a list of 2"),
+        ((1, 2), "a tuple of 2 and a list of 2"),
+        ({"a": 1, "b": 2}, r"a dict of \['a', 'b'\] and a list of 2"),
+    ],
+)
+def test_datapoints_of_different_forms(tmp_path, second, found):
+    with pytest.raises(ValueError, match=f"Datapoint 1 has another form .*: {found}"):
+        save([[1, 2], second], tmp_path / "a.npz")
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_dicts_of_different_keys(tmp_path):
+    with pytest.raises(ValueError, match=r"of \['a', 'c'\] and a dict of \['a', 'b'\]"):
+        save([{"a": 1, "b": 2}, {"a": 1, "c": 2}], tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    "datapoints, error, match",
+    [
+        ([], ValueError, "DataFromList has no datapoints"),
+        ([[]], ValueError, "no components"),
+        ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
+        ([{1: 2}], TypeError, "keys that are no text"),
+        ([[1, 2], [1, object()]], TypeError, "Component 1 of datapoint 1: "),
+        ([{"a": object()}], TypeError, "Component 'a' of datapoint 0: "),
+        ([[np.array([None])]], TypeError, "Component 0 of datapoint 0: "),
+    ],
+)
+def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):
+    with pytest.raises(error, match=match):
+        save(datapoints, tmp_path / "a.npz")
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_an_existing_file_is_left_alone(tmp_path):
+    (tmp_path / "a.npz").write_bytes(b"precious")
+    with pytest.raises(FileExistsError, match="a.npz exists already"):
+        save([[1]], tmp_path / "a.npz")
+    assert (tmp_path / "a.npz").read_bytes() == b"precious"
+
+
+def test_a_flow_of_unknown_length_is_written_with_a_bar(tmp_path, capsys):
+    NumpySerializer.save(DataFromGenerator(lambda: iter([[1], [2]])), str(tmp_path / "a"))
+    assert "2/?" in capsys.readouterr().err
+    assert load(str(tmp_path / "a")) == [[1], [2]]
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
+    datapoints = [[np.arange(3, dtype=np.uint8)]]
+    data = open_bytes(save(datapoints, tmp_path / "a.npz"))
+    noticed = 0
+    for place in range(len(data)):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << place % 8
+        path = tmp_path / "b.npz"
+        path.write_bytes(bytes(damaged))
+        try:
+            found = load(str(path))
+        except ValueError as error:
+            assert "b.npz" in str(error)
+            noticed += 1
+            continue
+        assert_same(found, datapoints)  # it was a date in the archive, or the like
+    assert noticed > len(data) // 2
+
+
+def test_a_damaged_array_is_named_with_its_place(tmp_path):
+    path = save([[np.arange(100, dtype=np.uint8), 1]], tmp_path / "a.npz")
+    data = bytearray(open_bytes(path))
+    place = data.index(bytes(range(100)))
+    data[place + 50] ^= 1
+    (tmp_path / "a.npz").write_bytes(bytes(data))
+    match = r"a.npz: member values_0.npy at byte 0 is damaged: Bad CRC-32"
+    with pytest.raises(ValueError, match=match):
+        load(path)
+
+
+def test_a_file_cut_off_anywhere(tmp_path):
+    data = open_bytes(save([[np.arange(3), "t"]], tmp_path / "a.npz"))
+    for kept in range(len(data)):
+        (tmp_path / "b.npz").write_bytes(data[:kept])
+        with pytest.raises(ValueError, match=r"b.npz is no whole .npz file"):
+            load(str(tmp_path / "b.npz"))
+
+
+def test_other_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file"):
+        NumpySerializer.load(tmp_path / "missing")
+    path = str(tmp_path / "a.npz")
+    np.savez(path, a=np.arange(3))
+    with pytest.raises(ValueError, match="was not written by NumpySerializer"):
+        load(path)
+
+
+def test_a_pickle_is_never_run(tmp_path):
+    class Canary:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "ran"),)
+
+    path = str(tmp_path / "a.npz")
+    objects = np.empty(2, object)
+    objects[:] = [Canary(), Canary()]
+    np.savez(path, buffer=objects)  # as files of tensorpack 0.x are
+    with pytest.raises(ValueError, match="hold pickled objects, which are not read"):
+        load(path)
+    rewrite(path, {"header.npy": header(), "values_0.npy": npy(objects)})
+    with pytest.raises(ValueError, match="values_0.npy .* which NumpySerializer never writes"):
+        load(path)
+    rewrite(path, {"header.npy": npy(objects)})
+    with pytest.raises(ValueError, match="header.npy .* which NumpySerializer never writes"):
+        load(path)
+    frame = np.frombuffer(pickle.dumps([Canary()]), np.uint8)
+    offsets = np.array([0, len(frame), len(frame)])
+    contents = {"frames_0.npy": npy(frame), "offsets_0.npy": npy(offsets)}
+    rewrite(path, {"header.npy": header(kinds=["frames"]), **contents})
+    with pytest.raises(ValueError, match="datapoint 0 of column 0 is damaged"):
+        load(path)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"version": 2}, "is of version 2, but this tensorpack reads 1"),
+        ({"format": "other"}, "that of something else"),
+        ({"kinds": ["objects"]}, "unknown kind of column 'objects'"),
+        ({"kinds": []}, "no columns"),
+        ({"length": -1}, "no length"),
+        ({"length": True}, "no length"),
+        ({"length": 3}, "column 0 is damaged: values of shape"),
+        ({"kinds": ["float"]}, "values of int64 in a column of float"),
+        ({"form": "dict"}, "unknown form 'dict'"),
+        ({"form": "dict", "keys": ["a", "b"]}, "wrong keys"),
+        ({"form": "dict", "keys": [1]}, "wrong keys"),
+        ({"kinds": ["int", "int"]}, "values_1.npy is damaged"),
+    ],
+)
+def test_a_header_that_is_made_up(tmp_path, changes, match):
+    path = str(tmp_path / "a.npz")
+    values = {"values_0.npy": npy(np.arange(2))}
+    rewrite(path, {"header.npy": header(), **values})
+    assert load(path) == [[0], [1]]
+    rewrite(path, {"header.npy": header(**changes), **values})
+    with pytest.raises(ValueError, match=match):
+        load(path)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"\xff", b"[" * 100000])
+def test_a_header_that_is_not_our_json(tmp_path, text):
+    path = str(tmp_path / "a.npz")
+    rewrite(path, {"header.npy": npy(np.frombuffer(b" " + text, np.uint8))})
+    with pytest.raises(ValueError, match="a.npz has a wrong header"):
+        load(path)
+
+
+@pytest.mark.parametrize("offsets", [[0, 5, 3], [1, 2, 3], [0, 1, 2], [0, 3], [0, -1, 3]])
+def test_offsets_that_are_made_up(tmp_path, offsets):
+    path = str(tmp_path / "a.npz")
+    contents = {"frames_0.npy": npy(np.zeros(3, np.uint8)), "offsets_0.npy": npy(offsets)}
+    rewrite(path, {"header.npy": header(kinds=["frames"]), **contents})
+    with pytest.raises(ValueError, match="column 0 is damaged: offsets"):
+        load(path)
+
+
+def test_a_size_that_is_made_up_sets_no_memory_aside(tmp_path):
+    path = str(tmp_path / "a.npz")
+    honest = npy(np.arange(2))
+    for shape in "(2**60,)", "(4611686018427387904,)", "(-1,)", "(3,)", "(1,)":
+        text = honest.replace(b"(2,)", shape.encode())
+        lost = len(text) - len(honest)  # the header is filled up with blanks
+        text = text.replace(b" " * lost + b"\n", b"\n", 1) if lost > 0 else text
+        rewrite(path, {"header.npy": header(), "values_0.npy": text})
+        with pytest.raises(ValueError, match="values_0.npy at byte .* is damaged"):
+            load(path)
+
+
+def test_a_compressed_archive_is_refused(tmp_path):
+    path = str(tmp_path / "a.npz")
+    contents = {"header.npy": header(), "values_0.npy": npy(np.arange(2))}
+    rewrite(path, contents, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ValueError, match="header.npy .* is compressed"):
+        load(path)
+
+
+def open_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()

@@ -1,0 +1,162 @@
+"""Batches that are made in processes are those of `BatchData` over a map."""
+
+import multiprocessing
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.dataflow import BatchData, DataFromList, MapData, UnknownLength
+from tensorpack.dataflow.process_batch import (
+    MultiProcessMapAndBatchData,
+    MultiProcessMapAndBatchDataZMQ,
+)
+from tensorpack.utils.rng import fix_rng_seed
+from tests.contracts.dataflow import assert_same
+from tests.dataflow import process_functions as functions
+from tests.dataflow.process_functions import Unsized, numbers
+from tests.dataflow.test_channel import stays_as_it_is
+from tests.dataflow.test_processes import ContractOfProcesses, closing, own_streams, passes  # noqa: F401
+
+
+def batched(ds, func=functions.tenfold, num_proc=2, batch_size=4, **options):
+    options.setdefault("start_method", "fork")
+    return MultiProcessMapAndBatchData(ds, num_proc, func, batch_size, **options)
+
+
+class TestBatches(ContractOfProcesses):
+    length = 3
+    deterministic = False
+    keeps_state = False
+
+    def make_flow(self):
+        return batched(numbers(13))
+
+
+class TestWithARemainder(ContractOfProcesses):
+    length = 4
+    keeps_state = False
+
+    def make_flow(self):
+        return batched(numbers(13), functions.arrays_of, 1, remainder=True)
+
+
+@pytest.mark.parametrize("remainder", [False, True])
+@pytest.mark.parametrize("func", [functions.arrays_of, functions.tenfold])
+def test_one_process_makes_the_batches_of_batch_data(func, remainder):
+    expected = list(BatchData(MapData(numbers(13), func), 4, remainder))
+    with closing(batched(numbers(13), func, 1, remainder=remainder)) as flow:
+        assert_same(list(flow), expected)
+
+
+@settings(max_examples=30)
+@given(
+    size=st.integers(0, 30),
+    num_proc=st.integers(1, 3),
+    batch_size=st.integers(1, 5),
+    buffers=st.integers(1, 3),
+    dropped=st.booleans(),
+    remainder=st.booleans(),
+)
+def test_each_datapoint_is_in_one_batch(size, num_proc, batch_size, buffers, dropped, remainder):
+    func = functions.not_of_three if dropped else functions.tenfold
+    expected = [n for (n,) in MapData(numbers(size), func)]
+    flow = batched(
+        Unsized(numbers(size)),
+        func,
+        num_proc,
+        batch_size,
+        buffer_size=buffers * batch_size,
+        remainder=remainder,
+    )
+    for found in passes(flow):
+        sizes = [len(batch) for (batch,) in found]
+        values = [n for (batch,) in found for n in batch.tolist()]
+        left = len(expected) % batch_size
+        if remainder:
+            assert sorted(values) == expected
+            assert sizes == [batch_size] * (len(expected) // batch_size) + [left] * bool(left)
+        else:
+            assert set(values) <= set(expected) and len(values) == len(expected) - left
+            assert set(sizes) <= {batch_size}
+
+
+def test_dicts_and_strings():
+    ds = DataFromList([{"x": np.full(300, i), "name": str(i)} for i in range(8)], shuffle=False)
+    with closing(batched(ds, functions.same, 1)) as flow:
+        assert_same(list(flow), list(BatchData(ds, 4)))
+
+
+def test_batches_go_to_tensorflow_without_a_copy():
+    with closing(batched(numbers(24), functions.whole_array)) as flow:
+        for (batch,) in list(flow):
+            assert batch.shape == (4, 10000)
+            assert stays_as_it_is(batch) and batch.ctypes.data % 64 == 0
+            assert (batch == batch[:, :1]).all()
+
+
+@pytest.mark.parametrize("number", [0, 7, 12])
+def test_errors_of_the_function_are_raised_and_the_processes_go_on(number):
+    func = functions.At(number, functions.fail)
+    with closing(batched(numbers(13), func)) as flow:
+        for _ in range(2):
+            with pytest.raises(LookupError, match="no such datapoint"):
+                list(flow)
+        assert len(multiprocessing.active_children()) == 2
+
+
+def test_datapoints_that_do_not_fit_are_an_error():
+    ds = DataFromList([[np.zeros(i + 200)] for i in range(4)], shuffle=False)
+    with closing(batched(ds, functions.same)) as flow:
+        with pytest.raises(ValueError, match="Component 0 of a batch of 4 has different shapes"):
+            list(flow)
+
+
+def test_the_flow_is_not_read_far_ahead():
+    taken = []
+
+    class Watched(DataFromList):
+        def __iter__(self):
+            for datapoint in super().__iter__():
+                taken.append(datapoint)
+                yield datapoint
+
+    ds = Watched([[i] for i in range(200)], shuffle=False)
+    with closing(batched(ds, functions.tenfold, 2, 4, buffer_size=11)) as flow:
+        for count, _ in enumerate(flow, 1):
+            assert len(taken) <= 4 * (count + 1)
+    assert count == 50
+
+
+def test_lengths():
+    assert len(batched(numbers(13))) == 3
+    assert len(batched(numbers(13), remainder=True)) == 4
+    with pytest.raises(UnknownLength):
+        len(batched(Unsized(numbers(13))))
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"func": None}, TypeError, "applies a function, but got NoneType"),
+        ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
+        ({"batch_size": 4, "buffer_size": 3}, ValueError, "buffer_size=3 has no room for a batch"),
+        ({"num_proc": 0}, ValueError, "num_proc must be at least 1"),
+        ({"batch_size": 14}, ValueError, "batch_size=14, but DataFromList has only 13"),
+    ],
+)
+def test_wrong_arguments(options, error, message):
+    with pytest.raises(error, match=message):
+        batched(numbers(13), **options)
+
+
+def test_one_that_is_larger_than_the_flow_is_its_remainder():
+    with closing(batched(numbers(3), num_proc=1, batch_size=9, remainder=True)) as flow:
+        assert [batch.tolist() for (batch,) in flow] == [[0, 10, 20]]
+
+
+def test_names():
+    assert MultiProcessMapAndBatchDataZMQ is MultiProcessMapAndBatchData
+    fix_rng_seed(1)
+    assert batched(numbers(13), num_proc=1).seeded and not batched(numbers(13)).seeded

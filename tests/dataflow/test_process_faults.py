@@ -1,0 +1,284 @@
+"""What goes wrong in a process is told by whoever iterates, and no process is left behind."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tensorpack.dataflow import DataFlowTerminated, MapData
+from tensorpack.dataflow import _start_method as start_method
+from tensorpack.dataflow.process_batch import MultiProcessMapAndBatchData
+from tensorpack.dataflow.process_map import MultiProcessMapData
+from tensorpack.dataflow.processes import MultiProcessRunner
+from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
+from tests.checks import ROOT
+from tests.dataflow import process_functions as functions
+from tests.dataflow.process_functions import Endless, FailsAtReset, numbers
+from tests.dataflow.test_processes import closing, mixture, strict
+from tests.dataflow.test_team import LONG, SOON, gone, in_thread, wait_until
+
+KINDS = {
+    "strict": lambda func: strict(MapData(numbers(40), func), 2),
+    "mixture": lambda func: mixture(MapData(numbers(40), func), 2),
+    "map": lambda func: MultiProcessMapData(numbers(40), 2, func, start_method="fork"),
+    "strict map": lambda func: MultiProcessMapData(
+        numbers(40), 2, func, strict=True, start_method="fork"
+    ),
+    "batches": lambda func: MultiProcessMapAndBatchData(
+        numbers(40), 2, func, 4, start_method="fork"
+    ),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def children():
+    return [process.pid for process in multiprocessing.active_children()]
+
+
+@every_kind
+def test_a_process_that_is_killed_is_named_within_a_second(kind):
+    with closing(KINDS[kind](functions.At(3, functions.sleep))) as flow:
+        flow.reset_state()
+        thread, errors = in_thread(list, flow)
+        pids = children()
+        time.sleep(0.1)  # better to be killed at work, but anywhere will do
+        begin = time.monotonic()
+        os.kill(pids[1], signal.SIGKILL)
+        thread.join(LONG)
+        assert time.monotonic() - begin < SOON
+    (error,) = errors
+    assert isinstance(error, WorkerDied)
+    assert error.signum == signal.SIGKILL and error.pid == pids[1]
+    assert f"(pid {pids[1]}) was killed by SIGKILL" in str(error)
+    assert all(gone(pid) for pid in pids)
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "action, error, message",
+    [
+        (functions.be_killed, WorkerDied, "SIGKILL"),
+        (functions.crash, WorkerDied, "SIGSEGV(.|\n)*in string_at"),
+        (functions.leave, WorkerDied, "exit code 3"),
+        (functions.fail, LookupError, "no such datapoint"),
+        (functions.fail_unpicklably, WorkerFailed, "it holds a function"),
+    ],
+)
+def test_what_happens_at_a_datapoint(kind, action, error, message):
+    with closing(KINDS[kind](functions.At(20, action))) as flow:
+        for _ in range(2):  # the second time with new processes, or the same
+            with pytest.raises(error, match=message) as caught:
+                while True:
+                    list(flow)
+            if error is not WorkerDied:
+                assert f"in {action.__name__}" in str(caught.value.__cause__)
+    assert children() == []
+
+
+@pytest.mark.parametrize("number", [0, 1, 20, 39])
+def test_in_a_strict_flow_all_before_it_comes_first(number):
+    with closing(strict(MapData(numbers(40), functions.At(number, functions.fail)), 3)) as flow:
+        found = []
+        with pytest.raises(LookupError, match="no such datapoint"):
+            for datapoint in flow:
+                found.append(datapoint)
+        assert found == [[i] for i in range(number)]
+
+
+@pytest.mark.parametrize("make", [strict, mixture])
+def test_a_flow_that_cannot_be_reset(make):
+    with closing(make(FailsAtReset(5), 2)) as flow:
+        with pytest.raises(OSError, match="no such file") as caught:
+            list(flow)
+        assert "in reset_state" in str(caught.value.__cause__)
+
+
+@every_kind
+def test_one_that_is_stopped_goes_on_when_it_is_woken(kind):
+    with closing(KINDS[kind](functions.At(20, functions.stop))) as flow:
+        found = []
+        thread, errors = in_thread(found.extend, flow)
+        deadline = time.monotonic() + LONG
+        while thread.is_alive() and time.monotonic() < deadline:
+            for pid in children():
+                os.kill(pid, signal.SIGCONT)
+            thread.join(0.05)
+        assert errors == [] and len(found) == (10 if kind == "batches" else 40)
+
+
+@every_kind
+def test_one_that_is_stopped_for_ever_is_ended_by_close(kind):
+    flow = KINDS[kind](functions.same)
+    flow.reset_state()
+    pids = children()
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    thread, errors = in_thread(list, flow)
+    begin = time.monotonic()
+    flow.close()
+    thread.join(LONG)
+    assert time.monotonic() - begin < 5
+    assert [type(each) for each in errors] in ([DataFlowTerminated], [])  # if it came late
+    flow.close()
+    assert all(gone(pid) for pid in pids) and children() == []
+
+
+def test_ctrl_c_ends_a_pass_and_the_next_one_is_whole():
+    with closing(strict(MapData(numbers(9), functions.At(5, functions.sleep)), 2)) as flow:
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            list(flow)
+        timer.join()
+        assert children() == []
+        flow.ds = numbers(9)
+        assert list(flow) == [[i] for i in range(9)]
+
+
+PROGRAM = """
+import faulthandler, os, sys, threading, time
+faulthandler.dump_traceback_later(40, exit=True)
+from tensorpack.dataflow import MapData
+from tensorpack.dataflow.processes import MultiProcessRunner
+from tensorpack.dataflow.process_map import MultiProcessMapData
+from tests.dataflow import process_functions as functions
+
+def make(kind, func, method=None):
+    if kind == "map":
+        return MultiProcessMapData(functions.Endless(), 2, func, start_method=method)
+    return MultiProcessRunner(
+        MapData(functions.Endless(), func), 8, 2, strict=kind == "strict", start_method=method
+    )
+
+def workers(flow):
+    return [lane.worker.pid for lane in flow._teams._all[0]._lanes]
+
+def main():
+"""
+
+
+def program(body, *args):
+    """Starts a Python that runs this as the body of `main`."""
+    text = PROGRAM + "\n".join("    " + line for line in body.strip().splitlines()) + "\nmain()\n"
+    return subprocess.Popen(
+        [sys.executable, "-c", text, *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+WORKS = """
+flow = make(sys.argv[1], functions.same, "fork")
+going = iter(flow)
+next(going)
+print(*workers(flow), flush=True)
+for _ in going:
+    if len(sys.argv) > 2:
+        break
+"""
+
+
+@pytest.mark.parametrize("kind", ["strict", "mixture", "map"])
+def test_processes_die_with_a_consumer_that_is_killed(kind):
+    with program(WORKS, kind) as process:
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        assert len(pids) == 2 and not any(gone(pid) for pid in pids)
+        begin = time.monotonic()
+        process.kill()
+        assert wait_until(lambda: all(gone(pid) for pid in pids))
+        assert time.monotonic() - begin < SOON
+
+
+LEAVES = """
+flow = make("strict", functions.At(int(sys.argv[1]), functions.stop), "fork")
+going = iter(flow)
+next(going)
+print(*workers(flow), flush=True)
+time.sleep(0.2)
+kept = [flow, going]
+"""
+
+
+@pytest.mark.parametrize("stopped", ["-1", "2"])
+def test_a_program_that_just_ends_leaves_nothing(stopped):
+    """Not even if it left a flow open with a process that is stopped."""
+    with program(LEAVES, stopped) as process:
+        output, _ = process.communicate(timeout=LONG)
+        assert process.returncode == 0, output
+        pids = [int(pid) for pid in output.split()]
+        assert len(pids) == 2 and all(gone(pid) for pid in pids)
+
+
+def test_ctrl_c_prints_one_traceback():
+    with program(WORKS, "strict") as process:
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=LONG)
+        assert output.count("Traceback") == 1 and "KeyboardInterrupt" in output
+        assert all(gone(pid) for pid in pids)
+
+
+HOLDS_A_LOCK = """
+go_on, taken = threading.Event(), threading.Event()
+def hold():
+    with functions.LOCK:
+        taken.set()
+        go_on.wait()
+thread = threading.Thread(target=hold)
+thread.start()
+taken.wait()
+flow = make(sys.argv[1], functions.locked)
+going = iter(flow)
+print([len(next(going)) for _ in range(20)] == [1] * 20, flush=True)
+flow.close()
+go_on.set()
+thread.join()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["strict", "map"])
+def test_no_process_has_the_copy_of_a_lock_that_a_thread_holds(kind, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        PROGRAM
+        + "\n".join("    " + line for line in HOLDS_A_LOCK.strip().splitlines())
+        + '\n\nif __name__ == "__main__":\n    main()\n'
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), kind],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "True\n")
+
+
+def test_processes_are_not_forked_beside_another_thread(monkeypatch):
+    chosen = []
+
+    def choose(wanted, original=start_method.choose_start_method):
+        chosen.append(original(wanted))
+        return "fork"
+
+    monkeypatch.setattr("tensorpack.dataflow.processes.choose_start_method", choose)
+    flow = MultiProcessRunner(Endless(), 2)
+    go_on = threading.Event()
+    thread, _ = in_thread(go_on.wait)
+    try:
+        flow.start_processes()
+    finally:
+        flow.close()
+        go_on.set()
+        thread.join()
+    assert chosen == ["forkserver"]

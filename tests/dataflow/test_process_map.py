@@ -1,0 +1,495 @@
+"""A function in processes: what comes out is what went in, and processes outlive its errors."""
+
+import contextlib
+import itertools
+import multiprocessing
+import os
+import signal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.dataflow import (
+    BatchData,
+    DataFlowTerminated,
+    DataFromGenerator,
+    DataFromList,
+    MapData,
+    RepeatedData,
+    StateNotKept,
+)
+from tensorpack.dataflow.process_map import MultiProcessMapData, MultiProcessMapDataZMQ
+from tensorpack.utils.rng import fix_rng_seed
+from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
+from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.dataflow import process_functions as functions
+from tests.dataflow.process_functions import Endless, Plain, Ragged, Unsized, numbers
+from tests.dataflow.test_channel import stays_as_it_is
+from tests.dataflow.test_processes import (  # noqa: F401
+    ContractOfProcesses,
+    closing,
+    own_streams,
+    passes,
+    seeded_passes,
+)
+from tests.dataflow.test_team import LONG, in_thread, wait_until
+
+both_orders = pytest.mark.parametrize("strict", [False, True], ids=["as they come", "strict"])
+
+
+def mapped(ds, func=functions.tenfold, num_proc=2, **options):
+    options.setdefault("start_method", "fork")
+    options.setdefault("buffer_size", 8)
+    return MultiProcessMapData(ds, num_proc, func, **options)
+
+
+class TestAsTheyCome(ContractOfProcesses):
+    length = 7
+    deterministic = False
+    keeps_state = False
+
+    def make_flow(self):
+        return mapped(numbers(7))
+
+
+class TestOneProcess(ContractOfProcesses):
+    length = 5
+    keeps_state = False
+
+    def make_flow(self):
+        return mapped(numbers(5), num_proc=1)
+
+
+class TestStrict(DataFlowContract):
+    length = 7
+
+    def make_flow(self):
+        return mapped(numbers(7), strict=True)
+
+
+class TestStrictFilter(ContractOfProcesses):
+    length = 4
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        ds = Unsized(numbers(9, shuffle=True))
+        return mapped(ds, functions.odd, buffer_size=3, strict=True)
+
+
+class TestStrictWithRandomNumbers(ContractOfProcesses):
+    length = 6
+    deterministic = False
+
+    def make_flow(self):
+        return mapped(RepeatedData(numbers(3, True), 2), functions.drawn, strict=True)
+
+
+@pytest.mark.slow
+class TestStrictWithoutAnEnd(ContractOfProcesses):
+    has_len = False
+
+    def make_flow(self):
+        return mapped(RepeatedData(numbers(4), -1), strict=True)
+
+
+@settings(max_examples=40)
+@given(
+    size=st.integers(0, 30),
+    num_proc=st.integers(1, 3),
+    buffer_size=st.integers(1, 8),
+    buffer_bytes=st.sampled_from([1, 5000, 2**30]),
+    dropped=st.booleans(),
+    strict=st.booleans(),
+)
+def test_what_comes_out_is_what_went_in(size, num_proc, buffer_size, buffer_bytes, dropped, strict):
+    func = functions.not_of_three if dropped else functions.tenfold
+    ds = numbers(size)
+    expected = list(MapData(ds, func))
+    flow = mapped(
+        ds,
+        func,
+        num_proc,
+        buffer_size=buffer_size,
+        buffer_bytes=buffer_bytes,
+        strict=strict,
+    )
+    for found in passes(flow):
+        assert (found if strict else sorted(found)) == expected
+
+
+@pytest.mark.parametrize("num_proc", [2, 3])
+@pytest.mark.parametrize("func", [functions.drawn, functions.not_of_three, functions.arrays_of])
+def test_the_number_of_processes_does_not_matter(num_proc, func):
+    expected, found = (
+        seeded_passes(lambda n=n: mapped(numbers(11, True), func, n, strict=True, buffer_size=n))
+        for n in (1, num_proc)
+    )
+    assert_same(found, expected)
+    if func is functions.drawn:
+        assert len({dp[1] for dp in expected[0] + expected[1]}) == 22
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_the_start_method_does_not_matter(method):
+    expected, found = (
+        seeded_passes(
+            lambda m=m: mapped(numbers(11, True), functions.drawn, strict=True, start_method=m)
+        )
+        for m in ("fork", method)
+    )
+    assert_same(found, expected)
+
+
+def test_the_flow_is_iterated_here_and_the_function_is_not_called_here():
+    pids = []
+
+    def generate():
+        for i in range(10):
+            pids.append(os.getpid())
+            yield [i]
+
+    with closing(mapped(DataFromGenerator(generate), functions.in_process)) as flow:
+        workers = {pid for _, pid in flow}
+    assert set(pids) == {os.getpid()}
+    assert os.getpid() not in workers and 1 <= len(workers) <= 2
+
+
+def test_strict_keeps_the_order_when_a_later_datapoint_is_done_first():
+    done = multiprocessing.get_context("fork").Event()
+
+    def func(datapoint):
+        if datapoint[0] == 0:
+            assert done.wait(LONG)
+        else:
+            done.set()
+        return datapoint
+
+    with closing(mapped(numbers(2), func, strict=True)) as flow:
+        assert list(flow) == [[0], [1]]
+
+
+def test_what_is_done_first_comes_first():
+    received = multiprocessing.get_context("fork").Event()
+
+    def func(datapoint):
+        assert datapoint[0] == 1 or received.wait(LONG)
+        return datapoint
+
+    with closing(mapped(numbers(2), func)) as flow:
+        going = iter(flow)
+        assert next(going) == [1]
+        received.set()
+        assert list(going) == [[0]]
+
+
+@both_orders
+def test_all_processes_work_at_once(strict):
+    together = multiprocessing.get_context("fork").Barrier(3)
+
+    def func(datapoint):
+        if datapoint[0] < 3:  # one for each
+            together.wait(LONG)
+        return datapoint
+
+    with closing(mapped(numbers(12), func, 3, strict=strict)) as flow:
+        assert sorted(flow) == [[i] for i in range(12)]
+
+
+@both_orders
+@pytest.mark.parametrize("buffer_size", [1, 4, 5])
+def test_no_more_is_taken_from_the_flow_than_asked_for(strict, buffer_size):
+    taken = []
+
+    def generate():
+        for i in range(40):
+            taken.append(i)
+            yield [i]
+
+    ds = DataFromGenerator(generate)
+    with closing(mapped(ds, buffer_size=buffer_size, strict=strict)) as flow:
+        for given_out, _ in enumerate(flow):
+            assert len(taken) - given_out <= buffer_size
+    assert given_out == 39
+
+
+class TestErrors:
+    @both_orders
+    @pytest.mark.parametrize("number", [0, 5, 9])
+    def test_that_of_the_function_is_raised_and_the_processes_go_on(self, strict, number):
+        func = functions.At(number, functions.fail)
+        with closing(mapped(numbers(10), func, strict=strict)) as flow:
+            for _ in range(3):
+                found = []
+                with pytest.raises(LookupError, match="no such datapoint") as caught:
+                    found.extend(flow)
+                assert "in fail" in str(caught.value.__cause__)
+                if strict:
+                    found = list(itertools.islice(flow, number))
+                    assert found == [[i] for i in range(number)]
+            assert len(multiprocessing.active_children()) == 2
+
+    def test_in_a_strict_flow_it_comes_at_its_place(self):
+        func = functions.At(6, functions.fail)
+        with closing(mapped(numbers(10), func, strict=True)) as flow:
+            going = iter(flow)
+            assert list(itertools.islice(going, 6)) == [[i] for i in range(6)]
+            state = flow.state_dict()
+            with pytest.raises(LookupError):
+                next(going)
+            assert flow.state_dict()["number"] == state["number"] == 6
+            assert list(going) == []
+
+    @both_orders
+    def test_that_of_the_flow_comes_behind_all_before_it(self, strict):
+        def generate():
+            yield from ([i] for i in range(7))
+            raise OSError("the file is gone")
+
+        with closing(mapped(DataFromGenerator(generate), strict=strict)) as flow:
+            for _ in range(2):
+                going, found = iter(flow), []
+                with pytest.raises(OSError, match="the file is gone"):
+                    for datapoint in going:
+                        found.append(datapoint)
+                assert sorted(found) == [[10 * i] for i in range(7)]
+
+    @both_orders
+    def test_a_datapoint_that_cannot_be_sent_is_named(self, strict):
+        ds = DataFromList([[0], [1, {"it": [object()]}]], shuffle=False)
+        with closing(mapped(ds, strict=strict)) as flow:
+            with pytest.raises(TypeError, match=r"^\['datapoint'\]\[1\]\['it'\]\[0\]: a object"):
+                list(flow)
+
+    @both_orders
+    def test_so_is_a_result(self, strict):
+        with closing(mapped(numbers(3), functions.unfit, strict=strict)) as flow:
+            with pytest.raises(TypeError, match=r"^\[1\]\['it'\]\[0\]: a object cannot be sent"):
+                list(flow)
+
+    def test_an_exception_that_cannot_be_pickled(self):
+        func = functions.At(1, functions.fail_unpicklably)
+        with closing(mapped(numbers(3), func, strict=True)) as flow:
+            with pytest.raises(WorkerFailed, match="Unpicklable: it holds a function"):
+                list(flow)
+
+    @both_orders
+    def test_a_process_that_is_killed(self, strict):
+        func = functions.At(5, functions.be_killed)
+        with closing(mapped(numbers(10), func, strict=strict)) as flow:
+            with pytest.raises(WorkerDied, match=r"MultiProcessMapData \d' \(pid \d+\).*SIGKILL"):
+                list(flow)
+            assert multiprocessing.active_children() == []
+            assert sorted(itertools.islice(flow, 1)) != []
+
+    @both_orders
+    def test_one_that_is_stopped_holds_up_nobody_for_ever(self, strict):
+        func = functions.At(0, functions.stop)
+        flow = mapped(numbers(100), func, strict=strict)
+        thread, errors = in_thread(list, flow)
+        assert wait_until(lambda: len(multiprocessing.active_children()) == 2)
+        flow.close()
+        thread.join(LONG)
+        assert [type(error) for error in errors] == [DataFlowTerminated]
+        assert multiprocessing.active_children() == []
+
+    def test_one_that_is_stopped_and_goes_on(self):
+        func = functions.At(0, functions.stop)
+        with closing(mapped(numbers(60), func)) as flow:
+            going = iter(flow)
+            found = [next(going) for _ in range(40)]
+            assert [0] not in found
+            for process in multiprocessing.active_children():
+                os.kill(process.pid, signal.SIGCONT)
+            assert sorted(found + list(going)) == [[i] for i in range(60)]
+
+
+class TestPasses:
+    @both_orders
+    @pytest.mark.parametrize("taken", [0, 1, 5])
+    def test_one_that_was_left_leaves_nothing_in_the_next(self, strict, taken):
+        with closing(mapped(numbers(40), strict=strict)) as flow:
+            for _ in range(3):
+                assert len(list(itertools.islice(flow, taken))) == taken
+            assert sorted(flow) == [[10 * i] for i in range(40)]
+
+    def test_errors_of_one_that_was_left_are_not_those_of_the_next(self):
+        lists = [[[1]] * 8, [[0]] * 8]
+        ds = DataFromGenerator(lambda: iter(lists.pop(0)))
+        with closing(mapped(ds, functions.At(1, functions.fail))) as flow:
+            with pytest.raises(LookupError):
+                next(iter(flow))
+            assert list(flow) == [[0]] * 8
+
+    @both_orders
+    def test_interleaved_passes_have_processes_of_their_own(self, strict):
+        with closing(mapped(numbers(20), strict=strict)) as flow:
+            first, second = zip(*zip(flow, flow))
+            assert sorted(first) == sorted(second) == [[10 * i] for i in range(20)]
+            assert len(multiprocessing.active_children()) == 4
+
+    def test_a_flow_without_an_end(self):
+        with closing(mapped(Endless(), strict=True)) as flow:
+            assert list(itertools.islice(flow, 50)) == [[10 * i] for i in range(50)]
+
+
+class TestState:
+    def test_it_goes_on_behind_what_was_given_out(self):
+        ds = lambda: numbers(12, shuffle=True)  # noqa: E731
+        make = lambda n: mapped(ds(), functions.drawn, n, strict=True)  # noqa: E731
+        fix_rng_seed(5)
+        expected = passes(make(2), 3)
+        fix_rng_seed(5)
+        with closing(make(2)) as flow:
+            flow.reset_state()
+            first, going = list(flow), iter(flow)
+            begun = [next(going) for _ in range(5)]
+            state = flow.state_dict()
+        with closing(make(3)) as other:
+            other.load_state_dict(state)
+            assert_same([first, begun + list(other), list(other)], expected)
+
+    def test_there_is_none_without_one_of_the_flow(self):
+        with closing(mapped(Plain(5), functions.same, strict=True)) as flow:
+            for _ in range(2):
+                going = iter(flow)
+                with pytest.raises(StateNotKept, match="Plain keeps no state"):
+                    flow.state_dict()
+                next(going)
+                with pytest.raises(StateNotKept, match="Plain keeps no state"):
+                    flow.state_dict()
+            assert len(list(flow)) == 5
+
+    def test_a_flow_that_begins_late_has_none(self):
+        class Late(DataFromList):
+            def __iter__(self):
+                yield from super().__iter__()
+
+            state_dict = DataFromList.state_dict
+            load_state_dict = DataFromList.load_state_dict
+
+        with closing(mapped(Late([[1], [2]]), strict=True)) as flow:
+            going = iter(flow)
+            next(going)
+            with pytest.raises(StateNotKept, match="is a generator"):
+                flow.state_dict()
+
+
+class TestData:
+    def test_a_datapoint_is_the_functions_own_and_its_arrays_are_not(self):
+        ds = DataFromList([[1, np.zeros(1000)]] * 4, shuffle=False)
+        with closing(mapped(ds, functions.spoiled)) as flow:
+            assert [dp[0] for dp in flow] == [-1] * 4
+        assert ds.lst[0][0] == 1
+        with closing(mapped(ds, functions.written)) as flow:
+            with pytest.raises(ValueError, match="read-only"):
+                list(flow)
+
+    def test_all_kinds_of_datapoints(self):
+        with closing(mapped(Ragged(60), functions.same, strict=True, buffer_size=20)) as flow:
+            assert_same(list(flow), list(Ragged(60)))
+
+    @pytest.mark.parametrize("buffer_bytes", [1, 30000, 2**30])
+    def test_a_consumer_may_keep_everything(self, buffer_bytes):
+        with closing(
+            mapped(numbers(60), functions.whole_array, strict=True, buffer_bytes=buffer_bytes)
+        ) as flow:
+            for number, (array,) in enumerate(list(flow)):
+                assert array.min() == array.max() == number
+                assert stays_as_it_is(array) and array.ctypes.data % 64 == 0
+
+    def test_a_function_may_keep_everything(self):
+        ds = MapData(numbers(100), functions.whole_array)
+        with closing(mapped(ds, functions.Keeps(), 1, buffer_bytes=100000)) as flow:
+            assert [n for (n,) in flow] == list(range(1, 101))
+
+    def test_processes_draw_different_numbers(self):
+        with closing(mapped(numbers(40), functions.drawn)) as flow:
+            assert len({dp[1] for dp in flow}) == 40
+
+    def test_within_a_pipeline(self):
+        inner = mapped(numbers(12), strict=True)
+        flow = BatchData(mapped(inner, functions.arrays_of, strict=True), 4)
+        with closing(RepeatedData(flow, 2)):
+            found = list(RepeatedData(flow, 2))
+        assert [batch[0].tolist() for batch in found[:2]] == [[0, 10, 20, 30], [40, 50, 60, 70]]
+        assert len(found) == 6
+        assert multiprocessing.active_children() == []
+
+
+def test_descriptors_are_gone_after_close():
+    before = sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")
+    with closing(mapped(MapData(numbers(30), functions.whole_array), functions.same)) as flow:
+        assert len(list(flow)) == 30
+    assert (sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")) == before
+
+
+def test_by_default_there_is_a_process_for_each_core():
+    with closing(MultiProcessMapData(numbers(3), map_func=functions.same)) as flow:
+        assert flow.num_proc == len(os.sched_getaffinity(0))
+        assert len(flow) == 3
+
+
+def test_unpicklable_functions_are_named():
+    with closing(mapped(numbers(3), lambda dp: dp, start_method="spawn")) as flow:
+        with pytest.raises(TypeError, match="^map_func cannot be sent"):
+            list(flow)
+    with closing(mapped(numbers(3), lambda dp: dp)) as flow:
+        assert sorted(flow) == [[0], [1], [2]]
+
+
+def test_reset_state_starts_the_processes_and_resets_the_flow():
+    class Counted(Plain):
+        resets = 0
+
+        def reset_state(self):
+            self.resets += 1
+
+    ds = Counted(3)
+    with closing(mapped(ds, functions.same)) as flow:
+        flow.reset_state()
+        workers = set(multiprocessing.active_children())
+        assert len(workers) == 2 and ds.resets == 1
+        flow.reset_state()
+        assert set(multiprocessing.active_children()) == workers
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"map_func": 3}, TypeError, "applies a function, but got int"),
+        ({}, TypeError, "applies a function, but got NoneType"),
+        ({"map_func": abs, "num_proc": 0}, ValueError, "num_proc must be at least 1, but got 0"),
+        ({"map_func": abs, "buffer_size": 0}, ValueError, "buffer_size must be at least 1"),
+        ({"map_func": abs, "buffer_bytes": 0}, ValueError, "buffer_bytes is a size, but got 0"),
+        ({"map_func": abs, "start_method": "x"}, ValueError, "start_method is one of"),
+    ],
+)
+def test_wrong_arguments(options, error, message):
+    with pytest.raises(error, match=message):
+        MultiProcessMapData(numbers(3), **options)
+
+
+def test_both_names():
+    assert MultiProcessMapDataZMQ is MultiProcessMapData
+
+
+def test_seeded_is_what_comes_again():
+    fix_rng_seed(1)
+    assert mapped(numbers(3), strict=True).seeded
+    assert mapped(numbers(3), num_proc=1).seeded
+    assert not mapped(numbers(3)).seeded
+
+
+def test_a_pass_ends_where_it_is_closed():
+    with contextlib.ExitStack() as stack:
+        flow = stack.enter_context(closing(mapped(numbers(30))))
+        going = iter(flow)
+        next(going)
+        flow.close()
+        with pytest.raises(DataFlowTerminated):
+            list(going)
+        assert len(list(flow)) == 30

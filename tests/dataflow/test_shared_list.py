@@ -1,0 +1,83 @@
+"""Tests of `tensorpack.dataflow.shared_list`."""
+
+import multiprocessing
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow.shared_list import SharedList
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+ELEMENTS = [
+    {"name": f"number {i}", "image": np.full((i + 1, 40, 30), i, np.uint8), "boxes": (i, None)}
+    for i in range(6)
+]
+
+
+class TestSharedListAsASource(DataFlowContract):
+    length = 6
+
+    def make_flow(self):
+        return DataFromList(SharedList(ELEMENTS), shuffle=False)
+
+
+def test_it_is_a_sequence_of_equal_elements():
+    shared = SharedList(iter(ELEMENTS))
+    assert len(shared) == 6
+    assert_same(list(shared), ELEMENTS)
+    assert_same(shared[-1], ELEMENTS[-1])
+    assert_same(shared[1:4], ELEMENTS[1:4])
+    assert shared.nbytes >= sum(each["image"].nbytes for each in ELEMENTS)
+
+
+def test_arrays_are_read_only_views_that_outlive_the_list():
+    shared = SharedList(ELEMENTS)
+    image = shared[5]["image"]
+    assert not image.flags.writeable and image.ctypes.data % 64 == 0
+    assert np.shares_memory(image, shared[5]["image"])
+    del shared
+    np.testing.assert_array_equal(image, ELEMENTS[5]["image"])
+
+
+def test_nothing_in_it():
+    shared = SharedList([])
+    assert len(shared) == 0 and list(shared) == [] and shared.nbytes == 0
+
+
+@pytest.mark.parametrize("index", [6, -7])
+def test_no_such_element(index):
+    with pytest.raises(IndexError, match=f"6 elements, and none of index {index}"):
+        SharedList(ELEMENTS)[index]
+
+
+def test_what_cannot_be_stored_is_named():
+    with pytest.raises(TypeError, match=r"Element 1 of the list: \['image'\]: a object"):
+        SharedList([{"image": 1}, {"image": object()}])
+
+
+def test_pickled_it_takes_its_elements_along():
+    assert_same(list(pickle.loads(pickle.dumps(SharedList(ELEMENTS)))), ELEMENTS)
+
+
+def _report(shared, connection):
+    connection.send_bytes(shared[3]["image"].tobytes())
+    connection.send_bytes(os.readlink(f"/proc/self/fd/{shared._file._descriptor.fd}").encode())
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_process_reads_the_same_memory(method):
+    context = multiprocessing.get_context(method)
+    shared = SharedList(ELEMENTS)
+    inode = os.fstat(shared._file._descriptor.fd).st_ino
+    here, there = context.Pipe()
+    process = context.Process(target=_report, args=(shared, there))
+    process.start()
+    there.close()
+    assert here.recv_bytes() == ELEMENTS[3]["image"].tobytes()
+    name = here.recv_bytes().decode()
+    process.join()
+    here.close()
+    assert process.exitcode == 0 and inode and "deleted" in name

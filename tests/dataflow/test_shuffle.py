@@ -1,0 +1,424 @@
+"""Every datapoint comes as often as asked for, near its place, and in the same order again."""
+
+import collections
+import itertools
+import pickle
+import weakref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.dataflow import (
+    BatchData,
+    DataFlow,
+    DataFromGenerator,
+    DataFromList,
+    FixedSizeData,
+    MapData,
+    RepeatedData,
+    StateNotKept,
+)
+from tensorpack.dataflow.choose import RandomMixData
+from tensorpack.dataflow.shuffle import LocallyShuffleData
+from tensorpack.utils import fix_rng_seed
+from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same
+
+SIZES = st.integers(1, 8)
+SEEDS = st.integers(0, 2**20)
+
+
+def numbers(count):
+    return DataFromList([[i] for i in range(count)], shuffle=False)
+
+
+def shuffled(count):
+    return DataFromList([[i] for i in range(count)])
+
+
+def two_pairs():
+    return iter([[0], [1], [2], [3], [4]])
+
+
+def only_odd(datapoint):
+    return datapoint if datapoint[0] % 2 else None
+
+
+class Of2017(DataFlow):
+    def get_data(self):
+        for i in range(7):
+            yield [i]
+
+    def size(self):
+        return 7
+
+
+class TestLocallyShuffleData(DataFlowContract):
+    length = 20
+    deterministic = False
+
+    def make_flow(self):
+        return LocallyShuffleData(numbers(20), 6)
+
+
+class TestBufferOfOne(DataFlowContract):
+    length = 5
+
+    def make_flow(self):
+        return LocallyShuffleData(numbers(5), 1)
+
+
+class TestBufferForAll(DataFlowContract):
+    length = 9
+    deterministic = False
+
+    def make_flow(self):
+        return LocallyShuffleData(shuffled(9), 50, shuffle_interval=1)
+
+
+class TestShuffledInBlocks(DataFlowContract):
+    length = 9
+    deterministic = False
+
+    def make_flow(self):
+        return LocallyShuffleData(shuffled(9), 4, shuffle_interval=100)
+
+
+class TestReused(DataFlowContract):
+    length = 21
+    deterministic = False
+
+    def make_flow(self):
+        return LocallyShuffleData(shuffled(7), 3, num_reuse=3, shuffle_interval=2)
+
+
+class TestReusedInTheOrderOfOne(DataFlowContract):
+    length = 8
+
+    def make_flow(self):
+        return LocallyShuffleData(numbers(4), 1, num_reuse=2)
+
+
+class TestDicts(DataFlowContract):
+    length = 6
+    deterministic = False
+
+    def make_flow(self):
+        return LocallyShuffleData(DataFromList([{"n": i, "s": "x"} for i in range(6)]), 4)
+
+
+class TestWithoutEnd(DataFlowContract):
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return LocallyShuffleData(RepeatedData(shuffled(5), -1), 4)
+
+
+class TestUnknownLength(DataFlowContract):
+    length = 5
+    has_len = False
+    deterministic = False
+    keeps_state = False
+
+    def make_flow(self):
+        return LocallyShuffleData(DataFromGenerator(two_pairs), 2)
+
+
+class TestFlowOf2017(DataFlowContract):
+    length = 7
+    deterministic = False
+    keeps_state = False
+
+    def make_flow(self):
+        return LocallyShuffleData(Of2017(), 3)
+
+
+class TestShuffledAgain(DataFlowContract):
+    length = 24
+    deterministic = False
+
+    def make_flow(self):
+        mixed = RandomMixData([LocallyShuffleData(shuffled(8), 3), shuffled(4)])
+        return LocallyShuffleData(LocallyShuffleData(mixed, 5), 4, num_reuse=2)
+
+
+class TestLeftBeforeTheEnd(DataFlowContract):
+    length = 7
+    deterministic = False
+
+    def make_flow(self):
+        return FixedSizeData(LocallyShuffleData(shuffled(20), 5), 7, keep_state=False)
+
+
+class TestOfAFlowThatContinues(DataFlowContract):
+    length = 6
+    deterministic = False
+    independent = False
+
+    def make_flow(self):
+        return LocallyShuffleData(FixedSizeData(shuffled(4), 6), 3)
+
+
+class TestInBatches(DataFlowContract):
+    length = 5
+    deterministic = False
+
+    def make_flow(self):
+        odd = MapData(shuffled(20), only_odd)
+        return BatchData(LocallyShuffleData(FixedSizeData(odd, 10, keep_state=False), 4), 2)
+
+
+@given(SEEDS, st.integers(0, 20), SIZES, st.integers(1, 3), SIZES)
+def test_every_datapoint_comes_as_often_as_asked_for(seed, count, size, reuse, interval):
+    fix_rng_seed(seed)
+    flow = LocallyShuffleData(numbers(count), size, reuse, interval)
+    for _ in range(2):
+        found = [i for (i,) in flow]
+        assert sorted(found) == sorted(list(range(count)) * reuse)
+        assert len(flow) == len(found)
+
+
+@given(SEEDS, st.integers(0, 20), SIZES, st.integers(1, 3), SIZES)
+def test_no_more_than_the_buffer_is_read_ahead(seed, count, size, reuse, interval):
+    fix_rng_seed(seed)
+    read = []
+
+    def source():
+        for i in range(count):
+            read.append(i)
+            yield [i]
+
+    yielded = collections.Counter()
+    for (i,) in LocallyShuffleData(DataFromGenerator(source), size, reuse, interval):
+        gone = sum(1 for uses in yielded.values() if uses == reuse)
+        assert len(read) - gone <= size
+        yielded[i] += 1
+
+
+@settings(max_examples=80)
+@given(SEEDS, st.integers(0, 15), SIZES, st.integers(1, 3), SIZES, st.integers(0, 50))
+def test_it_goes_on_from_anywhere(seed, count, size, reuse, interval, taken):
+    def make_flow():
+        return LocallyShuffleData(shuffled(count), size, reuse, interval)
+
+    fix_rng_seed(seed)
+    flow, twin = make_flow(), make_flow()
+    going = iter(flow)
+    list(itertools.islice(going, taken))
+    state = pickle.loads(pickle.dumps(flow.state_dict()))
+    twin.reset_state()
+    twin.load_state_dict(state)
+    for original in going, flow, flow:
+        assert_same(list(iter(twin)), list(original))
+
+
+def test_all_orders_of_a_full_buffer_are_equally_likely():
+    fix_rng_seed(0)
+    flow = LocallyShuffleData(DataFromList(["a", "b", "c"], shuffle=False), 3)
+    found = collections.Counter("".join(flow) for _ in range(1200))
+    assert len(found) == 6
+    assert all(abs(count - 200) < 60 for count in found.values())
+
+
+def test_passes_have_orders_of_their_own():
+    flow = LocallyShuffleData(numbers(50), 20)
+    passes = [[i for (i,) in flow] for _ in range(3)]
+    assert passes[0] != passes[1] != passes[2] != list(range(50))
+
+
+def test_passes_at_the_same_time_do_not_share_draws():
+    fix_rng_seed(5)
+    alone = list(LocallyShuffleData(numbers(30), 7))
+    fix_rng_seed(5)
+    flow = LocallyShuffleData(numbers(30), 7)
+    going = iter(flow)
+    begun = list(itertools.islice(going, 10))
+    list(flow)
+    assert begun + list(going) == alone
+
+
+def test_a_state_after_passes_at_the_same_time_is_that_of_the_one_advanced_last():
+    flow = LocallyShuffleData(shuffled(30), 4)
+    going, other = iter(flow), iter(flow)
+    for each in going, other, going:
+        list(itertools.islice(each, 9))
+    state = pickle.loads(pickle.dumps(flow.state_dict()))
+    twin = LocallyShuffleData(shuffled(30), 4)
+    twin.load_state_dict(state)
+    assert list(twin) == list(going)
+
+
+def test_a_large_interval_shuffles_block_by_block():
+    flow = LocallyShuffleData(numbers(10), 4, shuffle_interval=4)
+    found = [i for (i,) in flow]
+    assert [sorted(found[i : i + 4]) for i in (0, 4, 8)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+
+
+def test_a_datapoint_does_not_come_twice_between_two_fillings():
+    flow = LocallyShuffleData(numbers(4), 4, num_reuse=3, shuffle_interval=4)
+    found = [i for (i,) in flow]
+    assert [sorted(found[i : i + 4]) for i in (0, 4, 8)] == [[0, 1, 2, 3]] * 3
+
+
+def test_no_datapoint_is_in_a_state():
+    flow = LocallyShuffleData(DataFromList([[object()] for _ in range(9)]), 4)
+    going = iter(flow)
+    next(going)
+    assert_plain(flow.state_dict())
+    pickle.dumps(flow.state_dict())
+
+
+def test_little_is_read_again():
+    calls = []
+
+    def counted(datapoint):
+        calls.append(datapoint)
+        return datapoint
+
+    fix_rng_seed(0)
+    flow = LocallyShuffleData(MapData(numbers(5000), counted), 10)
+    list(itertools.islice(flow, 4000))
+    twin = LocallyShuffleData(MapData(numbers(5000), counted), 10)
+    twin.load_state_dict(flow.state_dict())
+    calls.clear()
+    next(iter(twin))
+    assert 0 < len(calls) < 150
+
+
+def test_nothing_is_read_again_at_the_end():
+    calls = []
+
+    def counted(datapoint):
+        calls.append(datapoint)
+        return datapoint
+
+    flow = LocallyShuffleData(MapData(numbers(40), counted), 10, shuffle_interval=10)
+    list(flow)
+    twin = LocallyShuffleData(MapData(numbers(40), counted), 10, shuffle_interval=10)
+    twin.load_state_dict(flow.state_dict())
+    calls.clear()
+    assert list(twin) == []
+    assert calls == []
+
+
+def test_an_error_of_the_flow_leaves_the_state_before_it():
+    def fail_late(datapoint):
+        if datapoint[0] == 8 and failures:
+            raise failures.pop()
+        return datapoint
+
+    failures = [ZeroDivisionError("once")]
+    flow = LocallyShuffleData(MapData(numbers(20), fail_late), 4)
+    found = []
+    with pytest.raises(ZeroDivisionError, match="once"):
+        for datapoint in flow:
+            found.append(datapoint)
+    twin = LocallyShuffleData(MapData(numbers(20), fail_late), 4)
+    twin.load_state_dict(flow.state_dict())
+    assert sorted(found + list(twin)) == list(numbers(20))
+
+
+def test_data_that_has_become_less_is_an_error():
+    keeping = {"all": True}
+    less = MapData(numbers(9), lambda datapoint: datapoint if keeping["all"] else None)
+    flow = LocallyShuffleData(less, 4)
+    next(iter(flow))
+    flow.load_state_dict(flow.state_dict())
+    keeping["all"] = False
+    message = "a pass of MapData of which it had read 4 datapoints, but now there are only 0"
+    with pytest.raises(RuntimeError, match=message):
+        iter(flow)
+
+
+def test_why_there_is_no_state():
+    flow = LocallyShuffleData(DataFromGenerator(two_pairs), 3)
+    for _ in range(2):
+        with pytest.raises(StateNotKept, match="DataFromGenerator keeps no state"):
+            flow.state_dict()
+        list(flow)
+
+
+def test_a_state_of_another_size():
+    flow = LocallyShuffleData(numbers(9), 5, shuffle_interval=5)
+    list(itertools.islice(flow, 4))
+    state = flow.state_dict()
+    with pytest.raises(ValueError, match="5 datapoints were in the buffer, which has room for 4"):
+        LocallyShuffleData(numbers(9), 4).load_state_dict(state)
+    with pytest.raises(ValueError, match="it is at 4, but a pass has 2"):
+        LocallyShuffleData(numbers(9), 5, shuffle_interval=2).load_state_dict(state)
+    with pytest.raises(ValueError, match=r"needs \['first', 'numbers', 'read', 'rng', 'uses'\]"):
+        flow.load_state_dict({**state, "round": {}})
+
+
+def test_arguments():
+    flow = LocallyShuffleData(numbers(3), 10, nr_reuse=2)
+    assert (flow.buffer_size, flow.num_reuse, flow.shuffle_interval) == (10, 2, 3)
+    assert LocallyShuffleData(numbers(3), 2).shuffle_interval == 1
+    assert LocallyShuffleData(numbers(3), 2, 1, 5).shuffle_interval == 5
+    with pytest.raises(TypeError, match="both 'nr_reuse' and 'num_reuse'"):
+        LocallyShuffleData(numbers(3), 2, nr_reuse=1, num_reuse=1)
+    for wrong in (0, 1, 1), (1, 0, 1), (1, 1, 0):
+        with pytest.raises(
+            ValueError, match="must be at least 1, but got {}, {} and {}".format(*wrong)
+        ):
+            LocallyShuffleData(numbers(3), *wrong)
+
+
+def test_a_state_of_a_pass_that_was_just_begun():
+    flow, twin = (LocallyShuffleData(shuffled(9), 4) for _ in range(2))
+    list(flow)
+    going = iter(flow)
+    twin.load_state_dict(flow.state_dict())
+    for original in going, flow:
+        assert_same(list(iter(twin)), list(original))
+
+
+def test_only_what_is_in_the_buffer_is_held():
+    class Point(list):
+        """A list that can be referred to weakly."""
+
+    def point(datapoint):
+        made = Point(datapoint)
+        points.append(weakref.ref(made))
+        return made
+
+    def held():
+        return sum(1 for reference in points if reference() is not None)
+
+    points = []
+    flow = LocallyShuffleData(MapData(numbers(200), point), 10)
+    list(itertools.islice(flow, 100))
+    twin = LocallyShuffleData(MapData(numbers(200), point), 10)
+    twin.load_state_dict(flow.state_dict())
+    points.clear()
+    going = iter(twin)
+    assert 0 < held() < len(points)
+    assert held() <= 10
+    for _ in going:
+        assert held() <= 10 + 1  # and the last one that was read, in a frame of the flow
+    assert len(points) > 100
+
+
+def test_the_flow_is_not_asked_again_after_its_end():
+    class Once:
+        def __init__(self):
+            self.left = [[2], [1], [0]]
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if self.left is None:
+                raise RuntimeError("asked again")
+            if not self.left:
+                self.left = None
+                raise StopIteration
+            return self.left.pop()
+
+    class Source(DataFlow):
+        def __iter__(self):
+            return Once()
+
+    for size in 1, 2, 3, 4:
+        assert sorted(LocallyShuffleData(Source(), size)) == [[0], [1], [2]]

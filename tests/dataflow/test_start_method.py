@@ -1,0 +1,171 @@
+"""Processes are forked only where that is safe, and what cannot be sent is named."""
+
+import functools
+import multiprocessing
+import sys
+import threading
+
+import pytest
+
+from tensorpack.dataflow import DataFlow, DataFromList, MapData, MapDataComponent
+from tensorpack.dataflow import _start_method as start_method
+from tensorpack.dataflow._start_method import choose_start_method, find_unpicklable, start
+from tensorpack.utils.worker import make_worker
+from tests.dataflow import process_functions as functions
+from tests.dataflow.process_functions import numbers
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """As in a process with one thread."""
+    monkeypatch.setattr(start_method, "_has_session", lambda: False)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+
+
+def test_alone_it_forks(alone):
+    assert choose_start_method() == "fork"
+
+
+def test_with_another_thread_it_does_not(alone, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(start_method, "_has_session", lambda: False)
+    go_on = threading.Event()
+    thread = threading.Thread(target=go_on.wait)
+    thread.start()
+    try:
+        assert choose_start_method() == "forkserver"
+    finally:
+        go_on.set()
+        thread.join()
+
+
+def test_with_a_session_it_does_not(alone, monkeypatch):
+    monkeypatch.setattr(start_method, "_has_session", lambda: True)
+    assert choose_start_method() == "forkserver"
+
+
+def test_where_nothing_can_be_forked(alone, monkeypatch):
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    assert choose_start_method() == "spawn"
+    with pytest.raises(ValueError, match="one of spawn, or None, but got 'fork'"):
+        choose_start_method("fork")
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_what_is_wanted_is_taken(method):
+    assert choose_start_method(method) == method
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(ValueError, match="one of .*fork.*, or None, but got 'thread'"):
+        choose_start_method("thread")
+
+
+@pytest.mark.skipif("tensorflow" in sys.modules, reason="other tests may have had sessions")
+def test_this_process_has_no_session():
+    assert start_method._has_session() is False
+
+
+class Slotted:
+    __slots__ = ("inner",)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+
+class Selective(DataFlow):
+    """Leaves out what cannot be sent."""
+
+    def __init__(self, func):
+        self.lock = threading.Lock()
+        self.func = func
+
+    def __getstate__(self):
+        return {"func": self.func}
+
+    def __setstate__(self, state):
+        self.__init__(**state)
+
+
+class Refuses:
+    def __reduce__(self):
+        raise TypeError("never to be sent")
+
+
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+    def method(self, datapoint):
+        return datapoint
+
+
+def inner(datapoint):
+    return datapoint
+
+
+LAMBDA = lambda datapoint: datapoint  # noqa: E731
+LOCK = threading.Lock()
+
+
+@pytest.mark.parametrize(
+    "obj, path",
+    [
+        (LAMBDA, "ds"),
+        (MapData(numbers(3), LAMBDA), "ds.func"),
+        (MapData(MapData(numbers(3), LAMBDA), inner), "ds.ds.func"),
+        (MapDataComponent(DataFromList([1, (2, {"x": LOCK})]), inner), "ds.ds.lst[1][1]['x']"),
+        (MapData(numbers(3), functools.partial(inner, LOCK)), "ds.func.args[0]"),
+        (MapData(numbers(3), functools.partial(inner, x=LAMBDA)), "ds.func.keywords['x']"),
+        (MapData(numbers(3), Holder(LAMBDA).method), "ds.func.__self__.value"),
+        (Slotted(Slotted(LOCK)), "ds.inner.inner"),
+        (Selective(LAMBDA), "ds.func"),
+        (Holder([inner, Refuses()]), "ds.value[1]"),
+    ],
+)
+def test_the_innermost_part_is_named(obj, path):
+    assert find_unpicklable(obj, "ds").path == path
+
+
+def test_the_reason_is_told():
+    found = find_unpicklable(Holder(Refuses()), "it")
+    assert found.reason == "TypeError: never to be sent"
+    assert isinstance(found.value, Refuses)
+
+
+def test_what_can_be_pickled_has_no_such_part():
+    assert find_unpicklable(MapData(numbers(3), functions.tenfold), "ds") is None
+    assert find_unpicklable(Selective(inner), "ds") is None
+
+
+def test_circles_do_not_go_on_for_ever():
+    first, second = Holder(None), Holder(LOCK)
+    first.value, second.back = second, first
+    assert find_unpicklable(first, "ds").path.startswith("ds.value")
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_process_that_cannot_be_started_says_what_to_do(method):
+    flow = MapData(numbers(3), LAMBDA)
+    worker = make_worker(functions.nothing, (flow,), name="W", method=method)
+    with pytest.raises(TypeError) as caught:
+        start(worker, method, "ds", flow)
+    text = str(caught.value)
+    assert text.startswith(f"ds.func cannot be sent to a process that is started by {method!r}: ")
+    assert "lambda" in text and "at the top of a module" in text
+    assert "start_processes()" in text and "start_method='fork'" in text
+    worker._let_go()
+
+
+def test_other_errors_are_left_alone():
+    worker = make_worker(functions.nothing, (LOCK,), name="W", method="spawn")
+    with pytest.raises(TypeError, match="pickle"):
+        start(worker, "spawn", "ds", numbers(3))
+    worker._let_go()
+
+
+def test_a_worker_starts_no_worker(monkeypatch):
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    worker = make_worker(functions.nothing, (None,), name="W 0", method="fork", daemon=False)
+    with pytest.raises(RuntimeError, match="W 0 was to be started in a worker process"):
+        start(worker, "fork", "ds", None)

@@ -1,0 +1,172 @@
+"""Lines of SVMlight files become vectors; what is wrong in one is said with line and column."""
+
+import pickle
+import zlib
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow.svmlight import SVMLightData
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+
+def write(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+def load(path, **options):
+    return [
+        [features.tolist(), float(label)]
+        for features, label in SVMLightData(path, shuffle=False, **options)
+    ]
+
+
+class FromFile(DataFlowContract):
+    length = 5
+
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path):
+        self.path = write(tmp_path / "a", "".join(f"{i} {i + 1}:{i}.5\n" for i in range(5)))
+
+
+class TestSVMLightData(FromFile):
+    def make_flow(self):
+        return SVMLightData(self.path, shuffle=False)
+
+
+class TestShuffled(FromFile):
+    deterministic = False
+
+    def make_flow(self):
+        return SVMLightData(self.path)
+
+
+def test_what_a_line_becomes(tmp_path):
+    path = write(tmp_path / "a", "-1 2:0.1 4:3\n+2.5 1:-1e-2\r\n0\n")
+    flow = SVMLightData(path, shuffle=False)
+    assert flow.num_features == 4
+    expected = [([0, 0.1, 0, 3], -1), ([-1e-2, 0, 0, 0], 2.5), ([0, 0, 0, 0], 0)]
+    assert_same(list(flow), [[np.array(x, np.float32), np.float64(y)] for x, y in expected])
+
+
+def test_comments_blank_lines_and_queries_are_left_out(tmp_path):
+    text = "# made by \u00e9\n\n1 qid:3 1:2 # 1:x\n   \n\t2\t1:3\n3 1:4"
+    assert load(write(tmp_path / "a", text)) == [[[2], 1], [[3], 2], [[4], 3]]
+
+
+def test_the_first_index_is_found_or_given(tmp_path):
+    one, zero = write(tmp_path / "one", "1 1:5\n2 2:6"), write(tmp_path / "zero", "1 0:5\n2 2:6")
+    assert load(one) == load(one, zero_based=False) == [[[5, 0], 1], [[0, 6], 2]]
+    assert load(one, zero_based=True) == [[[0, 5, 0], 1], [[0, 0, 6], 2]]
+    assert load(zero) == load(zero, zero_based=True) == [[[5, 0, 0], 1], [[0, 0, 6], 2]]
+    with pytest.raises(ValueError, match="zero has an index 0, but zero_based=False"):
+        load(zero, zero_based=False)
+
+
+def test_the_length_of_the_vectors_is_found_or_given(tmp_path):
+    path = write(tmp_path / "a", "1 1:5\n2 3:6")
+    assert load(path, num_features=4) == [[[5, 0, 0, 0], 1], [[0, 0, 6, 0], 2]]
+    assert load(path, num_features=3) == load(path)
+    with pytest.raises(ValueError, match="line 2, column 3: the index 3 is larger than 2"):
+        load(path, num_features=2)
+    with pytest.raises(ValueError, match="line 2 has feature 3, too large for num_features=3"):
+        load(path, num_features=3, zero_based=True)
+    assert load(write(tmp_path / "b", "1\n2")) == [[[0], 1], [[0], 2]]
+
+
+def test_an_index_that_is_made_up_sets_no_memory_aside(tmp_path):
+    for index in 2**24 + 1, 2**62, 10**30:
+        path = write(tmp_path / "a", f"1 1:1 {index}:1")
+        with pytest.raises(
+            ValueError, match="line 1, column 7: the index .*(larger than|no count)"
+        ):
+            load(path)
+    flow = SVMLightData(write(tmp_path / "a", f"1 {2**25}:1"), num_features=2**25)
+    assert flow.num_features == 2**25
+
+
+@pytest.mark.parametrize(
+    "line, column, match",
+    [
+        ("x 1:2", 1, "the label 'x' is no finite number"),
+        ("1,2 1:2", 1, "the label '1,2'"),
+        ("nan 1:2", 1, "the label 'nan'"),
+        ("1_0 1:2", 1, "the label '1_0'"),
+        ("1:2", 1, "the label '1:2'"),
+        ("  1 1:2 3", 9, "'3' is no index:value"),
+        ("1 -1:2", 3, "the index '-1' is no count"),
+        ("1 1.0:2", 3, "the index '1.0' is no count"),
+        ("1 :2", 3, "the index '' is no count"),
+        ("1 1:", 3, "the value '' is no finite number"),
+        ("1 1:x", 3, "the value 'x'"),
+        ("1 1:inf", 3, "the value 'inf'"),
+        ("1 1:1e39", 3, "the value '1e39' is too large for float32"),
+        ("1 1:1:1", 3, "the value '1:1'"),
+        ("1 1:1 1:2", 7, "the index 1 comes after 1"),
+        ("1 3:1 2:2", 7, "the index 2 comes after 3"),
+        ("1 qid:x 1:1", 3, "the index 'x'"),
+        ("1 1:1 qid:1", 7, "the index 'qid'"),
+        ("1 \u00e9:1", 3, r"the index '\\\\xc3\\\\xa9'"),
+        ("1 " + "9" * 50 + ":1", 3, "the index '" + "9" * 40 + r"'\.\.\. is no count"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, line, column, match):
+    path = write(tmp_path / "a", f"1 1:1\n{line}\n3 1:3\n")
+    with pytest.raises(ValueError, match=f"a: line 2, column {column}: {match}"):
+        load(path)
+    assert load(path, max_errors=1) == [[[1], 1], [[3], 3]]
+
+
+def test_one_wrong_line_more_than_allowed(tmp_path, capsys):
+    path = write(tmp_path / "a", "x\n1\nx\n2\nx\n")
+    assert load(path, max_errors=3) == [[[0], 1], [[0], 2]]
+    assert capsys.readouterr().out.count("Skipped") == 3
+    with pytest.raises(ValueError, match="line 5.* has skipped 2 already"):
+        load(path, max_errors=2)
+
+
+def test_a_file_cut_off_within_a_number_of_its_last_line(tmp_path):
+    text = "1 1:2 3:4"
+    for kept in range(1, len(text) + 1):
+        path = write(tmp_path / "a", "0 1:1\n" + text[:kept])
+        if kept in (1, 2, 5, 6, 9):
+            assert len(load(path)) == 2
+        else:
+            with pytest.raises(ValueError, match="a: line 2, column"):
+                load(path)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file"):
+        SVMLightData(tmp_path / "missing")
+    for text in "", "# nothing but this\n\n":
+        with pytest.raises(ValueError, match="empty has no datapoints"):
+            load(write(tmp_path / "empty", text))
+    compressor = zlib.compressobj(wbits=31)
+    packed = write(tmp_path / "packed", compressor.compress(b"1 1:2\n") + compressor.flush())
+    with pytest.raises(ValueError, match="packed is compressed by gzip"):
+        load(packed, max_errors=9)
+
+
+def test_a_line_without_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("tensorpack.dataflow.svmlight._MAX_LINE", 100)
+    assert len(load(write(tmp_path / "a", "1" + " " * 98 + "\n2\n"))) == 2
+    with pytest.raises(ValueError, match="line 1 has more than 100 bytes"):
+        load(write(tmp_path / "a", "1" + " " * 100 + "\n2\n"), max_errors=9)
+
+
+def test_wrong_arguments(tmp_path):
+    path = write(tmp_path / "a", "1 1:2")
+    with pytest.raises(ValueError, match="num_features .* got 0"):
+        SVMLightData(path, num_features=0)
+    with pytest.raises(ValueError, match="max_errors .* got -1"):
+        SVMLightData(path, max_errors=-1)
+
+
+def test_vectors_are_new_and_the_flow_stays_small(tmp_path):
+    flow = SVMLightData(write(tmp_path / "a", "1 1:2 100000:3\n"), shuffle=False)
+    (first,), (second,) = list(flow), list(flow)
+    first[0][0] = 9
+    assert second[0][0] == 2
+    assert len(pickle.dumps(flow)) < 10000

@@ -1,0 +1,415 @@
+"""TFRecord files are those of everybody else, byte by byte, and damage is said or counted."""
+
+import os
+import pickle
+import struct
+import sys
+import types
+import zlib
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DataFromGenerator, DataFromList, _crc32c
+from tensorpack.dataflow._crc32c import crc32c, crc32c_by_numpy
+from tensorpack.dataflow.tfrecord import (
+    TFRecordBytes,
+    TFRecordData,
+    TFRecordSerializer,
+    dump_dataflow_to_tfrecord,
+)
+from tests.contracts.dataflow import DataFlowContract, assert_same
+
+DATAPOINTS = [
+    [np.arange(6, dtype=np.uint8).reshape(2, 3), 1],
+    [np.zeros((0, 2), np.float32), -5],
+    [np.float64(0.1), "text"],
+    [np.array([True, False]), b"bytes\0"],
+]
+
+
+def crc_bit_by_bit(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc_bit_by_bit(data)
+    return struct.pack("<I", (((crc >> 15) | (crc << 17)) % 2**32 + 0xA282EAD8) % 2**32)
+
+
+def record(data, length=None):
+    """A record as the format describes it, perhaps with a length that is a lie."""
+    length = struct.pack("<Q", len(data) if length is None else length)
+    return length + masked(length) + data + masked(data)
+
+
+def write(path, *parts):
+    path.write_bytes(b"".join(parts))
+    return str(path)
+
+
+def datapoints_of(count):
+    return DataFromList([[i, np.full((2, 2), i, np.float32)] for i in range(count)], shuffle=False)
+
+
+class FromFile(DataFlowContract):
+    """Has the path of a file with five datapoints."""
+
+    length = 5
+
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path):
+        self.path = str(tmp_path / "five.tfrecord")
+        TFRecordSerializer.save(datapoints_of(5), self.path)
+
+
+class TestTFRecordData(FromFile):
+    has_len = False
+
+    def make_flow(self):
+        return TFRecordSerializer.load(self.path)
+
+
+class TestSizedTFRecordData(FromFile):
+    def make_flow(self):
+        return TFRecordData(self.path, size=5)
+
+
+class TestTFRecordBytes(FromFile):
+    has_len = False
+
+    def make_flow(self):
+        return TFRecordBytes(self.path)
+
+
+class TestWithDamagedRecords(DataFlowContract):
+    """What is left of seven records of which two are damaged."""
+
+    length = 5
+    has_len = False
+
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path):
+        records = [record(bytes([65 + i])) for i in range(7)]
+        records[2] = records[2][:12] + b"?" + records[2][13:]
+        self.path = write(tmp_path / "a", *records[:-1], records[-1][:-1])
+
+    def make_flow(self):
+        return TFRecordBytes(self.path, max_errors=2)
+
+
+@pytest.mark.parametrize("function", [crc32c, crc32c_by_numpy])
+def test_checksums_that_are_published(function):
+    assert function(b"") == 0
+    assert function(b"123456789") == 0xE3069283
+    assert function(bytes(32)) == 0x8A9136AA
+    assert function(b"\xff" * 32) == 0x62A8AB43
+    assert function(bytes(range(32))) == 0x46DD794E
+
+
+@pytest.mark.parametrize("function", [crc32c, crc32c_by_numpy])
+def test_checksums_of_every_kind_of_length(function):
+    data = np.random.RandomState(0).bytes(70000)
+    lengths = [*range(1, 12), 127, 128, 129, 1023, 1024, 1025, 2048, 3000, 65536, 65537, 70000]
+    for length in lengths:
+        assert function(data[-length:]) == crc_bit_by_bit(data[-length:]), length
+
+
+def test_the_bytes_are_those_of_the_format(tmp_path):
+    path = str(tmp_path / "a.tfrecord")
+    dump_dataflow_to_tfrecord(DataFromList(DATAPOINTS, shuffle=False), path)
+    records = [data for (data,) in TFRecordBytes(path)]
+    assert len(records) == len(DATAPOINTS)
+    assert (tmp_path / "a.tfrecord").read_bytes() == b"".join(map(record, records))
+
+
+def test_datapoints_come_back_as_they_were(tmp_path):
+    path = str(tmp_path / "a.tfrecord")
+    TFRecordSerializer.save(DataFromList(DATAPOINTS, shuffle=False), path)
+    assert_same(list(TFRecordSerializer.load(path)), DATAPOINTS)
+
+
+def test_records_of_other_programs(tmp_path):
+    path = write(tmp_path / "a", record(b""), record(b"some bytes"), record(bytes(5000)))
+    assert list(TFRecordBytes(path)) == [[b""], [b"some bytes"], [bytes(5000)]]
+
+
+def test_our_file_is_read_by_tensorflow(tmp_path):
+    tf = pytest.importorskip("tensorflow.compat.v1")
+    path = str(tmp_path / "a.tfrecord")
+    TFRecordSerializer.save(datapoints_of(4), path)
+    ours = [data for (data,) in TFRecordBytes(path)]
+    assert list(tf.io.tf_record_iterator(path)) == ours
+
+
+def test_a_file_of_tensorflow_is_read_and_equal_to_ours(tmp_path):
+    tf = pytest.importorskip("tensorflow.compat.v1")
+    records = [b"", b"one", np.random.RandomState(0).bytes(3000)]
+    path = tmp_path / "a.tfrecord"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for data in records:
+            writer.write(data)
+    assert [data for (data,) in TFRecordBytes(str(path))] == records
+    assert path.read_bytes() == b"".join(map(record, records))
+
+
+def test_size_is_a_limit_and_a_promise(tmp_path):
+    path = write(tmp_path / "a", *(record(bytes([i])) for i in range(3)))
+    assert list(TFRecordBytes(path, size=2)) == [[b"\0"], [b"\1"]]
+    assert len(TFRecordBytes(path, size=2)) == 2
+    assert list(TFRecordBytes(path, size=0)) == []
+    datapoints = iter(TFRecordBytes(path, size=4))
+    assert [next(datapoints) for _ in range(3)] == [[b"\0"], [b"\1"], [b"\2"]]
+    with pytest.raises(ValueError, match="a has 3 records, but size=4"):
+        next(datapoints)
+
+
+@pytest.mark.fault_row(33)
+@pytest.mark.parametrize("max_errors", [0, 1])
+def test_a_file_cut_off_anywhere_in_its_last_record(tmp_path, max_errors):
+    begin = record(b"first") + record(b"second")
+    last = record(b"the third one")
+    for kept in range(1, len(last)):
+        path = write(tmp_path / "a", begin, last[:kept])
+        datapoints = iter(TFRecordBytes(path, max_errors=max_errors))
+        assert next(datapoints) == [b"first"]
+        assert next(datapoints) == [b"second"]
+        if max_errors:
+            assert list(datapoints) == []
+            continue
+        with pytest.raises(ValueError, match=f"a: record 2 at byte {len(begin)} is cut off"):
+            next(datapoints)
+
+
+@pytest.mark.fault_row(33)
+def test_only_the_size_tells_that_whole_records_are_missing(tmp_path):
+    path = write(tmp_path / "a", record(b"first"))
+    assert list(TFRecordBytes(path)) == [[b"first"]]
+    with pytest.raises(ValueError, match="has 1 records, but size=2. Was it cut off"):
+        list(TFRecordBytes(path, size=2, max_errors=1))
+
+
+@pytest.mark.fault_row(33)
+@pytest.mark.parametrize("max_errors", [0, 1, 9])
+def test_a_flipped_bit_in_the_length_or_its_checksum_loses_the_rest(tmp_path, max_errors):
+    begin, middle = record(b"first"), record(b"second")
+    for place in range(12):
+        damaged = bytearray(middle)
+        damaged[place] ^= 1 << place % 8
+        path = write(tmp_path / "a", begin, damaged, record(b"third"))
+        datapoints = iter(TFRecordBytes(path, max_errors=max_errors))
+        assert next(datapoints) == [b"first"]
+        match = f"a: record 1 at byte {len(begin)} has a wrong checksum of its length"
+        with pytest.raises(ValueError, match=match):
+            next(datapoints)
+
+
+@pytest.mark.fault_row(33)
+def test_a_flipped_bit_in_the_body_or_its_checksum_loses_one_record(tmp_path, capsys):
+    begin, middle = record(b"first"), record(b"second")
+    for place in range(12, len(middle)):
+        damaged = bytearray(middle)
+        damaged[place] ^= 1 << place % 8
+        path = write(tmp_path / "a", begin, damaged, record(b"third"))
+        where = f"a: record 1 at byte {len(begin)} has a wrong checksum"
+        with pytest.raises(ValueError, match=where):
+            list(TFRecordBytes(path))
+        capsys.readouterr()
+        assert list(TFRecordBytes(path, max_errors=1)) == [[b"first"], [b"third"]]
+        out = capsys.readouterr().out
+        assert "Skipped 1 of at most 1" in out and where in out
+
+
+@pytest.mark.fault_row(33)
+@pytest.mark.parametrize("length", [2**62, 2**63, 2**64 - 1, 2**64 - 16, 7])
+def test_a_length_beyond_the_end_sets_no_memory_aside(tmp_path, length):
+    begin = record(b"first")
+    path = write(tmp_path / "a", begin, record(b"second", length))
+    with pytest.raises(ValueError, match=f"record 1 .* has {length} bytes, but the file only 6"):
+        list(TFRecordBytes(path))
+    assert list(TFRecordBytes(path, max_errors=1)) == [[b"first"]]
+
+
+@pytest.mark.fault_row(33)
+def test_one_damaged_record_more_than_allowed_is_an_error(tmp_path):
+    bad = bytearray(record(b"bad"))
+    bad[-1] ^= 1
+    path = write(tmp_path / "a", bad, record(b"good"), bad, record(b"good"), bad)
+    datapoints = iter(TFRecordBytes(path, max_errors=2))
+    assert [next(datapoints), next(datapoints)] == [[b"good"], [b"good"]]
+    with pytest.raises(ValueError, match=r"record 4 at byte \d+ .* has skipped 2 already"):
+        next(datapoints)
+    assert len(list(TFRecordBytes(path, max_errors=3))) == 2
+    assert list(TFRecordBytes(path, size=4, max_errors=2)) == [[b"good"], [b"good"]]
+
+
+def test_what_was_skipped_before_a_state_still_counts(tmp_path):
+    bad = bytearray(record(b"bad"))
+    bad[-1] ^= 1
+    path = write(tmp_path / "a", bad, record(b"good"), bad)
+    flow = TFRecordBytes(path, max_errors=1)
+    assert next(iter(flow)) == [b"good"]
+    twin = TFRecordBytes(path, max_errors=1)
+    twin.load_state_dict(flow.state_dict())
+    with pytest.raises(ValueError, match="has skipped 1 already"):
+        list(twin)
+
+
+@pytest.mark.fault_row(33)
+def test_a_record_that_is_no_datapoint_of_ours(tmp_path):
+    path = str(tmp_path / "a")
+    TFRecordSerializer.save(datapoints_of(2), path)
+    with open(path, "ab") as file:
+        file.write(record(b"somebody else's") + record(b""))
+    with pytest.raises(ValueError, match=r"record 2 at byte \d+ is no datapoint: "):
+        list(TFRecordData(path))
+    assert len(list(TFRecordData(path, max_errors=2))) == 2
+
+
+@pytest.mark.fault_row(33)
+def test_a_pickle_in_a_record_is_never_run(tmp_path):
+    class Canary:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "ran"),)
+
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        path = write(tmp_path / "a", record(pickle.dumps([Canary()], protocol)))
+        with pytest.raises(ValueError, match="record 0 at byte 0 is no datapoint"):
+            list(TFRecordData(path))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file .*missing"):
+        TFRecordData(tmp_path / "missing")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        TFRecordBytes(tmp_path)
+    empty = write(tmp_path / "empty")
+    assert list(TFRecordBytes(empty)) == []
+    with pytest.raises(ValueError, match="empty is empty"):
+        TFRecordData(empty)
+    compressor = zlib.compressobj(wbits=31)
+    packed = write(tmp_path / "packed", compressor.compress(record(b"a")) + compressor.flush())
+    with pytest.raises(ValueError, match="compressed by gzip"):
+        list(TFRecordBytes(packed, max_errors=5))
+    with pytest.raises(ValueError, match="is this a TFRecord file"):
+        list(TFRecordBytes(write(tmp_path / "text", b"some text, and more of it")))
+
+
+def test_arguments_that_are_wrong(tmp_path):
+    path = write(tmp_path / "a", record(b"a"))
+    with pytest.raises(ValueError, match="size .* got -1"):
+        TFRecordBytes(path, size=-1)
+    with pytest.raises(ValueError, match="max_errors .* got -1"):
+        TFRecordBytes(path, max_errors=-1)
+
+
+def test_an_existing_file_is_left_alone(tmp_path):
+    path = write(tmp_path / "a", b"precious")
+    with pytest.raises(FileExistsError, match="a exists already"):
+        TFRecordSerializer.save(datapoints_of(2), path)
+    assert (tmp_path / "a").read_bytes() == b"precious"
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        TFRecordSerializer.save(datapoints_of(2), str(tmp_path / "no" / "a"))
+
+
+def test_a_file_that_appears_while_another_is_written_is_left_alone(tmp_path):
+    def slow():
+        yield [1]
+        write(tmp_path / "a", b"precious")
+        yield [2]
+
+    with pytest.raises(FileExistsError, match="a exists already"):
+        TFRecordSerializer.save(DataFromGenerator(slow), str(tmp_path / "a"))
+    assert (tmp_path / "a").read_bytes() == b"precious"
+    assert os.listdir(str(tmp_path)) == ["a"]
+
+
+def test_nothing_is_left_of_a_save_that_failed(tmp_path):
+    def broken():
+        yield [1]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        TFRecordSerializer.save(DataFromGenerator(broken), str(tmp_path / "a"))
+    with pytest.raises(ValueError, match="DataFromList has no datapoints"):
+        TFRecordSerializer.save(DataFromList([]), str(tmp_path / "a"))
+    with pytest.raises(TypeError, match="Datapoint 1: "):
+        TFRecordSerializer.save(DataFromList([[1], [object()]], shuffle=False), tmp_path / "a")
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_a_bar_shows_how_far_a_save_is(tmp_path, capsys):
+    TFRecordSerializer.save(datapoints_of(4), str(tmp_path / "a"))
+    assert "4/4" in capsys.readouterr().err
+
+
+def test_the_flow_is_reset_before_it_is_saved(tmp_path):
+    class Counting(DataFromList):
+        resets = 0
+
+        def reset_state(self):
+            self.resets += 1
+            super().reset_state()
+
+    flow = Counting([[1]])
+    TFRecordSerializer.save(flow, str(tmp_path / "a"))
+    assert flow.resets == 1
+
+
+def test_a_state_of_another_file(tmp_path):
+    one = write(tmp_path / "one", record(b"a"))
+    other = write(tmp_path / "other", record(b"a"), record(b"b"))
+    state = TFRecordBytes(one).state_dict()
+    with pytest.raises(ValueError, match="state of a file of 17 bytes, but .*other has 34"):
+        TFRecordBytes(other).load_state_dict(state)
+    with pytest.raises(ValueError, match="it is at 99"):
+        TFRecordBytes(one).load_state_dict({**state, "offset": 99})
+
+
+def test_going_on_does_not_read_what_was_read(tmp_path):
+    path = tmp_path / "a"
+    write(path, record(b"a"), record(b"b"))
+    flow = TFRecordBytes(str(path))
+    next(iter(flow))
+    state = flow.state_dict()
+    write(path, bytes(len(record(b"a"))), record(b"b"))
+    twin = TFRecordBytes(str(path))
+    twin.load_state_dict(state)
+    assert list(twin) == [[b"b"]]
+
+
+def test_the_file_is_closed_when_a_pass_ends_or_is_given_up(tmp_path):
+    path = write(tmp_path / "a", record(b"a"), record(b"b"))
+    flow = TFRecordBytes(path)
+    going = iter(flow)
+    next(going)
+    assert path in open_files()
+    going.close()
+    assert path not in open_files()
+    list(flow)
+    assert path not in open_files()
+
+
+def open_files():
+    folder = "/proc/self/fd"
+    if not os.path.isdir(folder):
+        pytest.skip("the system does not tell which files are open")
+    links = [os.path.join(folder, name) for name in os.listdir(folder)]
+    return [os.readlink(link) for link in links if os.path.islink(link)]
+
+
+@pytest.mark.parametrize("module", [None, types.SimpleNamespace(implementation="python")])
+def test_checksums_do_without_the_package_that_is_faster(monkeypatch, module):
+    monkeypatch.setitem(sys.modules, "google_crc32c", module)
+    _crc32c._fastest.cache_clear()
+    try:
+        assert _crc32c._fastest() is crc32c_by_numpy
+        assert crc32c(b"123456789") == 0xE3069283
+    finally:
+        _crc32c._fastest.cache_clear()

@@ -1,0 +1,813 @@
+"""A function in threads: what comes out is what went in, and no thread outlives its pass."""
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.dataflow import (
+    BatchData,
+    DataFlow,
+    DataFlowTerminated,
+    DataFromGenerator,
+    DataFromList,
+    MapData,
+    ProxyDataFlow,
+    RepeatedData,
+    RepeatedDataPoint,
+    StateNotKept,
+    UnknownLength,
+)
+from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
+from tests.checks import ROOT
+from tests.contracts.dataflow import DataFlowContract
+
+LONG = 30  # seconds; waited for in full only if the code is wrong
+both_orders = pytest.mark.parametrize("strict", [False, True], ids=["completion", "strict"])
+
+
+def numbers(count):
+    return DataFromList([[i] for i in range(count)], shuffle=False)
+
+
+def shuffled(count):
+    return DataFromList([[i] for i in range(count)])
+
+
+def tenfold(datapoint):
+    return [10 * datapoint[0]]
+
+
+def odd(datapoint):
+    return datapoint if datapoint[0] % 2 else None
+
+
+def same(datapoint):
+    return datapoint
+
+
+class Unsized(ProxyDataFlow):
+    def __len__(self):
+        raise UnknownLength("The length is not known.")
+
+
+class TestInTheOrderOfCompletion(DataFlowContract):
+    length = 9
+    deterministic = False
+    keeps_state = False
+
+    def make_flow(self):
+        return MultiThreadMapData(numbers(9), 3, tenfold, buffer_size=4)
+
+    def test_without_a_state_it_says_so(self):
+        flow = self.make_flow()
+        for call in flow.state_dict, lambda: flow.load_state_dict({}):
+            with pytest.raises(StateNotKept, match="keeps no state.*strict=True it keeps one"):
+                call()
+
+
+class TestOneThread(TestInTheOrderOfCompletion):
+    deterministic = True
+
+    def make_flow(self):
+        return ThreadedMapData(numbers(9), 1, tenfold)
+
+
+class TestStrict(DataFlowContract):
+    length = 9
+
+    def make_flow(self):
+        return MultiThreadMapData(numbers(9), 3, tenfold, buffer_size=4, strict=True)
+
+
+class TestStrictInRandomOrder(DataFlowContract):
+    length = 12
+    deterministic = False
+
+    def make_flow(self):
+        return MultiThreadMapData(RepeatedData(shuffled(4), 3), 2, tenfold, strict=True)
+
+
+class TestStrictFilter(DataFlowContract):
+    length = 4
+    has_len = False
+    deterministic = False
+
+    def make_flow(self):
+        return MultiThreadMapData(Unsized(shuffled(9)), 3, odd, buffer_size=2, strict=True)
+
+
+class TestEndless(DataFlowContract):
+    has_len = False
+
+    def make_flow(self):
+        return MultiThreadMapData(RepeatedData(numbers(4), -1), 2, tenfold, strict=True)
+
+
+class TestNested(DataFlowContract):
+    length = 6
+    deterministic = False
+
+    def make_flow(self):
+        inner = MultiThreadMapData(shuffled(6), 2, tenfold, strict=True)
+        return MultiThreadMapData(inner, 2, tenfold, strict=True)
+
+
+class TestWithinAPipeline(DataFlowContract):
+    length = 10
+    deterministic = False
+
+    def make_flow(self):
+        points = RepeatedDataPoint(shuffled(5), 2)
+        return RepeatedData(BatchData(MultiThreadMapData(points, 2, tenfold, strict=True), 2), 2)
+
+
+@settings(max_examples=150)
+@given(
+    size=st.integers(0, 30),
+    num_thread=st.integers(1, 4),
+    buffer_size=st.integers(1, 8),
+    buffer_bytes=st.sampled_from([1, 100, 2**30]),
+    dropped=st.sets(st.integers(0, 4)),
+    strict=st.booleans(),
+)
+def test_what_comes_out_is_what_went_in(
+    size, num_thread, buffer_size, buffer_bytes, dropped, strict
+):
+    def func(datapoint):
+        return None if datapoint[0] % 5 in dropped else tenfold(datapoint)
+
+    before = threading.enumerate()
+    flow = MultiThreadMapData(
+        numbers(size),
+        num_thread,
+        func,
+        buffer_size=buffer_size,
+        buffer_bytes=buffer_bytes,
+        strict=strict,
+    )
+    expected = list(MapData(numbers(size), func))
+    for _ in range(2):
+        found = list(flow)
+        assert (found if strict else sorted(found)) == expected
+        assert threading.enumerate() == before
+
+
+def test_strict_keeps_the_order_when_a_later_datapoint_is_done_first():
+    done = threading.Event()
+
+    def func(datapoint):
+        if datapoint == [0]:
+            assert done.wait(LONG)
+        else:
+            done.set()
+        return datapoint
+
+    assert list(MultiThreadMapData(numbers(2), 2, func, strict=True)) == [[0], [1]]
+
+
+def test_what_is_done_first_comes_first():
+    received = threading.Event()
+
+    def func(datapoint):
+        assert datapoint == [1] or received.wait(LONG)
+        return datapoint
+
+    datapoints = iter(MultiThreadMapData(numbers(2), 2, func))
+    assert next(datapoints) == [1]
+    received.set()
+    assert list(datapoints) == [[0]]
+
+
+@both_orders
+def test_all_threads_work_at_once(strict):
+    together = threading.Barrier(4)
+
+    def func(datapoint):
+        together.wait(LONG)
+        return datapoint
+
+    assert len(list(MultiThreadMapData(numbers(12), 4, func, strict=strict))) == 12
+
+
+class OneReader(DataFlow):
+    """Fails if two threads use it at the same time, whether in one pass or in several."""
+
+    def __init__(self, count):
+        self._count = count
+        self._busy = threading.Lock()
+
+    def __iter__(self):
+        self._look()
+        return OneReader.Pass(self)
+
+    def _look(self):
+        assert self._busy.acquire(blocking=False), "two threads at a time"
+        time.sleep(0)  # lets another thread run
+        self._busy.release()
+
+    class Pass:
+        def __init__(self, flow):
+            self._flow = flow
+            self._next = 0
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            self._flow._look()
+            if self._next == self._flow._count:
+                raise StopIteration
+            self._next += 1
+            return [self._next]
+
+    def state_dict(self):
+        self._look()
+        return {}
+
+
+@both_orders
+def test_the_flow_is_read_by_one_thread_at_a_time(strict):
+    flow = MultiThreadMapData(OneReader(100), 4, same, buffer_size=3, strict=strict)
+    passes = [iter(flow), iter(flow)]
+    found = [datapoint for pair in zip(*passes) for datapoint in pair]
+    assert sorted(found) == [[i // 2] for i in range(2, 202)]
+
+
+class Watched(DataFlow):
+    """Checks in every `next` how far the threads are ahead of a consumer that counts `asked`."""
+
+    def __init__(self, count, ahead):
+        self._count = count
+        self._ahead = ahead
+        self.asked = 0
+        self.is_ahead = threading.Event()
+
+    def __iter__(self):
+        for taken in range(1, self._count + 1):
+            assert taken <= self.asked + self._ahead, f"{taken} taken, {self.asked} asked for"
+            if taken == self.asked + self._ahead:
+                self.is_ahead.set()
+            yield [np.zeros(100, np.uint8)]
+
+    def consume(self, flow):
+        datapoints = iter(flow)
+        for _ in range(self._count):
+            self.is_ahead.clear()
+            self.asked += 1
+            next(datapoints)
+            if self.asked + self._ahead <= self._count:
+                assert self.is_ahead.wait(LONG)
+        assert list(datapoints) == []
+
+
+@both_orders
+@pytest.mark.parametrize("num_thread", [1, 3])
+@pytest.mark.parametrize("buffer_size", [1, 4])
+def test_the_buffer_is_filled_and_no_more_than_that(strict, num_thread, buffer_size):
+    ds = Watched(20, ahead=buffer_size)
+    ds.consume(MultiThreadMapData(ds, num_thread, same, buffer_size=buffer_size, strict=strict))
+
+
+@both_orders
+@pytest.mark.parametrize("buffer_bytes, ahead", [(1, 1), (200, 2), (201, 3)])
+def test_the_buffer_is_bounded_in_bytes(strict, buffer_bytes, ahead):
+    ds = Watched(20, ahead)
+    ds.consume(MultiThreadMapData(ds, 1, same, buffer_bytes=buffer_bytes, strict=strict))
+
+
+def test_one_slow_datapoint_does_not_let_the_others_run_away():
+    gate, ahead = threading.Event(), threading.Event()
+    taken = []
+
+    def source():
+        for i in range(20):
+            taken.append(i)
+            yield [i]
+
+    def func(datapoint):
+        if datapoint == [0]:
+            assert gate.wait(LONG)
+        if datapoint == [4]:
+            ahead.set()
+        return datapoint
+
+    flow = MultiThreadMapData(DataFromGenerator(source), 3, func, buffer_size=5, strict=True)
+    found = []
+    consumer = threading.Thread(target=lambda: found.extend(flow))
+    consumer.start()
+    assert ahead.wait(LONG)
+    assert taken == [0, 1, 2, 3, 4]
+    gate.set()
+    consumer.join(LONG)
+    assert found == [[i] for i in range(20)]
+
+
+def test_map_gets_a_copy_of_the_datapoint():
+    def spoil(datapoint):
+        datapoint[0] = "spoiled"
+        return datapoint
+
+    datapoint = [1, 2]
+    ds = DataFromList([datapoint], shuffle=False)
+    assert list(MultiThreadMapData(ds, 2, spoil)) == [["spoiled", 2]]
+    assert datapoint == [1, 2]
+
+
+def test_length_is_that_of_the_flow():
+    assert len(MultiThreadMapData(numbers(9), 2, odd)) == 9
+
+
+# Errors
+
+
+@both_orders
+@pytest.mark.parametrize("where", ["function", "flow"])
+@pytest.mark.parametrize("num_thread", [1, 3])
+@pytest.mark.parametrize("position", range(5))
+def test_an_error_is_raised_with_its_traceback(strict, where, num_thread, position):
+    error = ZeroDivisionError(f"at {position}")
+
+    def this_breaks(number):
+        if number == position:
+            raise error
+
+    def source():
+        for i in range(5):
+            if where == "flow":
+                this_breaks(i)
+            yield [i]
+
+    def func(datapoint):
+        if where == "function":
+            this_breaks(datapoint[0])
+        return datapoint
+
+    before = threading.enumerate()
+    flow = MultiThreadMapData(DataFromGenerator(source), num_thread, func, strict=strict)
+    found = []
+    with pytest.raises(ZeroDivisionError) as raised:
+        for datapoint in flow:
+            found.append(datapoint)
+    assert threading.enumerate() == before
+    assert raised.value is error
+    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    assert frames[-1] == "this_breaks" and frames[0] == this_function()
+    if strict:
+        assert found == [[i] for i in range(position)]
+    else:
+        assert [position] not in found and len(found) <= 4
+
+
+def this_function():
+    return sys._getframe(1).f_code.co_name
+
+
+def test_a_strict_error_waits_for_the_datapoints_before_it():
+    raised = threading.Event()
+
+    def func(datapoint):
+        if datapoint == [1]:
+            raised.set()
+            raise ZeroDivisionError("of the second")
+        assert raised.wait(LONG)
+        return datapoint
+
+    datapoints = iter(MultiThreadMapData(numbers(9), 2, func, strict=True))
+    assert next(datapoints) == [0]
+    with pytest.raises(ZeroDivisionError, match="of the second"):
+        next(datapoints)
+    assert list(datapoints) == []
+
+
+def test_the_first_of_two_strict_errors_counts():
+    raised = threading.Event()
+
+    def func(datapoint):
+        if datapoint == [1]:
+            raised.set()
+        else:
+            assert raised.wait(LONG)
+        raise ZeroDivisionError(f"of {datapoint[0]}")
+
+    with pytest.raises(ZeroDivisionError, match="of 0"):
+        list(MultiThreadMapData(numbers(2), 2, func, strict=True))
+
+
+def test_an_error_is_raised_before_what_is_finished_already():
+    blocked, broken = threading.Event(), threading.Event()
+
+    def func(datapoint):
+        if datapoint == [5]:
+            assert blocked.wait(LONG)
+            broken.set()
+            raise ZeroDivisionError("of the last")
+        return datapoint
+
+    datapoints = iter(MultiThreadMapData(numbers(6), 1, func))
+    next(datapoints)
+    (thread,) = threads_of("MultiThreadMapData")
+    blocked.set()
+    assert broken.wait(LONG)
+    thread.join(LONG)
+    with pytest.raises(ZeroDivisionError, match="of the last"):
+        next(datapoints)
+
+
+def test_an_error_that_nobody_comes_to_is_not_raised():
+    def func(datapoint):
+        return [1 // (5 - datapoint[0])]
+
+    datapoints = iter(MultiThreadMapData(numbers(9), 2, func, strict=True))
+    assert next(datapoints) == [0]
+    datapoints.close()
+
+
+@both_orders
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt("k"), GeneratorExit("g")])
+def test_no_exception_vanishes(strict, error):
+    def func(datapoint):
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        list(MultiThreadMapData(numbers(3), 2, func, strict=strict))
+    assert raised.value is error
+
+
+@both_orders
+def test_stop_iteration_of_the_function_does_not_end_the_pass(strict):
+    def func(datapoint):
+        return next(iter([]))
+
+    flow = MultiThreadMapData(numbers(3), 2, func, strict=strict)
+    with pytest.raises(RuntimeError, match="raised StopIteration") as raised:
+        list(flow)
+    assert isinstance(raised.value.__cause__, StopIteration)
+
+
+@both_orders
+def test_after_an_error_a_new_pass_begins(strict):
+    failures = [ZeroDivisionError("once")]
+
+    def func(datapoint):
+        if failures:
+            raise failures.pop()
+        return datapoint
+
+    flow = MultiThreadMapData(numbers(5), 1, func, strict=strict)
+    with pytest.raises(ZeroDivisionError, match="once"):
+        list(flow)
+    assert list(flow) == list(numbers(5))
+
+
+def test_an_error_of_the_state_is_raised():
+    class Broken(ProxyDataFlow):
+        def state_dict(self):
+            return 1 // 0
+
+    with pytest.raises(ZeroDivisionError):
+        iter(MultiThreadMapData(Broken(numbers(3)), 2, same, strict=True))
+
+
+# The end of a pass
+
+
+def threads_of(name):
+    return [thread for thread in threading.enumerate() if thread.name.startswith(name)]
+
+
+@both_orders
+@pytest.mark.parametrize("end", ["close", "drop", "drop a cycle", "reset", "close the flow"])
+def test_a_pass_that_is_left_leaves_no_thread(strict, end):
+    flow = MultiThreadMapData(RepeatedData(numbers(5), -1), 3, same, buffer_size=4, strict=strict)
+    datapoints = iter(flow)
+    assert threads_of("MultiThreadMapData") == []
+    next(datapoints)
+    threads = threads_of("MultiThreadMapData")
+    assert len(threads) == 3
+    if end == "close":
+        datapoints.close()
+    elif end == "drop":
+        del datapoints
+    elif end == "drop a cycle":
+        cycle = [datapoints]
+        cycle.append(cycle)
+        del datapoints, cycle
+        gc.collect()
+        for thread in threads:  # the collection may have been in one of them
+            thread.join(LONG)
+    else:
+        {"reset": flow.reset_state, "close the flow": flow.close}[end]()
+        assert not any(thread.is_alive() for thread in threads)
+        with pytest.raises(DataFlowTerminated, match="closed or reset"):
+            next(datapoints)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(next(iter(flow))) == 1
+
+
+def test_a_pass_that_is_never_begun_has_no_threads():
+    flow = MultiThreadMapData(numbers(5), 3, same)
+    opened = iter(flow)
+    assert threads_of("MultiThreadMapData") == []
+    flow.close()
+    with pytest.raises(DataFlowTerminated, match="before its first datapoint"):
+        next(opened)
+    assert threads_of("MultiThreadMapData") == []
+    assert sorted(flow) == list(numbers(5))
+
+
+@both_orders
+def test_the_pass_over_the_flow_is_closed_too(strict):
+    closed = []
+
+    def source():
+        try:
+            yield from numbers(100)
+        finally:
+            closed.append(threading.current_thread())
+
+    flow = MultiThreadMapData(DataFromGenerator(source), 2, same, buffer_size=2, strict=strict)
+    datapoints = iter(flow)
+    next(datapoints)
+    assert closed == []
+    datapoints.close()
+    assert closed == [threading.current_thread()]
+
+
+class Connection(DataFlow):
+    """Gives one datapoint; the next one never comes, until it is closed."""
+
+    def __init__(self):
+        self.waiting = threading.Event()
+        self._closed = threading.Event()
+
+    def __iter__(self):
+        yield [0]
+        self.waiting.set()
+        assert self._closed.wait(LONG)
+        raise DataFlowTerminated("The connection is gone.")
+
+    def close(self):
+        self._closed.set()
+
+
+@both_orders
+def test_closing_wakes_a_consumer_that_waits(strict):
+    ds = Connection()
+    flow = MultiThreadMapData(ds, 2, same, strict=strict)
+    outcome, received = [], threading.Event()
+
+    def consume():
+        try:
+            for datapoint in flow:
+                outcome.append(datapoint)
+                received.set()
+        except DataFlowTerminated as error:
+            outcome.append(str(error))
+
+    consumer = threading.Thread(target=consume)
+    consumer.start()
+    assert ds.waiting.wait(LONG) and received.wait(LONG)
+    flow.close()
+    assert threads_of("MultiThreadMapData") == []
+    consumer.join(LONG)
+    assert len(outcome) == 2 and outcome[0] == [0]
+    assert "MultiThreadMapData was closed or reset" in outcome[1]
+
+
+@both_orders
+def test_the_end_of_the_wrapped_flow_is_raised(strict):
+    ds = Connection()
+    datapoints = iter(MultiThreadMapData(ds, 2, same, strict=strict))
+    assert next(datapoints) == [0]
+    ds.close()
+    with pytest.raises(DataFlowTerminated, match="The connection is gone"):
+        next(datapoints)
+
+
+@contextlib.contextmanager
+def function_that_hangs():
+    """Gives a function that returns when the block is over, and joins the thread left in it."""
+    gate, entered = threading.Event(), threading.Event()
+
+    def hangs(datapoint):
+        entered.set()
+        assert gate.wait(LONG)
+        return datapoint
+
+    hangs.entered = entered
+    try:
+        yield hangs
+    finally:
+        left = threads_of("MultiThreadMapData")
+        gate.set()
+        for thread in left:
+            thread.join(LONG)
+
+
+def test_a_function_that_hangs_is_left_behind(capsys):
+    with function_that_hangs() as hangs:
+        flow = MultiThreadMapData(numbers(9), 2, lambda dp: hangs(dp) if dp == [1] else dp)
+        datapoints = iter(flow)
+        assert next(datapoints) == [0]
+        assert hangs.entered.wait(LONG)
+        datapoints.close()
+        out = capsys.readouterr().out
+        assert out.count("was told to stop but is busy after 2 seconds") == 1
+        assert "MultiThreadMapData-" in out and "in hangs" in out and "gate.wait" in out
+        (left,) = threads_of("MultiThreadMapData")
+        assert left.daemon
+    assert list(MultiThreadMapData(numbers(3), 1, same)) == list(numbers(3))
+
+
+def test_a_flow_that_hangs_does_not_stop_the_next_pass(capsys):
+    gate, hangs = threading.Event(), threading.Event()
+
+    def source():
+        yield [0]
+        if not hangs.is_set():
+            hangs.set()
+            assert gate.wait(LONG)
+        yield [1]
+
+    flow = MultiThreadMapData(DataFromGenerator(source), 2, same, strict=True)
+    datapoints = iter(flow)
+    next(datapoints)
+    assert hangs.wait(LONG)
+    datapoints.close()
+    out = capsys.readouterr().out
+    assert out.count("busy after 2 seconds") == 1 and "in source" in out
+    (left,) = threads_of("MultiThreadMapData")
+    assert list(flow) == [[0], [1]]
+    gate.set()
+    left.join(LONG)
+
+
+@pytest.mark.parametrize("strict", ["False", "True"])
+def test_a_program_may_end_within_a_pass(strict):
+    program = (
+        "from tensorpack.dataflow import DataFromList, RepeatedData\n"
+        "from tensorpack.dataflow.threads import MultiThreadMapData, MultiThreadRunner\n"
+        "ds = RepeatedData(DataFromList([[1], [2]]), -1)\n"
+        f"datapoints = iter(MultiThreadMapData(ds, 3, lambda dp: dp, strict={strict}))\n"
+        "next(datapoints)\n"
+        "others = iter(MultiThreadRunner(lambda: DataFromList([[1]]), 5, 2))\n"
+        "next(others)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=str(ROOT),
+        timeout=LONG,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_begins_its_own_passes():
+    flow = MultiThreadMapData(numbers(9), 3, tenfold, buffer_size=2, strict=True)
+    going = iter(flow)
+    next(going)
+
+    def child():
+        flow.reset_state()
+        os._exit(0 if list(flow) == list(MapData(numbers(9), tenfold)) else 1)
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join(LONG)
+    assert process.exitcode == 0
+    assert list(going) == list(MapData(numbers(9), tenfold))[1:]
+
+
+# State
+
+
+def test_the_state_is_that_of_what_was_received_not_of_what_was_read():
+    read = threading.Event()
+
+    class Noted(ProxyDataFlow):
+        def __iter__(self):
+            yield from self.ds
+            read.set()
+
+        state_dict = ProxyDataFlow.state_dict
+        load_state_dict = ProxyDataFlow.load_state_dict
+
+    flow = MultiThreadMapData(Noted(numbers(9)), 2, odd, strict=True)
+    datapoints = iter(flow)
+    assert flow.state_dict()["ds"]["ds"]["count"] == 0
+    assert next(datapoints) == [1]
+    assert read.wait(LONG)
+    assert flow.state_dict()["ds"]["ds"]["count"] == 2
+    twin = MultiThreadMapData(Noted(numbers(9)), 3, odd, strict=True)
+    twin.load_state_dict(flow.state_dict())
+    assert list(twin) == list(datapoints) == [[3], [5], [7]]
+    assert twin.state_dict()["ds"]["ds"]["count"] == 9
+    assert flow.state_dict()["ds"]["ds"]["count"] == 9
+
+
+def test_the_state_speaks_of_the_pass_that_was_advanced_last():
+    flow = MultiThreadMapData(numbers(200), 3, same, buffer_size=5, strict=True)
+    passes = [iter(flow), iter(flow)]
+    generator = np.random.RandomState(0)
+    for _ in range(150):
+        datapoint = next(passes[generator.randint(2)])
+        assert flow.state_dict()["ds"]["count"] == datapoint[0] + 1
+
+
+def test_the_state_of_a_pass_that_is_opened_and_not_begun():
+    flow, twin = (MultiThreadMapData(shuffled(9), 2, tenfold, strict=True) for _ in range(2))
+    assert len(list(flow)) == 9
+    going = iter(flow)
+    twin.load_state_dict(flow.state_dict())
+    assert list(twin) == list(going)
+    assert list(twin) == list(flow)
+
+
+def test_a_state_may_be_loaded_into_a_flow_that_is_in_use():
+    flow = MultiThreadMapData(numbers(9), 2, tenfold, strict=True)
+    start = flow.state_dict()
+    going = iter(flow)
+    next(going)
+    flow.load_state_dict(start)
+    assert flow.state_dict()["ds"]["count"] == 0
+    going.close()
+    assert flow.state_dict()["ds"]["count"] == 0
+    assert list(flow) == [[10 * i] for i in range(9)]
+
+
+def test_a_flow_without_a_state_says_so_itself():
+    flow = MultiThreadMapData(DataFromGenerator(lambda: iter([[1]])), 2, same, strict=True)
+    assert list(flow) == [[1]]
+    with pytest.raises(StateNotKept, match="DataFromGenerator keeps no state"):
+        flow.state_dict()
+
+
+@pytest.mark.parametrize("num_thread", [2, 4])
+def test_strict_results_do_not_depend_on_the_number_of_threads(num_thread):
+    points = [[i] for i in range(50)]
+
+    def run(num):
+        ds = DataFromList(points)
+        ds.rng = np.random.RandomState(7)
+        flow = MultiThreadMapData(ds, num, tenfold, buffer_size=3, strict=True)
+        return list(flow) + list(flow)
+
+    assert run(num_thread) == run(1)
+
+
+# Arguments
+
+
+def test_seeded_only_if_the_order_is():
+    ds = DataFromGenerator(lambda: iter([[1]]))
+    assert not MultiThreadMapData(ds, 2, same).seeded
+    assert MultiThreadMapData(ds, 1, same).seeded
+    assert MultiThreadMapData(ds, 2, same, strict=True).seeded
+
+    class Unseeded(ProxyDataFlow):
+        seeded = False
+
+    assert not MultiThreadMapData(Unseeded(ds), 1, same, strict=True).seeded
+
+
+def test_as_many_threads_as_cores_unless_told_otherwise():
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert MultiThreadMapData(numbers(3), map_func=same).num_thread == cores
+
+
+def test_the_arguments_of_2017():
+    assert sorted(ThreadedMapData(numbers(3), 2, tenfold, 5)) == [[0], [10], [20]]
+    flow = ThreadedMapData(numbers(3), nr_thread=2, map_func=tenfold, buffer_size=5)
+    assert (flow.num_thread, flow.buffer_size, flow.strict) == (2, 5, False)
+    with pytest.raises(TypeError, match="both 'nr_thread' and 'num_thread'"):
+        ThreadedMapData(numbers(3), nr_thread=2, num_thread=2, map_func=tenfold)
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({}, TypeError, "applies a function, but got NoneType"),
+        ({"map_func": 3}, TypeError, "applies a function, but got int: 3"),
+        ({"map_func": same, "num_thread": 0}, ValueError, "num_thread must be at least 1.*got 0"),
+        ({"map_func": same, "num_thread": 2.5}, TypeError, "num_thread.*got 2.5"),
+        ({"map_func": same, "buffer_size": 0}, ValueError, "buffer_size must be at least 1"),
+        ({"map_func": same, "buffer_bytes": -1}, ValueError, "buffer_bytes must be at least 1"),
+    ],
+)
+def test_wrong_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        MultiThreadMapData(numbers(3), **arguments)

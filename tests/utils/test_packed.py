@@ -1,0 +1,478 @@
+"""Objects come back from memory as they were; from damaged memory come errors, or arrays in it."""
+
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorpack.utils.aligned import aligned_empty
+from tensorpack.utils.packed import (
+    MAX_DIMENSIONS,
+    MAX_TUPLES,
+    Rows,
+    aligned,
+    pack,
+    unpack,
+    write,
+)
+from tests.checks import ROOT
+
+msgpack = pytest.importorskip("msgpack")
+mended = pytest.mark.xfail(reason="packed.py is to be mended", strict=False)
+
+DTYPES = ["?", "u1", "i1", "<u2", ">u2", "<i4", ">i4", "<i8", ">u8", "<f2", ">f4", "<f8"]
+DTYPES += ["<c8", ">c16", "S1", "S5", "<U1", ">U3"]
+
+
+def through(obj, start=0, keep=None, room=0):
+    """An object after it was written and read again, and the memory that it was in."""
+    packed = pack(obj)
+    memory = aligned_empty([start + packed.nbytes + room], np.uint8)
+    memory[:] = 0xAA
+    write(packed, memory, start)
+    end = start + packed.nbytes
+    assert (memory[:start] == 0xAA).all() and (memory[end:] == 0xAA).all()
+    memory.flags.writeable = False
+    return unpack(memory, len(packed.structure), start, end, keep), memory
+
+
+def assert_same(found, expected):
+    """Equal, of the same types, with the same bytes."""
+    assert type(found) is type(expected)
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for each, other in zip(found, expected):
+            assert_same(each, other)
+    elif isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key in expected:
+            assert_same(found[key], expected[key])
+    elif isinstance(expected, (np.ndarray, np.generic)):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        assert found.dtype.byteorder == expected.dtype.byteorder
+        assert found.tobytes() == expected.tobytes()
+    else:
+        assert repr(found) == repr(expected)
+
+
+@st.composite
+def arrays(draw):
+    """Arrays of all dtypes, from nothing to some thousand bytes, in all orders in memory."""
+    shape = draw(st.lists(st.sampled_from([0, 1, 2, 3, 7, 40]), max_size=3))
+    count = int(np.prod(shape, dtype=int))
+    values = np.arange(draw(st.integers(0, 9)), draw(st.integers(0, 9)) + 100, dtype=float)
+    array = np.resize(values, count).astype("u1").astype(draw(st.sampled_from(DTYPES)))
+    array = array.reshape(shape)
+    layout = draw(st.sampled_from(["C", "F", "T", "reversed", "stepped", "broadcast"]))
+    if layout == "F":
+        return np.asfortranarray(array)
+    if layout == "T":
+        return array.T
+    if layout == "reversed" and array.ndim:
+        return array[::-1]
+    if layout == "stepped" and array.ndim:
+        return array[..., ::2]
+    if layout == "broadcast":
+        return np.broadcast_to(array, (2, *array.shape))
+    return array
+
+
+def scalars():
+    return st.sampled_from(DTYPES).map(lambda dtype: np.arange(50, 51).astype(dtype)[0])
+
+
+PLAIN = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**64 - 1),
+    st.floats(),
+    st.text(max_size=5),
+    st.binary(max_size=5),
+)
+KEYS = st.one_of(st.text(max_size=3), st.integers(0, 9), st.tuples(st.integers(0, 9), st.none()))
+OBJECTS = st.recursive(
+    st.one_of(PLAIN, arrays(), scalars()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(KEYS, inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300)
+@given(OBJECTS, st.sampled_from([0, 64, 640]), st.sampled_from([0, 100]))
+def test_objects_come_back(obj, start, room):
+    assert_same(through(obj, start, room=room)[0], obj)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 0, 4), (600,), (20, 30), (1,) * 32])
+def test_arrays_of_every_dtype(dtype, shape):
+    count = int(np.prod(shape, dtype=int))
+    array = (np.arange(count) % 100).astype(dtype).reshape(shape)
+    assert_same(through([array])[0], [array])
+
+
+def test_every_bit_of_floats_comes_back():
+    for bits, dtype in [(np.arange(2**16, dtype="u2"), "f2"), (np.arange(2**16, dtype="u4"), "f4")]:
+        array = (bits + 0x7F800000).astype("u4").view("f4") if dtype == "f4" else bits.view("f2")
+        assert_same(through(array)[0], array)
+
+
+@pytest.mark.parametrize(
+    "scalar", [np.str_(""), np.bytes_(b""), np.str_("\U0001f600"), np.bool_(0)]
+)
+def test_scalars(scalar):
+    assert_same(through(scalar)[0], scalar)
+
+
+def test_arrays_lie_at_multiples_of_64_and_are_read_only_views():
+    obj = [np.arange(1000.0), {"k": (np.arange(513, dtype=np.uint8),)}, np.zeros((9, 60), "<U1")]
+    found, memory = through(obj, start=128)
+    for array in (found[0], found[1]["k"][0], found[2]):
+        assert np.shares_memory(array, memory) and not array.flags.writeable
+        assert array.ctypes.data % 64 == 0
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+def test_views_of_memory_that_may_be_written_to_may_be_too():
+    packed = pack(np.zeros(1000))
+    memory = aligned_empty([packed.nbytes], np.uint8)
+    write(packed, memory)
+    unpack(memory, len(packed.structure))[:] = 1
+    assert unpack(memory, len(packed.structure)).all()
+
+
+def test_large_arrays_are_not_copied_by_pack():
+    array = np.zeros(1000)
+    packed = pack([array, array])
+    assert packed.arrays[0] is array and packed.arrays[1] is array
+    assert packed.nbytes == aligned(len(packed.structure)) + 2 * aligned(8000)
+
+
+def test_keep_sees_each_large_array_and_what_it_returns_is_taken():
+    seen = []
+
+    def keep(array):
+        seen.append(array)
+        return array.copy()
+
+    obj = {"a": np.arange(1000.0), "b": (np.arange(900.0), [np.arange(3.0)])}
+    found, memory = through(obj, keep=keep)
+    assert_same(found, obj)
+    assert [array.size for array in seen if array.nbytes > 512] == [1000, 900]
+    assert not np.shares_memory(found["a"], memory)
+    found["a"][:], found["b"][0][:] = 1, 1
+
+
+def test_an_error_of_keep_comes_out():
+    class Full(Exception):
+        pass
+
+    def keep(array):
+        raise Full
+
+    with pytest.raises(Full):
+        through([np.zeros(1000)], keep=keep)
+
+
+class Listlike(list):
+    pass
+
+
+UNFIT = [
+    (object(), "a object"),
+    ({1}, "a set"),
+    (1j, "a complex"),
+    (range(3), "a range"),
+    (Listlike(), "a Listlike"),
+    (True.__class__, "a type"),
+    (2**64, "(the integer 18446744073709551616|an integer of 65 bits)"),
+    (-(2**63) - 1, "(the integer -9223372036854775809|an integer of 64 bits)"),
+    (np.array([None]), "an array of object"),
+    (np.array([1, "a"], dtype=object), "an array of object"),
+    (np.zeros(2, "i4,f4"), "an array of "),
+    (np.zeros(2, "V3"), "an array of "),
+    (np.array(["2017-07-24"], dtype="M8[D]"), r"an array of datetime64\[D\]"),
+    (np.array([1], dtype="m8[s]"), r"an array of timedelta64\[s\]"),
+    (np.datetime64("2017-07-24"), r"an array of datetime64\[D\]"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(UNFIT)))
+def test_what_does_not_fit_is_named_with_its_place(number):
+    obj, name = UNFIT[number]
+    for place, holder in [
+        ("", obj),
+        (r"\[0\]: ", [obj]),
+        (r"\[1\]: ", (0, obj)),
+        (r"\['k'\]\[2\]\['x'\]: ", {"j": 0, "k": (1, 2, {"x": obj}), "l": {1}}),
+        (r"\[\(1, 2\)\]: ", {(1, 2): obj}),
+    ]:
+        with pytest.raises(TypeError, match=rf"^{place}{name}.* cannot be sent or stored"):
+            pack(holder)
+
+
+def test_a_key_that_does_not_fit():
+    with pytest.raises(TypeError, match="a frozenset cannot be sent or stored"):
+        pack([{frozenset(): 1}])
+
+
+def test_depth_is_limited():
+    deep = []
+    for _ in range(400):
+        deep = [deep]
+    assert_same(through(deep)[0], deep)
+    for _ in range(1000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="recursion limit"):
+        pack(deep)
+    cycle = []
+    cycle.append(cycle)
+    with pytest.raises(ValueError, match="recursion limit"):
+        pack(cycle)
+
+
+def test_tuples_are_nested_no_deeper_than_they_can_be_read():
+    deep = ()
+    for _ in range(MAX_TUPLES - 1):
+        deep = (deep,)
+    assert_same(through(deep)[0], deep)
+    with pytest.raises(ValueError, match=f"nested {MAX_TUPLES} deep"):
+        pack((deep,))
+    many = [((1,), (2,))] * (2 * MAX_TUPLES)  # side by side they may be as many as one likes
+    assert_same(through(many)[0], many)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (20, 30)])
+@pytest.mark.parametrize("dtype", ["f4", ">i2", "u1"])
+def test_rows_come_back_as_one_array(shape, dtype):
+    parts = [np.full(shape, number, "i8") for number in range(5)]
+    found, _ = through({"batch": Rows(parts, np.dtype(dtype))})
+    assert_same(found["batch"], np.stack(parts).astype(dtype))
+
+
+def test_rows_of_what_does_not_fit_are_refused():
+    with pytest.raises(TypeError, match=r"^\[0\]: .*object.* cannot be sent or stored"):
+        pack([Rows([np.array([None])], np.dtype(object))])
+
+
+def test_memory_that_is_too_small_is_an_error():
+    packed = pack(np.zeros(1000))
+    with pytest.raises((TypeError, ValueError)):
+        write(packed, np.zeros(packed.nbytes - 64, np.uint8))
+
+
+@pytest.mark.parametrize("start, nbytes, end", [(-64, 8, None), (0, 129, None), (64, 65, None)])
+def test_an_object_outside_of_the_memory_is_refused(start, nbytes, end):
+    with pytest.raises(ValueError, match="does not lie in 128 bytes"):
+        unpack(np.zeros(128, np.uint8), nbytes, start, end)
+
+
+@pytest.mark.parametrize("nbytes, end", [(-1, None), (8, 129), (8, 7), (2**63, None)])
+def test_an_end_outside_of_the_memory_is_refused(nbytes, end):
+    with pytest.raises(ValueError, match="does not lie in 128 bytes"):
+        unpack(np.zeros(128, np.uint8), nbytes, 0, end)
+
+
+def test_arrays_end_where_the_object_ends():
+    packed = pack([np.zeros(1000, np.uint8)])
+    memory = np.zeros(4096, np.uint8)
+    write(packed, memory)
+    for end in range(len(packed.structure), packed.nbytes - 24):
+        with pytest.raises(ValueError, match=f"of {end} bytes"):
+            unpack(memory, len(packed.structure), 0, end)
+
+
+def array_header(dtype, *shape):
+    name = dtype.encode()
+    return struct.pack("<BB", len(name), len(shape)) + name + struct.pack(f"<{len(shape)}Q", *shape)
+
+
+def read(structure, area=bytes(1024)):
+    """What comes of a structure that was written by hand, with an area for arrays behind it."""
+    memory = np.frombuffer(structure + bytes(-len(structure) % 64) + area, np.uint8)
+    return unpack(memory, len(structure))
+
+
+def extension(code, data):
+    return msgpack.packb(msgpack.ExtType(code, data))
+
+
+NUMBERS = st.one_of(
+    st.integers(0, 1100), st.sampled_from([2**31, 2**32, 2**62, 2**63, 2**64 - 64, 2**64 - 1])
+)
+
+
+@settings(max_examples=500)
+@given(
+    st.sampled_from([*DTYPES, "|S0", "|V8", "|O8", "<M8", "<f3"]),
+    st.lists(NUMBERS, max_size=4),
+    NUMBERS,
+)
+def test_no_array_lies_outside_of_the_area(dtype, shape, position):
+    structure = extension(2, array_header(dtype, *shape) + struct.pack("<Q", position))
+    memory = np.frombuffer(structure + bytes(-len(structure) % 64) + bytes(1024), np.uint8)
+    try:
+        array = unpack(memory, len(structure))
+    except ValueError:
+        return
+    begin = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+    assert array.nbytes > 0
+    assert aligned(len(structure)) <= begin <= begin + array.nbytes <= memory.nbytes
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_damage_gives_an_error_or_plain_objects_within_the_memory(data):
+    packed = pack([np.arange(300.0), ("a", 1), {"k": np.float32(2)}, np.arange(4)])
+    memory = np.zeros(packed.nbytes, np.uint8)
+    write(packed, memory)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(packed.structure) - 1))
+        memory[at] = data.draw(st.integers(0, 255))
+    try:
+        found = unpack(memory, len(packed.structure))
+    except ValueError:
+        return
+    for array in found if type(found) is list else []:
+        if isinstance(array, np.ndarray):
+            assert array.nbytes <= memory.nbytes
+            array.tobytes()
+
+
+def in_little_memory(code):
+    """Runs code in a Python that can have 256 MB beyond what it begins with."""
+    prelude = (
+        "import resource, tests.utils.test_packed as t\n"
+        "size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 28), size + (1 << 28)))\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", prelude + code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=str(ROOT),
+        text=True,
+        timeout=60,
+    )
+
+
+REFUSED = """
+try:
+    found = {what}
+except ValueError:
+    pass
+else:
+    raise AssertionError(type(found))
+"""
+
+
+@mended
+def test_nested_lists_that_promise_much_take_no_memory():
+    # Each of 1000 lists says that it has a million elements, which is no more than there are bytes.
+    what = "t.read((b'\\xdd' + (1 << 20).to_bytes(4, 'big')) * 1000 + bytes(1 << 20))"
+    done = in_little_memory(REFUSED.format(what=what))
+    assert done.returncode == 0, done.stdout
+
+
+@mended
+@pytest.mark.parametrize("dtype", ["|S0", "<U0"])
+def test_arrays_of_text_without_a_width_take_no_memory(dtype):
+    what = f"t.read(t.extension(1, t.array_header('{dtype}', 1 << 40)))"
+    done = in_little_memory(REFUSED.format(what=what))
+    assert done.returncode == 0, done.stdout
+
+
+@mended
+def test_damaged_objects_leave_no_memory_behind():
+    code = (
+        "bad = b'\\x92' * 200 + b'\\xdc\\x03\\xe8' + bytes(500) + b'\\xc1' + bytes(500)\n"
+        "for _ in range(20000):\n"
+        "    try:\n"
+        "        t.read(bad)\n"
+        "    except ValueError:\n"
+        "        pass\n"
+    )
+    done = in_little_memory(code)
+    assert done.returncode == 0, done.stdout
+
+
+@mended
+def test_a_width_that_overflows_in_old_numpy():
+    # There the size of an element is negative, and the array lies outside of the memory.
+    what = "t.read(t.extension(2, t.array_header('<U999999999', 1) + bytes(8)))"
+    done = in_little_memory(REFUSED.format(what=what))
+    assert done.returncode == 0, done.stdout
+
+
+@mended
+def test_timestamps_of_msgpack_are_no_part_of_the_format():
+    for data in (bytes(4), bytes(8), bytes(12)):
+        try:
+            found = read(extension(-1, data))
+        except ValueError:
+            continue
+        assert type(found) in (int, float)
+
+
+@mended
+def test_text_with_characters_that_do_not_exist():
+    for dtype in "<U2", ">U2":
+        code = "<I" if dtype[0] == "<" else ">I"
+        for number in 0x110000, 2**32 - 1:
+            data = struct.pack(code, 65) + struct.pack(code, number)
+            for structure in [
+                extension(3, array_header(dtype) + data),
+                extension(1, array_header(dtype, 3) + bytes(16) + data),
+                extension(2, array_header(dtype, 128) + struct.pack("<Q", 0)),
+            ]:
+                with pytest.raises(ValueError, match="characters that do not exist"):
+                    read(structure, data * 128)
+
+
+@mended
+def test_shapes_beyond_all_memory_are_empty_or_a_value_error():
+    for shape in ([0, 2**63], [2**64 - 1, 0], [0] + [2**32] * 3):
+        try:
+            assert read(extension(1, array_header("<f4", *shape))).size == 0
+        except ValueError:
+            pass
+
+
+@mended
+def test_more_dimensions_than_can_be_read_are_not_written():
+    try:
+        array = np.zeros([1] * (MAX_DIMENSIONS + 1))
+    except ValueError:
+        pytest.skip("this numpy has no such arrays")
+    with pytest.raises(TypeError, match="33 dimensions"):
+        pack([array])
+
+
+@mended
+def test_a_masked_array_is_not_stripped_of_its_mask():
+    with pytest.raises(TypeError, match="MaskedArray"):
+        pack([np.ma.masked_array([1, 2], [True, False])])
+
+
+@mended
+def test_an_integer_too_long_to_print():
+    with pytest.raises(TypeError, match="cannot be sent or stored"):
+        pack([10**5000])
+
+
+@mended
+def test_small_arrays_may_be_kept_by_a_consumer_that_writes():
+    """`keep` makes them its own too; without it they are read-only, as the large ones are."""
+    small = np.arange(3.0)
+    assert not through([small])[0][0].flags.writeable
+    found = through([small], keep=np.copy)[0][0]
+    assert found.flags.writeable and found.flags.aligned
