@@ -22,6 +22,7 @@ _MODULES = {
     "compat": "tensorpack.compat",
     "concurrency": "tensorpack.utils.concurrency",
     "dataflow": "tensorpack.dataflow",
+    "dftools": "tensorpack.dataflow.dftools",
     "fs": "tensorpack.utils.fs",
     "gradproc": "tensorpack.tfutils.gradproc",
     "graph_builder": "tensorpack.graph_builder",

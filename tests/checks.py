@@ -24,7 +24,7 @@ RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
 # Modules that old scripts reach as attributes of `tensorpack`, beside the packages themselves.
 OLD_MODULES = {
     "utils": "argtools concurrency fs logger serialize stats timer viz",
-    "dataflow": "dataset imgaug",
+    "dataflow": "dataset dftools imgaug",
     "tfutils": (
         "collection export gradproc model_utils optimizer scope_utils sesscreate sessinit "
         "summary symbolic_functions tower varmanip varreplace"

@@ -42,10 +42,11 @@ class _Desk:
                     raise self._error
                 return None
             item = self._exchange()
-            number = None if item is None else self._numbers.pop(item[0], None)
-            if number is not None:  # else it is of a pass that was left
-                return number, item[1]
-            item = None
+            if item is not None:
+                number = self._numbers.pop(item[0], None)
+                if number is not None:  # else it is of a pass that was left
+                    return number, item[1]
+                item = None
 
     def _fetch(self) -> None:
         if self._is_empty:

@@ -13,6 +13,7 @@ The sender is in `_sender.py`, the receiver in `_receiver.py`; here is what both
 import contextlib
 import struct
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import List, NamedTuple, Tuple
 
 from ._descriptor import SharedFile
@@ -35,6 +36,7 @@ FIRST_EVENT = 16  # from here on kinds are up to whoever sends them
 RECORD = struct.Struct("<BxHIQQQQ")  # kind, slot, structure, start, end, size of the slot, tag
 RETURN = struct.Struct("<I")  # a slot; or how many are kept by a consumer that waits
 HUNGRY = 1 << 31
+_Parts = Tuple[Connection, Connection, List[SharedFile]]
 _MOST_ITEMS = 1000  # on the way in one channel; their records fit into a pipe
 _MOST_SLOTS = 16
 _SLOTS_OF_ALL = 128  # a slot takes two descriptors, of 1024 that a process usually may have
@@ -69,7 +71,7 @@ class Limits(NamedTuple):
         return cls(-(-items // in_slot), in_slot, nbytes // channels)
 
 
-def channel_parts(slots: int) -> Tuple[Tuple, Tuple]:
+def channel_parts(slots: int) -> Tuple[_Parts, _Parts]:
     """Makes what the two ends of a channel hold: two connections and the slots, each.
 
     Raises:

@@ -23,7 +23,7 @@ Identity = Tuple[int, int, int, int]
 
 _SECONDS = 600.0
 
-# Isolated, so that no module of the working directory comes in before the path is that of ours.
+# The path is that of this process before anything is imported from it.
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[3:]; import runpy; "
     "runpy.run_path(sys.argv[1])['main'](sys.argv[2])"
@@ -75,7 +75,7 @@ def probe(path: str) -> None:
       DamagedLMDB: the file is damaged, or liblmdb crashed.
       RuntimeError: it could not be checked, or not in ten minutes.
     """
-    program = [sys.executable, "-I", "-c", _PROGRAM, _lmdb_pages.__file__, path]
+    program = [sys.executable, "-c", _PROGRAM, _lmdb_pages.__file__, path]
     search = [folder for folder in sys.path if isinstance(folder, str)]
     output, code = subproc_call(program + search, timeout=_SECONDS)
     report = _last_report(output)

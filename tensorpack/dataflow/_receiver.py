@@ -112,7 +112,9 @@ class Receiver:
             with self._lock:
                 self._closed = True
         self._closed = True
-        for each in (self._records, self._back, *self._files):
+        self._records.close()
+        self._back.close()
+        for each in self._files:
             each.close()
         self._pending.clear()
         self._filling.clear()

@@ -119,14 +119,14 @@ class Part(NamedTuple):
     """A message as it came.
 
     Attributes:
-      index: of the address that it came to.
+      address: the index of the address that it came to.
       data: its first part, as a buffer.
-      count: how many parts it has.
+      parts: how many parts it has.
     """
 
-    index: int
+    address: int
     data: Any
-    count: int
+    parts: int
 
 
 class Receiver:

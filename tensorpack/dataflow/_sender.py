@@ -104,7 +104,9 @@ class Sender:
     def close(self) -> None:
         """Lets the pipes and the memory go; may be called more than once."""
         self._memory = np.empty(0, np.uint8)
-        for each in (self._records, self._returned, *self._files):
+        self._records.close()
+        self._returned.close()
+        for each in self._files:
             each.close()
 
     def __reduce__(self) -> Tuple[Callable, Tuple]:

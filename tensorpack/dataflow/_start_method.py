@@ -19,6 +19,8 @@ _MOST_LEVELS = 16
 _SHORT = reprlib.Repr()
 _SHORT.maxother = 200
 _TASKS = "/proc/self/task"
+# It sleeps until a signal comes; a training has it before its flows start their processes.
+_LISTENER = "SignalListener"
 # What the threads of TensorFlow 2 are called; the one that builds graphs has nothing to do between
 # two calls. In TensorFlow 1 they have no names.
 _OF_TENSORFLOW, _OF_A_GRAPH = "tf_", "tf_graph_runner"
@@ -44,7 +46,8 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
 
     "fork" is quick and takes everything along, but a forked process may wait for ever for a lock
     that some thread held in the moment of the fork. So it is taken only while this process has one
-    Python thread and no TensorFlow session, and "forkserver" otherwise.
+    Python thread, beside that of a `SignalListener`, and no TensorFlow session, and "forkserver"
+    otherwise.
 
     Args:
       wanted: one of the methods, to have it in any case.
@@ -61,8 +64,7 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
         return wanted
     if "fork" not in methods:
         return "spawn"
-    alone = threading.active_count() == 1 and not _has_session()
-    return "fork" if alone else "forkserver"
+    return "forkserver" if _has_other_threads() or _has_session() else "fork"
 
 
 def start(worker: Worker, method: str, name: str, sent: Any) -> None:
@@ -152,6 +154,11 @@ def _attributes(obj: Any) -> Dict[str, Any]:
     return {
         str(name): part for each in parts if isinstance(each, dict) for name, part in each.items()
     }
+
+
+def _has_other_threads() -> bool:
+    here = threading.current_thread()
+    return any(each is not here and each.name != _LISTENER for each in threading.enumerate())
 
 
 def _has_session() -> bool:

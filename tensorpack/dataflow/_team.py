@@ -148,10 +148,14 @@ class Team:
           DataFlowTerminated: the team was closed.
           Exception: a worker ended; its own exception, or a `WorkerDied` or `WorkerFailed`.
         """
-        item = None
-        while item is None:
-            item = self._guarded_next(self._poll, True)
-        return item
+        try:
+            item = self._next(self._poll, True)
+            while item is None:
+                item = self._next(self._poll, True)
+            return item
+        except BaseException:
+            self.close()
+            raise
 
     def take_if(self, or_room: bool = False) -> Optional[Tuple[int, Any]]:
         """Returns what `take` does if it is there already, or else None.
@@ -159,7 +163,11 @@ class Team:
         Args:
           or_room: wait until something comes, or until there may be room for `send`.
         """
-        return self._guarded_next(self._poll_for_room if or_room else self._poll, or_room)
+        try:
+            return self._next(self._poll_for_room if or_room else self._poll, or_room)
+        except BaseException:
+            self.close()
+            raise
 
     def take_from(self, index: int) -> Tuple[int, Any]:
         """Waits for what comes next from one worker; what others send stays where it is.
@@ -199,8 +207,10 @@ class Team:
                 ProcessGroup([lane.worker for lane in self._lanes]).close()
             finally:
                 with self._using:
-                    for each in (*self._lanes, self._waker, self._woken):
-                        each.close()
+                    self._waker.close()
+                    self._woken.close()
+                    for lane in self._lanes:
+                        lane.close()
         return True
 
     def _set_up_polls(self) -> None:
@@ -220,13 +230,6 @@ class Team:
                 return send(*args)
         except BrokenPipeError as error:
             raise self._error(index) from error
-
-    def _guarded_next(self, poll: Any, wait: bool) -> Optional[Tuple[int, Any]]:
-        try:
-            return self._next(poll, wait)
-        except BaseException:
-            self.close()
-            raise
 
     def _next(self, poll: Any, wait: bool) -> Optional[Tuple[int, Any]]:
         while True:

@@ -1,5 +1,6 @@
 """Seeds of worker processes: one for each of them, or one for each datapoint."""
 
+import hashlib
 import random
 
 import numpy as np
@@ -9,7 +10,6 @@ from tensorpack.utils.rng import SeedTree, fix_rng_seed
 __all__ = ["DatapointSeeds", "MOST_SEED", "seed_process"]
 
 MOST_SEED = 2**62  # of what is sent to workers as a number
-_WORD = 2**32
 
 
 def seed_process(seed: int) -> None:
@@ -18,7 +18,9 @@ def seed_process(seed: int) -> None:
     A forked process would otherwise draw what its siblings draw.
     """
     fix_rng_seed(seed)
-    _seed_globals(SeedTree(seed).child("process"))
+    words = SeedTree(seed).child("process").sequence().generate_state(5)
+    np.random.seed(words[:4])
+    random.seed(int(words[4]))
 
 
 class DatapointSeeds:
@@ -32,14 +34,13 @@ class DatapointSeeds:
     """
 
     def __init__(self, seed: int) -> None:
-        self._root = SeedTree(seed).child("datapoint")
+        # not by SeedTree: this is done for every datapoint
+        self._root = hashlib.blake2b(b"datapoint", key=str(seed).encode("ascii"), digest_size=24)
 
     def __call__(self, position: int) -> None:
         """Seeds them for the datapoint of a position."""
-        _seed_globals(self._root.child(position // _WORD, position % _WORD))
-
-
-def _seed_globals(node: SeedTree) -> None:
-    words = node.sequence().generate_state(5)
-    np.random.seed(words[:4])
-    random.seed(int(words[4]))
+        node = self._root.copy()
+        node.update(position.to_bytes(8, "little"))
+        digest = node.digest()
+        np.random.seed(np.frombuffer(digest, "<u4", 4))
+        random.seed(int.from_bytes(digest[16:], "little"))

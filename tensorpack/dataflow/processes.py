@@ -165,7 +165,7 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
     def seeded(self) -> bool:
         """Whether the same data comes again, in the same order, when the program is run again."""
         same = self.strict or self.num_proc == 1
-        return same and RNGDataFlow.seeded.fget(self) and super().seeded
+        return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns where a strict pass is.

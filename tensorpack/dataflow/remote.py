@@ -55,7 +55,8 @@ def send_dataflow_zmq(
       bind: whether to bind to the address and not to connect to it. The other side does the other.
       print_interval: the progress bar is drawn after so many datapoints at the earliest.
       passes: how often to go through the flow. After them the receiver is told that there is no
-        more, and the function returns when all has left. None for ever.
+        more, and the function returns when all has left. None for ever. Over `ipc://` what the
+        receiver has not read then may be lost: use tcp.
       key: path of a file that `make_remote_key` wrote; the receiver needs the same.
       timeout: for how many seconds nobody may take a datapoint. None to wait as long as it takes.
 
@@ -233,7 +234,7 @@ class RemoteDataZMQ(DataFlow):
             if message is None:
                 continue
             if message.kind == DATA:
-                self._count(part.index)
+                self._count(part.address)
                 yield message.datapoint
             elif receiver.senders.take_end():
                 return
@@ -241,13 +242,13 @@ class RemoteDataZMQ(DataFlow):
     def _message(self, part: Part, senders: Senders) -> Optional[Message]:
         """Reads a message; None if there is something wrong with it."""
         try:
-            if part.count != 1:
-                raise FrameError(f"A message of {part.count} parts, and each has one.")
+            if part.parts != 1:
+                raise FrameError(f"A message of {part.parts} parts, and each has one.")
             message = decode(part.data, self._max_bytes)
             senders.note(message)
             return message
         except FrameError as error:
-            self._drop(self._addresses[part.index], error)
+            self._drop(self._addresses[part.address], error)
             return None
 
     def _drop(self, addr: str, error: FrameError) -> None:

@@ -483,6 +483,24 @@ def test_times_are_those_of_the_flow():
     assert (found.first_seconds, found.nbytes, found.ended) == (15, 1000, True)
 
 
+def test_what_measuring_takes_does_not_count():
+    clock = Clock()
+
+    class Weighed:
+        def __sizeof__(self):
+            clock.now += 100
+            return 50
+
+    class Flow(Ticking):
+        def __iter__(self):
+            for _ in super().__iter__():
+                yield [Weighed()]
+
+    found = measured(Flow(clock, [1, 2, 3]), clock)
+    assert found.latencies.tolist() == [1, 2, 3]
+    assert clock.now > 100
+
+
 def test_it_stops_at_a_number_or_a_time():
     clock = Clock()
     flow = Ticking(clock, [2] * 50)
@@ -1000,6 +1018,22 @@ def test_a_failure_leaves_nothing_and_takes_nothing(fails, tmp_path, options):
     assert "Datapoint 1 has another form" in fails("convert", path, target, *options)
     assert sorted(os.listdir(str(tmp_path))) == ["a.tfrecord", *["b.npz" for _ in options]]
     assert not options or target.read_text() == "precious"
+
+
+def test_a_file_that_cannot_be_replaced(fails, tmp_path, monkeypatch):
+    path, target = save(tmp_path / "a.npz", numbers(3)), tmp_path / "b.npz"
+    target.write_text("precious")
+    real = os.replace
+
+    def replace(source, place):
+        if source.endswith(".new"):
+            raise PermissionError(1, "Not now")
+        real(source, place)
+
+    monkeypatch.setattr(os, "replace", replace)
+    assert "Not now" in fails("convert", path, target, "--force")
+    assert sorted(os.listdir(str(tmp_path))) == ["a.npz", "b.npz"]
+    assert target.read_text() == "precious"
 
 
 def test_damaged_records_are_left_out_if_that_is_allowed(run, fails, tmp_path):

@@ -306,7 +306,7 @@ def test_the_last_flow_closes_the_file(tmp_path):
 
 def read_in_child(flow, queue):
     flow.reset_state()
-    queue.put([len(list(flow)), len(list(flow))])
+    queue.put([len(list(flow)), len(list(flow)), flow.ds.lst.file().pid == os.getpid()])
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -324,7 +324,7 @@ def test_it_is_opened_anew_in_another_process(seven, method):
     try:
         process.join(60)
         assert process.exitcode == 0
-        assert queue.get() == [7, 7]
+        assert queue.get() == [7, 7, True]
     finally:
         process.kill()
         process.join()

@@ -74,11 +74,14 @@ def test_an_old_file_of_pickles(tmp_path, protocol):
     assert_same(found, PICKLED)
 
 
-def test_arrays_shared_within_a_pickle_are_shared_again(tmp_path):
-    array = np.arange(3)
-    path = write_raw(tmp_path / "old", [(b"0", pickle.dumps([array, [array]], 2))])
-    ((first, (second,)),) = LMDBDataPoint(path, allow_pickle=True, probe=False)
+def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):
+    """So a small pickle does not become a large object."""
+    array, shared = np.arange(3), [1]
+    value = pickle.dumps([array, [array], shared, [shared]], 2)
+    path = write_raw(tmp_path / "old", [(b"0", value)])
+    ((first, (second,), third, (fourth,)),) = LMDBDataPoint(path, allow_pickle=True, probe=False)
     assert first is second
+    assert third is fourth
     first[:] = 0  # and it may be written to
 
 

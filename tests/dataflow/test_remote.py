@@ -329,6 +329,21 @@ def test_a_sender_waits_when_the_receiver_has_enough(receive):
     assert 4 <= len(taken) <= 60  # two on each side, and what the kernel holds
 
 
+def test_closing_waits_until_all_has_left(receive):
+    flow = receive(hwm=1, timeout=20)
+    done = threading.Event()
+
+    def source():
+        for i in range(300):
+            yield [i, np.zeros(1 << 16, np.uint8)]  # together more than the kernel holds
+        done.set()
+
+    sending = Sending(DataFromGenerator(source), flow.endpoints[0], passes=1, hwm=1000)
+    assert done.wait(SECONDS)
+    assert [number for number, _ in flow] == list(range(300))
+    sending.end()
+
+
 def test_a_sender_without_a_receiver_gives_up_when_asked_to():
     for bind in True, False:
         addr = ANY_PORT if bind else "tcp://127.0.0.1:1"

@@ -10,6 +10,7 @@ import pytest
 from tensorpack.dataflow import DataFlow, DataFromList, MapData, MapDataComponent
 from tensorpack.dataflow import _start_method as start_method
 from tensorpack.dataflow._start_method import choose_start_method, find_unpicklable, start
+from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.worker import make_worker
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_functions import numbers
@@ -19,15 +20,20 @@ from tests.dataflow.process_functions import numbers
 def alone(monkeypatch):
     """As in a process with one thread."""
     monkeypatch.setattr(start_method, "_has_session", lambda: False)
-    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.current_thread()])
 
 
 def test_alone_it_forks(alone):
     assert choose_start_method() == "fork"
 
 
-def test_with_another_thread_it_does_not(alone, monkeypatch):
-    monkeypatch.undo()
+def test_a_listener_for_signals_does_not_matter(monkeypatch):
+    monkeypatch.setattr(start_method, "_has_session", lambda: False)
+    with SignalListener(lambda signum: None):
+        assert choose_start_method() == "fork"
+
+
+def test_with_another_thread_it_does_not(monkeypatch):
     monkeypatch.setattr(start_method, "_has_session", lambda: False)
     go_on = threading.Event()
     thread = threading.Thread(target=go_on.wait)

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import itertools
 import multiprocessing
 import os
 import subprocess
@@ -527,21 +528,33 @@ def test_a_pass_that_is_never_begun_has_no_threads():
 
 
 @both_orders
-def test_the_pass_over_the_flow_is_closed_too(strict):
+@pytest.mark.parametrize("taken", [2, 100])
+def test_the_pass_over_the_flow_is_closed_too(strict, taken):
     closed = []
 
-    def source():
-        try:
-            yield from numbers(100)
-        finally:
-            closed.append(threading.current_thread())
+    class Closable(ProxyDataFlow):
+        def __iter__(self):
+            return Closable.Pass(self.ds)
 
-    flow = MultiThreadMapData(DataFromGenerator(source), 2, same, buffer_size=2, strict=strict)
+        class Pass:
+            def __init__(self, ds):
+                self._datapoints = iter(ds)
+
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                return next(self._datapoints)
+
+            def close(self):
+                closed.append(threads_of("MultiThreadMapData"))
+
+    flow = MultiThreadMapData(Closable(numbers(9)), 2, same, buffer_size=2, strict=strict)
     datapoints = iter(flow)
-    next(datapoints)
-    assert closed == []
+    for _ in itertools.islice(datapoints, taken):
+        assert closed == []
     datapoints.close()
-    assert closed == [threading.current_thread()]
+    assert closed == [[]]  # once, when no thread was there any more
 
 
 class Connection(DataFlow):
@@ -649,6 +662,7 @@ def test_a_flow_that_hangs_does_not_stop_the_next_pass(capsys):
     assert out.count("busy after 2 seconds") == 1 and "in source" in out
     (left,) = threads_of("MultiThreadMapData")
     assert list(flow) == [[0], [1]]
+    assert left.is_alive()  # and was not waited for
     gate.set()
     left.join(LONG)
 
@@ -677,19 +691,31 @@ def test_a_program_may_end_within_a_pass(strict):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_begins_its_own_passes():
-    flow = MultiThreadMapData(numbers(9), 3, tenfold, buffer_size=2, strict=True)
+    parent, reading, gate = os.getpid(), threading.Event(), threading.Event()
+
+    def source():
+        yield [0]
+        if os.getpid() == parent:
+            reading.set()
+            assert gate.wait(LONG)
+        yield [1]
+
+    flow = MultiThreadMapData(DataFromGenerator(source), 3, same, strict=True)
     going = iter(flow)
     next(going)
+    assert reading.wait(LONG)  # while a thread has the right to use the source
 
     def child():
         flow.reset_state()
-        os._exit(0 if list(flow) == list(MapData(numbers(9), tenfold)) else 1)
+        os._exit(0 if list(flow) == [[0], [1]] else 1)
 
     process = multiprocessing.get_context("fork").Process(target=child)
     process.start()
     process.join(LONG)
+    process.kill()
+    gate.set()
     assert process.exitcode == 0
-    assert list(going) == list(MapData(numbers(9), tenfold))[1:]
+    assert list(going) == [[1]]
 
 
 # State

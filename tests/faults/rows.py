@@ -84,16 +84,17 @@ ROWS = {
     ),
     14: Row(
         "a worker is killed, or crashes",
-        "an error within 1 s that names the worker and the signal; nothing of it is left",
+        "an error within 1 s that names the worker and the signal (processes of `utils.worker`; "
+        "the dataflows have none yet)",
     ),
     15: Row(
         "a worker hangs",
-        "the watchdog reports its stack, or that it is stopped; Ctrl-C still works, and the "
-        "dataflow can be closed",
+        "the watchdog reports its stack, or that it is stopped; Ctrl-C still works (the same)",
     ),
     16: Row(
         "a process is forked while threads hold locks",
         "workers are started in a way that no lock is copied",
+        WORKERS,
     ),
     17: Row(
         "a full disk under the models, or files that may not grow",
@@ -161,17 +162,18 @@ ROWS = {
     ),
     31: Row(
         "malformed messages over a socket",
-        "dropped, counted and logged, and too many are an error; nothing is run, and memory stays "
-        "bounded",
+        "",
+        FORMATS,
     ),
     32: Row(
         "a corrupted LMDB",
-        "right data, or an error that names the file and the key; never a crash",
+        "",
+        FORMATS,
     ),
     33: Row(
         "a corrupted TFRecord file",
-        "right data, or an error that names the file, the record and the byte; a length that is "
-        "made up takes no memory",
+        "",
+        FORMATS,
     ),
     34: Row(
         "`None`, object, text, a wrong rank, complex numbers, ragged lists, too few fields; "
