@@ -16,6 +16,7 @@ little endian.
 
 import re
 import struct
+import sys
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -43,7 +44,8 @@ _SMALL = 512  # bytes; up to here an array is a part of the structure
 _COUNTS = struct.Struct("<BB")
 _NUMBER = struct.Struct("<Q")
 # Numbers, truth values and text of a fixed width; no objects, records or dates.
-_DTYPE = re.compile(r"[<>|][biufcSU][0-9]{1,9}")
+# A width of zero has no limit to the number of elements.
+_DTYPE = re.compile(r"[<>|](?:[biufc][0-9]{1,2}|[SU][1-9][0-9]{0,7})")
 _WHAT_FITS = (
     "Only None, bool, int of 64 bits, float, str, bytes, numpy arrays and scalars, and lists, "
     "tuples and dicts of these can be."
@@ -184,7 +186,7 @@ class _Packing:
 
     def _encode(self, obj: Any) -> Any:
         """What msgpack is to write for that which it does not know."""
-        if isinstance(obj, (np.ndarray, Rows)):
+        if isinstance(obj, (np.ndarray, Rows)) and not isinstance(obj, np.ma.MaskedArray):
             return self._array(obj)
         if isinstance(obj, np.generic):
             value = np.asarray(obj)
@@ -230,23 +232,51 @@ class _Unpacking:
     ) -> None:
         self._memory, self._area, self._end, self._keep = memory, area, end, keep
         self._tuples = 0
+        self._error: Optional[Exception] = None
         self._msgpack = require("msgpack")
 
     def object_of(self, structure: Any) -> Any:
         try:
-            return self._msgpack.unpackb(structure, ext_hook=self._decode, strict_map_key=False)
+            # Looked through first: a list gets as much room as it says that it needs, and msgpack
+            # before 1.2 forgets to free what it had made when it finds an error.
+            scan = self._msgpack.Unpacker(max_buffer_size=len(structure) or 1)
+            scan.feed(structure)
+            scan.skip()
+            found = self._msgpack.unpackb(
+                structure, ext_hook=self._decode, strict_map_key=False, timestamp=1
+            )
         except (ValueError, TypeError, RecursionError, self._msgpack.UnpackException) as error:
-            raise ValueError(f"These are not the bytes of one object: {error}") from error
+            raise ValueError(
+                f"These are not the bytes of one object: {str(error) or type(error).__name__}"
+            ) from error
+        if self._error is not None:
+            raise ValueError(
+                f"These are not the bytes of one object: {self._error}"
+            ) from self._error
+        return found
 
     def _decode(self, code: int, data: bytes) -> Any:
+        """What an extension stands for; an error waits until msgpack has come to its end."""
+        if self._error is not None:
+            return None
+        try:
+            return self._decoded(code, data)
+        except (OverflowError, TypeError, ValueError) as error:
+            self._error = error
+            return None
+
+    def _decoded(self, code: int, data: bytes) -> Any:
         if code == _PLACED:
             return self._placed(data)
         if code in (_INLINE, _SCALAR):
             dtype, shape, at = _read_header(data)
             if _nbytes(dtype, shape) != len(data) - at:
                 raise ValueError(f"{len(data) - at} bytes for an array of {dtype} {shape}")
-            array = np.ndarray(shape, dtype, data, at) if len(data) > at else np.empty(shape, dtype)
-            return array[()] if code == _SCALAR else array
+            # Not by np.empty: numpy before 1.20 gives (1 << 40, 0) the memory of (1 << 40, 1).
+            array = _sound(np.ndarray(shape, dtype, data, at))
+            if code == _SCALAR:
+                return array[()]
+            return array if self._keep is None or not array.size else self._keep(array)
         if code == _TUPLE:
             return self._inner(data)
         raise ValueError(f"unknown extension {code}")
@@ -257,9 +287,9 @@ class _Unpacking:
             raise ValueError("an array without a position")
         position = self._area + _NUMBER.unpack_from(data, at)[0]
         nbytes = _nbytes(dtype, shape)
-        if not nbytes or position + nbytes > self._end:
+        if not nbytes or position % ALIGNMENT or position + nbytes > self._end:
             raise ValueError(f"an array of {dtype} {shape} at {position} of {self._end} bytes")
-        array = np.ndarray(shape, dtype, self._memory, position)
+        array = _sound(np.ndarray(shape, dtype, self._memory, position))
         return array if self._keep is None else self._keep(array)
 
     def _inner(self, data: bytes) -> tuple:
@@ -275,7 +305,7 @@ class _Unpacking:
 
 def _header(array: Union[np.ndarray, Rows]) -> bytes:
     name = array.dtype.str
-    if not _DTYPE.fullmatch(name):
+    if not _DTYPE.fullmatch(name) or array.ndim > MAX_DIMENSIONS:
         raise _unfit(array)
     counts = _COUNTS.pack(len(name), array.ndim)
     return counts + name.encode("ascii") + struct.pack(f"<{array.ndim}Q", *array.shape)
@@ -296,6 +326,15 @@ def _read_header(data: bytes) -> Tuple[np.dtype, Tuple[int, ...], int]:
     return np.dtype(name), struct.unpack_from(f"<{dimensions}Q", data, begin), end
 
 
+def _sound(array: np.ndarray) -> np.ndarray:
+    """Raises ValueError if there is a character in an array beyond the last one of Unicode."""
+    if array.dtype.kind == "U" and array.size:
+        codes = array.reshape(-1).view(np.dtype("u4").newbyteorder(array.dtype.byteorder))
+        if codes.max() > sys.maxunicode:
+            raise ValueError("an array of text with characters that do not exist")
+    return array
+
+
 def _nbytes(dtype: np.dtype, shape: Tuple[int, ...]) -> int:
     count = dtype.itemsize
     for size in shape:
@@ -304,10 +343,11 @@ def _nbytes(dtype: np.dtype, shape: Tuple[int, ...]) -> int:
 
 
 def _unfit(obj: Any) -> TypeError:
-    is_array = isinstance(obj, (np.ndarray, Rows))
-    what = f"an array of {obj.dtype}" if is_array else f"a {type(obj).__name__}"
+    what = f"a {type(obj).__name__}"
+    if isinstance(obj, (np.ndarray, Rows)) and not isinstance(obj, np.ma.MaskedArray):
+        what = f"an array of {obj.dtype} with {obj.ndim} dimensions"
     if type(obj) is int:
-        what = f"the integer {obj}"
+        what = f"an integer of {obj.bit_length()} bits"
     return TypeError(f"{what} cannot be sent or stored. {_WHAT_FITS}")
 
 

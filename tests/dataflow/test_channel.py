@@ -154,7 +154,7 @@ def test_an_object_comes_out_as_it_went_in(make, obj):
     "obj, where",
     [
         ([1, object()], r"^\[1\]: a object cannot be sent"),
-        ({"a": [np.array([None])]}, r"^\['a'\]\[0\]: an array of object cannot be sent"),
+        ({"a": [np.array([None])]}, r"^\['a'\]\[0\]: an array of object with 1 dimensions cannot be sent"),
         (2**64, "the integer 18446744073709551616 cannot be sent"),
     ],
 )

@@ -619,7 +619,7 @@ def test_a_stranger_without_the_key_gets_nothing_out(receive, raw, key):
         for _, monitor in pairs:
             wait_for_the_end(monitor)
         flow = receive(addr, bind=False, key=key)
-        assert list(flow) == list(numbers(5))
+        assert next(iter(flow)) == [0]
         sending.end()
         assert not any(socket.poll(0) for socket, _ in pairs)
 
