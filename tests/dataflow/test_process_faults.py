@@ -203,7 +203,7 @@ going = iter(flow)
 next(going)
 print(*workers(flow), flush=True)
 time.sleep(0.2)
-kept = [flow, going]
+sys.kept = [flow, going]  # until the interpreter ends
 """
 
 
