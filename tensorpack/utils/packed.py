@@ -153,8 +153,8 @@ def unpack(
       structure_nbytes: the length of its structure.
       start: where it begins.
       end: where it ends at the latest; the end of `memory` unless given.
-      keep: called with each large array; what it returns takes its place. For those who want
-        copies.
+      keep: called with each array that has elements; what it returns takes its place. For those
+        who want copies.
 
     Raises:
       ImportError: msgpack is not installed.

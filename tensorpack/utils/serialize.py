@@ -89,10 +89,9 @@ def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     structure_nbytes = _check_header(memory, max_bytes)
     keep = _Copies(memory.nbytes) if copy else None
     try:
-        obj = unpack(memory, structure_nbytes, _HEADER_BYTES, keep=keep)
+        return unpack(memory, structure_nbytes, _HEADER_BYTES, keep=keep)
     except (OverflowError, ValueError) as error:
         raise FrameError(f"This frame is not one that dumps() writes: {error}") from error
-    return _with_own_arrays(obj) if copy else obj
 
 
 def _body(packed: Packed) -> List[Any]:
@@ -154,20 +153,3 @@ class _Copies:
         if self._left < 0:
             raise ValueError("its arrays lie one over another")
         return array.copy()
-
-
-def _with_own_arrays(obj: Any) -> Any:
-    """Puts copies in the place of arrays that may not be written to: small ones are views too."""
-    root = [obj]
-    todo: List[Any] = [root]
-    while todo:
-        holder = todo.pop()
-        for key, each in holder.items() if type(holder) is dict else enumerate(holder):
-            kind = type(each)
-            if kind is np.ndarray and each.size and not each.flags.writeable:
-                holder[key] = each.copy()
-            elif kind is tuple:
-                holder[key] = tuple(_with_own_arrays(list(each)))
-            elif kind is list or kind is dict:
-                todo.append(each)
-    return root[0]

@@ -255,7 +255,7 @@ def test_after_a_run_in_which_a_thread_played_its_debts_are_paid_first(save):
 
 
 def test_a_player_that_hangs_is_named(monkeypatch):
-    monkeypatch.setattr(expreplay, "_TICK_SECONDS", 0.05)
+    monkeypatch.setattr(expreplay, "_LONG_TICK_SECONDS", 0.05)
     playing = Playing(small_catch())
     with playing.expreplay._gate.piece(), pytest.raises(RuntimeError, match="has not come back"):
         playing.expreplay.state_dict()

@@ -22,7 +22,6 @@ from tensorpack.utils.packed import (
 from tests.checks import ROOT
 
 msgpack = pytest.importorskip("msgpack")
-mended = pytest.mark.xfail(reason="packed.py is to be mended", strict=False)
 
 DTYPES = ["?", "u1", "i1", "<u2", ">u2", "<i4", ">i4", "<i8", ">u8", "<f2", ">f4", "<f8"]
 DTYPES += ["<c8", ">c16", "S1", "S5", "<U1", ">U3"]
@@ -375,7 +374,6 @@ else:
 """
 
 
-@mended
 def test_nested_lists_that_promise_much_take_no_memory():
     # Each of 1000 lists says that it has a million elements, which is no more than there are bytes.
     what = "t.read((b'\\xdd' + (1 << 20).to_bytes(4, 'big')) * 1000 + bytes(1 << 20))"
@@ -383,7 +381,6 @@ def test_nested_lists_that_promise_much_take_no_memory():
     assert done.returncode == 0, done.stdout
 
 
-@mended
 @pytest.mark.parametrize("dtype", ["|S0", "<U0"])
 def test_arrays_of_text_without_a_width_take_no_memory(dtype):
     what = f"t.read(t.extension(1, t.array_header('{dtype}', 1 << 40)))"
@@ -391,7 +388,6 @@ def test_arrays_of_text_without_a_width_take_no_memory(dtype):
     assert done.returncode == 0, done.stdout
 
 
-@mended
 def test_damaged_objects_leave_no_memory_behind():
     code = (
         "bad = b'\\x92' * 200 + b'\\xdc\\x03\\xe8' + bytes(500) + b'\\xc1' + bytes(500)\n"
@@ -405,7 +401,6 @@ def test_damaged_objects_leave_no_memory_behind():
     assert done.returncode == 0, done.stdout
 
 
-@mended
 def test_a_width_that_overflows_in_old_numpy():
     # There the size of an element is negative, and the array lies outside of the memory.
     what = "t.read(t.extension(2, t.array_header('<U999999999', 1) + bytes(8)))"
@@ -413,7 +408,6 @@ def test_a_width_that_overflows_in_old_numpy():
     assert done.returncode == 0, done.stdout
 
 
-@mended
 def test_timestamps_of_msgpack_are_no_part_of_the_format():
     for data in (bytes(4), bytes(8), bytes(12)):
         try:
@@ -423,7 +417,6 @@ def test_timestamps_of_msgpack_are_no_part_of_the_format():
         assert type(found) in (int, float)
 
 
-@mended
 def test_text_with_characters_that_do_not_exist():
     for dtype in "<U2", ">U2":
         code = "<I" if dtype[0] == "<" else ">I"
@@ -438,7 +431,6 @@ def test_text_with_characters_that_do_not_exist():
                     read(structure, data * 128)
 
 
-@mended
 def test_shapes_beyond_all_memory_are_empty_or_a_value_error():
     for shape in ([0, 2**63], [2**64 - 1, 0], [0] + [2**32] * 3):
         try:
@@ -447,7 +439,6 @@ def test_shapes_beyond_all_memory_are_empty_or_a_value_error():
             pass
 
 
-@mended
 def test_more_dimensions_than_can_be_read_are_not_written():
     try:
         array = np.zeros([1] * (MAX_DIMENSIONS + 1))
@@ -457,19 +448,16 @@ def test_more_dimensions_than_can_be_read_are_not_written():
         pack([array])
 
 
-@mended
 def test_a_masked_array_is_not_stripped_of_its_mask():
     with pytest.raises(TypeError, match="MaskedArray"):
         pack([np.ma.masked_array([1, 2], [True, False])])
 
 
-@mended
 def test_an_integer_too_long_to_print():
     with pytest.raises(TypeError, match="cannot be sent or stored"):
         pack([10**5000])
 
 
-@mended
 def test_small_arrays_may_be_kept_by_a_consumer_that_writes():
     """`keep` makes them its own too; without it they are read-only, as the large ones are."""
     small = np.arange(3.0)

@@ -18,7 +18,6 @@ from tensorpack.utils.serialize import FrameError, dumps, loads
 
 pytest.importorskip("msgpack")
 pytestmark = pytest.mark.fault_row(31)
-mended = pytest.mark.xfail(reason="packed.py is to be mended", strict=False)
 
 SPARE_BYTES = 256 << 20  # what one frame may take, with all else that is there
 GROWTH_BYTES = 64 << 20  # by which the process may have grown in the end
@@ -184,12 +183,10 @@ def test_good_frames_are_made_again_from_their_parts():
         check_plain(loads(dumps(obj)))
 
 
-@mended
 def test_damaged_frames(run_python):
     check_in_a_child(run_python, seed=0, count=20000)
 
 
-@mended
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_a_million_damaged_frames(seed, run_python):

@@ -146,6 +146,6 @@ def test_who_closes_its_descriptors_is_watched_no_more(watch, ends, capsys):
 
 
 def close_all(ready):
-    os.closerange(3, 100)
+    os.closerange(3, 10_000)
     ready.set()
     time.sleep(60)
