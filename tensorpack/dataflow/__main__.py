@@ -11,8 +11,8 @@ from typing import Any, Optional, Sequence
 
 from tensorpack.utils._streams import point_at_devnull
 
-from ._cli_errors import told
-from ._cli_parser import PROGRAM, make_parser
+from ._cli.errors import told
+from ._cli.parser import PROGRAM, make_parser
 
 __all__ = ["main"]
 

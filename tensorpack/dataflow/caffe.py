@@ -3,9 +3,9 @@
 from typing import Any
 
 from ._files import PathLike
-from ._lmdb_datum import datum_image, read_datum
-from ._lmdb_keys import WantedKeys
-from ._lmdb_records import LMDBFlow, Records
+from ._lmdb.datum import datum_image, read_datum
+from ._lmdb.keys import WantedKeys
+from ._lmdb.records import LMDBFlow, Records
 
 __all__ = ["CaffeLMDB"]
 

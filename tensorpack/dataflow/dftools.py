@@ -11,9 +11,9 @@ from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.worker import Worker
 
-from ._process_queue import ProcessQueue, make_filler
-from ._start_method import choose_start_method
-from ._worker_seeds import MOST_SEED
+from ._processes.queue import ProcessQueue, make_filler
+from ._processes.start_method import choose_start_method
+from ._processes.worker_seeds import MOST_SEED
 from .base import DataFlow
 from .image_files import dump_dataflow_images
 from .lmdb import dump_dataflow_to_lmdb

@@ -11,11 +11,11 @@ liblmdb; `probe=False` leaves that out. It must not be written to while it is re
 from typing import Any, Callable, Iterator, Optional, Tuple
 
 from ._files import ErrorLimit, PathLike
-from ._lmdb_errors import BadRecord, DamagedLMDB, RefusedRecord
-from ._lmdb_keys import WantedKeys
-from ._lmdb_records import LMDBFlow, Records
-from ._lmdb_values import decode_value
-from ._lmdb_write import write_lmdb
+from ._lmdb.errors import BadRecord, DamagedLMDB, RefusedRecord
+from ._lmdb.keys import WantedKeys
+from ._lmdb.records import LMDBFlow, Records
+from ._lmdb.values import decode_value
+from ._lmdb.write import write_lmdb
 from .base import DataFlow, ProxyDataFlow
 
 __all__ = [

@@ -6,8 +6,8 @@ from typing import Any, Callable, Iterator, List, Optional
 
 from tensorpack.utils.packed import Rows
 
-from ._answers import answers_as_they_come
-from ._process_map import ProcessMap
+from ._processes.answers import answers_as_they_come
+from ._processes.map import ProcessMap
 from ._stack import aggregate
 from .base import DataFlow, RNGDataFlow
 from .map import shallow_copy

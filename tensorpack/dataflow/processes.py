@@ -10,14 +10,14 @@ import numpy as np
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 
-from ._channel import Limits
-from ._process_work import merged, produce
+from ._processes.channel import Limits
+from ._processes.start_method import choose_start_method
+from ._processes.team import Team
+from ._processes.team_pool import TeamPool
+from ._processes.work import merged, produce
+from ._processes.worker_seeds import MOST_SEED
 from ._spelling import accepts_old_keywords
-from ._start_method import choose_start_method
 from ._state import check_state
-from ._team import Team
-from ._team_pool import TeamPool
-from ._worker_seeds import MOST_SEED
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 
 __all__ = [

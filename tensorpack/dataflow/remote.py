@@ -12,11 +12,11 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
-from ._remote_address import parse_address
-from ._remote_key import load_key, make_remote_key
-from ._remote_message import DATA, Message, Senders, decode
-from ._remote_sender import Sender
-from ._remote_socket import Hub, Part, Receiver, attach
+from ._remote.address import parse_address
+from ._remote.key import load_key, make_remote_key
+from ._remote.message import DATA, Message, Senders, decode
+from ._remote.sender import Sender
+from ._remote.socket import Hub, Part, Receiver, attach
 from .base import DataFlow
 from .repeat import RepeatedData
 

@@ -11,12 +11,12 @@ from typing import Any, Callable, Dict, Iterator, Optional
 
 from ._spelling import accepts_old_keywords
 from ._state import check_state
-from ._thread_buffer import Buffer
-from ._thread_map import MapPass, OrderedMapPass
-from ._thread_numbers import BUFFER_BYTES, check_counts, usable_cores
-from ._thread_passes import Passes
-from ._thread_runner import MultiThreadPrefetchData, MultiThreadRunner
-from ._thread_source import Source
+from ._threads.buffer import Buffer
+from ._threads.map import MapPass, OrderedMapPass
+from ._threads.numbers import BUFFER_BYTES, check_counts, usable_cores
+from ._threads.passes import Passes
+from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
+from ._threads.source import Source
 from .base import DataFlow, ProxyDataFlow, StateNotKept
 from .map import _callable
 

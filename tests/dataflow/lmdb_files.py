@@ -9,8 +9,8 @@ import lmdb
 import msgpack
 import numpy as np
 
-from tensorpack.dataflow._lmdb_errors import DamagedLMDB
-from tensorpack.dataflow._lmdb_pages import PageError, is_known_format, read_keys
+from tensorpack.dataflow._lmdb.errors import DamagedLMDB
+from tensorpack.dataflow._lmdb.pages import PageError, is_known_format, read_keys
 from tensorpack.dataflow.lmdb import LMDBSerializer
 from tensorpack.dataflow.raw import DataFromList
 

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from tensorpack.dataflow._remote_address import parse_address, prepare_ipc
+from tensorpack.dataflow._remote.address import parse_address, prepare_ipc
 
 LOOPBACK = [
     ("tcp://127.0.0.1:5555", "tcp://127.0.0.1:5555", False),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._remote_message import (
+from tensorpack.dataflow._remote.message import (
     DATA,
     END,
     HELLO,

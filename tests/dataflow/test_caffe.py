@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._lmdb_datum import Datum, datum_image, read_datum
-from tensorpack.dataflow._lmdb_errors import BadRecord
+from tensorpack.dataflow._lmdb.datum import Datum, datum_image, read_datum
+from tensorpack.dataflow._lmdb.errors import BadRecord
 from tensorpack.dataflow.caffe import CaffeLMDB
 from tensorpack.dataflow.lmdb import DamagedLMDB
 from tests.contracts.dataflow import DataFlowContract, assert_same

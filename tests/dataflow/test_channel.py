@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorpack.dataflow._channel import FIRST_EVENT, OBJECT, Limits
-from tensorpack.dataflow._descriptor import SharedFile
-from tensorpack.dataflow._receiver import make_channel
-from tensorpack.dataflow._sender import Interrupted
+from tensorpack.dataflow._processes.channel import FIRST_EVENT, OBJECT, Limits
+from tensorpack.dataflow._processes.descriptor import SharedFile
+from tensorpack.dataflow._processes.receiver import make_channel
+from tensorpack.dataflow._processes.sender import Interrupted
 from tensorpack.utils.packed import Rows, pack
 from tests.contracts.dataflow import assert_same
 

@@ -30,10 +30,10 @@ from tensorpack.dataflow import (
     TFRecordSerializer,
 )
 from tensorpack.dataflow.__main__ import main
-from tensorpack.dataflow._cli_errors import CommandError, told
-from tensorpack.dataflow._cli_measure import Limits, measure
-from tensorpack.dataflow._cli_output import size_text, structure
-from tensorpack.dataflow._cli_stages import chain_of, measure_stages, slowest_stage
+from tensorpack.dataflow._cli.errors import CommandError, told
+from tensorpack.dataflow._cli.measure import Limits, measure
+from tensorpack.dataflow._cli.output import size_text, structure
+from tensorpack.dataflow._cli.stages import chain_of, measure_stages, slowest_stage
 from tensorpack.dataflow._crc32c import masked_crc32c
 from tensorpack.utils import logger
 from tests.checks import ROOT

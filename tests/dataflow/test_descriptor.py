@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import _descriptor
-from tensorpack.dataflow._descriptor import Descriptor, SharedFile, closed_after_fork
+from tensorpack.dataflow._processes import descriptor
+from tensorpack.dataflow._processes.descriptor import Descriptor, SharedFile, closed_after_fork
 from tests.dataflow import process_functions
 
 FORK = multiprocessing.get_context("fork")
@@ -160,7 +160,7 @@ def test_forked_workers_close_their_copy():
 
 def test_a_folder_for_the_memory_is_not_needed(monkeypatch, tmp_path):
     monkeypatch.delattr(os, "memfd_create", raising=False)
-    monkeypatch.setattr(_descriptor, "_SHM", str(tmp_path / "none"))
+    monkeypatch.setattr(descriptor, "_SHM", str(tmp_path / "none"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     file = SharedFile()

@@ -9,10 +9,8 @@ import threading
 
 import pytest
 
-from tensorpack.dataflow import (
-    ProxyDataFlow,
-    _lmdb_records,
-)
+from tensorpack.dataflow import ProxyDataFlow
+from tensorpack.dataflow._lmdb import records
 from tensorpack.dataflow.lmdb import (
     DamagedLMDB,
     LMDBData,
@@ -265,9 +263,9 @@ def test_without_a_header_the_list_of_keys_serves(tmp_path, capsys):
 
 def test_nothing_is_opened_before_it_is_needed(seven, monkeypatch):
     opened = []
-    open_shared = _lmdb_records.open_shared
+    open_shared = records.open_shared
     monkeypatch.setattr(
-        _lmdb_records, "open_shared", lambda *args: opened.append(args) or open_shared(*args)
+        records, "open_shared", lambda *args: opened.append(args) or open_shared(*args)
     )
     flow = pickle.loads(pickle.dumps(LMDBData(seven)))
     flow.reset_state()

@@ -10,9 +10,10 @@ import lmdb
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import _lmdb_pages, _lmdb_probe, _lmdb_records
-from tensorpack.dataflow._lmdb_pages import PageError, is_known_format, read_keys, read_meta
-from tensorpack.dataflow._lmdb_probe import probe
+from tensorpack.dataflow._lmdb import pages, records
+from tensorpack.dataflow._lmdb import probe as probe_module
+from tensorpack.dataflow._lmdb.pages import PageError, is_known_format, read_keys, read_meta
+from tensorpack.dataflow._lmdb.probe import probe
 from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBData, LMDBSerializer
 from tensorpack.dataflow.raw import DataFromList
 from tests.checks import ROOT
@@ -56,7 +57,7 @@ def damage(path, place, data):
 def leaf_of(path, key):
     """The offset of the leaf that holds a key, and that of the key."""
     with open(path, "rb") as file:
-        tree = _lmdb_pages._Tree(file, read_meta(file))
+        tree = pages._Tree(file, read_meta(file))
         for number in tree.leaves():
             if key in tree.keys(number):
                 file.seek(tree.offset(number))
@@ -236,15 +237,15 @@ def test_a_format_that_is_not_known_is_left_to_lmdb(whole, tmp_path):
     ],
 )
 def test_the_process_that_checks_fails(whole, monkeypatch, program, error, message):
-    monkeypatch.setattr(_lmdb_probe, "_PROGRAM", program)
+    monkeypatch.setattr(probe_module, "_PROGRAM", program)
     with pytest.raises(error, match=message) as caught:
         LMDBData(whole)
     assert whole in str(caught.value)
 
 
 def test_the_process_that_checks_hangs(whole, monkeypatch):
-    monkeypatch.setattr(_lmdb_probe, "_PROGRAM", "import time; time.sleep(1000)")
-    monkeypatch.setattr(_lmdb_probe, "_SECONDS", 0.3)
+    monkeypatch.setattr(probe_module, "_PROGRAM", "import time; time.sleep(1000)")
+    monkeypatch.setattr(probe_module, "_SECONDS", 0.3)
     with pytest.raises(RuntimeError, match="took more than 0 s. If you trust the file"):
         LMDBData(whole)
 
@@ -261,13 +262,13 @@ def test_the_process_that_checks_takes_nothing_from_the_working_directory(
 
 
 def test_without_a_probe_no_process_is_started(whole, monkeypatch):
-    monkeypatch.setattr(_lmdb_records, "probe", None)
+    monkeypatch.setattr(records, "probe", None)
     assert len(LMDBData(whole, probe=False)) == COUNT
 
 
 def test_a_file_is_probed_once_and_again_when_it_has_changed(whole, monkeypatch):
     probed = []
-    monkeypatch.setattr(_lmdb_records, "probe", probed.append)
+    monkeypatch.setattr(records, "probe", probed.append)
     flow = LMDBData(whole)
     twin = pickle.loads(pickle.dumps(flow))
     for each in flow, twin:
@@ -301,7 +302,7 @@ def test_the_pages_of_values_are_not_read(tmp_path):
 
 
 def test_the_program_that_checks_needs_nothing_of_this_package():
-    with open(_lmdb_pages.__file__) as file:
+    with open(pages.__file__) as file:
         source = file.read()
     assert "import tensorpack" not in source
     assert "from ." not in source and "from tensorpack" not in source

@@ -10,10 +10,8 @@ import msgpack
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import (
-    DataFromGenerator,
-    _lmdb_write,
-)
+from tensorpack.dataflow import DataFromGenerator
+from tensorpack.dataflow._lmdb import write as lmdb_write
 from tensorpack.dataflow.lmdb import (
     LMDBDataPoint,
     LMDBSerializer,
@@ -100,13 +98,13 @@ def test_progress_is_shown_and_the_end_is_logged(tmp_path, capsys):
 def batches(monkeypatch):
     """How many records each transaction has."""
     sizes = []
-    write = _lmdb_write._Writer.write
+    write = lmdb_write._Writer.write
 
     def write_and_note(self, records):
         sizes.append(len(records))
         write(self, records)
 
-    monkeypatch.setattr(_lmdb_write._Writer, "write", write_and_note)
+    monkeypatch.setattr(lmdb_write._Writer, "write", write_and_note)
     return sizes
 
 
@@ -119,13 +117,13 @@ def test_write_frequency(tmp_path, batches, frequency, expected):
 
 
 def test_a_transaction_has_no_more_bytes_than_it_should(tmp_path, batches, monkeypatch):
-    monkeypatch.setattr(_lmdb_write, "_MOST_BATCH_BYTES", 3100)
+    monkeypatch.setattr(lmdb_write, "_MOST_BATCH_BYTES", 3100)
     dump_dataflow_to_lmdb(flow_of(sample(4)), tmp_path / "new.lmdb")
     assert batches == [2, 4, 1]
 
 
 def test_the_map_grows_when_it_is_full(tmp_path, monkeypatch):
-    monkeypatch.setattr(_lmdb_write, "_FIRST_MAP_BYTES", 2**15)
+    monkeypatch.setattr(lmdb_write, "_FIRST_MAP_BYTES", 2**15)
     datapoints = [[np.full(5000, number, np.uint8)] for number in range(200)]
     dump_dataflow_to_lmdb(flow_of(datapoints), tmp_path / "new.lmdb", write_frequency=30)
     assert_same(list(LMDBDataPoint(tmp_path / "new.lmdb", shuffle=False)), datapoints)
@@ -133,7 +131,7 @@ def test_the_map_grows_when_it_is_full(tmp_path, monkeypatch):
 
 def test_keys_go_on_in_order_after_all_digits_are_used(tmp_path):
     path = str(tmp_path / "new.lmdb")
-    writer = _lmdb_write._Writer(path)
+    writer = lmdb_write._Writer(path)
     writer.write([(b"99999999", b"a"), (b"100000000", b"b"), (b"__keys__", b"c")])
     writer.close()
     assert sorted(read_raw(path)) == [b"100000000", b"99999999", b"__keys__"]
@@ -217,7 +215,7 @@ def test_a_disk_without_space(tmp_path):
 
 
 def test_a_full_disk_is_called_so(tmp_path):
-    error = _lmdb_write._as_os_error(lmdb.DiskError("mdb_txn_commit"), "/data/new.lmdb")
+    error = lmdb_write._as_os_error(lmdb.DiskError("mdb_txn_commit"), "/data/new.lmdb")
     assert isinstance(error, OSError)
     assert error.filename == "/data/new.lmdb"
     assert str(error).startswith("[Errno 28] Nothing was written, for the disk is full")

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, MapData
-from tensorpack.dataflow import _start_method as start_method
+from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow.process_batch import MultiProcessMapAndBatchData
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunner

@@ -22,9 +22,9 @@ from tensorpack.dataflow import (
     FakeData,
     MapData,
     RepeatedData,
-    _receiver,
 )
-from tensorpack.dataflow._worker_seeds import DatapointSeeds
+from tensorpack.dataflow._processes import receiver
+from tensorpack.dataflow._processes.worker_seeds import DatapointSeeds
 from tensorpack.dataflow.processes import (
     MultiProcessPrefetchData,
     MultiProcessRunner,
@@ -451,7 +451,7 @@ class TestMemory:
     @pytest.mark.parametrize("num_prefetch", [2, 8])
     def test_no_copies_for_a_consumer_that_lets_go(self, monkeypatch, num_prefetch):
         copies = []
-        monkeypatch.setattr(_receiver, "_private", lambda array: copies.append(1) or array.copy())
+        monkeypatch.setattr(receiver, "_private", lambda array: copies.append(1) or array.copy())
         ds = MapData(numbers(100), functions.whole_array)
         for make in strict, mixture:
             with closing(make(ds, 1, num_prefetch)) as flow:

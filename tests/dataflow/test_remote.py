@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromList
-from tensorpack.dataflow._remote_message import DATA, END, HELLO, Message, encode
+from tensorpack.dataflow._remote.message import DATA, END, HELLO, Message, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, make_remote_key, send_dataflow_zmq
 from tensorpack.utils.serialize import FrameError, dumps
 from tests.contracts.dataflow import DataFlowContract, assert_same

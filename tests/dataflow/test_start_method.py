@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from tensorpack.dataflow import DataFlow, DataFromList, MapData, MapDataComponent
-from tensorpack.dataflow import _start_method as start_method
-from tensorpack.dataflow._start_method import choose_start_method, find_unpicklable, start
+from tensorpack.dataflow._processes import start_method
+from tensorpack.dataflow._processes.start_method import choose_start_method, find_unpicklable, start
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.worker import make_worker
 from tests.dataflow import process_functions as functions

@@ -12,10 +12,10 @@ import time
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated
-from tensorpack.dataflow import _team as team_module
-from tensorpack.dataflow._channel import Limits
-from tensorpack.dataflow._team import Failure, Team
-from tensorpack.dataflow._team_pool import TeamPool
+from tensorpack.dataflow._processes import team as team_module
+from tensorpack.dataflow._processes.channel import Limits
+from tensorpack.dataflow._processes.team import Failure, Team
+from tensorpack.dataflow._processes.team_pool import TeamPool
 from tensorpack.utils import logger
 from tensorpack.utils.packed import pack
 from tensorpack.utils.worker import state_of

@@ -19,10 +19,10 @@ from tensorpack.dataflow import (
     RepeatedData,
     UnknownLength,
 )
-from tensorpack.dataflow._thread_buffer import Buffer
-from tensorpack.dataflow._thread_pool import ThreadPool
-from tensorpack.dataflow._thread_size import nbytes_of
-from tensorpack.dataflow._thread_turns import Turns
+from tensorpack.dataflow._threads.buffer import Buffer
+from tensorpack.dataflow._threads.pool import ThreadPool
+from tensorpack.dataflow._threads.size import nbytes_of
+from tensorpack.dataflow._threads.turns import Turns
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
 

@@ -7,7 +7,7 @@ import faulthandler
 from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import MapData
-from tensorpack.dataflow import _team as team_module
+from tensorpack.dataflow._processes import team as team_module
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunner
 from tensorpack.train import QueueInputTrainer, TrainConfig

@@ -7,7 +7,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import MapData
-from tensorpack.dataflow import _start_method as start_method
+from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunnerZMQ
 from tensorpack.input_source import FeedInput, QueueInput

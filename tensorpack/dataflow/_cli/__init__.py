@@ -1,0 +1,1 @@
+"""The program `python -m tensorpack.dataflow`: see `__main__`."""

@@ -1,0 +1,130 @@
+"""Writes the datapoints of a flow to a new LMDB file, which appears when it is whole."""
+
+import contextlib
+import errno
+import os
+from typing import Any, Iterator, List, Optional, Tuple
+
+from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils.optional import require
+from tensorpack.utils.serialize import dumps
+
+from .._files import PathLike, open_new
+from ..base import DataFlow
+from .keys import HEADER_KEY, KEY_FORMAT, LIST_KEY, make_header, make_list
+
+__all__ = ["write_lmdb"]
+
+_FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
+_MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction
+_KEY_BYTES = 8  # of a key as long as they are in order
+
+_Record = Tuple[bytes, bytes]
+
+
+def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
+    """Writes one pass of a flow; returns how many datapoints there were.
+
+    See `dump_dataflow_to_lmdb`.
+    """
+    if write_frequency < 1:
+        raise ValueError(
+            f"write_frequency is a number of datapoints of at least 1, but got {write_frequency}."
+        )
+    lmdb = require("lmdb")
+    target = os.fspath(path)
+    if os.path.isdir(target):
+        target = os.path.join(target, "data.mdb")
+    with open_new(target) as file:
+        df.reset_state()
+        try:
+            with contextlib.closing(_Writer(file.name)) as writer:
+                count = _write_all(writer, df, write_frequency)
+                writer.sync()
+        except lmdb.Error as error:
+            raise _as_os_error(error, target) from error
+    logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {target}.")
+    return count
+
+
+def _write_all(writer: "_Writer", df: DataFlow, write_frequency: int) -> int:
+    count = size = 0
+    batch: List[_Record] = []
+    with get_tqdm(total=_length(df)) as bar:
+        for record in _records(df):
+            batch.append(record)
+            count += 1
+            size += len(record[1])
+            if len(batch) == write_frequency or size >= _MOST_BATCH_BYTES:
+                writer.write(batch)
+                batch, size = [], 0
+            bar.update()
+    header = HEADER_KEY, make_header(count)
+    writer.write([*batch, (LIST_KEY, make_list(count)), header])
+    # LMDB keeps the last two states of a file, and takes that of the higher number. Now both are
+    # whole, so damage to such a number does not hide data.
+    writer.write([header])
+    return count
+
+
+def _records(df: DataFlow) -> Iterator[_Record]:
+    for number, datapoint in enumerate(df):
+        try:
+            value = dumps(datapoint)
+        except (TypeError, ValueError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
+                f"Datapoint {number} of {type(df).__name__} cannot be written: {error}"
+            ) from error
+        yield KEY_FORMAT.format(number).encode(), value
+
+
+def _length(df: DataFlow) -> Optional[int]:
+    try:
+        return len(df)  # type: ignore[arg-type]
+    except (TypeError, NotImplementedError):
+        return None
+
+
+class _Writer:
+    """An LMDB file that only this object knows."""
+
+    def __init__(self, path: str) -> None:
+        self._lmdb = require("lmdb")
+        self._map_bytes = _FIRST_MAP_BYTES
+        # Nothing is waited for until the end: before that, the file is of no use anyway. And
+        # nobody else can know its name, so nothing is locked.
+        self._env = self._lmdb.open(
+            path, subdir=False, map_size=self._map_bytes, sync=False, lock=False, max_dbs=0
+        )
+
+    def write(self, records: List[_Record]) -> None:
+        """Writes records in one transaction."""
+        while True:
+            try:
+                with self._env.begin(write=True) as transaction:
+                    for key, value in records:
+                        # What is known to come last needs no search, and fills the pages.
+                        transaction.put(key, value, append=len(key) == _KEY_BYTES)
+                return
+            except self._lmdb.MapFullError:
+                self._map_bytes *= 2
+                self._env.set_mapsize(self._map_bytes)
+
+    def sync(self) -> None:
+        """Waits until all is on the disk."""
+        self._env.sync(True)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._env.close()
+
+
+def _as_os_error(error: Any, path: str) -> OSError:
+    """Returns what the system has against writing, which liblmdb passes on as an error of its own.
+
+    A full disk is by far the most frequent.
+    """
+    is_full = isinstance(error, require("lmdb").DiskError)
+    code, reason = (errno.ENOSPC, "the disk is full") if is_full else (errno.EIO, "LMDB failed")
+    return OSError(code, f"Nothing was written, for {reason} ({error})", path)

@@ -1,0 +1,1 @@
+"""What `remote` is made of: addresses, keys, messages, and both ends of a connection."""
