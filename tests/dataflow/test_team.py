@@ -435,6 +435,8 @@ def test_a_team_that_gives_nothing_is_told_of_with_stacks(make, monkeypatch):
     monkeypatch.setattr(logger, "warning", lambda text: said.append(text))
     team = make(functions.hang_at_order)
     order(team, "a")
+    for index in range(2):
+        wait_for_records(team, index, 1)  # it has begun
     os.kill(pids(team)[0], signal.SIGSTOP)
     assert wait_until_stopped(team, 0)
     thread, _ = in_thread(team.take)

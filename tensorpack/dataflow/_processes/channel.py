@@ -2,12 +2,12 @@
 pipe.
 
 A sender writes objects one behind another into a *slot* of shared memory and announces each by a
-record of fixed size. The receiver gives out arrays that view the slot; it sends the slot back when
-it was told that nothing more comes into it and when the last of these arrays is gone, wherever
-they have gone meanwhile. A consumer that keeps many arrays gets copies, so that there is always a
-slot to go on with.
+record of fixed size. The receiver gives out arrays that view the slot. When it was told that
+nothing more comes into it, and when the last of these arrays is gone, wherever they have gone
+meanwhile, it sends the slot back as soon as it is asked for more. A consumer that keeps many
+arrays gets copies, so that there is always a slot to go on with.
 
-The sender is in `_sender.py`, the receiver in `_receiver.py`; here is what both agree on.
+The sender is in `sender.py`, the receiver in `receiver.py`; here is what both agree on.
 """
 
 import contextlib

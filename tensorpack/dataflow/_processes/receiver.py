@@ -1,7 +1,6 @@
-"""The end of a channel that objects come out of; see `_channel.py`."""
+"""The end of a channel that objects come out of; see `channel.py`."""
 
 import os
-import threading
 import weakref
 from collections import deque
 from multiprocessing.connection import Connection
@@ -31,8 +30,21 @@ __all__ = ["Receiver", "make_channel"]
 _CHUNK = RECORD.size << 11  # more than a pipe holds, so that a read ends at the end of a record
 
 
+class _View(weakref.ref):
+    """Refers to the memory of a slot that is here; knows which one, and its size in bytes."""
+
+    __slots__ = ("size", "slot")
+
+    slot: int
+    size: int
+
+
 class Receiver:
     """Receives objects; used by one thread, while their arrays may go to any.
+
+    When nobody views a slot any more, that is only noted, by a deque and so without any Python
+    code: what a signal handler raises in the midst of a finalizer, such as a KeyboardInterrupt,
+    would be lost. The slot goes back when somebody next looks for objects.
 
     Args:
       records: read end.
@@ -49,17 +61,13 @@ class Receiver:
         self._pending: Deque[Tuple[int, ...]] = deque()
         self._filling: Dict[int, Tuple[np.ndarray, bool]] = {}
         self._unpack = Unpacking()
-        self._lock = threading.Lock()  # of all below
-        self._held: Dict[int, int] = {}  # bytes of the slots that are here
+        self._held: Dict[int, _View] = {}
+        self._freed: Deque[_View] = deque()  # filled by any thread, in the midst of anything
         self._told = 0  # how many slots the sender believes to be kept by us while we wait
-        self._freed: Deque[int] = deque()  # needs no lock
-        self._owner = os.getpid()
-        self._closed = False
         self._ended = False
 
     def stays(self) -> "Receiver":
         """To be called once on the end that is used in this process."""
-        self._owner = os.getpid()
         os.set_blocking(self._records.fileno(), False)
         closed_after_fork(self)
         return self
@@ -85,6 +93,7 @@ class Receiver:
 
     def take(self) -> Optional[Tuple[int, int, Any]]:
         """Returns what came next, as its kind, tag and object; None if nothing is there yet."""
+        self.return_slots()
         while self._pending:
             kind, slot, structure, start, end, size, tag = self._pending.popleft()
             if kind >= FIRST_EVENT:
@@ -99,20 +108,27 @@ class Receiver:
                     self._filling.pop(slot, None)
         return None
 
+    def return_slots(self) -> None:
+        """Gives those back that nobody views any more. To be called now and then."""
+        if not self._freed:
+            return
+        words = []
+        while self._freed:
+            slot = self._freed.popleft().slot
+            del self._held[slot]
+            self._told = max(0, self._told - 1)
+            words.append(slot)
+        self._send_back(*words)
+
     def is_waiting(self) -> None:
         """Tells the sender that this end waits for it, with all slots that it has given out."""
-        with self._lock:
-            if len(self._held) != self._told:  # once: a sender that is busy does not listen
-                self._told = len(self._held)
-                self._send_back(HUNGRY | self._told)
-        self._return_freed()
+        self.return_slots()
+        if len(self._held) != self._told:  # once: a sender that is busy does not listen
+            self._told = len(self._held)
+            self._send_back(HUNGRY | self._told)
 
     def close(self) -> None:
         """Lets the pipes and the memory go; arrays that were given out stay valid."""
-        if os.getpid() == self._owner:  # in a forked copy the lock may be held, for ever
-            with self._lock:
-                self._closed = True
-        self._closed = True
         self._records.close()
         self._back.close()
         for each in self._files:
@@ -131,41 +147,18 @@ class Receiver:
 
     def _opened(self, slot: int, size: int) -> Tuple[np.ndarray, bool]:
         memory = self._files[slot].view(size, writable=False)
-        with self._lock:
-            # The rest are to be where objects come in while a consumer keeps these.
-            most = max(self._limits.slots - 2, self._limits.slots // 2)
-            kept = sum(self._held.values())
-            copied = len(self._held) >= most or 0 < kept > self._limits.nbytes // 2 - size
-            self._held[slot] = size
+        # The rest are to be where objects come in while a consumer keeps these.
+        most = max(self._limits.slots - 2, self._limits.slots // 2)
+        kept = sum(view.size for view in self._held.values())
+        copied = len(self._held) >= most or 0 < kept > self._limits.nbytes // 2 - size
         # views of views hold `memory` itself, so it lives as long as the last of them
-        weakref.finalize(memory, self._give_back, slot).atexit = False
-        self._return_freed()
+        view = self._held[slot] = _View(memory, self._freed.append)
+        view.slot, view.size = slot, size
         return memory, copied
 
-    def _give_back(self, slot: int) -> None:
-        """Called when nobody views a slot any more: by any thread, in the midst of anything."""
-        if os.getpid() == self._owner:
-            self._freed.append(slot)
-            self._return_freed()
-
-    def _return_freed(self) -> None:
-        # Whoever has the lock looks again after having let it go, so nobody needs to wait for it:
-        # this thread may be the one that has it.
-        while self._freed and self._lock.acquire(blocking=False):
-            try:
-                while self._freed:
-                    slot = self._freed.popleft()
-                    del self._held[slot]
-                    self._told = max(0, self._told - 1)
-                    self._send_back(slot)
-            finally:
-                self._lock.release()
-
-    def _send_back(self, word: int) -> None:
-        if self._closed:
-            return
+    def _send_back(self, *words: int) -> None:
         try:
-            os.write(self._back.fileno(), RETURN.pack(word))
+            os.write(self._back.fileno(), b"".join(RETURN.pack(word) for word in words))
         except BrokenPipeError:
             pass  # the sender has ended; whoever waits for it hears how
 

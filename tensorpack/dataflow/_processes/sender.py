@@ -1,4 +1,4 @@
-"""The end of a channel that objects go in at; see `_channel.py`."""
+"""The end of a channel that objects go in at; see `channel.py`."""
 
 import os
 import select

@@ -253,6 +253,8 @@ class Team:
         for seconds in itertools.chain([_PATIENCE_SECONDS if wait else 0], itertools.repeat(1)):
             with self._using:
                 self._check_open()
+                for lane in self._lanes:  # others than the one that has something for us, too
+                    lane.receiver.return_slots()
                 fds = [fd for fd, _ in poll.poll(seconds * 1000)]
                 self._check_open()
                 if fds or not wait:
