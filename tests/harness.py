@@ -78,6 +78,7 @@ class Child:
             self.process.kill()
             self.process.wait()
             self._reader.join()
+            self.process.stdout.close()
             raise AssertionError(f"still running after {timeout} s:\n{self.output}") from None
         finally:
             self._reader.join(5)

@@ -55,8 +55,8 @@ def send_dataflow_zmq(
       bind: whether to bind to the address and not to connect to it. The other side does the other.
       print_interval: the progress bar is drawn after so many datapoints at the earliest.
       passes: how often to go through the flow. After them the receiver is told that there is no
-        more, and the function returns when all has left. None for ever. Over `ipc://` what the
-        receiver has not read then may be lost: use tcp.
+        more, and the function returns when all has left. None for ever. Not over `ipc://`, where
+        what the receiver has not read yet would be lost when the sender ends.
       key: path of a file that `make_remote_key` wrote; the receiver needs the same.
       timeout: for how many seconds nobody may take a datapoint. None to wait as long as it takes.
 
@@ -65,11 +65,13 @@ def send_dataflow_zmq(
       ImportError: pyzmq or msgpack is not installed.
       OSError: the address cannot be bound, or the key not be read.
       TypeError: there is something in a datapoint that cannot be sent; says where.
-      ValueError: an argument is out of range, or the address leaves the machine without a key.
+      ValueError: an argument is out of range, the address leaves the machine without a key, or
+        `passes` are given for `ipc://`.
     """
     format, bind, print_interval = _either_order(format, bind, print_interval)
     _check_format(format)
     _check_positive(hwm=hwm, print_interval=print_interval, passes=passes, timeout=timeout)
+    _check_end(addr, passes)
     flow = RepeatedData(df, -1 if passes is None else passes)
     require("msgpack")
     with Sender(addr, hwm, bind, key, timeout) as sender:
@@ -285,6 +287,20 @@ def _check_format(format: Any) -> None:
         raise ValueError(
             f"There is no format {format!r} here: leave it out. 'zmq_ops' was for receivers inside "
             "of TensorFlow graphs; use RemoteDataZMQ and an input source."
+        )
+
+
+def _check_end(addr: str, passes: Optional[int]) -> None:
+    """Refuses what would lose datapoints.
+
+    ZeroMQ ends a connection over a socket file as soon as the other side is gone, with all that
+    waits in it.
+    """
+    if passes is not None and addr.startswith("ipc://"):
+        raise ValueError(
+            f"passes={passes} at {addr}: when the sender ends, what the receiver has not read yet "
+            "would be lost, and with it that there is no more. Use tcp://127.0.0.1:PORT, or send "
+            "for ever, without passes."
         )
 
 

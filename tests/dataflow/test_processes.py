@@ -420,7 +420,6 @@ class TestMemory:
                 assert batch[:, 0].tolist() == list(range(number * 6, number * 6 + 6))
 
     def test_descriptors_and_processes_are_gone_after_close(self):
-        gc.collect()  # what other tests have left open
         before = sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")
         flow = strict(MapData(numbers(30), functions.whole_array), 2)
         going = iter(flow)

@@ -1,5 +1,6 @@
 """Datapoints come over real sockets, whatever becomes of who sends them, and nothing else does."""
 
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -9,6 +10,7 @@ import signal
 import stat
 import tempfile
 import threading
+from socket import socket as Socket
 
 import numpy as np
 import pytest
@@ -162,11 +164,18 @@ except KeyboardInterrupt:
 """
 
 
-def drain(socket, sending):
+def free_address():
+    """Of a port that nobody has taken, for a sender that binds."""
+    with contextlib.closing(Socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def drain(pull, sending):
     """Takes what a sender that binds still has, so that it comes to its end."""
     while sending.is_alive():
-        if socket.poll(20):
-            socket.recv()
+        if pull.poll(20):
+            pull.recv()
     sending.end()
 
 
@@ -189,8 +198,7 @@ class TestRemoteDataZMQ(DataFlowContract):
     @pytest.fixture(autouse=True)
     def sender(self, raw):
         """Sends to all flows of a test, by a socket that is bound."""
-        folder = tempfile.mkdtemp(prefix="tp-")
-        self._addr = f"ipc://{folder}/socket"
+        self._addr = free_address()
         source = Until()
         sending = Sending(DataFromGenerator(source), self._addr, bind=True, passes=1)
         yield
@@ -199,7 +207,6 @@ class TestRemoteDataZMQ(DataFlowContract):
         Tracked.connected.clear()
         source.stop.set()
         drain(raw(zmq.PULL, self._addr), sending)
-        shutil.rmtree(folder)
 
     def make_flow(self):
         return Tracked(self._addr, bind=False, timeout=SECONDS)
@@ -279,8 +286,7 @@ def test_two_addresses(receive):
 def test_a_sender_that_binds_goes_on_with_another_receiver(receive, raw):
     folder = tempfile.mkdtemp(prefix="tp-")
     addr = f"ipc://{folder}/new/socket"
-    source = Until()
-    sending = Sending(DataFromGenerator(source), addr, bind=True, passes=1)
+    sending = Sending(DataFromGenerator(Until()), addr, bind=True, timeout=1)
     try:
         first = receive(addr, bind=False)
         assert next(iter(first)) == [0]
@@ -290,8 +296,9 @@ def test_a_sender_that_binds_goes_on_with_another_receiver(receive, raw):
         second = receive(addr, bind=False)
         datapoints = iter(second)
         assert next(datapoints)[0] > 0
-        source.stop.set()
-        drain(raw(zmq.PULL, addr), sending)
+        second.close()
+        with pytest.raises(DataFlowTerminated, match="Nobody took the datapoints"):
+            sending.end()
     finally:
         shutil.rmtree(folder)
 
@@ -612,16 +619,21 @@ def test_a_stranger_without_the_key_gets_nothing_in(receive, raw, key):
 
 @needs_curve
 def test_a_stranger_without_the_key_gets_nothing_out(receive, raw, key):
-    with tempfile.TemporaryDirectory(prefix="tp-") as folder:
-        addr = f"ipc://{folder}/socket"
-        sending = Sending(numbers(5), addr, passes=1, key=key, bind=True)
-        pairs = [raw.monitored(zmq.PULL, addr, **options) for options in strangers(key)]
-        for _, monitor in pairs:
-            wait_for_the_end(monitor)
-        flow = receive(addr, bind=False, key=key)
-        assert next(iter(flow)) == [0]
-        sending.end()
-        assert not any(socket.poll(0) for socket, _ in pairs)
+    addr = free_address()
+    sending = Sending(numbers(5), addr, passes=1, key=key, bind=True)
+    pairs = [raw.monitored(zmq.PULL, addr, **options) for options in strangers(key)]
+    for _, monitor in pairs:
+        wait_for_the_end(monitor)
+    flow = receive(addr, bind=False, key=key)
+    assert list(flow) == list(numbers(5))
+    sending.end()
+    assert not any(pull.poll(0) for pull, _ in pairs)
+
+
+def test_a_stream_with_an_end_does_not_go_through_a_socket_file(tmp_path):
+    with pytest.raises(ValueError, match="passes=2 at ipc://.* Use tcp://127.0.0.1:PORT"):
+        send_dataflow_zmq(numbers(3), f"ipc://{tmp_path}/socket", passes=2)
+    assert os.listdir(tmp_path) == []
 
 
 @needs_curve
