@@ -26,6 +26,7 @@ class TestVector(PlayerContract):
         return AtariPlayers(breakout_rom(), 2, backend="vector", max_episode_actions=40)
 
 
+@pytest.mark.slow
 class TestLimitedVector(PlayerContract):
     def make_player(self):
         needs_vector()

@@ -22,6 +22,7 @@ class TestTetris(PlayerContract):
         return make(any_rom("tetris.bin"), max_episode_actions=40)
 
 
+@pytest.mark.slow
 class TestQbert(TestTetris):
     def make_player(self):
         return make(any_rom("qbert.bin"), max_episode_actions=40)
@@ -105,6 +106,7 @@ def test_what_another_version_saved_is_played_again(saved, monkeypatch):
     assert_goes_on(state, steps)
 
 
+@pytest.mark.slow
 def test_only_the_first_game_is_played_again_where_later_ones_begin_otherwise(monkeypatch):
     monkeypatch.setattr(_revival, "begins_alike", lambda rom: False)
     distrust(monkeypatch)
@@ -137,6 +139,7 @@ def test_a_game_that_goes_otherwise_when_played_again_is_refused(saved, part):
     assert_refused(state, "ale-py 0.1 saved cannot be brought back.* 4[45] actions, played again")
 
 
+@pytest.mark.slow
 def test_a_game_too_long_to_remember_is_only_restored(saved, monkeypatch):
     monkeypatch.setattr(_emulator, "_LOG_LENGTH", 40)
     with make(breakout_rom()) as player:

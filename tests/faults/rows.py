@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 __all__ = ["ROWS", "Row"]
 
-WORKERS = "the dataflows have no worker processes yet"
 ONE_MACHINE = "a training runs on one machine"
-FORMATS = "there is no reader of this format yet"
 
 
 class Row(NamedTuple):
@@ -84,17 +82,16 @@ ROWS = {
     ),
     14: Row(
         "a worker is killed, or crashes",
-        "an error within 1 s that names the worker and the signal (processes of `utils.worker`; "
-        "the dataflows have none yet)",
+        "an error within 1 s that names the worker and the signal; nothing of it is left",
     ),
     15: Row(
         "a worker hangs",
-        "the watchdog reports its stack, or that it is stopped; Ctrl-C still works (the same)",
+        "its stack is reported, or that it is stopped; Ctrl-C still works, and the dataflow can "
+        "be closed",
     ),
     16: Row(
         "a process is forked while threads hold locks",
         "workers are started in a way that no lock is copied",
-        WORKERS,
     ),
     17: Row(
         "a full disk under the models, or files that may not grow",
@@ -162,18 +159,17 @@ ROWS = {
     ),
     31: Row(
         "malformed messages over a socket",
-        "",
-        FORMATS,
+        "dropped, counted and logged, and too many are an error; nothing is run, and memory "
+        "stays bounded",
     ),
     32: Row(
         "a corrupted LMDB",
-        "",
-        FORMATS,
+        "right data, or an error that names the file and the key; never a crash",
     ),
     33: Row(
         "a corrupted TFRecord file",
-        "",
-        FORMATS,
+        "right data, or an error that names the file, the record and the byte; a length that is "
+        "made up takes no memory",
     ),
     34: Row(
         "`None`, object, text, a wrong rank, complex numbers, ragged lists, too few fields; "
