@@ -13,6 +13,7 @@ def make(rom, **options):
     return AtariPlayers(rom, 2, backend="single", seed=4, **options)
 
 
+@pytest.mark.slow
 class TestTetris(PlayerContract):
     """A game that ale-py does not restore as it was."""
 
@@ -22,7 +23,6 @@ class TestTetris(PlayerContract):
         return make(any_rom("tetris.bin"), max_episode_actions=40)
 
 
-@pytest.mark.slow
 class TestQbert(TestTetris):
     def make_player(self):
         return make(any_rom("qbert.bin"), max_episode_actions=40)

@@ -40,6 +40,7 @@ def test_the_target_network_is_in_the_model_and_older_than_the_online_one(log_di
         assert np.array_equal(saved["fct/W"], saved["target/fct/W"]) == same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", ["DQN", "Dueling"])
 def test_the_other_algorithms_run(algo, log_dir):
     train(small_catch(), "--algo", algo, "--max-epoch", "1", "--eval-every", "9")

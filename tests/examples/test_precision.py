@@ -64,6 +64,7 @@ def test_bf16_learns_what_fp32_learns(exact):
     assert abs(costs[-20:].mean() - exact[0][-20:].mean()) < 0.05 * exact[0][0]
 
 
+@pytest.mark.slow
 def test_xla_learns_what_is_learned_without(exact):
     costs, nodes, q = learn(xla=True)
     assert compiled(nodes)
@@ -71,6 +72,7 @@ def test_xla_learns_what_is_learned_without(exact):
     np.testing.assert_allclose(costs[:10], exact[0][:10], rtol=1e-2)
 
 
+@pytest.mark.slow
 def test_a_whole_run_in_bf16(log_dir):
     need_bf16()
     train(small_catch(num_envs=2), "--max-epoch", "1", "--precision", "bf16")
