@@ -84,6 +84,7 @@ _HOME = {
     "DEFAULT_CALLBACKS": "train",
     "DEFAULT_MONITORS": "train",
     "DIE": "utils",
+    "DamagedFile": "dataflow",
     "DataEnded": "train",
     "DataFlow": "dataflow",
     "DataFlowEmpty": "input_source",

@@ -89,6 +89,7 @@ from tensorpack.dataflow import CSVData as CSVData
 from tensorpack.dataflow import CacheData as CacheData
 from tensorpack.dataflow import CaffeLMDB as CaffeLMDB
 from tensorpack.dataflow import ConcatData as ConcatData
+from tensorpack.dataflow import DamagedFile as DamagedFile
 from tensorpack.dataflow import DataFlow as DataFlow
 from tensorpack.dataflow import DataFlowTerminated as DataFlowTerminated
 from tensorpack.dataflow import DataFromGenerator as DataFromGenerator

@@ -1,5 +1,6 @@
 """Python iterables of datapoints, and what they are composed with; works without TensorFlow."""
 
+from ._files import DamagedFile
 from .base import (
     DataFlow,
     DataFlowTerminated,
@@ -53,6 +54,7 @@ __all__ = [
     "CacheData",
     "CaffeLMDB",
     "ConcatData",
+    "DamagedFile",
     "DataFlow",
     "DataFlowTerminated",
     "DataFromGenerator",

@@ -20,6 +20,7 @@ from tensorpack.dataflow import (
     DataFlow,
     DataFromGenerator,
     DataFromList,
+    FakeData,
     HDF5Data,
     HDF5Serializer,
     LMDBSerializer,
@@ -36,6 +37,7 @@ from tensorpack.dataflow._cli.output import size_text, structure
 from tensorpack.dataflow._cli.stages import chain_of, measure_stages, slowest_stage
 from tensorpack.dataflow._crc32c import masked_crc32c
 from tensorpack.utils import logger
+from tensorpack.utils.serialize import loads
 from tests.checks import ROOT
 from tests.contracts.dataflow import assert_same
 from tests.harness import Child
@@ -430,6 +432,14 @@ def test_an_error_while_it_is_measured(fails):
     assert message.endswith("--traceback shows more.")
     message = fails("bench", f"{HERE}:make_broken", "--processes", "1")
     assert "ZeroDivisionError: by the user (in a worker process)" in message
+
+
+@pytest.mark.parametrize("fail", [lambda: FakeData([[1]], size=-1), lambda: loads(b"")])
+def test_what_the_package_raises_is_a_sentence(fail):
+    """In this part of it and in those below."""
+    with pytest.raises(ValueError) as caught:
+        fail()
+    assert told(caught.value) == str(caught.value)
 
 
 def test_errors_in_a_line():

@@ -2,6 +2,7 @@
 
 import os
 import traceback
+from pathlib import Path
 
 from tensorpack.utils.worker_errors import WorkerTraceback
 
@@ -9,7 +10,7 @@ from .._files import DamagedFile
 
 __all__ = ["CommandError", "told"]
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = str(Path(os.path.abspath(__file__)).parents[2]) + os.sep  # tensorpack/
 
 
 class CommandError(Exception):
