@@ -44,10 +44,11 @@ def play(player, count):
     ]
 
 
+OPTIONS = [{"max_noops": 0}, {"max_episode_actions": 60}, {"frame_skip": 3, "max_noops": 1}]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [{"max_noops": 0}, {}, {"max_episode_actions": 60}, {"frame_skip": 3, "max_noops": 1}],
-    ids=str,
+    "options", [{}, *(pytest.param(each, marks=pytest.mark.slow) for each in OPTIONS)], ids=str
 )
 def test_both_backends_give_the_same(options):
     needs_vector()

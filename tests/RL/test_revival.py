@@ -89,6 +89,7 @@ def emulators(state):
     return state["inside"]["emulators"].values()
 
 
+@pytest.mark.slow
 def test_both_ways_lead_to_the_same(saved, monkeypatch):
     state, steps = saved
     assert [one["log"].size for one in emulators(state)] == [39, 45]

@@ -58,6 +58,7 @@ def test_a_truncated_file_of_statistics_does_not_stop_the_next_run(share, tmp_pa
     assert epochs[-3:] == [4, 5, 6]
 
 
+@pytest.mark.slow
 @pytest.mark.fault_row(10)
 def test_a_reader_that_goes_away_does_not_stop_the_run(tmp_path):
     around = Surroundings(tmp_path)

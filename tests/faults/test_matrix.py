@@ -130,7 +130,6 @@ ERRORS = [
         says=ENDED,
         # TensorFlow says it when a session is closed while somebody waits in it
         tolerates=("Skipping cancelled",),
-        fast=True,
     ),
     Case(26, "other_graph", 1, error=r"ValueError: .*not an element of this graph", says=ENDED),
 ]

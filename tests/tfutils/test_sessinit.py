@@ -225,6 +225,7 @@ with tf.Graph().as_default(), tf.Session() as session:
 """
 
 
+@pytest.mark.slow
 def test_checkpoint_of_another_tensorflow_loads(tmp_path, session):
     python = os.environ.get("TENSORPACK_OTHER_PYTHON")
     if not python:
