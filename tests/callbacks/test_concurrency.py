@@ -231,6 +231,7 @@ def test_a_worker_that_is_terminated_by_somebody_else_ends_the_run():
     assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_an_error_of_a_worker_that_is_told_to_stop_is_in_the_log(capsys):
     ready = multiprocessing.get_context("spawn").Event()
     worker = worker_of(fail_at_the_end, ready)

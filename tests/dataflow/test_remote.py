@@ -450,6 +450,7 @@ def test_a_forked_process_has_a_connection_of_its_own(receive):
         theirs.close()
 
 
+@pytest.mark.slow
 @pytest.mark.fault_row(31)
 def test_a_sender_is_killed_and_another_takes_its_place(receive, start):
     flow = receive(hwm=1)

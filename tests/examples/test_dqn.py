@@ -47,6 +47,7 @@ def test_the_other_algorithms_run(algo, log_dir):
     assert np.isfinite(read_stats(log_dir)[0]["cost"])
 
 
+@pytest.mark.slow
 def test_load_takes_the_weights_and_starts_over(log_dir):
     train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
     trained = load_checkpoint_vars(os.path.join(log_dir, "model-10"))

@@ -200,6 +200,7 @@ def test_what_is_renamed_was_on_the_disk_before(nursery, tmp_path):
     assert (published, pointers) == (4 * len(LATER), len(LATER))
 
 
+@pytest.mark.slow
 @pytest.mark.fault_row(17)
 def test_a_full_disk_costs_the_saves_that_it_hits(tmp_path):
     child = Child(SCRIPT, "limited", tmp_path)
