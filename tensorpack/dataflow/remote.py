@@ -12,7 +12,7 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
-from ._remote.address import parse_address
+from ._remote.address import Address, parse_address
 from ._remote.key import load_key, make_remote_key
 from ._remote.message import DATA, Message, Senders, decode
 from ._remote.sender import Sender
@@ -71,7 +71,7 @@ def send_dataflow_zmq(
     format, bind, print_interval = _either_order(format, bind, print_interval)
     _check_format(format)
     _check_positive(hwm=hwm, print_interval=print_interval, passes=passes, timeout=timeout)
-    _check_end(addr, passes)
+    _check_end(parse_address(addr, bind, key is not None), passes)
     flow = RepeatedData(df, -1 if passes is None else passes)
     require("msgpack")
     with Sender(addr, hwm, bind, key, timeout) as sender:
@@ -290,17 +290,17 @@ def _check_format(format: Any) -> None:
         )
 
 
-def _check_end(addr: str, passes: Optional[int]) -> None:
+def _check_end(address: Address, passes: Optional[int]) -> None:
     """Refuses what would lose datapoints.
 
     ZeroMQ ends a connection over a socket file as soon as the other side is gone, with all that
     waits in it.
     """
-    if passes is not None and addr.startswith("ipc://"):
+    if passes is not None and address.path:
         raise ValueError(
-            f"passes={passes} at {addr}: when the sender ends, what the receiver has not read yet "
-            "would be lost, and with it that there is no more. Use tcp://127.0.0.1:PORT, or send "
-            "for ever, without passes."
+            f"passes={passes} at {address.text}: when the sender ends, what the receiver has not "
+            "read yet would be lost, and with it that there is no more. Use tcp://127.0.0.1:PORT, "
+            "or send for ever, without passes."
         )
 
 

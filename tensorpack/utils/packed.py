@@ -26,6 +26,7 @@ from .optional import require
 __all__ = [
     "ALIGNMENT",
     "MAX_DIMENSIONS",
+    "MAX_INLINE_BYTES",
     "MAX_TUPLES",
     "Packed",
     "Rows",
@@ -40,7 +41,7 @@ MAX_DIMENSIONS = 32
 MAX_TUPLES = 32  # one inside another
 
 _INLINE, _PLACED, _SCALAR, _TUPLE = 1, 2, 3, 4
-_SMALL = 512  # bytes; up to here an array is a part of the structure
+MAX_INLINE_BYTES = 512  # up to here an array is a part of the structure
 _COUNTS = struct.Struct("<BB")
 _NUMBER = struct.Struct("<Q")
 # Numbers, truth values and text of a fixed width; no objects, records or dates.
@@ -197,7 +198,7 @@ class _Packing:
 
     def _array(self, array: Union[np.ndarray, Rows]) -> Any:
         header = _header(array)
-        if array.nbytes <= _SMALL:
+        if array.nbytes <= MAX_INLINE_BYTES:
             return self._ext_type(_INLINE, header + array.tobytes())
         reference = self._ext_type(_PLACED, header + _NUMBER.pack(self.nbytes))
         self.arrays.append(array)

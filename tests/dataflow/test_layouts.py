@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tensorpack.dataflow._processes import layouts
 from tensorpack.dataflow._processes.layouts import Packing, Unpacking
-from tensorpack.utils.packed import pack, unpack, write
+from tensorpack.utils.packed import MAX_INLINE_BYTES, pack, unpack, write
 from tests.contracts.dataflow import assert_same
 
 IMAGE = np.arange(5000, dtype=np.uint16).reshape(50, 100)
@@ -83,6 +83,14 @@ def test_small_and_inner_arrays_go_the_long_way():
         small = np.full(5, value)
         for obj in [small], [small, [IMAGE]], [[IMAGE], value], [IMAGE, small], IMAGE, [], {}:
             check(packing, unpacking, obj)
+
+
+def test_the_size_from_which_arrays_are_no_part_of_the_structure():
+    packing, unpacking = Packing(), Unpacking()
+    for value in range(3):
+        for nbytes in range(MAX_INLINE_BYTES - 2, MAX_INLINE_BYTES + 3):
+            check(packing, unpacking, [np.full(nbytes, value, np.uint8), nbytes])
+    assert len(packing._memory.known) == 2
 
 
 def test_what_cannot_be_sent_is_named_each_time():

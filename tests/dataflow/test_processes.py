@@ -448,10 +448,22 @@ class TestMemory:
         del going
         assert multiprocessing.active_children() == []
 
-    @pytest.mark.parametrize("num_prefetch", [2, 8])
-    def test_no_copies_for_a_consumer_that_lets_go(self, monkeypatch, num_prefetch):
+    @pytest.fixture
+    def copies(self, monkeypatch):
+        """Grows with each array that is copied."""
         copies = []
         monkeypatch.setattr(receiver, "_private", lambda array: copies.append(1) or array.copy())
+        return copies
+
+    def test_no_copies_for_a_consumer_that_keeps_one(self, copies):
+        ds = MapData(numbers(300), functions.whole_array)
+        for make in strict, mixture:
+            with closing(make(ds, 2, 8)) as flow:
+                assert sum(1 for _ in flow) == 300
+        assert copies == []
+
+    @pytest.mark.parametrize("num_prefetch", [2, 8])
+    def test_no_copies_for_a_consumer_that_lets_go(self, copies, num_prefetch):
         ds = MapData(numbers(100), functions.whole_array)
         for make in strict, mixture:
             with closing(make(ds, 1, num_prefetch)) as flow:

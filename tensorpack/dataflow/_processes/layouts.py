@@ -9,13 +9,12 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.packed import Packed, pack, unpack
+from tensorpack.utils.packed import MAX_INLINE_BYTES, Packed, pack, unpack
 
 __all__ = ["Packing", "Unpacking"]
 
 _MOST = 1000  # layouts that are remembered
 _MOST_BYTES = 1 << 10  # of one of them
-_LARGE = 1 << 12  # bytes; an array from here on is never a part of the structure
 _MOST_CHARACTERS = 100
 _PLAIN = (type(None), bool, int)
 _TEXT = (str, bytes)
@@ -85,7 +84,7 @@ class Packing:
             return None
         for part in obj:
             kind = type(part)
-            if kind is np.ndarray and part.nbytes >= _LARGE:
+            if kind is np.ndarray and part.nbytes > MAX_INLINE_BYTES:
                 arrays.append(part)
                 key += (part.dtype, part.shape)
             elif kind in _PLAIN or kind in _TEXT and len(part) <= _MOST_CHARACTERS:
