@@ -7,10 +7,20 @@ Like this, in a test file that pytest collects::
             return MyPlayer(num_envs=2)
 """
 
-from typing import Any, Callable, List, Type
+from typing import List
 
 import numpy as np
 
+from ._player_checks import (
+    as_loaded,
+    check,
+    check_equal,
+    check_frames,
+    check_raises,
+    check_same_tree,
+    check_step,
+    play,
+)
 from .player import Player, PlayerStep
 
 __all__ = ["PlayerContract"]
@@ -35,34 +45,35 @@ class PlayerContract:
 
     def test_tells_what_it_is(self):
         with self.make_player() as player:
-            assert player.num_envs >= 1
-            assert player.num_actions >= 1
-            assert all(isinstance(size, int) for size in player.frame_shape)
+            check(player.num_envs >= 1, f"num_envs is {player.num_envs}")
+            check(player.num_actions >= 1, f"num_actions is {player.num_actions}")
+            sizes = player.frame_shape
+            check(all(isinstance(size, int) for size in sizes), f"frame_shape is {sizes!r}")
             np.dtype(player.frame_dtype)
 
     def test_frames_and_steps_have_the_promised_types(self):
         with self.make_player() as player:
-            _check_frames(player, player.reset())
-            for step in _play(player, 10):
-                _check_step(player, step)
+            check_frames(player, player.reset())
+            for step in play(player, 10):
+                check_step(player, step)
 
     def test_the_same_seed_gives_the_same_steps(self):
         with self.make_player() as player, self.make_player() as other:
             first, second = player.reset(seed=7), other.reset(seed=7)
             np.testing.assert_array_equal(first, second)
-            steps = _play(player, 30)
-            _check_equal(steps, _play(other, 30))
+            steps = play(player, 30)
+            check_equal(steps, play(other, 30))
             np.testing.assert_array_equal(player.reset(seed=7), first)
-            _check_equal(_play(player, 30), steps)
+            check_equal(play(player, 30), steps)
 
     def test_what_was_returned_is_never_written_again(self):
         with self.make_player() as player:
             arrays = [player.reset()]
             copies = [arrays[0].copy()]
-            for step in _play(player, 20):
+            for step in play(player, 20):
                 arrays.extend(step)
             copies += [array.copy() for array in arrays[1:]]
-            _play(player, 20)
+            play(player, 20)
             player.reset()
         for array, copy in zip(arrays, copies):
             np.testing.assert_array_equal(array, copy)
@@ -71,10 +82,10 @@ class PlayerContract:
         with self.make_player() as player, self.make_player() as other:
             player.reset(seed=5).fill(0)
             other.reset(seed=5)
-            rng, steps = np.random.RandomState(0), _play(other, 30)
+            rng, steps = np.random.RandomState(0), play(other, 30)
             for expected in steps:
                 step = player.step(rng.randint(player.num_actions, size=player.num_envs))
-                _check_equal([step], [expected])
+                check_equal([step], [expected])
                 for array in step:
                     array.fill(1)
 
@@ -82,14 +93,16 @@ class PlayerContract:
         with self.make_player() as player:
             player.reset(seed=1)
             steps = self._play_past_an_end(player)
-            assert not steps[0].reset.any()
+            check(not steps[0].reset.any(), "the first step has `reset`")
             for step, after in zip(steps, steps[1:]):
                 np.testing.assert_array_equal(after.reset, step.terminated | step.truncated)
             for step in steps:
                 begun = step.reset
-                assert not (begun & (step.terminated | step.truncated | step.life_lost)).any()
-                assert not step.reward[begun].any()
-                assert not (step.terminated & step.truncated).any()
+                ended = step.terminated | step.truncated
+                check(not (begun & (ended | step.life_lost)).any(), "a game ends where it begins")
+                check(not step.reward[begun].any(), "the begin of a game has a reward")
+                both = step.terminated & step.truncated
+                check(not both.any(), "a game is both `terminated` and `truncated`")
 
     def test_scores_are_the_sums_of_rewards_of_whole_games(self):
         with self.make_player() as player:
@@ -98,45 +111,48 @@ class PlayerContract:
             for step in self._play_past_an_end(player):
                 scores = np.where(step.reset, 0, scores + step.reward)
                 ended = step.terminated | step.truncated
-                assert np.isnan(step.episode_score[~ended]).all()
+                unfinished = step.episode_score[~ended]
+                check(np.isnan(unfinished).all(), "a game that goes on has a score")
                 np.testing.assert_allclose(step.episode_score[ended], scores[ended], rtol=1e-5)
 
     def test_reset_ends_all_games(self):
         with self.make_player() as player:
             player.reset(seed=3)
-            _play(player, 5)
-            _check_frames(player, player.reset())
+            play(player, 5)
+            check_frames(player, player.reset())
             step = player.step(np.zeros(player.num_envs, dtype=np.int64))
-            assert not step.reset.any()
+            check(not step.reset.any(), "the first step after reset() has `reset`")
 
     def test_a_game_can_be_ended_from_outside(self):
         with self.make_player() as player:
             player.reset(seed=4)
-            _play(player, 2)
+            play(player, 2)
             mask = np.arange(player.num_envs) == player.num_envs - 1
             if not self.can_truncate:
-                _check_raises(RuntimeError, lambda: player.truncate(mask))
+                check_raises(RuntimeError, lambda: player.truncate(mask))
                 return
             player.truncate(mask)
-            step, after = _play(player, 2)
-            assert step.reset[-1]
-            assert not (after.reset & ~(step.terminated | step.truncated)).any()
+            step, after = play(player, 2)
+            check(step.reset[-1], "the step after truncate() has no `reset`")
+            begun = after.reset & ~(step.terminated | step.truncated)
+            check(not begun.any(), "truncate() has ended a game twice")
 
     def test_tells_if_it_can_be_saved(self):
         with self.make_player() as player:
-            _check_raises(RuntimeError, player.state_dict)  # before reset()
-            assert player.can_save is self.can_save
+            check_raises(RuntimeError, player.state_dict)  # before reset()
+            promised = f"can_save is {player.can_save}, the test says {self.can_save}"
+            check(player.can_save is self.can_save, promised)
             player.reset()
-            assert player.can_save is self.can_save
+            check(player.can_save is self.can_save, f"after reset(): {promised}")
             if not self.can_save:
-                _check_raises(RuntimeError, player.state_dict)
-                _check_raises(RuntimeError, lambda: player.load_state_dict({}))
+                check_raises(RuntimeError, player.state_dict)
+                check_raises(RuntimeError, lambda: player.load_state_dict({}))
 
     def test_goes_on_from_a_saved_state(self):
         with self.make_player() as player:
             player.reset(seed=6)
             self._check_goes_on(player)
-            _play(player, 15)
+            play(player, 15)
             self._check_goes_on(player)
 
     def test_goes_on_from_a_state_after_the_end_of_a_game(self):
@@ -148,7 +164,7 @@ class PlayerContract:
                 if (step.terminated | step.truncated).any():
                     ended = True
                     break
-            assert ended, f"no game ended in {self.max_steps} steps"
+            check(ended, f"no game ended in {self.max_steps} steps")
             self._check_goes_on(player)
 
     def test_goes_on_from_a_state_after_a_game_was_ended_from_outside(self):
@@ -156,7 +172,7 @@ class PlayerContract:
             return
         with self.make_player() as player:
             player.reset(seed=9)
-            _play(player, 3)
+            play(player, 3)
             player.truncate(np.arange(player.num_envs) == 0)
             self._check_goes_on(player)
 
@@ -165,14 +181,14 @@ class PlayerContract:
             player.reset(seed=10)
             if not self.can_save:
                 return
-            _play(player, 5)
+            play(player, 5)
             state = player.state_dict()
-            kept = _as_loaded(state)
-            steps = _play(player, 30)
-            _check_same_tree(state, kept)
+            kept = as_loaded(state)
+            steps = play(player, 30)
+            check_same_tree(state, kept)
             player.load_state_dict(state)
-            _check_equal(_play(player, 30), steps)
-            _check_same_tree(state, kept)
+            check_equal(play(player, 30), steps)
+            check_same_tree(state, kept)
 
     def test_a_state_of_another_player_is_refused(self):
         with self.make_player() as player:
@@ -182,39 +198,39 @@ class PlayerContract:
             state = player.state_dict()
             for change in ({"kind": "Other"}, {"num_envs": player.num_envs + 1}):
                 wrong = {**state, **change}
-                _check_raises(ValueError, lambda wrong=wrong: player.load_state_dict(wrong))
+                check_raises(ValueError, lambda wrong=wrong: player.load_state_dict(wrong))
 
     def test_refuses_wrong_actions(self):
         with self.make_player() as player:
             player.reset()
             count = player.num_envs
-            _check_raises(ValueError, lambda: player.step(np.zeros(count + 1, dtype=np.int64)))
-            _check_raises(ValueError, lambda: player.step(np.full(count, player.num_actions)))
-            _check_raises(ValueError, lambda: player.step(np.full(count, -1)))
-            _check_raises(TypeError, lambda: player.step(np.zeros(count, dtype=np.float32)))
+            check_raises(ValueError, lambda: player.step(np.zeros(count + 1, dtype=np.int64)))
+            check_raises(ValueError, lambda: player.step(np.full(count, player.num_actions)))
+            check_raises(ValueError, lambda: player.step(np.full(count, -1)))
+            check_raises(TypeError, lambda: player.step(np.zeros(count, dtype=np.float32)))
 
     def test_needs_a_reset_first(self):
         with self.make_player() as player:
             actions = np.zeros(player.num_envs, dtype=np.int64)
-            _check_raises(RuntimeError, lambda: player.step(actions))
+            check_raises(RuntimeError, lambda: player.step(actions))
 
     def test_is_closed_once(self):
         player = self.make_player()
         player.reset()
         player.close()
         player.close()
-        _check_raises(RuntimeError, player.reset)
+        check_raises(RuntimeError, player.reset)
 
     def _check_goes_on(self, player: Player) -> None:
         """A fresh player goes on like this one from here; this one moves on."""
         if not self.can_save:
-            _check_raises(RuntimeError, player.state_dict)
+            check_raises(RuntimeError, player.state_dict)
             return
-        state = _as_loaded(player.state_dict())
-        steps = _play(player, 40)
+        state = as_loaded(player.state_dict())
+        steps = play(player, 40)
         with self.make_player() as other:
             other.load_state_dict(state)
-            _check_equal(_play(other, 40), steps)
+            check_equal(play(other, 40), steps)
 
     def _play_past_an_end(self, player: Player) -> List[PlayerStep]:
         """Steps of random play, until three after the first end of a game."""
@@ -222,9 +238,10 @@ class PlayerContract:
         steps: List[PlayerStep] = []
         while left != 0:
             if left is None and len(steps) >= self.max_steps:
-                raise AssertionError(
+                check(
+                    False,
                     f"no game ended in {self.max_steps} steps: raise `max_steps`, or let "
-                    "make_player() make shorter games"
+                    "make_player() make shorter games",
                 )
             steps.append(player.step(rng.randint(player.num_actions, size=player.num_envs)))
             if left is not None:
@@ -232,71 +249,3 @@ class PlayerContract:
             elif (steps[-1].terminated | steps[-1].truncated).any():
                 left = 3
         return steps
-
-
-def _play(player: Player, count: int) -> List[PlayerStep]:
-    """So many steps of random play, always of the same actions."""
-    rng = np.random.RandomState(0)
-    return [
-        player.step(rng.randint(player.num_actions, size=player.num_envs)) for _ in range(count)
-    ]
-
-
-def _check_frames(player: Player, frames: np.ndarray) -> None:
-    assert isinstance(frames, np.ndarray)
-    assert frames.shape == (player.num_envs,) + tuple(player.frame_shape)
-    assert frames.dtype == player.frame_dtype
-
-
-def _check_step(player: Player, step: PlayerStep) -> None:
-    _check_frames(player, step.frames)
-    types = {"reward": np.float32, "episode_score": np.float64}
-    for name, array in zip(step._fields[1:], step[1:]):
-        assert isinstance(array, np.ndarray), name
-        assert array.shape == (player.num_envs,), name
-        assert array.dtype == types.get(name, np.bool_), name
-
-
-def _check_equal(steps: List[PlayerStep], others: List[PlayerStep]) -> None:
-    for step, other in zip(steps, others):
-        for array, same in zip(step, other):
-            np.testing.assert_array_equal(array, same)
-
-
-def _as_loaded(tree: Any) -> Any:
-    """A state as it comes back from a file: all is new, and arrays are read-only."""
-    if type(tree) is dict:
-        assert all(type(key) is str for key in tree), f"keys must be str: {list(tree)}"
-        return {key: _as_loaded(value) for key, value in tree.items()}
-    if type(tree) in (list, tuple):
-        return type(tree)(_as_loaded(value) for value in tree)
-    if type(tree) is np.ndarray:
-        assert tree.dtype != object, "arrays of objects cannot be kept in a file"
-        copy = tree.copy()
-        copy.flags.writeable = False
-        return copy
-    plain = (type(None), bool, int, float, str, bytes)
-    is_plain = type(tree) in plain or isinstance(tree, np.generic)
-    assert is_plain, f"a {type(tree).__name__} cannot be kept in a file"
-    return tree
-
-
-def _check_same_tree(tree: Any, other: Any) -> None:
-    assert type(tree) is type(other)
-    if isinstance(tree, dict):
-        assert list(tree) == list(other)
-        tree, other = list(tree.values()), list(other.values())
-    if isinstance(tree, (list, tuple)):
-        assert len(tree) == len(other)
-        for value, its_twin in zip(tree, other):
-            _check_same_tree(value, its_twin)
-    else:
-        np.testing.assert_array_equal(tree, other)
-
-
-def _check_raises(error: Type[Exception], call: Callable[[], Any]) -> None:
-    try:
-        call()
-    except error:
-        return
-    raise AssertionError(f"{error.__name__} was not raised")

@@ -9,9 +9,8 @@ from typing import BinaryIO, Iterator, List, Optional
 from google.protobuf.message import DecodeError
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.fs import fsync_path, write_atomic
-
-from ._files import name_aside
+from tensorpack.utils.aside import name_aside
+from tensorpack.utils.atomic import fsync_path, write_atomic
 
 __all__ = ["cut_file", "drop_file", "mark_of", "marked_files", "new_file"]
 

@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, List, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
+from ._disk import ERRORS, disk_trouble
 from ._event_files import cut_file, drop_file, mark_of, marked_files, new_file
-from ._files import ERRORS, disk_trouble
 from .monitor import MonitorBase
 
 __all__ = ["TFEventWriter"]

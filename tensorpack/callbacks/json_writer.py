@@ -6,9 +6,9 @@ import os
 from typing import Any, Dict, List, Optional, Tuple
 
 from tensorpack.utils import logger
-from tensorpack.utils.fs import write_atomic
+from tensorpack.utils.aside import keep_aside, move_aside
+from tensorpack.utils.atomic import write_atomic
 
-from ._files import keep_aside, move_aside
 from .monitor import MonitorBase
 
 __all__ = ["JSONWriter"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.fs import write_atomic
+from tensorpack.utils.atomic import write_atomic
 
 from ._chrome_trace import chrome_trace
 from .base import Callback

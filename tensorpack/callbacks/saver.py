@@ -12,7 +12,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.segments import PendingSegments
 
 from ._background import BackgroundJob
-from ._files import ERRORS, disk_trouble
+from ._disk import ERRORS, disk_trouble
 from .base import Callback
 from .finite import FiniteCheck, NonFiniteError
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, Callable, Dict, Iterator, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
-from tensorpack.utils.fs import open_atomic
+from tensorpack.utils.atomic import open_atomic
 from tensorpack.utils.rng import rng_state
 
 from .raw import DataFromList

@@ -9,9 +9,9 @@ import os
 import shutil
 from typing import List
 
-from tensorpack.utils.fs import fsync_path
+from tensorpack.utils.atomic import fsync_path
 
-from ._durable import discard
+from ._prefix import discard
 from .checkpoint import CheckpointCorrupt
 from .manifest import INDEX, check_manifest, suffixes
 

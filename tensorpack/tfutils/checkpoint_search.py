@@ -10,7 +10,7 @@ from typing import Callable, List, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-from ._durable import names_with_prefix
+from ._prefix import names_with_prefix
 from ._publication import REPLACED
 from .checkpoint import CheckpointCorrupt, CheckpointReader, get_all_checkpoints
 from .manifest import INDEX, MANIFEST, check_manifest

@@ -12,9 +12,9 @@ import time
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from tensorpack.utils import logger
-from tensorpack.utils.fs import fsync_path
+from tensorpack.utils.atomic import fsync_path, write_atomic
 
-from ._durable import discard, write_durably
+from ._prefix import discard
 from ._publication import REPLACED, UNFINISHED, Publication, remove_checkpoint
 from .checkpoint import CheckpointCorrupt
 from .checkpoint_search import NoValidCheckpoint, newest_valid, pointed_to, verify
@@ -158,7 +158,7 @@ class CheckpointStore:
         lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
         before = _content(path)
         try:
-            write_durably(path, ("\n".join(lines) + "\n").encode(), path + UNFINISHED)
+            write_atomic(path, ("\n".join(lines) + "\n").encode(), path + UNFINISHED)
         except BaseException:
             if _content(path) != before:
                 _restore(path, before)
@@ -244,7 +244,7 @@ def _restore(path: str, content: Optional[bytes]) -> None:
         if content is None:
             os.remove(path)
         else:
-            write_durably(path, content, path + UNFINISHED)
+            write_atomic(path, content, path + UNFINISHED)
     except OSError:
         pass  # it names a checkpoint that is gone, which whoever reads it is prepared for
 

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.fs import hash_file
 
-from ._durable import names_with_prefix
+from ._prefix import names_with_prefix
 from .checkpoint import MANIFEST, CheckpointCorrupt, CheckpointReader
 
 __all__ = ["INDEX", "MANIFEST", "check_manifest", "read_manifest", "suffixes", "write_manifest"]

@@ -1,10 +1,9 @@
-"""Making way in the file system for a run's log directory and its log file."""
+"""Finding or making room in the file system for a run's log directory."""
 
 import os
 import shutil
-import time
 
-__all__ = ["delete", "has_files", "make_numbered", "set_aside"]
+__all__ = ["delete", "has_files", "make_numbered"]
 
 
 def has_files(dirname: str) -> bool:
@@ -29,16 +28,6 @@ def make_numbered(dirname: str) -> str:
             return candidate
         except FileExistsError:
             number += 1
-
-
-def set_aside(path: str) -> str:
-    """Renames a file or directory to `{path}.MMDD-HHMMSS`, over nothing; returns the new path."""
-    stamped = candidate = f"{path}.{time.strftime('%m%d-%H%M%S')}"
-    number = 1
-    while os.path.lexists(candidate):
-        candidate, number = f"{stamped}-{number}", number + 1
-    os.rename(path, candidate)
-    return candidate
 
 
 def delete(dirname: str) -> None:

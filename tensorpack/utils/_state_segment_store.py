@@ -9,7 +9,8 @@ import numpy as np
 
 from . import logger
 from ._state_container import describe_array, read_container, write_container
-from .fs import fsync_path, hash_file, open_atomic
+from .atomic import fsync_path, open_atomic
+from .fs import hash_file
 
 __all__ = ["SegmentDamaged", "SegmentRef", "SegmentStore", "is_segment_name"]
 

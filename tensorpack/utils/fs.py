@@ -1,25 +1,22 @@
-"""Paths, downloads, the dataset folder, and files that are there whole or not at all."""
+"""Paths, downloads, and the folder of datasets."""
 
 import hashlib
 import os
 import urllib.request
-from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, Iterator, Optional, Tuple
 from urllib.parse import unquote, urlsplit
 
 from .argtools import log_once
+from .atomic import open_atomic
 from .progress import get_tqdm
 
 __all__ = [
     "download",
-    "fsync_path",
     "get_dataset_path",
     "hash_file",
     "mkdir_p",
     "normpath",
-    "open_atomic",
     "recursive_walk",
-    "write_atomic",
 ]
 
 _BLOCK = 1 << 16
@@ -64,57 +61,6 @@ def get_dataset_path(*args: str) -> str:
         root = os.path.join(os.path.expanduser("~"), "tensorpack_data")
         log_once(f"Env var $TENSORPACK_DATASET not set, using {root} for datasets.", "warn")
     return os.path.join(root, *args)
-
-
-def fsync_path(path: str) -> None:
-    """Waits until a file, or the list of names in a directory, is on the disk.
-
-    After a rename it is the directory that has to be: only then the new name outlives a crash.
-
-    Raises:
-      OSError: it may not be. What was written has to be written anew, to another file: the system
-        tells of such an error once, and calls a second try on the same data a success.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def open_atomic(path: str) -> Iterator[BinaryIO]:
-    """Opens a file for writing bytes that appears under its name, whole, at the end of the block.
-
-    If the block raises, or the machine stops, what was there before is still there. The bytes and
-    the name are on the disk when the block is left.
-
-    Raises:
-      OSError: if the file cannot be written.
-    """
-    folder, name = os.path.split(os.path.abspath(path))
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    fsync_path(folder)
-
-
-def write_atomic(path: str, data: bytes) -> None:
-    """Writes a file so that at any moment it has either the old content or the new one.
-
-    Raises:
-      OSError: if the file cannot be written.
-    """
-    with open_atomic(path) as file:
-        file.write(data)
 
 
 def hash_file(path: str) -> Tuple[int, str]:

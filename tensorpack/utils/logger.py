@@ -20,6 +20,7 @@ from . import _log_directory
 from ._directory_lock import DirectoryLock
 from ._log_handlers import ConsoleHandler, LogFileHandler
 from ._streams import is_terminal
+from .aside import move_aside
 
 __all__ = [
     "LOG_DIR",
@@ -240,7 +241,7 @@ def _make_way(dirname: str, letter: str, news: List[str]) -> str:
         return dirname
     with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
         if letter == "b":
-            news.append(f"Directory '{dirname}' backuped to '{_log_directory.set_aside(dirname)}'")
+            news.append(f"Directory '{dirname}' backuped to '{move_aside(dirname)}'")
         elif letter == "d":
             _log_directory.delete(dirname)
     return dirname
@@ -250,7 +251,7 @@ def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
     lock, path = DirectoryLock(dirname), os.path.join(dirname, "log.log")
     try:
         if os.path.lexists(path):
-            aside = _log_directory.set_aside(path)
+            aside = move_aside(path)
             news.append(f"Existing log file '{path}' backuped to '{aside}'")
         return LogFileHandler(path, lock)
     except BaseException:

@@ -1,7 +1,6 @@
 """Tests of `tensorpack.utils._log_directory`."""
 
 import os
-import time
 
 import pytest
 
@@ -23,20 +22,6 @@ def test_make_numbered_skips_what_exists(tmp_path):
     base = str(tmp_path / "run")
     (tmp_path / "run-2").write_text("a file")
     assert [_log_directory.make_numbered(base) for _ in range(2)] == [base + "-1", base + "-3"]
-
-
-def test_set_aside_overwrites_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(time, "strftime", lambda form: "0724-104313")
-    path = tmp_path / "log.log"
-    for text in ("first", "second", "third"):
-        path.write_text(text)
-        _log_directory.set_aside(str(path))
-    texts = {name: (tmp_path / name).read_text() for name in os.listdir(str(tmp_path))}
-    assert texts == {
-        "log.log.0724-104313": "first",
-        "log.log.0724-104313-1": "second",
-        "log.log.0724-104313-2": "third",
-    }
 
 
 def test_delete_refuses_a_parent_of_the_working_directory(tmp_path, monkeypatch):

@@ -12,13 +12,10 @@ import pytest
 from tensorpack.utils import change_env
 from tensorpack.utils.fs import (
     download,
-    fsync_path,
     get_dataset_path,
     mkdir_p,
     normpath,
-    open_atomic,
     recursive_walk,
-    write_atomic,
 )
 
 
@@ -71,45 +68,6 @@ def test_the_dataset_folder_in_the_home_directory_is_named_once(run_python, tmp_
         warning,
     )
     assert path == str(root / "mnist") and names(tmp_path) == []
-
-
-def test_write_atomic_replaces_the_whole_content(tmp_path):
-    path = tmp_path / "state"
-    write_atomic(str(path), b"long content")
-    write_atomic(str(path), b"short")
-    assert path.read_bytes() == b"short" and names(tmp_path) == ["state"]
-
-
-def test_write_atomic_takes_a_bare_name_and_the_usual_permissions(tmp_path, monkeypatch):
-    monkeypatch.chdir(str(tmp_path))
-    write_atomic("state", b"x")
-    (tmp_path / "other").write_bytes(b"x")
-    assert os.stat("state").st_mode == os.stat("other").st_mode
-
-
-def test_a_failed_write_leaves_the_old_content(tmp_path):
-    path = tmp_path / "state"
-    path.write_bytes(b"old")
-    with pytest.raises(KeyError):
-        with open_atomic(str(path)) as file:
-            file.write(b"new")
-            assert path.read_bytes() == b"old"
-            raise KeyError
-    assert path.read_bytes() == b"old" and names(tmp_path) == ["state"]
-
-
-def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
-    with pytest.raises(OSError) as caught:
-        write_atomic(str(tmp_path / "none" / "state"), b"")
-    assert str(tmp_path / "none") in caught.value.filename
-
-
-def test_fsync_path(tmp_path):
-    before = len(os.listdir("/proc/self/fd"))
-    fsync_path(str(tmp_path))
-    assert len(os.listdir("/proc/self/fd")) == before
-    with pytest.raises(FileNotFoundError):
-        fsync_path(str(tmp_path / "none"))
 
 
 @pytest.fixture

@@ -159,7 +159,7 @@ def test_a_failed_write_leaves_no_file(store, step, monkeypatch):
         monkeypatch.setattr(_state_segment_store, "write_container", half)
     else:
         part = arrays()
-        target = {"folder": "tensorpack.utils.fs.fsync_path"}.get(step, f"os.{step}")
+        target = {"folder": "tensorpack.utils.atomic.fsync_path"}.get(step, f"os.{step}")
         monkeypatch.setattr(target, full)
     with pytest.raises(OSError) as caught:
         store.write({}, part)

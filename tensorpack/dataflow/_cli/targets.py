@@ -5,7 +5,7 @@ import itertools
 import os
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from tensorpack.utils.fs import fsync_path
+from tensorpack.utils.atomic import fsync_path
 
 from ..base import DataFlow
 from ..hdf5 import HDF5Serializer

@@ -1,36 +1,10 @@
-"""Writes of files that are on the disk when they return, not only on their way to it."""
+"""Files whose names begin alike: what belongs to one checkpoint."""
 
 import os
 import shutil
 from typing import List
 
-from tensorpack.utils.fs import fsync_path
-
-__all__ = ["discard", "names_with_prefix", "write_durably"]
-
-
-def write_durably(path: str, data: bytes, temporary: str) -> None:
-    """Puts a new file in the place of an old one, such that either is there at any moment.
-
-    Args:
-      path: of the file.
-      data: its new content.
-      temporary: where it is written first, in the same directory; gone afterwards.
-
-    Raises:
-      OSError: the new one may not be on the disk; the old one is still there, if it failed before
-        the exchange.
-    """
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        discard(temporary)
-        raise
-    fsync_path(os.path.dirname(path) or ".")
+__all__ = ["discard", "names_with_prefix"]
 
 
 def names_with_prefix(prefix: str) -> List[str]:

@@ -1,0 +1,37 @@
+"""Tells the errors of a disk, which a run survives, from those of the program."""
+
+from typing import Optional
+
+from tensorpack.compat import tfv1 as tf
+
+__all__ = ["ERRORS", "disk_trouble"]
+
+ERRORS = (OSError, tf.errors.OpError)  # as what a failing disk may be raised
+
+# As what TensorFlow passes the errors of the system on.
+_SYSTEM_ERRORS = (
+    tf.errors.AlreadyExistsError,
+    tf.errors.DataLossError,
+    tf.errors.NotFoundError,
+    tf.errors.PermissionDeniedError,
+    tf.errors.ResourceExhaustedError,
+    tf.errors.UnavailableError,
+    tf.errors.UnknownError,
+)
+
+
+def disk_trouble(error: Exception, path: str) -> Optional[str]:
+    """Returns in one line what the disk has against a file, None if it is not to blame.
+
+    Args:
+      error: one of `ERRORS`, raised while the file was written.
+      path: the file, or the beginning of its name.
+    """
+    if isinstance(error, OSError):
+        return str(error)
+    message = str(getattr(error, "message", error))
+    if not isinstance(error, _SYSTEM_ERRORS) and path not in message:
+        return None
+    # TensorFlow tells its own story around the sentence of the system.
+    about = [line for line in message.splitlines() if path in line]
+    return about[-1].strip() if about else message.splitlines()[0]

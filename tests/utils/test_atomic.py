@@ -1,0 +1,79 @@
+"""Tests of `tensorpack.utils.atomic`."""
+
+import errno
+import os
+
+import pytest
+
+from tensorpack.utils.atomic import fsync_path, open_atomic, write_atomic
+
+
+def names(path):
+    return sorted(os.listdir(str(path)))
+
+
+def test_write_atomic_replaces_the_whole_content(tmp_path):
+    path = tmp_path / "state"
+    write_atomic(str(path), b"long content")
+    write_atomic(str(path), b"short")
+    assert path.read_bytes() == b"short" and names(tmp_path) == ["state"]
+
+
+def test_write_atomic_takes_a_bare_name_and_the_usual_permissions(tmp_path, monkeypatch):
+    monkeypatch.chdir(str(tmp_path))
+    write_atomic("state", b"x")
+    (tmp_path / "other").write_bytes(b"x")
+    assert os.stat("state").st_mode == os.stat("other").st_mode
+
+
+def test_a_failed_write_leaves_the_old_content(tmp_path):
+    path = tmp_path / "state"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyError):
+        with open_atomic(str(path)) as file:
+            file.write(b"new")
+            assert path.read_bytes() == b"old"
+            raise KeyError
+    assert path.read_bytes() == b"old" and names(tmp_path) == ["state"]
+
+
+def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(OSError) as caught:
+        write_atomic(str(tmp_path / "none" / "state"), b"")
+    assert str(tmp_path / "none") in caught.value.filename
+
+
+def test_fsync_path(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    fsync_path(str(tmp_path))
+    assert len(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(FileNotFoundError):
+        fsync_path(str(tmp_path / "none"))
+
+
+def test_a_temporary_name_of_the_callers_own(tmp_path):
+    path, temporary = tmp_path / "state", tmp_path / "state.part"
+    temporary.write_bytes(b"left by a crash")
+    with open_atomic(str(path), str(temporary)) as file:
+        file.write(b"new")
+        file.flush()
+        assert temporary.read_bytes() == b"new" and not path.exists()
+    assert path.read_bytes() == b"new" and names(tmp_path) == ["state"]
+    with pytest.raises(KeyError):
+        with open_atomic(str(path), str(temporary)):
+            raise KeyError
+    assert path.read_bytes() == b"new" and names(tmp_path) == ["state"]
+
+
+def test_the_first_error_is_the_one_that_is_told(tmp_path, monkeypatch):
+    def fails(number):
+        def call(*_):
+            raise OSError(number, os.strerror(number))
+
+        return call
+
+    monkeypatch.setattr(os, "replace", fails(errno.ENOSPC))
+    monkeypatch.setattr(os, "unlink", fails(errno.EROFS))
+    with pytest.raises(OSError) as caught:
+        write_atomic(str(tmp_path / "state"), b"x")
+    assert caught.value.errno == errno.ENOSPC
