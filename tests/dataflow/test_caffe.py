@@ -11,8 +11,7 @@ from tensorpack.dataflow._lmdb.errors import BadRecord
 from tensorpack.dataflow.caffe import CaffeLMDB
 from tensorpack.dataflow.lmdb import DamagedLMDB
 from tests.contracts.dataflow import DataFlowContract, assert_same
-
-from .lmdb_files import write_raw
+from tests.dataflow.lmdb_files import write_raw
 
 
 def varint(number):

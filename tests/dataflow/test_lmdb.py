@@ -22,8 +22,7 @@ from tensorpack.dataflow.lmdb import (
 from tensorpack.utils.serialize import dumps
 from tests.checks import ROOT
 from tests.contracts.dataflow import DataFlowContract, assert_same
-
-from .lmdb_files import change_values, flow_of, read_raw, sample, write_raw
+from tests.dataflow.lmdb_files import change_values, flow_of, read_raw, sample, write_raw
 
 
 @pytest.fixture(scope="module")

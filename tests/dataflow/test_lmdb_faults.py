@@ -17,8 +17,7 @@ from tensorpack.dataflow._lmdb.probe import probe
 from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBData, LMDBSerializer
 from tensorpack.dataflow.raw import DataFromList
 from tests.checks import ROOT
-
-from .lmdb_files import outcome, read_raw, sample, try_all, write_raw
+from tests.dataflow.lmdb_files import outcome, read_raw, sample, try_all, write_raw
 
 pytestmark = pytest.mark.fault_row(32)
 

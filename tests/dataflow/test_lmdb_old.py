@@ -17,8 +17,7 @@ from tensorpack.dataflow.lmdb import (
     convert_old_lmdb,
 )
 from tests.contracts.dataflow import assert_same
-
-from .lmdb_files import pack_of_2017, read_raw, write_raw
+from tests.dataflow.lmdb_files import pack_of_2017, read_raw, write_raw
 
 
 def test_a_list_of_keys_of_2017(tmp_path, capsys):

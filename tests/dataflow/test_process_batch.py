@@ -15,8 +15,8 @@ from tensorpack.dataflow.process_batch import (
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
+from tests.dataflow.helpers import stays_as_it_is
 from tests.dataflow.process_functions import Unsized, numbers
-from tests.dataflow.test_channel import stays_as_it_is
 from tests.dataflow.test_processes import ContractOfProcesses, closing, own_streams, passes  # noqa: F401
 
 

@@ -25,8 +25,8 @@ from tensorpack.utils.rng import fix_rng_seed
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
+from tests.dataflow.helpers import LONG, in_thread, stays_as_it_is, wait_until
 from tests.dataflow.process_functions import Endless, Plain, Ragged, Unsized, numbers
-from tests.dataflow.test_channel import stays_as_it_is
 from tests.dataflow.test_processes import (  # noqa: F401
     ContractOfProcesses,
     closing,
@@ -34,7 +34,6 @@ from tests.dataflow.test_processes import (  # noqa: F401
     passes,
     seeded_passes,
 )
-from tests.dataflow.test_team import LONG, in_thread, wait_until
 
 both_orders = pytest.mark.parametrize("strict", [False, True], ids=["as they come", "strict"])
 

@@ -36,6 +36,7 @@ from tensorpack.dataflow.processes import (
 from tensorpack.utils.rng import _streams, fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
+from tests.dataflow.helpers import LONG, in_thread, stays_as_it_is, wait_until
 from tests.dataflow.process_functions import (
     Endless,
     Noisy,
@@ -46,8 +47,6 @@ from tests.dataflow.process_functions import (
     Unsized,
     numbers,
 )
-from tests.dataflow.test_channel import stays_as_it_is
-from tests.dataflow.test_team import LONG, in_thread, wait_until
 
 FORKED = {"start_method": "fork"}
 not_in_a_copy_of_3_7 = pytest.mark.skipif(

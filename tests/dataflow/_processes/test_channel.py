@@ -23,6 +23,7 @@ from tensorpack.dataflow._processes.receiver import make_channel
 from tensorpack.dataflow._processes.sender import Interrupted
 from tensorpack.utils.packed import Rows, pack
 from tests.contracts.dataflow import assert_same
+from tests.dataflow.helpers import stays_as_it_is
 
 SIZE = 10000
 MIB = 1 << 20
@@ -108,18 +109,6 @@ def full(number, size=SIZE):
 
 def check(array, number):
     assert array.min() == array.max() == number % 251
-
-
-def stays_as_it_is(array):
-    """The rule by which `input_source.aliasing` takes an array without a copy."""
-    memory = array
-    while isinstance(memory, np.ndarray):
-        if memory.flags.writeable:
-            return False
-        memory = memory.base
-    if isinstance(memory, memoryview):
-        return memory.readonly
-    return memory is None or isinstance(memory, bytes)
 
 
 OBJECTS = [

@@ -19,8 +19,7 @@ from tensorpack.dataflow.lmdb import (
 )
 from tests.checks import ROOT
 from tests.contracts.dataflow import assert_same
-
-from .lmdb_files import flow_of, read_raw, sample
+from tests.dataflow.lmdb_files import flow_of, read_raw, sample
 
 ALL_KINDS = [
     [1, -(2**63), 2.5, True, None, "text", b"bytes"],

@@ -15,15 +15,13 @@ from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.dataflow._processes import team as team_module
 from tensorpack.dataflow._processes.channel import Limits
 from tensorpack.dataflow._processes.team import Failure, Team
-from tensorpack.dataflow._processes.team_pool import TeamPool
 from tensorpack.utils import logger
 from tensorpack.utils.packed import pack
 from tensorpack.utils.worker import state_of
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.dataflow import process_functions as functions
+from tests.dataflow.helpers import LONG, SOON, gone, in_thread, wait_until
 
-LONG = 30  # seconds; waited for in full only if the code is wrong
-SOON = 2  # seconds; for what is to happen within one
 LIMITS = Limits(4, 2, 1 << 24)
 
 
@@ -56,32 +54,6 @@ def order(team, text):
 
 def pids(team):
     return [lane.worker.pid for lane in team._lanes]
-
-
-def gone(pid):
-    return state_of(pid) in ("unknown", "dead")
-
-
-def wait_until(condition, seconds=LONG):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
-
-
-def in_thread(function, *args):
-    """Runs a function in a thread; returns the thread and a list for what it raises."""
-    errors = []
-
-    def run():
-        try:
-            function(*args)
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, errors
 
 
 class TestOrders:
@@ -446,68 +418,3 @@ def test_a_team_that_gives_nothing_is_told_of_with_stacks(make, monkeypatch):
     assert re.search(r"Team has given no data for \d+ seconds", said[0])
     assert "Team 0: no stack: it is stopped by a signal" in said[0]
     assert re.search(r"Team 1: (.|\n)*in sleep", said[0])
-
-
-class Owner:
-    """Has a pool."""
-
-
-class TestPool:
-    @pytest.fixture
-    def owner(self):
-        owner = Owner()
-        owner.pool = TeamPool(owner)
-        yield owner
-        owner.pool.close()
-
-    @staticmethod
-    def team():
-        return Team(functions.count_up, (5,), ("ds", None), 1, LIMITS, "fork", "Team")
-
-    def test_a_team_works_again(self, owner):
-        first = owner.pool.take(self.team)
-        second = owner.pool.take(self.team)
-        assert first is not second
-        owner.pool.give_back(first)
-        assert owner.pool.take(self.team) is first
-
-    def test_there_is_one_at_most_once(self, owner):
-        owner.pool.prepare(self.team)
-        owner.pool.prepare(self.team)
-        assert len(multiprocessing.active_children()) == 1
-
-    def test_one_that_was_closed_is_forgotten(self, owner):
-        team = owner.pool.take(self.team)
-        team.close()
-        owner.pool.give_back(team)
-        assert owner.pool.take(self.team) is not team
-        owner.pool.prepare(self.team)
-        assert len(multiprocessing.active_children()) == 1
-
-    def test_close_ends_those_at_work_as_well(self, owner):
-        working = owner.pool.take(self.team)
-        owner.pool.give_back(owner.pool.take(self.team))
-        owner.pool.close()
-        assert working.closed
-        assert multiprocessing.active_children() == []
-        owner.pool.give_back(working)
-        owner.pool.prepare(self.team)
-        assert len(multiprocessing.active_children()) == 1
-
-    def test_close_ends_one_that_is_being_made(self, owner):
-        def make():
-            team = self.team()
-            owner.pool.close()
-            return team
-
-        with pytest.raises(DataFlowTerminated, match="closed while its processes were"):
-            owner.pool.take(make)
-        assert multiprocessing.active_children() == []
-
-    def test_it_is_closed_with_its_owner(self):
-        owner = Owner()
-        pool = TeamPool(owner)
-        team = pool.take(self.team)
-        del owner
-        assert team.closed
-        assert multiprocessing.active_children() == []

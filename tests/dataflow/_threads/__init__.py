@@ -1,0 +1,1 @@
+"""Tests of `tensorpack.dataflow._threads`."""
