@@ -1,0 +1,100 @@
+"""Files that the commands read and write, whole and damaged, and what is printed of them."""
+
+import contextlib
+import importlib.util
+import os
+import struct
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    DataFromList,
+    HDF5Data,
+    HDF5Serializer,
+    LMDBSerializer,
+    NumpySerializer,
+    TFRecordSerializer,
+)
+from tensorpack.dataflow._crc32c import masked_crc32c
+
+needs_h5py = pytest.mark.skipif(not importlib.util.find_spec("h5py"), reason="needs h5py")
+needs_lmdb = pytest.mark.skipif(not importlib.util.find_spec("lmdb"), reason="needs lmdb")
+
+
+def numbers(count):
+    return [[i, np.full((2, 3), i, np.float32)] for i in range(count)]
+
+
+def flow_of(datapoints):
+    return DataFromList(datapoints, shuffle=False)
+
+
+def save(path, datapoints):
+    """Writes a file of the format that its name says."""
+    path = str(path)
+    kinds = {".npz": NumpySerializer, ".tfrecord": TFRecordSerializer, ".lmdb": LMDBSerializer}
+    suffix = os.path.splitext(path)[1]
+    if suffix == ".h5":
+        keys = [f"component_{index}" for index in range(len(datapoints[0]))]
+        HDF5Serializer.save(flow_of(datapoints), path, keys)
+    else:
+        kinds[suffix].save(flow_of(datapoints), path)
+    return path
+
+
+def load(path):
+    """The datapoints of a file, in their order."""
+    path = str(path)
+    suffix = os.path.splitext(path)[1]
+    if suffix == ".npz":
+        flow = NumpySerializer.load(path, shuffle=False)
+    elif suffix == ".tfrecord":
+        flow = TFRecordSerializer.load(path)
+    elif suffix == ".lmdb":
+        flow = LMDBSerializer.load(path, shuffle=False)
+    else:
+        flow = HDF5Data(path, ["component_0", "component_1"], shuffle=False)
+    with contextlib.closing(flow):
+        return list(flow)
+
+
+def facts(out):
+    """The two columns that are printed, as a dictionary."""
+    lines = [line.split("  ", 1) for line in out.splitlines() if "  " in line]
+    return {parts[0].strip(): parts[1].strip() for parts in lines}
+
+
+EVERYWHERE = [
+    pytest.param(".npz"),
+    pytest.param(".tfrecord"),
+    pytest.param(".lmdb", marks=needs_lmdb),
+    pytest.param(".h5", marks=needs_h5py),
+]
+NAMES = {".npz": "npz", ".tfrecord": "TFRecord", ".lmdb": "LMDB", ".h5": "HDF5"}
+
+
+def record(data):
+    """A record of a TFRecord file."""
+    length = struct.pack("<Q", len(data))
+    return b"".join(
+        [
+            length,
+            struct.pack("<I", masked_crc32c(length)),
+            data,
+            struct.pack("<I", masked_crc32c(data)),
+        ]
+    )
+
+
+def places_of_records(data):
+    place = 0
+    while place < len(data):
+        yield place
+        place += 16 + struct.unpack_from("<Q", data, place)[0]
+
+
+def change(path, place, byte=b"?"):
+    with open(path, "r+b") as file:
+        file.seek(place)
+        file.write(byte)

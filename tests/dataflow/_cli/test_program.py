@@ -1,0 +1,156 @@
+"""`python -m tensorpack.dataflow` as a whole: its help, exit codes, Ctrl-C, and the log."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tensorpack.dataflow.__main__ import main
+from tensorpack.utils import logger
+from tests.checks import ROOT
+from tests.dataflow._cli.files import change, facts, numbers, save
+from tests.dataflow._cli.flows import HERE
+from tests.harness import Child
+
+LONG = 60  # seconds; waited for in full only if the code is wrong
+pytest.importorskip("msgpack")
+
+
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        ([], ["bench", "show", "convert", "Exit codes: 0 done"]),
+        (["bench"], ["--stages", "--processes N", "module is run", "you trust", "(5000)"]),
+        (["show"], ["--check", "--num N", ".tfrecord", "--allow-pickle"]),
+        (["convert"], ["--force", "--max-errors N", "--allow-pickle", "--dtypes"]),
+    ],
+)
+def test_help(command, words, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    out = re.sub(r"\s+", " ", capsys.readouterr().out)
+    for word in words:
+        assert word in out
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["sing"],
+        ["bench"],
+        ["bench", "no_colon"],
+        ["bench", ":name"],
+        ["bench", "module:"],
+        ["bench", f"{HERE}:twenty", "--size", "0"],
+        ["bench", f"{HERE}:twenty", "--size", "many"],
+        ["bench", f"{HERE}:twenty", "--seconds", "nan"],
+        ["bench", f"{HERE}:twenty", "--warmup", "-1"],
+        ["bench", f"{HERE}:twenty", "--processes", "0"],
+        ["show"],
+        ["show", "a", "--num", "-1"],
+        ["show", "a", "--paths", "a,,b"],
+        ["show", "a", "--paths", "a,a"],
+        ["show", "a", "--dtypes", "float32,thing"],
+        ["show", "a", "--dtypes", "object"],
+        ["show", "a", "--dtypes", ""],
+        ["convert", "a"],
+        ["convert", "a", "b", "--max-errors", "-1"],
+        ["convert", "a", "b", "c"],
+    ],
+)
+def test_a_wrong_command_line_exits_with_two(args, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(args)
+    assert caught.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "usage: python -m tensorpack.dataflow" in err
+
+
+def test_an_error_has_no_traceback_unless_it_is_asked_for(run, tmp_path):
+    missing = tmp_path / "missing.npz"
+    for extra in [], ["--traceback"]:
+        ran = run("show", missing, *extra)
+        assert (ran.code, ran.out) == (1, "")
+        assert ("Traceback" in ran.err) == bool(extra)
+        assert ran.err.splitlines()[-1] == (
+            f"python -m tensorpack.dataflow show: error: There is no file {missing} "
+            f"(seen from {os.getcwd()})."
+        )
+
+
+def python(*args, **options):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tensorpack.dataflow", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        env=environment,
+        **options,
+    )
+
+
+def test_as_a_program(tmp_path):
+    path = save(tmp_path / "a.npz", numbers(3))
+    with python("show", path) as process:
+        out, err = process.communicate(timeout=LONG)
+    assert process.returncode == 0, err
+    assert facts(out)["datapoints"] == "3"
+    with python("show", tmp_path / "b.npz") as process:
+        out, err = process.communicate(timeout=LONG)
+    assert (process.returncode, out) == (1, "") and "Traceback" not in err
+    with python("show") as process:
+        process.communicate(timeout=LONG)
+    assert process.returncode == 2
+
+
+def test_nobody_reads_what_it_prints(tmp_path):
+    path = save(tmp_path / "a.npz", numbers(300))
+    with python("show", path, "--num", "300") as process:
+        process.stdout.close()
+        err = process.stderr.read()
+        assert process.wait(LONG) == 0, err
+    assert "rror" not in err
+
+
+PRINTING = """
+import sys
+from tensorpack.dataflow import DataFromGenerator
+
+def flow():
+    return DataFromGenerator(numbers)
+
+def numbers():
+    print("it has begun", flush=True)
+    while True:
+        yield [1]
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--processes", "2"]])
+def test_ctrl_c(write, options):
+    child = Child(
+        "-m",
+        "tensorpack.dataflow",
+        "bench",
+        f"{write(PRINTING)}:flow",
+        *["--seconds", "1000", "--size", "1000000000", *options],
+    )
+    child.wait_for("it has begun")
+    child.send(signal.SIGINT, group=True)
+    assert child.end(LONG) == 130
+    assert "bench: interrupted." in child.output
+    assert "Traceback" not in child.output
+
+
+def test_the_log_is_as_before(run, tmp_path, capsys):
+    path = save(tmp_path / "a.tfrecord", numbers(3))
+    change(path, 30)
+    run("show", path, "--check")
+    logger.warning("Skipped 1 of 2: a line")
+    assert "Skipped 1 of 2: a line" in capsys.readouterr().out

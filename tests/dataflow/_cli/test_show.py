@@ -1,0 +1,292 @@
+"""`show` tells what is in a file, and where it is damaged."""
+
+import gzip
+import os
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import LMDBSerializer
+from tensorpack.dataflow._cli.output import size_text
+from tests.contracts.dataflow import assert_same
+from tests.dataflow._cli.files import (
+    EVERYWHERE,
+    NAMES,
+    change,
+    facts,
+    flow_of,
+    load,
+    needs_h5py,
+    needs_lmdb,
+    numbers,
+    places_of_records,
+    record,
+    save,
+)
+
+pytest.importorskip("msgpack")
+
+
+@pytest.mark.parametrize("suffix", EVERYWHERE)
+@pytest.mark.parametrize("check", [False, True])
+def test_show(run, tmp_path, suffix, check):
+    path = save(tmp_path / f"a{suffix}", numbers(5))
+    ran = run("show", path, "--num", "2", *(["--check"] if check else []))
+    assert ran.code == 0
+    found = facts(ran.out)
+    assert (found["file"], found["format"]) == (path, NAMES[suffix])
+    assert (found["version"], found["datapoints"]) == ("1", "5")
+    assert found["size"].startswith(size_text(os.path.getsize(path)))
+    assert re.search(r"^0\[1\]  +array float32 \[2, 3\]  +0 to 0$", ran.out, re.MULTILINE)
+    assert re.search(r"^1\[1\]  +array float32 \[2, 3\]  +1 to 1$", ran.out, re.MULTILINE)
+    assert not re.search(r"^2\[1\]", ran.out, re.MULTILINE)
+    assert ("Checked: 5 datapoints, none is damaged." in ran.out) == check
+    assert "no checksums" not in ran.out
+    assert "Found" not in ran.out  # the log goes elsewhere
+
+
+@pytest.mark.parametrize("suffix", EVERYWHERE)
+def test_what_a_file_holds_counts_more_than_its_name(run, tmp_path, suffix):
+    path = str(tmp_path / "a.csv")
+    os.rename(save(tmp_path / f"a{suffix}", numbers(3)), path)
+    ran = run("show", path, "--num", "0")
+    assert ran.code == 0
+    assert facts(ran.out)["format"] == NAMES[suffix]
+    assert f"has the name of CSV, but is {NAMES[suffix]}." in ran.err
+    assert "values" not in ran.out
+
+
+def test_show_a_table(run, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("name,size\none,1\ntwo,2\n")
+    ran = run("show", path, "--dtypes", "str,int32", "--check")
+    assert ran.code == 0
+    found = facts(ran.out)
+    assert (found["columns"], found["version"], found["datapoints"]) == ("name, size", "none", "2")
+    assert re.search(r"^0\[0\]  +str of 3  +'one'$", ran.out, re.MULTILINE)
+    assert re.search(r"^0\[1\]  +numpy int32  +1$", ran.out, re.MULTILINE)
+    assert "There are no checksums in this file" in ran.out
+    found = facts(run("show", path, "--no-header").out)
+    assert (found["columns"], found["datapoints"]) == ("none", "3")
+    tabs = tmp_path / "a.TSV"
+    tabs.write_text("1\t2\n")
+    assert "array" not in run("show", tabs, "--no-header", "--dtypes", "float64").out
+
+
+def test_show_sparse_text(run, tmp_path):
+    for name in "a.svm", "a.txt":
+        path = tmp_path / name
+        path.write_text("# two lines\n+1 1:0.5 3:2 # one\n-1 2:1e3\n")
+        ran = run("show", path)
+        assert ran.code == 0, ran.err
+        found = facts(ran.out)
+        assert (found["format"], found["features"], found["datapoints"]) == ("SVMlight", "3", "2")
+
+
+def test_files_of_unknown_format(fails, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("some text\n")
+    message = fails("show", path)
+    assert "begins with b'some text\\n', and its name ends with '.txt'. Known are LMDB" in message
+    path.write_bytes(b"")
+    assert "begins with b''" in fails("show", path)
+    path.write_bytes(gzip.compress(b"1,2"))
+    assert "compressed by gzip. Unpack it first" in fails("show", path)
+    assert "is a folder without data.mdb" in fails("show", tmp_path)
+
+
+@pytest.mark.parametrize("suffix", EVERYWHERE)
+def test_empty_files(fails, tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(b"")
+    assert str(path) in fails("show", path)
+
+
+def test_records_of_another_program(run, tmp_path):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(record(b"") + record(b"some bytes"))
+    ran = run("show", path, "--num", "2", "--check")
+    assert ran.code == 0
+    found = facts(ran.out)
+    assert (found["contents"], found["version"]) == ("records of another program", "none")
+    assert found["datapoints"] == "2"
+    assert re.search(r"^1\[0\]  +bytes of 10  +b'some bytes'$", ran.out, re.MULTILINE)
+
+
+@needs_lmdb
+def test_lmdb_of_others(run, fails, tmp_path):
+    import lmdb
+    import msgpack
+
+    def make(name, value):
+        path = str(tmp_path / name)
+        with lmdb.open(path, subdir=False, map_size=2**20) as env:
+            with env.begin(write=True) as transaction:
+                transaction.put(b"00000000", value)
+                transaction.put(b"__keys__", msgpack.packb([b"00000000"], use_bin_type=True))
+        return path
+
+    path = make("of_2017.lmdb", msgpack.packb([5, "text"], use_bin_type=True))
+    ran = run("show", path, "--check")
+    assert (ran.code, facts(ran.out)["contents"]) == (0, "datapoints of tensorpack 0.2, as msgpack")
+    assert re.search(r"^0\[1\]  +str of 4  +'text'$", ran.out, re.MULTILINE)
+    assert "no checksums" in ran.out
+
+    path = make("of_others.lmdb", b"anything")
+    ran = run("show", path)
+    assert (ran.code, facts(ran.out)["version"]) == (0, "none")
+    assert re.search(r"^0\[1\]  +bytes of 8  +b'anything'$", ran.out, re.MULTILINE)
+
+    path = make("of_later.lmdb", pickle.dumps([6, np.arange(4)], 2))
+    for command in ["show", path], ["convert", path, tmp_path / "new.npz"]:
+        assert "are pickles. If you trust the file, give --allow-pickle" in fails(*command)
+        ran = run(*command, "--allow-pickle")
+        assert ran.code == 0
+    assert_same(load(tmp_path / "new.npz"), [[6, np.arange(4)]])
+
+
+@needs_lmdb
+def test_the_folder_of_an_lmdb_database(run, tmp_path):
+    folder = tmp_path / "folder.lmdb"
+    folder.mkdir()
+    LMDBSerializer.save(flow_of(numbers(3)), str(folder))
+    for path in folder, folder / "data.mdb", f"{folder}{os.sep}":
+        ran = run("show", path)
+        assert (ran.code, facts(ran.out)["datapoints"]) == (0, "3")
+
+
+@needs_h5py
+def test_the_datasets_that_are_shown(run, fails, tmp_path):
+    import h5py
+
+    path = str(tmp_path / "a.h5")
+    with h5py.File(path, "w") as file:
+        file["train/image"] = np.zeros((4, 2, 2), np.uint8)
+        file["train/label"] = np.arange(4)
+        file["mean"] = 5.0
+    ran = run("show", path, "--check")
+    assert ran.code == 0
+    found = facts(ran.out)
+    assert (found["version"], found["datasets"]) == ("none", "train/image, train/label")
+    assert "no checksums" in ran.out
+    ran = run("show", path, "--paths", "train/label")
+    assert facts(ran.out)["datasets"] == "train/label"
+    assert "no dataset 'other'" in fails("show", path, "--paths", "other")
+    with h5py.File(path, "w"):
+        pass
+    assert "has no dataset whose rows could be datapoints" in fails("show", path)
+
+
+@pytest.mark.parametrize(
+    "option", [["--dtypes", "int32"], ["--no-header"], ["--paths", "a"], ["--allow-pickle"]]
+)
+def test_options_that_would_make_no_difference(fails, tmp_path, option):
+    path = save(tmp_path / "a.npz", numbers(3))
+    assert f"{option[0]} is for files in " in fails("show", path, *option)
+    assert f"{option[0]} is for files in " in fails("convert", path, tmp_path / "b.npz", *option)
+    assert not (tmp_path / "b.npz").exists()
+
+
+# show --check of what is damaged
+
+
+def test_damaged_tfrecords(run, fails, tmp_path):
+    path = save(tmp_path / "a.tfrecord", numbers(6))
+    places = list(places_of_records((tmp_path / "a.tfrecord").read_bytes()))
+    for index in 0, 3:
+        change(path, places[index] + 30)
+    ran = run("show", path, "--check")
+    assert ran.code == 1
+    lines = ran.out.splitlines()
+    begin = lines.index("DAMAGED: 2 found, beside 4 datapoints that are whole:")
+    assert [line.split(" has ")[0] for line in lines[begin + 1 :]] == [
+        f"{path}: record 0 at byte 0",
+        f"{path}: record 3 at byte {places[3]}",
+    ]
+    assert facts(ran.out)["datapoints"] == "6"
+    assert "Skipped" not in ran.err
+    assert "record 0 at byte 0" in fails("show", path)
+
+
+def test_a_tfrecord_file_whose_rest_is_lost(run, tmp_path):
+    path = save(tmp_path / "a.tfrecord", numbers(6))
+    place = list(places_of_records((tmp_path / "a.tfrecord").read_bytes()))[4]
+    change(path, place)
+    ran = run("show", path, "--check")
+    assert ran.code == 1
+    assert "DAMAGED: 1 found, beside 4 datapoints" in ran.out
+    assert f"record 4 at byte {place} has a wrong checksum of its length" in ran.out
+    assert facts(ran.out)["datapoints"] == "unknown, for a length is damaged"
+
+
+def test_damaged_columns(run, fails, tmp_path):
+    path = save(tmp_path / "a.npz", [[np.full(100, 7, np.uint8), np.full(100, 9, np.uint8)]])
+    data = (tmp_path / "a.npz").read_bytes()
+    change(path, data.index(b"\x07" * 100) + 5)
+    change(path, data.index(b"\x09" * 100) + 5)
+    ran = run("show", path, "--check")
+    assert ran.code == 1
+    assert "DAMAGED: 2 found, beside 0" in ran.out
+    assert re.search(r"member values_0.npy at byte \d+: .*CRC", ran.out)
+    assert re.search(r"member values_1.npy at byte \d+: .*CRC", ran.out)
+    assert "values_0.npy" in fails("show", path)
+
+
+def test_a_file_that_is_cut_off(run, tmp_path):
+    for suffix in ".npz", ".tfrecord":
+        path = save(tmp_path / f"a{suffix}", numbers(6))
+        os.truncate(path, os.path.getsize(path) - 20)
+        ran = run("show", path, "--check")
+        assert ran.code == 1
+        assert "DAMAGED: 1 found" in ran.out and path in ran.out
+
+
+def test_wrong_lines(run, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n3\n4,x\n5,6\n")
+    ran = run("show", path, "--check", "--dtypes", "int32")
+    assert ran.code == 1
+    assert "DAMAGED: 2 found, beside 2" in ran.out
+    assert f"{path}: line 3 has 1 columns" in ran.out
+    assert f"{path}: line 4, column 'b': 'x' is no integer" in ran.out
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1\n1 x:1\n1 2:y\n")
+    ran = run("show", path, "--check")
+    assert ran.code == 1
+    assert "DAMAGED: 2 found, beside 1" in ran.out
+    assert f"{path}: line 2, column 3: " in ran.out and f"{path}: line 3" in ran.out
+
+
+@needs_lmdb
+def test_damaged_lmdb_records(run, fails, tmp_path):
+    import lmdb
+
+    path = save(tmp_path / "a.lmdb", numbers(6))
+    with lmdb.open(path, map_size=2**26, subdir=False, lock=False) as env:
+        with env.begin(write=True) as transaction:
+            for key in b"00000002", b"00000004":
+                value = bytearray(transaction.get(key))
+                value[-1] ^= 1
+                transaction.put(key, bytes(value))
+    ran = run("show", path, "--check")
+    assert ran.code == 1
+    assert "DAMAGED: 2 found, beside 4" in ran.out
+    assert "key b'00000002': " in ran.out and "key b'00000004': " in ran.out
+    os.truncate(path, os.path.getsize(path) // 2)
+    ran = run("show", path, "--check")
+    assert ran.code == 1
+    assert re.search("DAMAGED: 1 found, beside 0.*\n.*byte", ran.out)
+    assert path in fails("show", path)
+
+
+@needs_h5py
+def test_damaged_rows(run, tmp_path):
+    path = save(tmp_path / "a.h5", [[np.full(200000, i, np.uint8)] for i in range(4)])
+    data = (tmp_path / "a.h5").read_bytes()
+    change(path, data.index(b"\x02" * 1000) + 500)
+    ran = run("show", path, "--check")
+    assert ran.code == 1
+    assert "DAMAGED: 1 found, beside 3" in ran.out
+    assert "dataset 'component_0' is damaged in row 2" in ran.out
