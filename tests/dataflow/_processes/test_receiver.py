@@ -1,0 +1,186 @@
+"""What a channel gives stays as it is while anybody looks at it, and its memory goes back."""
+
+import array as arrays
+import fcntl
+import gc
+import sys
+import termios
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tensorpack.utils.packed import pack
+from tests.dataflow._processes.channels import PLENTY, SIZE, check, full
+from tests.dataflow.helpers import stays_as_it_is
+
+
+@pytest.mark.parametrize("items", [1, 3])
+def test_arrays_are_aligned_and_nobody_can_write_to_them(open_channel, items):
+    channel = open_channel(slots=8, items=items)
+    kept = []
+    for size in range(500, 4000, 97):  # from some on they are copies
+        channel.put([full(size, size), np.arange(size + 0.5), {"x": np.ones(size, ">f8")}])
+        first, second, inner = channel.take()[2]
+        for array in first, second, inner["x"]:
+            assert stays_as_it_is(array)
+            assert array.nbytes <= 512 or array.ctypes.data % 64 == 0
+            with pytest.raises(ValueError):
+                array.setflags(write=True)
+                array[0] = 0
+        kept.append((size, first, second, inner["x"]))
+    for size, first, second, third in kept:
+        check(first, size)
+        np.testing.assert_array_equal(second, np.arange(size + 0.5))
+        assert set(third) == {1}
+
+
+def test_arrays_are_views_of_the_slot(open_channel):
+    channel = open_channel()
+    array = channel.exchange(1)
+    assert isinstance(array.base, np.ndarray) and isinstance(array.base.base, memoryview)
+    assert array.base.size >= SIZE
+
+
+VIEWS = {
+    "array": lambda array: array,
+    "slice": lambda array: array[5000:5001],
+    "reshaped": lambda array: array.reshape(100, 100).T[::7],
+    "other dtype": lambda array: array.view(np.int64),
+    "memoryview": memoryview,
+    "of a memoryview": lambda array: np.frombuffer(memoryview(array)[3:], np.uint8),
+    "iterator": lambda array: array.flat,
+    "subclass": lambda array: array.view(np.recarray),
+    "broadcast": lambda array: np.broadcast_to(array, (3, SIZE)),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_what_anybody_looks_at_is_not_written_to(open_channel, name):
+    channel = open_channel(slots=4)
+    view = VIEWS[name](channel.exchange(7))
+    for number in range(20):
+        check(channel.exchange(number), number)
+    assert channel.room() == 3
+    assert set(np.array(view).tobytes()) == {7}
+    del view
+    gc.collect()
+    assert channel.room() == 4
+
+
+def test_a_slot_comes_back_after_the_last_of_its_objects(open_channel):
+    channel = open_channel(slots=1, items=3)
+    kept = []
+    for number in range(3):
+        assert channel.send(number)
+    assert not channel.send(3)
+    for _ in range(2):
+        channel.array()
+        assert not channel.send(3)
+    kept = channel.array()  # a copy, as there is no other slot
+    assert channel.send(3)
+    check(kept, 2)
+
+
+@pytest.mark.parametrize("slots, items", [(1, 1), (2, 1), (3, 2), (5, 4), (16, 1)])
+@pytest.mark.parametrize("nbytes", [1, 50000, PLENTY])
+def test_a_consumer_may_keep_everything(open_channel, slots, items, nbytes):
+    channel = open_channel(slots, items, nbytes)
+    kept = [channel.exchange(number) for number in range(100)]
+    for number, array in enumerate(kept):
+        check(array, number)
+
+
+def test_a_consumer_may_keep_a_little_of_everything(open_channel):
+    channel = open_channel(slots=4, nbytes=100 * SIZE)
+    kept = [channel.exchange(number, SIZE + number)[number : number + 1] for number in range(300)]
+    assert [int(array[0]) for array in kept] == [number % 251 for number in range(300)]
+
+
+def test_what_is_kept_in_another_thread_stays(open_channel):
+    channel = open_channel(slots=4)
+    kept = {1: channel.exchange(1), 2: channel.exchange(2)}
+    gone, go_on = threading.Event(), threading.Event()
+    wrong = []
+
+    def run():
+        check(kept.pop(1), 1)
+        gone.set()
+        go_on.wait(30)
+        array = kept.pop(2)
+        wrong.extend(set(array) - {2})
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert gone.wait(30)
+    for number in range(50):
+        check(channel.exchange(number), number)
+    go_on.set()
+    thread.join()
+    assert wrong == []
+    assert channel.room() == 4
+
+
+def test_threads_that_drop_arrays_do_not_lose_slots(open_channel):
+    channel = open_channel(slots=16)
+    queue, done = [], threading.Event()
+
+    def drop():
+        while not done.is_set() or queue:
+            if queue:
+                queue.pop()
+            time.sleep(0)
+
+    threads = [threading.Thread(target=drop) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(500):
+        while not channel.send(number, 600):
+            time.sleep(0)
+        queue.append(channel.array())
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert channel.room() == 16
+
+
+@pytest.mark.parametrize("look", ["take", "is_waiting", "return_slots"])
+def test_slots_go_back_when_somebody_looks(open_channel, look):
+    channel = open_channel(slots=3)
+    kept = [channel.exchange(1), channel.exchange(2)]
+    kept.clear()
+
+    def room():
+        return sum(channel.sender.offer(pack([full(0)])) for _ in range(4))
+
+    assert room() == 1
+    getattr(channel.receiver, look)()
+    assert room() == 2
+
+
+def test_no_code_of_ours_runs_where_an_array_goes(open_channel):
+    """What a signal handler raises there would be lost, such as a KeyboardInterrupt."""
+    channel = open_channel(slots=3)
+    kept = [channel.exchange(1)]
+    called = []
+    sys.setprofile(lambda frame, event, arg: called.append((event, frame.f_code.co_name)))
+    try:
+        kept.clear()
+    finally:
+        sys.setprofile(None)
+    assert [name for event, name in called if event == "call"] == []
+    assert len(channel.receiver._freed) == 1
+
+
+def test_it_says_once_that_it_waits(open_channel):
+    """A sender that is stopped does not listen: the pipe must not fill."""
+    channel = open_channel(slots=8)
+    kept = []
+    for number in range(5):
+        kept.append(channel.exchange(number))
+        for _ in range(20000):
+            channel.receiver.is_waiting()
+    buffer = arrays.array("i", [0])
+    fcntl.ioctl(channel.sender.waits_for, termios.FIONREAD, buffer)
+    assert buffer[0] <= 4 * 10
