@@ -16,8 +16,10 @@ from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.helpers import stays_as_it_is
+from tests.dataflow.process_flows import ContractOfProcesses, closing, passes
 from tests.dataflow.process_functions import Unsized, numbers
-from tests.dataflow.test_processes import ContractOfProcesses, closing, own_streams, passes  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("own_streams")
 
 
 def batched(ds, func=functions.tenfold, num_proc=2, batch_size=4, **options):

@@ -19,8 +19,8 @@ from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
 from tests.dataflow import process_functions as functions
 from tests.dataflow.helpers import LONG, SOON, gone, in_thread, wait_until
+from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import Endless, FailsAtReset, numbers
-from tests.dataflow.test_processes import closing, mixture, strict
 
 KINDS = {
     "strict": lambda func: strict(MapData(numbers(40), func), 2),

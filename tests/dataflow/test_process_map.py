@@ -26,14 +26,10 @@ from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.helpers import LONG, in_thread, stays_as_it_is, wait_until
+from tests.dataflow.process_flows import ContractOfProcesses, closing, passes, seeded_passes
 from tests.dataflow.process_functions import Endless, Plain, Ragged, Unsized, numbers
-from tests.dataflow.test_processes import (  # noqa: F401
-    ContractOfProcesses,
-    closing,
-    own_streams,
-    passes,
-    seeded_passes,
-)
+
+pytestmark = pytest.mark.usefixtures("own_streams")
 
 both_orders = pytest.mark.parametrize("strict", [False, True], ids=["as they come", "strict"])
 

@@ -1,0 +1,145 @@
+"""Processes begin when they are needed, and end with the flow that has them."""
+
+import gc
+import itertools
+import multiprocessing
+import os
+import sys
+
+import pytest
+
+from tensorpack.dataflow import DataFlowTerminated, MapData
+from tensorpack.dataflow.processes import PrefetchOnGPUs
+from tests.dataflow import process_functions as functions
+from tests.dataflow.helpers import LONG, in_thread, wait_until
+from tests.dataflow.process_flows import closing, mixture, strict
+from tests.dataflow.process_functions import Endless, numbers
+
+pytestmark = pytest.mark.usefixtures("own_streams")
+not_in_a_copy_of_3_7 = pytest.mark.skipif(
+    sys.version_info < (3, 8), reason="its semaphore tracker fails in a forked copy"
+)
+
+
+class TestProcesses:
+    def test_they_are_started_once(self):
+        with closing(strict(numbers(5), 2)) as flow:
+            assert multiprocessing.active_children() == []
+            flow.start_processes()
+            workers = set(multiprocessing.active_children())
+            assert len(workers) == 2
+            flow.reset_state()
+            flow.start_processes()
+            list(flow)
+            list(flow)
+            assert set(multiprocessing.active_children()) == workers
+
+    def test_reset_state_starts_them(self):
+        with closing(mixture(numbers(5), 2)) as flow:
+            flow.reset_state()
+            assert len(multiprocessing.active_children()) == 2
+
+    @pytest.mark.parametrize("make", [strict, mixture])
+    def test_a_closed_flow_can_be_used_again(self, make):
+        flow = make(numbers(5), 1)
+        for _ in range(2):
+            assert list(flow) == [[i] for i in range(5)]
+            flow.close()
+            flow.close()
+            assert multiprocessing.active_children() == []
+        flow.reset_state()
+        assert list(flow) == [[i] for i in range(5)]
+        flow.close()
+
+    @pytest.mark.parametrize("make", [strict, mixture])
+    def test_close_ends_a_pass_that_waits(self, make):
+        flow = make(MapData(numbers(5), functions.At(0, functions.sleep)), 2)
+        thread, errors = in_thread(next, iter(flow))
+        assert wait_until(lambda: len(multiprocessing.active_children()) == 2)
+        flow.close()
+        thread.join(LONG)
+        assert [type(error) for error in errors] == [DataFlowTerminated]
+        assert multiprocessing.active_children() == []
+
+    def test_a_pass_that_is_under_way_ends_after_close(self):
+        with closing(mixture(Endless())) as flow:
+            going = iter(flow)
+            next(going)
+            flow.close()
+            with pytest.raises(DataFlowTerminated):
+                for _ in going:
+                    pass
+
+    @not_in_a_copy_of_3_7
+    def test_a_forked_copy_has_processes_of_its_own(self):
+        with closing(strict(numbers(9), 2)) as flow:
+            going = iter(flow)
+            assert next(going) == [0]
+            pid = os.fork()
+            if not pid:
+                try:
+                    flow.close()  # not those of the original
+                    if list(flow) == [[i] for i in range(9)]:
+                        flow.close()
+                        os._exit(0)
+                finally:
+                    os._exit(1)
+            assert os.waitpid(pid, 0)[1] == 0
+            assert list(going) == [[i] for i in range(1, 9)]
+
+    @not_in_a_copy_of_3_7
+    @pytest.mark.parametrize("make", [strict, mixture])
+    def test_a_copy_in_a_process_of_multiprocessing(self, make):
+        with closing(make(numbers(9), 1)) as flow:
+            going = iter(flow)
+            assert next(going) == [0]
+            process = multiprocessing.get_context("fork").Process(target=_use, args=(flow,))
+            process.start()
+            process.join(LONG)
+            assert process.exitcode == 0
+            assert [next(going) for _ in range(8)] == [[i] for i in range(1, 9)]
+
+    def test_a_flow_with_processes_cannot_be_inside_of_another(self):
+        with closing(strict(mixture(numbers(3), 1), 1)) as flow:
+            with pytest.raises(RuntimeError, match="cannot have processes of its own"):
+                list(flow)
+
+    def test_lambdas_can_be_forked(self):
+        with closing(strict(MapData(numbers(3), lambda dp: [dp[0] + 1]))) as flow:
+            assert list(flow) == [[1], [2], [3]]
+
+    def test_otherwise_they_are_named(self):
+        ds = MapData(MapData(numbers(3), lambda dp: dp), functions.same)
+        with closing(strict(ds, start_method="forkserver")) as flow:
+            with pytest.raises(TypeError, match=r"^ds\.ds\.func cannot be sent"):
+                list(flow)
+            with pytest.raises(TypeError, match=r"^ds\.ds\.func cannot be sent"):
+                flow.reset_state()
+        assert multiprocessing.active_children() == []
+
+    def test_what_holds_the_flow_does_not_keep_it(self):
+        class Dataset:
+            def __init__(self):
+                self.flow = mixture(MapData(numbers(9), self.func), 1)
+
+            def func(self, datapoint):
+                return datapoint
+
+        dataset = Dataset()
+        assert next(iter(dataset.flow)) == [0]
+        del dataset
+        gc.collect()
+        assert multiprocessing.active_children() == []
+
+    def test_a_process_for_each_gpu(self, monkeypatch):
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        with closing(PrefetchOnGPUs(MapData(numbers(40), functions.gpus), [2, 5])) as flow:
+            found = {gpu for _, gpu in itertools.chain(flow, flow, flow, flow)}
+        assert found <= {"2", "5"} and found
+        assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def _use(flow):
+    if list(flow) != [[i] for i in range(9)]:
+        raise SystemExit(1)
+    flow.close()

@@ -1,0 +1,131 @@
+"""Nothing that came from a process changes, whoever keeps it, and all of its memory goes back."""
+
+import gc
+import itertools
+import multiprocessing
+import os
+import time
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import BatchData, DataFlowTerminated, DataFromList, MapData
+from tensorpack.dataflow._processes import receiver
+from tests.contracts.dataflow import assert_same
+from tests.dataflow import process_functions as functions
+from tests.dataflow.helpers import stays_as_it_is, wait_until
+from tests.dataflow.process_flows import closing, mixture, strict
+from tests.dataflow.process_functions import Endless, Same, numbers
+
+pytestmark = pytest.mark.usefixtures("own_streams")
+
+
+class TestMemory:
+    """Nothing that was yielded changes, whoever keeps it."""
+
+    @pytest.mark.parametrize("make", [strict, mixture])
+    @pytest.mark.parametrize("num_prefetch", [1, 8])
+    @pytest.mark.parametrize("buffer_bytes", [1, 40000, 2**30])
+    def test_a_consumer_may_keep_everything(self, make, num_prefetch, buffer_bytes):
+        ds = MapData(numbers(200), functions.whole_array)
+        with closing(make(ds, 1, num_prefetch, buffer_bytes=buffer_bytes)) as flow:
+            found = list(itertools.islice(flow, 200 if num_prefetch > 1 else 30))
+        for number, (array,) in enumerate(found):
+            assert array.min() == array.max() == number % 256
+
+    def test_arrays_go_to_tensorflow_without_a_copy(self):
+        ds = MapData(numbers(60), functions.arrays_of)
+        with closing(strict(ds, 2, 8)) as flow:
+            for number, large, small, other in flow:
+                for array in large, small, other:
+                    assert stays_as_it_is(array)
+                    assert array.nbytes <= 512 or array.ctypes.data % 64 == 0
+                assert (large == number).all() and other[-1] == 299
+
+    def test_batches_do_too(self):
+        ds = BatchData(MapData(numbers(60), functions.whole_array), 6)
+        with closing(strict(ds)) as flow:
+            for number, (batch,) in enumerate(flow):
+                assert stays_as_it_is(batch) and batch.ctypes.data % 64 == 0
+                assert batch[:, 0].tolist() == list(range(number * 6, number * 6 + 6))
+
+    def test_descriptors_and_processes_are_gone_after_close(self):
+        before = sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")
+        flow = strict(MapData(numbers(30), functions.whole_array), 2)
+        going = iter(flow)
+        kept = [next(going) for _ in range(9)]
+        list(zip(flow, flow))
+        flow.close()
+        assert multiprocessing.active_children() == []
+        with pytest.raises(DataFlowTerminated):
+            list(going)
+        assert [array[0] for (array,) in kept] == list(range(9))
+        kept.clear()
+        gc.collect()
+        assert (sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")) == before
+
+    @pytest.mark.parametrize("make", [strict, mixture])
+    def test_a_flow_that_is_dropped_ends_its_processes(self, make):
+        flow = make(numbers(30), 2)
+        assert next(iter(flow)) == [0]
+        assert len(multiprocessing.active_children()) == 2
+        del flow
+        assert multiprocessing.active_children() == []
+
+    def test_a_pass_outlives_the_name_of_its_flow(self):
+        going = iter(strict(numbers(30), 2))
+        assert list(going) == [[i] for i in range(30)]
+        del going
+        assert multiprocessing.active_children() == []
+
+    @pytest.fixture
+    def copies(self, monkeypatch):
+        """Grows with each array that is copied."""
+        copies = []
+        monkeypatch.setattr(receiver, "_private", lambda array: copies.append(1) or array.copy())
+        return copies
+
+    def test_no_copies_for_a_consumer_that_keeps_one(self, copies):
+        ds = MapData(numbers(300), functions.whole_array)
+        for make in strict, mixture:
+            with closing(make(ds, 2, 8)) as flow:
+                assert sum(1 for _ in flow) == 300
+        assert copies == []
+
+    @pytest.mark.parametrize("num_prefetch", [2, 8])
+    def test_no_copies_for_a_consumer_that_lets_go(self, copies, num_prefetch):
+        ds = MapData(numbers(100), functions.whole_array)
+        for make in strict, mixture:
+            with closing(make(ds, 1, num_prefetch)) as flow:
+                going = iter(flow)
+                for _ in range(100):
+                    next(going)
+        assert copies == []
+
+
+def test_datapoints_that_grow():
+    ds = DataFromList([[np.full(2**n, n)] for n in range(18)], shuffle=False)
+    with closing(strict(ds, 2, 4, buffer_bytes=100000)) as flow:
+        assert_same(list(flow), list(ds))
+
+
+def test_a_slow_consumer_lets_no_more_wait_than_asked_for():
+    made = multiprocessing.get_context("fork").Value("i", 0)
+
+    def count(datapoint):
+        made.value += 1
+        return datapoint
+
+    with closing(strict(MapData(Endless(), count), 1, 5)) as flow:
+        going = iter(flow)
+        next(going)
+        assert wait_until(lambda: made.value >= 6)
+        time.sleep(0.05)
+        assert made.value <= 1 + 5 + 1  # one is at hand when there is no room
+
+
+def test_one_datapoint_yielded_again_and_again():
+    datapoint = [np.arange(1000.0)]
+    with closing(mixture(Same(datapoint, 500), 2)) as flow:
+        for found in flow:
+            assert_same(found, datapoint)

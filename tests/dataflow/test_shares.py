@@ -1,0 +1,74 @@
+"""What `iterate_share` of each flow leaves to others, and what it says before."""
+
+import pytest
+
+from tensorpack.dataflow import BatchData, DataFlow, MapData
+from tensorpack.dataflow._processes.worker_seeds import DatapointSeeds
+from tensorpack.utils.rng import fix_rng_seed
+from tests.contracts.dataflow import assert_same
+from tests.dataflow import process_functions as functions
+from tests.dataflow.process_functions import Plain, Unsized, numbers
+
+pytestmark = pytest.mark.usefixtures("own_streams")
+
+
+class TestShares:
+    """What `iterate_share` of each flow leaves to others, and what it says before."""
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: numbers(10, shuffle=True),
+            lambda: MapData(numbers(10, shuffle=True), functions.not_of_three),
+            lambda: Unsized(MapData(numbers(10), functions.drawn)),
+            lambda: BatchData(numbers(10), 3),
+            lambda: Plain(4),
+            lambda: MapData(MapData(Plain(7), functions.drawn), functions.odd),
+        ],
+    )
+    @pytest.mark.parametrize("first, step", [(0, 1), (1, 2), (2, 5), (30, 1)])
+    def test_it_is_a_part_of_the_whole(self, make, first, step):
+        whole, part = (list(self.share(make(), *each)) for each in ((0, 1), (first, step)))
+        assert_same(
+            [(at, dp) for at, dp in part if dp is not None],
+            [
+                (at, dp)
+                for at, dp in whole
+                if dp is not None and at >= first and (at - first) % step == 0
+            ],
+        )
+
+    @staticmethod
+    def share(flow, first, step):
+        fix_rng_seed(1)
+        flow.reset_state()
+        return flow.iterate_share(first, step, DatapointSeeds(5))
+
+    def test_a_list_makes_only_its_part(self):
+        told = []
+        assert list(numbers(10).iterate_share(1, 4, told.append)) == [(1, [1]), (5, [5]), (9, [9])]
+        assert told == [1, 5, 9]
+
+    def test_the_others_make_all(self):
+        told = []
+        flow = BatchData(numbers(6), 1)
+        assert [at for at, _ in flow.iterate_share(1, 4, told.append)] == [1, 5]
+        assert told == list(range(7))
+
+    def test_a_class_that_defines_iter_alone_gets_that_of_all_flows(self):
+        class Backwards(MapData):
+            def __iter__(self):
+                return iter(list(super().__iter__())[::-1])
+
+        flow = Backwards(numbers(4), functions.tenfold)
+        assert list(flow.iterate_share(0, 3, lambda at: None)) == [(0, [30]), (3, [0])]
+        assert Backwards.iterate_share is DataFlow.iterate_share
+
+    def test_a_list_is_over_behind_its_share(self):
+        flow = numbers(9, shuffle=True)
+        flow.reset_state()
+        list(flow.iterate_share(3, 4, lambda at: None))
+        twin = numbers(9, shuffle=True)
+        twin.load_state_dict(flow.state_dict())
+        assert list(twin) == []
+        assert list(twin) == list(flow)
