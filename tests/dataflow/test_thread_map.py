@@ -1,15 +1,8 @@
-"""A function in threads: what comes out is what went in, and no thread outlives its pass."""
+"""A function in threads: what comes out is what went in, in order or as it comes, and in bounds."""
 
-import contextlib
-import gc
-import itertools
-import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 import time
-import traceback
 
 import numpy as np
 import pytest
@@ -19,7 +12,6 @@ from hypothesis import strategies as st
 from tensorpack.dataflow import (
     BatchData,
     DataFlow,
-    DataFlowTerminated,
     DataFromGenerator,
     DataFromList,
     MapData,
@@ -27,39 +19,19 @@ from tensorpack.dataflow import (
     RepeatedData,
     RepeatedDataPoint,
     StateNotKept,
-    UnknownLength,
 )
 from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
-from tests.checks import ROOT
 from tests.contracts.dataflow import DataFlowContract
-
-LONG = 30  # seconds; waited for in full only if the code is wrong
-both_orders = pytest.mark.parametrize("strict", [False, True], ids=["completion", "strict"])
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
-
-
-def shuffled(count):
-    return DataFromList([[i] for i in range(count)])
-
-
-def tenfold(datapoint):
-    return [10 * datapoint[0]]
-
-
-def odd(datapoint):
-    return datapoint if datapoint[0] % 2 else None
-
-
-def same(datapoint):
-    return datapoint
-
-
-class Unsized(ProxyDataFlow):
-    def __len__(self):
-        raise UnknownLength("The length is not known.")
+from tests.dataflow.helpers import LONG
+from tests.dataflow.thread_functions import (
+    Unsized,
+    both_orders,
+    numbers,
+    odd,
+    same,
+    shuffled,
+    tenfold,
+)
 
 
 class TestInTheOrderOfCompletion(DataFlowContract):
@@ -329,398 +301,7 @@ def test_length_is_that_of_the_flow():
     assert len(MultiThreadMapData(numbers(9), 2, odd)) == 9
 
 
-# Errors
-
-
-@both_orders
-@pytest.mark.parametrize("where", ["function", "flow"])
-@pytest.mark.parametrize("num_thread", [1, 3])
-@pytest.mark.parametrize("position", range(5))
-def test_an_error_is_raised_with_its_traceback(strict, where, num_thread, position):
-    error = ZeroDivisionError(f"at {position}")
-
-    def this_breaks(number):
-        if number == position:
-            raise error
-
-    def source():
-        for i in range(5):
-            if where == "flow":
-                this_breaks(i)
-            yield [i]
-
-    def func(datapoint):
-        if where == "function":
-            this_breaks(datapoint[0])
-        return datapoint
-
-    before = threading.enumerate()
-    flow = MultiThreadMapData(DataFromGenerator(source), num_thread, func, strict=strict)
-    found = []
-    with pytest.raises(ZeroDivisionError) as raised:
-        for datapoint in flow:
-            found.append(datapoint)
-    assert threading.enumerate() == before
-    assert raised.value is error
-    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-    assert frames[-1] == "this_breaks" and frames[0] == this_function()
-    if strict:
-        assert found == [[i] for i in range(position)]
-    else:
-        assert [position] not in found and len(found) <= 4
-
-
-def this_function():
-    return sys._getframe(1).f_code.co_name
-
-
-def test_a_strict_error_waits_for_the_datapoints_before_it():
-    raised = threading.Event()
-
-    def func(datapoint):
-        if datapoint == [1]:
-            raised.set()
-            raise ZeroDivisionError("of the second")
-        assert raised.wait(LONG)
-        return datapoint
-
-    datapoints = iter(MultiThreadMapData(numbers(9), 2, func, strict=True))
-    assert next(datapoints) == [0]
-    with pytest.raises(ZeroDivisionError, match="of the second"):
-        next(datapoints)
-    assert list(datapoints) == []
-
-
-def test_the_first_of_two_strict_errors_counts():
-    raised = threading.Event()
-
-    def func(datapoint):
-        if datapoint == [1]:
-            raised.set()
-        else:
-            assert raised.wait(LONG)
-        raise ZeroDivisionError(f"of {datapoint[0]}")
-
-    with pytest.raises(ZeroDivisionError, match="of 0"):
-        list(MultiThreadMapData(numbers(2), 2, func, strict=True))
-
-
-def test_an_error_is_raised_before_what_is_finished_already():
-    blocked, broken = threading.Event(), threading.Event()
-
-    def func(datapoint):
-        if datapoint == [5]:
-            assert blocked.wait(LONG)
-            broken.set()
-            raise ZeroDivisionError("of the last")
-        return datapoint
-
-    datapoints = iter(MultiThreadMapData(numbers(6), 1, func))
-    next(datapoints)
-    (thread,) = threads_of("MultiThreadMapData")
-    blocked.set()
-    assert broken.wait(LONG)
-    thread.join(LONG)
-    with pytest.raises(ZeroDivisionError, match="of the last"):
-        next(datapoints)
-
-
-def test_an_error_that_nobody_comes_to_is_not_raised():
-    def func(datapoint):
-        return [1 // (5 - datapoint[0])]
-
-    datapoints = iter(MultiThreadMapData(numbers(9), 2, func, strict=True))
-    assert next(datapoints) == [0]
-    datapoints.close()
-
-
-@both_orders
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt("k"), GeneratorExit("g")])
-def test_no_exception_vanishes(strict, error):
-    def func(datapoint):
-        raise error
-
-    with pytest.raises(type(error)) as raised:
-        list(MultiThreadMapData(numbers(3), 2, func, strict=strict))
-    assert raised.value is error
-
-
-@both_orders
-def test_stop_iteration_of_the_function_does_not_end_the_pass(strict):
-    def func(datapoint):
-        return next(iter([]))
-
-    flow = MultiThreadMapData(numbers(3), 2, func, strict=strict)
-    with pytest.raises(RuntimeError, match="raised StopIteration") as raised:
-        list(flow)
-    assert isinstance(raised.value.__cause__, StopIteration)
-
-
-@both_orders
-def test_after_an_error_a_new_pass_begins(strict):
-    failures = [ZeroDivisionError("once")]
-
-    def func(datapoint):
-        if failures:
-            raise failures.pop()
-        return datapoint
-
-    flow = MultiThreadMapData(numbers(5), 1, func, strict=strict)
-    with pytest.raises(ZeroDivisionError, match="once"):
-        list(flow)
-    assert list(flow) == list(numbers(5))
-
-
-def test_an_error_of_the_state_is_raised():
-    class Broken(ProxyDataFlow):
-        def state_dict(self):
-            return 1 // 0
-
-    with pytest.raises(ZeroDivisionError):
-        iter(MultiThreadMapData(Broken(numbers(3)), 2, same, strict=True))
-
-
-# The end of a pass
-
-
-def threads_of(name):
-    return [thread for thread in threading.enumerate() if thread.name.startswith(name)]
-
-
-@both_orders
-@pytest.mark.parametrize("end", ["close", "drop", "drop a cycle", "reset", "close the flow"])
-def test_a_pass_that_is_left_leaves_no_thread(strict, end):
-    flow = MultiThreadMapData(RepeatedData(numbers(5), -1), 3, same, buffer_size=4, strict=strict)
-    datapoints = iter(flow)
-    assert threads_of("MultiThreadMapData") == []
-    next(datapoints)
-    threads = threads_of("MultiThreadMapData")
-    assert len(threads) == 3
-    if end == "close":
-        datapoints.close()
-    elif end == "drop":
-        del datapoints
-    elif end == "drop a cycle":
-        cycle = [datapoints]
-        cycle.append(cycle)
-        del datapoints, cycle
-        gc.collect()
-        for thread in threads:  # the collection may have been in one of them
-            thread.join(LONG)
-    else:
-        {"reset": flow.reset_state, "close the flow": flow.close}[end]()
-        assert not any(thread.is_alive() for thread in threads)
-        with pytest.raises(DataFlowTerminated, match="closed or reset"):
-            next(datapoints)
-    assert not any(thread.is_alive() for thread in threads)
-    assert len(next(iter(flow))) == 1
-
-
-def test_a_pass_that_is_never_begun_has_no_threads():
-    flow = MultiThreadMapData(numbers(5), 3, same)
-    opened = iter(flow)
-    assert threads_of("MultiThreadMapData") == []
-    flow.close()
-    with pytest.raises(DataFlowTerminated, match="before its first datapoint"):
-        next(opened)
-    assert threads_of("MultiThreadMapData") == []
-    assert sorted(flow) == list(numbers(5))
-
-
-@both_orders
-@pytest.mark.parametrize("taken", [2, 100])
-def test_the_pass_over_the_flow_is_closed_too(strict, taken):
-    closed = []
-
-    class Closable(ProxyDataFlow):
-        def __iter__(self):
-            return Closable.Pass(self.ds)
-
-        class Pass:
-            def __init__(self, ds):
-                self._datapoints = iter(ds)
-
-            def __iter__(self):
-                return self
-
-            def __next__(self):
-                return next(self._datapoints)
-
-            def close(self):
-                closed.append(threads_of("MultiThreadMapData"))
-
-    flow = MultiThreadMapData(Closable(numbers(9)), 2, same, buffer_size=2, strict=strict)
-    datapoints = iter(flow)
-    for _ in itertools.islice(datapoints, taken):
-        assert closed == []
-    datapoints.close()
-    assert closed == [[]]  # once, when no thread was there any more
-
-
-class Connection(DataFlow):
-    """Gives one datapoint; the next one never comes, until it is closed."""
-
-    def __init__(self):
-        self.waiting = threading.Event()
-        self._closed = threading.Event()
-
-    def __iter__(self):
-        yield [0]
-        self.waiting.set()
-        assert self._closed.wait(LONG)
-        raise DataFlowTerminated("The connection is gone.")
-
-    def close(self):
-        self._closed.set()
-
-
-@both_orders
-def test_closing_wakes_a_consumer_that_waits(strict):
-    ds = Connection()
-    flow = MultiThreadMapData(ds, 2, same, strict=strict)
-    outcome, received = [], threading.Event()
-
-    def consume():
-        try:
-            for datapoint in flow:
-                outcome.append(datapoint)
-                received.set()
-        except DataFlowTerminated as error:
-            outcome.append(str(error))
-
-    consumer = threading.Thread(target=consume)
-    consumer.start()
-    assert ds.waiting.wait(LONG) and received.wait(LONG)
-    flow.close()
-    assert threads_of("MultiThreadMapData") == []
-    consumer.join(LONG)
-    assert len(outcome) == 2 and outcome[0] == [0]
-    assert "MultiThreadMapData was closed or reset" in outcome[1]
-
-
-@both_orders
-def test_the_end_of_the_wrapped_flow_is_raised(strict):
-    ds = Connection()
-    datapoints = iter(MultiThreadMapData(ds, 2, same, strict=strict))
-    assert next(datapoints) == [0]
-    ds.close()
-    with pytest.raises(DataFlowTerminated, match="The connection is gone"):
-        next(datapoints)
-
-
-@contextlib.contextmanager
-def function_that_hangs():
-    """Gives a function that returns when the block is over, and joins the thread left in it."""
-    gate, entered = threading.Event(), threading.Event()
-
-    def hangs(datapoint):
-        entered.set()
-        assert gate.wait(LONG)
-        return datapoint
-
-    hangs.entered = entered
-    try:
-        yield hangs
-    finally:
-        left = threads_of("MultiThreadMapData")
-        gate.set()
-        for thread in left:
-            thread.join(LONG)
-
-
-def test_a_function_that_hangs_is_left_behind(capsys):
-    with function_that_hangs() as hangs:
-        flow = MultiThreadMapData(numbers(9), 2, lambda dp: hangs(dp) if dp == [1] else dp)
-        datapoints = iter(flow)
-        assert next(datapoints) == [0]
-        assert hangs.entered.wait(LONG)
-        datapoints.close()
-        out = capsys.readouterr().out
-        assert out.count("was told to stop but is busy after 2 seconds") == 1
-        assert "MultiThreadMapData-" in out and "in hangs" in out and "gate.wait" in out
-        (left,) = threads_of("MultiThreadMapData")
-        assert left.daemon
-    assert list(MultiThreadMapData(numbers(3), 1, same)) == list(numbers(3))
-
-
-def test_a_flow_that_hangs_does_not_stop_the_next_pass(capsys):
-    gate, hangs = threading.Event(), threading.Event()
-
-    def source():
-        yield [0]
-        if not hangs.is_set():
-            hangs.set()
-            assert gate.wait(LONG)
-        yield [1]
-
-    flow = MultiThreadMapData(DataFromGenerator(source), 2, same, strict=True)
-    datapoints = iter(flow)
-    next(datapoints)
-    assert hangs.wait(LONG)
-    datapoints.close()
-    out = capsys.readouterr().out
-    assert out.count("busy after 2 seconds") == 1 and "in source" in out
-    (left,) = threads_of("MultiThreadMapData")
-    assert list(flow) == [[0], [1]]
-    assert left.is_alive()  # and was not waited for
-    gate.set()
-    left.join(LONG)
-
-
-@pytest.mark.parametrize("strict", ["False", "True"])
-def test_a_program_may_end_within_a_pass(strict):
-    program = (
-        "from tensorpack.dataflow import DataFromList, RepeatedData\n"
-        "from tensorpack.dataflow.threads import MultiThreadMapData, MultiThreadRunner\n"
-        "ds = RepeatedData(DataFromList([[1], [2]]), -1)\n"
-        f"datapoints = iter(MultiThreadMapData(ds, 3, lambda dp: dp, strict={strict}))\n"
-        "next(datapoints)\n"
-        "others = iter(MultiThreadRunner(lambda: DataFromList([[1]]), 5, 2))\n"
-        "next(others)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=str(ROOT),
-        timeout=LONG,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert (done.returncode, done.stdout) == (0, b"")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_process_begins_its_own_passes():
-    parent, reading, gate = os.getpid(), threading.Event(), threading.Event()
-
-    def source():
-        yield [0]
-        if os.getpid() == parent:
-            reading.set()
-            assert gate.wait(LONG)
-        yield [1]
-
-    flow = MultiThreadMapData(DataFromGenerator(source), 3, same, strict=True)
-    going = iter(flow)
-    next(going)
-    assert reading.wait(LONG)  # while a thread has the right to use the source
-
-    def child():
-        flow.reset_state()
-        os._exit(0 if list(flow) == [[0], [1]] else 1)
-
-    process = multiprocessing.get_context("fork").Process(target=child)
-    process.start()
-    process.join(LONG)
-    process.kill()
-    gate.set()
-    assert process.exitcode == 0
-    assert list(going) == [[1]]
-
-
 # State
-
-
 def test_the_state_is_that_of_what_was_received_not_of_what_was_read():
     read = threading.Event()
 
@@ -796,8 +377,6 @@ def test_strict_results_do_not_depend_on_the_number_of_threads(num_thread):
 
 
 # Arguments
-
-
 def test_seeded_only_if_the_order_is():
     ds = DataFromGenerator(lambda: iter([[1]]))
     assert not MultiThreadMapData(ds, 2, same).seeded

@@ -1,4 +1,4 @@
-"""Several flows, each in a thread: a mixture of whole streams; and the parts that threads share."""
+"""Several flows, each in a thread: a mixture of whole streams."""
 
 import collections
 import itertools
@@ -17,30 +17,15 @@ from tensorpack.dataflow import (
     DataFromList,
     ProxyDataFlow,
     RepeatedData,
-    UnknownLength,
 )
-from tensorpack.dataflow._threads.buffer import Buffer
-from tensorpack.dataflow._threads.pool import ThreadPool
-from tensorpack.dataflow._threads.size import nbytes_of
-from tensorpack.dataflow._threads.turns import Turns
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
-
-LONG = 30  # seconds; waited for in full only if the code is wrong
-SHORT = 0.15  # for seeing that something does not happen
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
+from tests.dataflow.helpers import LONG
+from tests.dataflow.thread_functions import Unsized, numbers
 
 
 def seven():
     return numbers(7)
-
-
-class Unsized(ProxyDataFlow):
-    def __len__(self):
-        raise UnknownLength("The length is not known.")
 
 
 def unsized():
@@ -208,8 +193,6 @@ def test_the_buffer_is_filled_and_no_more_than_that(runner, num_prefetch, option
 
 
 # Threads
-
-
 def test_threads_live_from_reset_to_close(runner):
     flow = runner(seven, 2, 3)
     assert threads() == []
@@ -284,8 +267,6 @@ def test_a_pass_from_before_is_over(runner, end):
 
 
 # Errors
-
-
 @pytest.mark.parametrize("num_thread", [1, 3])
 @pytest.mark.parametrize("error", [ZeroDivisionError("z"), SystemExit(3), GeneratorExit("g")])
 def test_an_error_is_raised_and_all_threads_end(runner, num_thread, error):
@@ -370,236 +351,3 @@ def test_processes_are_started_in_every_flow(runner):
     assert len(set(started)) == 3
     assert next(iter(flow)) == [0, 0]
     assert all(each.resets == 1 for each in started)
-
-
-# The parts
-
-
-def in_thread(call):
-    """Calls in another thread; returns an event that it is done, and the list of its result."""
-    done, result = threading.Event(), []
-
-    def run():
-        try:
-            result.append(call())
-        except DataFlowTerminated as error:
-            result.append(error)
-        done.set()
-
-    threading.Thread(target=run).start()
-    return done, result
-
-
-def test_buffer_is_bounded_in_items():
-    buffer = Buffer("Flow", 2, 1000)
-    assert buffer.reserve() and buffer.reserve()
-    done, result = in_thread(buffer.reserve)
-    assert not done.wait(SHORT)
-    buffer.put("first", 1)
-    assert not done.wait(SHORT)
-    assert buffer.get() == ("first", 1)
-    assert not done.wait(SHORT)
-    buffer.release(1)
-    assert done.wait(LONG) and result == [True]
-
-
-def test_buffer_is_bounded_in_bytes():
-    buffer = Buffer("Flow", 5, 10)
-    assert buffer.reserve() and buffer.reserve() and buffer.reserve()
-    buffer.put("first", 9)
-    buffer.put("second", 100)
-    done, result = in_thread(buffer.reserve)
-    assert not done.wait(SHORT)
-    buffer.release(9)
-    assert not done.wait(SHORT)
-    buffer.put("third", 9)
-    buffer.release(100)
-    assert done.wait(LONG) and result == [True]
-    buffer.release(9)
-    assert buffer.reserve() and buffer.reserve() and buffer.reserve() and buffer.reserve()
-    done, result = in_thread(buffer.reserve)
-    assert not done.wait(SHORT)
-    buffer.close()
-    assert done.wait(LONG) and result == [False]
-
-
-def test_several_wait_for_bytes_and_all_go_on():
-    buffer = Buffer("Flow", 3, 10)
-    assert buffer.reserve()
-    buffer.put("large", 10)
-    waiting = [in_thread(buffer.reserve) for _ in range(2)]
-    assert not any(done.wait(SHORT) for done, _ in waiting)
-    buffer.release(10)
-    while not all(done.is_set() for done, _ in waiting):
-        buffer.put("small", 1)  # by the one who went on, for he took the room of the other
-        buffer.release(1)
-    assert [result for _, result in waiting] == [[True], [True]]
-
-
-def test_closing_a_buffer_ends_all_waits():
-    buffer = Buffer("Flow", 1, 10)
-    getters = [in_thread(buffer.get) for _ in range(3)]
-    assert buffer.reserve()
-    reservers = [in_thread(buffer.reserve) for _ in range(3)]
-    buffer.close()
-    assert all(done.wait(LONG) for done, _ in getters + reservers)
-    assert [result for _, result in reservers] == [[False]] * 3
-    assert all("Flow was closed" in str(result[0]) for _, result in getters)
-    assert not buffer.reserve()
-    with pytest.raises(DataFlowTerminated, match="Flow was closed or reset"):
-        buffer.get()
-
-
-def test_a_buffer_that_failed_raises_the_first_error():
-    buffer = Buffer("Flow", 3, 10)
-    buffer.put("good", 1)
-    error = ZeroDivisionError("first")
-    buffer.fail(error)
-    buffer.fail(ZeroDivisionError("second"))
-    assert buffer.failed and not buffer.reserve()
-    for call in buffer.get, buffer.check, buffer.get:
-        with pytest.raises(ZeroDivisionError) as raised:
-            call()
-        assert raised.value is error
-
-
-def test_an_error_after_the_close_is_of_no_interest():
-    buffer = Buffer("Flow", 3, 10)
-    buffer.close()
-    buffer.fail(ZeroDivisionError("late"))
-    assert not buffer.failed
-    with pytest.raises(DataFlowTerminated):
-        buffer.get()
-
-
-def test_turns_go_round_until_the_end():
-    turns = Turns()
-    assert turns.wait()
-    waiting = [in_thread(turns.wait) for _ in range(3)]
-    assert not any(done.wait(SHORT) for done, _ in waiting)
-    turns.pass_on()
-    while not any(done.wait(0.01) for done, _ in waiting):
-        pass
-    assert sum(done.is_set() for done, _ in waiting) == 1
-    turns.end()
-    turns.pass_on()
-    assert all(done.wait(LONG) for done, _ in waiting)
-    assert sorted(result for _, result in waiting) == [[False], [False], [True]]
-    assert not turns.wait()
-
-
-def test_pool_leaves_behind_what_hangs_and_says_so_once(capsys):
-    gate = threading.Event()
-
-    def work(number):
-        if number == 1:
-            this_hangs()
-
-    def this_hangs():
-        assert gate.wait(LONG)
-
-    pool = ThreadPool("Worker", grace_seconds=0.05)
-    pool.start(work, 3)
-    for thread in threading.enumerate():
-        if thread.name in ("Worker-0", "Worker-2"):
-            thread.join(LONG)
-    assert not pool.join()
-    assert not pool.join()
-    out = capsys.readouterr().out
-    assert out.count("Worker-1 was told to stop but is busy after 0.05 seconds") == 1
-    assert "Worker-0" not in out and "in this_hangs" in out
-    (left,) = [thread for thread in threading.enumerate() if thread.name == "Worker-1"]
-    gate.set()
-    left.join(LONG)
-    assert pool.join()
-
-
-def test_pool_is_not_joined_by_its_own_threads(capsys):
-    pool = ThreadPool("Worker")
-    joined = []
-    pool.start(lambda number: joined.append(pool.join()), 2)
-    assert pool.join()
-    assert joined == [False, False]
-    assert capsys.readouterr().out == ""
-
-
-def test_pool_that_was_joined_starts_nothing():
-    called = []
-    pool = ThreadPool("Worker")
-    assert pool.join()
-    pool.start(called.append, 3)
-    assert pool.join()
-    assert called == []
-
-
-def test_pool_is_joined_when_all_have_started(monkeypatch):
-    start, starting, gate = threading.Thread.start, threading.Event(), threading.Event()
-    ended = []
-
-    def slow_start(thread):
-        if thread.name == "Worker-1":
-            starting.set()
-            assert gate.wait(LONG)
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", slow_start)
-    pool = ThreadPool("Worker")
-    starter = threading.Thread(target=pool.start, args=(ended.append, 3))
-    starter.start()
-    assert starting.wait(LONG)
-    done, result = in_thread(lambda: (pool.join(), sorted(ended)))
-    assert not done.wait(SHORT)
-    gate.set()
-    assert done.wait(LONG) and result == [(True, [0, 1, 2])]
-    starter.join(LONG)
-
-
-def test_pool_of_which_some_threads_did_not_start(monkeypatch):
-    gate = threading.Event()
-    start = threading.Thread.start
-    started = []
-
-    def no_more_than_two(thread):
-        if len(started) == 2:
-            raise RuntimeError("can't start new thread")
-        started.append(thread)
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", no_more_than_two)
-    pool = ThreadPool("Worker")
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        pool.start(lambda number: gate.wait(LONG), 3)
-    gate.set()
-    assert pool.join()
-    assert not any(thread.is_alive() for thread in started)
-
-
-IMAGE = np.zeros((10, 10, 3), np.uint8)
-
-
-@pytest.mark.parametrize(
-    "datapoint, least, most",
-    [
-        ([IMAGE], 300, 300),
-        (IMAGE, 300, 300),
-        ((IMAGE, np.float64(1)), 308, 308),
-        ({"a": IMAGE, "b": [IMAGE, IMAGE]}, 900, 900),
-        ([[[IMAGE]]], 300, 300),
-        ([[IMAGE] * 1000], 300000, 300000),
-        ([{"image": IMAGE}] * 100, 30000, 30000),
-        ([memoryview(bytes(200))], 200, 200),
-        ([b"x" * 1000, 3], 1000, 1200),
-        (["x" * 1000], 1000, 1200),
-        ([bytearray(1000)], 1000, 1200),
-        ([], 0, 200),
-        (None, 0, 200),
-    ],
-)
-def test_size_of_a_datapoint(datapoint, least, most):
-    assert least <= nbytes_of(datapoint) <= most
-
-
-def test_size_of_what_contains_itself():
-    datapoint = [IMAGE]
-    datapoint.append(datapoint)
-    assert 300 <= nbytes_of(datapoint) <= 300 * 1000

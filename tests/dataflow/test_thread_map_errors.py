@@ -1,0 +1,160 @@
+"""What goes wrong in a thread is raised by whoever iterates, once and in its place."""
+
+import sys
+import threading
+import traceback
+
+import pytest
+
+from tensorpack.dataflow import DataFromGenerator, ProxyDataFlow
+from tensorpack.dataflow.threads import MultiThreadMapData
+from tests.dataflow.helpers import LONG
+from tests.dataflow.thread_functions import both_orders, numbers, same, threads_of
+
+
+@both_orders
+@pytest.mark.parametrize("where", ["function", "flow"])
+@pytest.mark.parametrize("num_thread", [1, 3])
+@pytest.mark.parametrize("position", range(5))
+def test_an_error_is_raised_with_its_traceback(strict, where, num_thread, position):
+    error = ZeroDivisionError(f"at {position}")
+
+    def this_breaks(number):
+        if number == position:
+            raise error
+
+    def source():
+        for i in range(5):
+            if where == "flow":
+                this_breaks(i)
+            yield [i]
+
+    def func(datapoint):
+        if where == "function":
+            this_breaks(datapoint[0])
+        return datapoint
+
+    before = threading.enumerate()
+    flow = MultiThreadMapData(DataFromGenerator(source), num_thread, func, strict=strict)
+    found = []
+    with pytest.raises(ZeroDivisionError) as raised:
+        for datapoint in flow:
+            found.append(datapoint)
+    assert threading.enumerate() == before
+    assert raised.value is error
+    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    assert frames[-1] == "this_breaks" and frames[0] == this_function()
+    if strict:
+        assert found == [[i] for i in range(position)]
+    else:
+        assert [position] not in found and len(found) <= 4
+
+
+def this_function():
+    return sys._getframe(1).f_code.co_name
+
+
+def test_a_strict_error_waits_for_the_datapoints_before_it():
+    raised = threading.Event()
+
+    def func(datapoint):
+        if datapoint == [1]:
+            raised.set()
+            raise ZeroDivisionError("of the second")
+        assert raised.wait(LONG)
+        return datapoint
+
+    datapoints = iter(MultiThreadMapData(numbers(9), 2, func, strict=True))
+    assert next(datapoints) == [0]
+    with pytest.raises(ZeroDivisionError, match="of the second"):
+        next(datapoints)
+    assert list(datapoints) == []
+
+
+def test_the_first_of_two_strict_errors_counts():
+    raised = threading.Event()
+
+    def func(datapoint):
+        if datapoint == [1]:
+            raised.set()
+        else:
+            assert raised.wait(LONG)
+        raise ZeroDivisionError(f"of {datapoint[0]}")
+
+    with pytest.raises(ZeroDivisionError, match="of 0"):
+        list(MultiThreadMapData(numbers(2), 2, func, strict=True))
+
+
+def test_an_error_is_raised_before_what_is_finished_already():
+    blocked, broken = threading.Event(), threading.Event()
+
+    def func(datapoint):
+        if datapoint == [5]:
+            assert blocked.wait(LONG)
+            broken.set()
+            raise ZeroDivisionError("of the last")
+        return datapoint
+
+    datapoints = iter(MultiThreadMapData(numbers(6), 1, func))
+    next(datapoints)
+    (thread,) = threads_of("MultiThreadMapData")
+    blocked.set()
+    assert broken.wait(LONG)
+    thread.join(LONG)
+    with pytest.raises(ZeroDivisionError, match="of the last"):
+        next(datapoints)
+
+
+def test_an_error_that_nobody_comes_to_is_not_raised():
+    def func(datapoint):
+        return [1 // (5 - datapoint[0])]
+
+    datapoints = iter(MultiThreadMapData(numbers(9), 2, func, strict=True))
+    assert next(datapoints) == [0]
+    datapoints.close()
+
+
+@both_orders
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt("k"), GeneratorExit("g")])
+def test_no_exception_vanishes(strict, error):
+    def func(datapoint):
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        list(MultiThreadMapData(numbers(3), 2, func, strict=strict))
+    assert raised.value is error
+
+
+@both_orders
+def test_stop_iteration_of_the_function_does_not_end_the_pass(strict):
+    def func(datapoint):
+        return next(iter([]))
+
+    flow = MultiThreadMapData(numbers(3), 2, func, strict=strict)
+    with pytest.raises(RuntimeError, match="raised StopIteration") as raised:
+        list(flow)
+    assert isinstance(raised.value.__cause__, StopIteration)
+
+
+@both_orders
+def test_after_an_error_a_new_pass_begins(strict):
+    failures = [ZeroDivisionError("once")]
+
+    def func(datapoint):
+        if failures:
+            raise failures.pop()
+        return datapoint
+
+    flow = MultiThreadMapData(numbers(5), 1, func, strict=strict)
+    with pytest.raises(ZeroDivisionError, match="once"):
+        list(flow)
+    assert list(flow) == list(numbers(5))
+
+
+def test_an_error_of_the_state_is_raised():
+    class Broken(ProxyDataFlow):
+        def state_dict(self):
+            return 1 // 0
+
+    with pytest.raises(ZeroDivisionError):
+        iter(MultiThreadMapData(Broken(numbers(3)), 2, same, strict=True))
