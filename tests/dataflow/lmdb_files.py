@@ -10,9 +10,12 @@ import msgpack
 import numpy as np
 
 from tensorpack.dataflow._lmdb.errors import DamagedLMDB
-from tensorpack.dataflow._lmdb.pages import PageError, is_known_format, read_keys
+from tensorpack.dataflow._lmdb.pages import PageError, _Tree, is_known_format, read_keys, read_meta
 from tensorpack.dataflow.lmdb import LMDBSerializer
 from tensorpack.dataflow.raw import DataFromList
+
+PAGE = 4096  # bytes
+COUNT = 64  # datapoints of the file `whole`
 
 
 def flow_of(datapoints):
@@ -78,6 +81,52 @@ def sample(count):
     ]
 
 
+def write_whole(folder):
+    """Writes a file of 64 datapoints, in some leaves and a branch; returns its path."""
+    path = os.path.join(str(folder), "whole")
+    LMDBSerializer.save(flow_of(sample(COUNT)), path)
+    with open(os.path.join(str(folder), "count"), "w") as file:
+        file.write(str(COUNT))
+    return path
+
+
+def keys_of(path):
+    """All keys of a file, found without LMDB."""
+    with open(path, "rb") as file:
+        assert is_known_format(file)
+        return list(read_keys(file))
+
+
+def damage(path, place, data):
+    """Writes some bytes into a new copy of a file, and returns its path."""
+    with open(path, "rb") as file:
+        changed = bytearray(file.read())
+    changed[place : place + len(data)] = data
+    copy = path + "-damaged"
+    if os.path.exists(copy):
+        os.unlink(copy)  # not written over: it may be mapped
+    with open(copy, "wb") as file:
+        file.write(changed)
+    return copy
+
+
+def leaf_of(path, key):
+    """The offset of the leaf that holds a key, and that of the key."""
+    with open(path, "rb") as file:
+        tree = _Tree(file, read_meta(file))
+        for number in tree.leaves():
+            if key in tree.keys(number):
+                file.seek(tree.offset(number))
+                return tree.offset(number), tree.offset(number) + file.read(PAGE).index(key)
+    raise AssertionError(f"There is no key {key!r}.")
+
+
+def root_of(path):
+    """The offset of the first page of the tree."""
+    with open(path, "rb") as file:
+        return read_meta(file).root * PAGE
+
+
 def flipped(data, page_size, seed=0):
     """Yields copies of a file, each with one bit changed; most of them in the pages of the tree."""
     rng = random.Random(seed)
@@ -128,7 +177,7 @@ def try_all(folder, kind):
     with open(os.path.join(folder, "count")) as file:
         expected = sample(int(file.read()))
     outcomes = []
-    for number, (place, damaged) in enumerate({"flipped": flipped, "cut": cut}[kind](data, 4096)):
+    for number, (place, damaged) in enumerate({"flipped": flipped, "cut": cut}[kind](data, PAGE)):
         path = os.path.join(folder, f"{kind}-{number}")  # a new file each: the last may be mapped
         with open(path, "wb") as file:
             file.write(damaged)
