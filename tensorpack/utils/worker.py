@@ -15,6 +15,7 @@ from .worker_pipes import StarterEnds, WorkerEnds, connect
 
 __all__ = ["Worker", "error_of", "make_worker", "stack_of", "state_of"]
 
+_TOO_LONG = "AF_UNIX path too long"  # what Python says of a socket; it gives no number with it
 _STATES = {
     "R": "running",
     "S": "waiting",
@@ -49,6 +50,8 @@ class Worker(BaseProcess):
 
         Raises:
           RuntimeError: it was started before.
+          OSError: the system has no room for it; or "forkserver" cannot make its socket, because the
+            path of the folder for temporary files is too long.
         """
         if self._starter is not None:
             raise RuntimeError(f"{self.name} was started before: make a new worker.")
@@ -58,6 +61,13 @@ class Worker(BaseProcess):
         try:
             with sigint_blocked():
                 super().start()
+        except OSError as error:
+            if _TOO_LONG not in str(error):
+                raise
+            raise OSError(
+                f"{self.name} cannot be started: a socket in {util.get_temp_dir()} would have a path "
+                "of more than 107 bytes. Set TMPDIR to a folder with a shorter path."
+            ) from error
         finally:
             self._ends.close()
 

@@ -1,6 +1,7 @@
 """What a run may leave behind, looked for from outside: processes, shared memory, files."""
 
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,13 +14,13 @@ class Surroundings:
     """What is there before a child runs, and the environment that makes its traces recognisable.
 
     Args:
-      directory: an empty one for this child alone.
+      directory: an empty one for this child alone. Its folder for temporary files lies beside it,
+        not in it: sockets are made there, whose paths have to be short.
     """
 
     def __init__(self, directory):
         self._label = f"{os.getpid()}-{time.monotonic_ns()}"
-        self._temporary = directory / "tmp"
-        self._temporary.mkdir()
+        self._temporary = Path(tempfile.mkdtemp(prefix="t", dir=str(directory.parent)))
         self._shared = _shared_memory()
         self.env = {_LABEL: self._label, "TMPDIR": str(self._temporary)}
 

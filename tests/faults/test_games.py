@@ -68,7 +68,7 @@ GAMES = [
     )
     for name in ("game_breaks_in_the_thread", "game_breaks_at_the_start")
 ] + [
-    Case(37, "game_hangs_in_the_thread", 130, (INT,), True, "hangs", 12.0, module=MODULE),
+    Case(37, "game_hangs_in_the_thread", 130, (INT,), True, "hangs", 20.0, module=MODULE),
     Case(
         row=37,
         name="game_hangs_at_the_start",

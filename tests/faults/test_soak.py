@@ -24,7 +24,7 @@ from tests.harness import NEVER, Child
 from .soak_checks import check_directory, check_resumption, newest_step
 from .surroundings import Surroundings
 
-KILLS = int(os.environ.get("TENSORPACK_SOAK_KILLS", 10 if tf.__version__.startswith("1.") else 40))
+KILLS = int(os.environ.get("TENSORPACK_SOAK_KILLS", 12))
 SEED = os.environ.get("TENSORPACK_SOAK_SEED")
 EPOCHS, STEPS = 12, 40
 LIMIT = 10.0  # seconds that the end may take after the first signal

@@ -241,6 +241,26 @@ def test_what_cannot_be_sent_is_refused_and_leaves_nothing():
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_a_folder_for_sockets_with_too_long_a_path_is_named(tmp_path):
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    code = (
+        "from tensorpack.utils.worker import make_worker\n"
+        "worker = make_worker(print, (), name='Loader', method='forkserver')\n"
+        "try:\n    worker.start()\n"
+        "except OSError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+        timeout=60,
+    )
+    assert done.stdout.startswith(f"Loader cannot be started: a socket in {folder}/pymp-")
+    assert done.stdout.endswith("Set TMPDIR to a folder with a shorter path.\n")
+
+
 def test_an_unknown_method_is_refused():
     with pytest.raises(ValueError, match="got 'thread'"):
         make(targets.nothing, method="thread")
