@@ -50,8 +50,8 @@ class Worker(BaseProcess):
 
         Raises:
           RuntimeError: it was started before.
-          OSError: the system has no room for it; or "forkserver" cannot make its socket, because the
-            path of the folder for temporary files is too long.
+          OSError: the system has no room for it; or "forkserver" cannot make its socket, because
+            the folder for temporary files has too long a path.
         """
         if self._starter is not None:
             raise RuntimeError(f"{self.name} was started before: make a new worker.")
@@ -65,8 +65,8 @@ class Worker(BaseProcess):
             if _TOO_LONG not in str(error):
                 raise
             raise OSError(
-                f"{self.name} cannot be started: a socket in {util.get_temp_dir()} would have a path "
-                "of more than 107 bytes. Set TMPDIR to a folder with a shorter path."
+                f"{self.name} cannot be started: a socket in {util.get_temp_dir()} would have a "
+                "path of more than 107 bytes. Set TMPDIR to a folder with a shorter path."
             ) from error
         finally:
             self._ends.close()

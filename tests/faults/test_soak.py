@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tests.harness import NEVER, Child
 

@@ -254,7 +254,7 @@ def test_a_folder_for_sockets_with_too_long_a_path_is_named(tmp_path):
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
-        universal_newlines=True,
+        text=True,
         timeout=60,
     )
     assert done.stdout.startswith(f"Loader cannot be started: a socket in {folder}/pymp-")
