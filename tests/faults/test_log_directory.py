@@ -50,7 +50,6 @@ def test_a_truncated_file_of_statistics_does_not_stop_the_next_run(share, tmp_pa
     path = tmp_path / "log" / "stats.json"
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * share)])
-    (tmp_path / "tmp").rmdir()
     run(Case(40, "continues", 0, says=("stats.json.corrupt",)), tmp_path, action="keep")
     corrupt = [each for each in os.listdir(str(path.parent)) if ".corrupt" in each]
     assert len(corrupt) == 1
