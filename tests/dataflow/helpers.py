@@ -1,5 +1,6 @@
 """Small parts that several tests of flows need."""
 
+import os
 import threading
 import time
 
@@ -49,3 +50,13 @@ def stays_as_it_is(array):
     if isinstance(memory, memoryview):
         return memory.readonly
     return memory is None or isinstance(memory, bytes)
+
+
+def open_files():
+    """What this process has open."""
+    return sorted(os.listdir("/proc/self/fd"))
+
+
+def named_memory():
+    """What of ours has a name in shared memory; things of other programs come and go there."""
+    return sorted(name for name in os.listdir("/dev/shm") if name.startswith("tensorpack"))

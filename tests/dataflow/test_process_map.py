@@ -25,7 +25,14 @@ from tensorpack.utils.rng import fix_rng_seed
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, in_thread, stays_as_it_is, wait_until
+from tests.dataflow.helpers import (
+    LONG,
+    in_thread,
+    named_memory,
+    open_files,
+    stays_as_it_is,
+    wait_until,
+)
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes, seeded_passes
 from tests.dataflow.process_functions import Endless, Plain, Ragged, Unsized, numbers
 
@@ -416,10 +423,10 @@ class TestData:
 
 
 def test_descriptors_are_gone_after_close():
-    before = sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")
+    before = open_files(), named_memory()
     with closing(mapped(MapData(numbers(30), functions.whole_array), functions.same)) as flow:
         assert len(list(flow)) == 30
-    assert (sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")) == before
+    assert (open_files(), named_memory()) == before
 
 
 def test_by_default_there_is_a_process_for_each_core():

@@ -3,7 +3,6 @@
 import gc
 import itertools
 import multiprocessing
-import os
 import time
 
 import numpy as np
@@ -13,7 +12,7 @@ from tensorpack.dataflow import BatchData, DataFlowTerminated, DataFromList, Map
 from tensorpack.dataflow._processes import receiver
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import stays_as_it_is, wait_until
+from tests.dataflow.helpers import named_memory, open_files, stays_as_it_is, wait_until
 from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import Endless, Same, numbers
 
@@ -50,7 +49,7 @@ class TestMemory:
                 assert batch[:, 0].tolist() == list(range(number * 6, number * 6 + 6))
 
     def test_descriptors_and_processes_are_gone_after_close(self):
-        before = sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")
+        before = open_files(), named_memory()
         flow = strict(MapData(numbers(30), functions.whole_array), 2)
         going = iter(flow)
         kept = [next(going) for _ in range(9)]
@@ -62,7 +61,7 @@ class TestMemory:
         assert [array[0] for (array,) in kept] == list(range(9))
         kept.clear()
         gc.collect()
-        assert (sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")) == before
+        assert (open_files(), named_memory()) == before
 
     @pytest.mark.parametrize("make", [strict, mixture])
     def test_a_flow_that_is_dropped_ends_its_processes(self, make):

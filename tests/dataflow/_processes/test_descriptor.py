@@ -11,13 +11,10 @@ import pytest
 from tensorpack.dataflow._processes import descriptor
 from tensorpack.dataflow._processes.descriptor import Descriptor, SharedFile, closed_after_fork
 from tests.dataflow import process_functions
+from tests.dataflow.helpers import named_memory, open_files
 
 FORK = multiprocessing.get_context("fork")
 SIZE = 5000
-
-
-def open_files():
-    return sorted(os.listdir("/proc/self/fd"))
 
 
 def joined(process):
@@ -62,12 +59,12 @@ def test_descriptors_are_not_inherited_by_programs(file):
 def test_the_memory_has_no_name(memfd, monkeypatch):
     if not memfd:
         monkeypatch.delattr(os, "memfd_create", raising=False)
-    before = os.listdir("/dev/shm"), open_files()
+    before = named_memory(), open_files()
     file = SharedFile()
     file.resize(SIZE)
     array = file.view(SIZE, writable=True)
     array[:] = 7
-    assert os.listdir("/dev/shm") == before[0]
+    assert named_memory() == before[0]
     file.close()
     assert set(array) == {7}
     del array

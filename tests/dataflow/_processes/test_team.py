@@ -20,7 +20,15 @@ from tensorpack.utils.packed import pack
 from tensorpack.utils.worker import state_of
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, SOON, gone, in_thread, wait_until
+from tests.dataflow.helpers import (
+    LONG,
+    SOON,
+    gone,
+    in_thread,
+    named_memory,
+    open_files,
+    wait_until,
+)
 
 LIMITS = Limits(4, 2, 1 << 24)
 
@@ -318,14 +326,14 @@ class TestClose:
 
     def test_the_pipes_and_memory_are_released(self, make):
         gc.collect()
-        before = sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")
+        before = open_files(), named_memory()
         team = Team(functions.count_up, (9,), ("ds", None), 2, LIMITS, "fork", "Team", LIMITS)
         order(team, "a")
         kept = team.take()
         team.close()
         assert kept[1][0] == "a"
         del kept, team  # without any garbage
-        assert (sorted(os.listdir("/proc/self/fd")), os.listdir("/dev/shm")) == before
+        assert (open_files(), named_memory()) == before
 
     def test_only_the_first_call_closes(self, make):
         team = counting(make)
