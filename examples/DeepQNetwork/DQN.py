@@ -74,8 +74,8 @@ def _find_rom(name: str) -> str:
 def _check_memory(args: argparse.Namespace, player: Player) -> None:
     """Ends the program where the replay memory would not fit into what is free."""
     size, envs = args.memory_size, player.num_envs
-    needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
     try:
+        needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
         ram.check_fits(size, needed // size + 1, ram.available_bytes())
     except ValueError as error:
         flags.make_parser().error(str(error))

@@ -41,7 +41,8 @@ class ExpReplay(DataFlow, Callback):
     A run that is resumed goes on with the memory, the games, the scores and all random streams. If
     the memory was lost, it is populated anew, by the trained network with the exploration of that
     time; if the games were lost (not every player can save them), new ones are begun. Both are told
-    in warnings, or are errors if the run is to be resumed strictly.
+    in warnings, or are errors if the run is to be resumed strictly. Where only the variables were
+    saved, the memory is populated as in the beginning, with `init_exploration`.
 
     A datapoint is `[comb_state, action, reward, isOver]`: uint8
     `[B, history_len + 1, *frame_shape]`, int64, float32 and bool `[B]`. The first `history_len`
@@ -108,7 +109,7 @@ class ExpReplay(DataFlow, Callback):
         self._sampling_rng = get_rng(self)
         self._acting_rng = get_rng(self)
         self._thread: Optional[SimulatorThread] = None
-        self._ready = False
+        self._ready = self._over = False
         logger.info(f"Number of Legal actions: {player.num_actions}")
 
     @property
@@ -143,7 +144,6 @@ class ExpReplay(DataFlow, Callback):
         while True:
             with self._gate.piece():
                 if in_lockstep:
-                    self.trainer.check_stop()
                     self._play_for_a_batch()
                 batch = list(self._memory.sample(self._batch_size, self._sampling_rng))
             _freeze(batch[0])
@@ -152,7 +152,15 @@ class ExpReplay(DataFlow, Callback):
                 raise StopRequested(self.trainer.stop_token.reason)
 
     def _play_for_a_batch(self) -> None:
-        """Plays what is granted for one batch, and what is left over from before."""
+        """Plays what is granted for one batch, and what is left over from before.
+
+        Also when the run was asked to end, for a step that has begun waits for the batch.
+
+        Raises:
+          StopRequested: the run is over and its player closed.
+        """
+        if self._over:
+            raise StopRequested("The training is over: there are no games any more.")
         self._play_what_is_granted()
         self._budget.grant()
         self._play_what_is_granted()
@@ -169,11 +177,15 @@ class ExpReplay(DataFlow, Callback):
     def _before_train(self) -> None:
         if not self._simulator.playing:
             self._simulator.begin()
-        if len(self._memory) < self._init_memory_size:
+        if self._needs_more():
             self._populate()
         if not self.trainer.deterministic:
             self._start_thread()
         self._ready = True
+
+    def _needs_more(self) -> bool:
+        """Whether the training cannot begin. A transition is whole when its next frame is there."""
+        return len(self._memory) < self._init_memory_size or not self._memory.num_sampleable
 
     def _populate(self) -> None:
         # What a trained network does by chance alone, it has long learned from.
@@ -181,7 +193,7 @@ class ExpReplay(DataFlow, Callback):
         size = self._init_memory_size
         logger.info(f"Populating replay memory with epsilon={epsilon} ...")
         with get_tqdm(total=size) as bar:
-            while len(self._memory) < size:
+            while self._needs_more():
                 self.trainer.check_stop()
                 stored = self._simulator.tick(epsilon)
                 bar.update(min(stored, size - bar.n))
@@ -212,6 +224,7 @@ class ExpReplay(DataFlow, Callback):
                 logger.error(f"Cannot join {thread.name}: the player does not come back.")
                 return  # it is still using the player
         with self._gate.pause(_TICK_SECONDS) as nobody_plays:
+            self._over = True
             if nobody_plays:
                 self._player.close()
             else:
@@ -231,6 +244,7 @@ class ExpReplay(DataFlow, Callback):
                     f"within {seconds} s."
                 )
             return {
+                "games": self._player.identity,
                 "simulator": self._simulator.state_dict(),
                 "sampling_rng": rng_state(self._sampling_rng),
                 "scores": self._scores.waiting(),
@@ -247,6 +261,12 @@ class ExpReplay(DataFlow, Callback):
           ValueError: the state is of other games, or of a memory of another size.
           RuntimeError: something of it is lost and the run is to be resumed strictly.
         """
+        theirs, ours = state.get("games", {}), self._player.identity
+        if theirs and theirs != ours:
+            raise ValueError(
+                f"The state is of games with {theirs}, these are games with {ours}. Resume with "
+                "the games of before, or begin another run and give it the weights (--load)."
+            )
         self._load_memory(state["memory"])
         lost = self._simulator.load_state_dict(state["simulator"])
         if lost:
@@ -258,9 +278,6 @@ class ExpReplay(DataFlow, Callback):
         self.exploration = state["exploration"]
 
     def _load_memory(self, saved: Any) -> None:
-        if saved is None:
-            self._accept_loss("The replay memory was not saved: it is populated anew.")
-            return
         try:
             self._memory.load_state_dict(saved)
         except SegmentDamaged as error:  # and the memory is empty

@@ -36,19 +36,21 @@ def check_fits(memory_size: int, bytes_each: int, available: Optional[int]) -> N
     Raises:
       ValueError: it would not fit; says what would.
     """
-    if available is None or memory_size <= largest_that_fits(bytes_each, available):
+    if available is None or memory_size * bytes_each <= available - RESERVED_BYTES:
         return
+    largest = largest_that_fits(bytes_each, available)
     raise ValueError(
         f"a replay memory of {memory_size} transitions takes {memory_size * bytes_each / 1e9:.1f} "
         f"GB, but {available / 1e9:.1f} GB are free, of which {RESERVED_BYTES / 1e9:.1f} GB are "
-        f"left to everything else: use --memory-size {largest_that_fits(bytes_each, available)} "
-        "or less"
+        "left to everything else: "
+        + (f"use --memory-size {largest} or less" if largest else "free some memory first")
     )
 
 
 def largest_that_fits(bytes_each: int, available: int) -> int:
-    """Returns the number of transitions that fit, in whole thousands."""
-    return max(available - RESERVED_BYTES, 0) // bytes_each // 1000 * 1000
+    """Returns the number of transitions that fit, in whole thousands if there are any."""
+    exactly = max(available - RESERVED_BYTES, 0) // bytes_each
+    return exactly // 1000 * 1000 or exactly
 
 
 def _left_on_machine(root: str) -> Optional[int]:

@@ -82,6 +82,11 @@ class AtariPlayers(Player):
         self.action_names: List[str] = self._games.action_names
         self.num_actions = len(self.action_names)
 
+    @property
+    def identity(self) -> Dict[str, Any]:
+        """The name of the game, and for how many frames of it an action counts."""
+        return {name: self._settings[name] for name in ("game", "frame_skip")}
+
     def screen(self, index: int = 0) -> np.ndarray:
         """Returns the screen of one game in colour, uint8 `[height, width, 3]`, red first.
 

@@ -112,6 +112,14 @@ class Player:
         self._truncate(mask)
 
     @property
+    def identity(self) -> Dict[str, Any]:
+        """What is played, as numbers and strings; {} if that is not known.
+
+        Experiences of players with different ones do not belong together.
+        """
+        return {}
+
+    @property
     def can_save(self) -> bool:
         """Tells if `state_dict` and `load_state_dict` work with these environments."""
         return not self._save_obstacle()

@@ -27,6 +27,11 @@ class ProxyPlayer(Player):
         self.frame_shape = player.frame_shape
         self.frame_dtype = player.frame_dtype
 
+    @property
+    def identity(self) -> Dict[str, Any]:
+        """What the wrapped player plays."""
+        return self.player.identity
+
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         return self.player.reset(seed)
 

@@ -9,7 +9,7 @@ import errno
 import os
 from typing import Any, Callable, Dict, Optional, Set
 
-from tensorpack.utils.segments import SegmentStore, refs_of, save_segments
+from tensorpack.utils.segments import PendingSegments, SegmentStore, refs_of, save_segments
 from tensorpack.utils.state_file import write_state
 
 from .checkpoint import CheckpointCorrupt
@@ -68,7 +68,11 @@ class StateStore:
           OSError: it failed. Nothing has changed.
           Exception: so does whatever `write` raises.
         """
-        before = self._names()
+        try:
+            before = self._names()
+        except BaseException:
+            PendingSegments(state).done(False)  # nobody else tells their owners
+            raise
         pending = save_segments({"format": FORMAT, "run": state}, self._segments)
         tree, saved = pending.tree, False
         needed = {ref.name for ref in refs_of(tree)}

@@ -29,6 +29,8 @@ from .run_state import RunState
 
 __all__ = ["StopTraining", "Trainer"]
 
+_ENDLESS = 99999  # epochs
+
 
 class Trainer:
     """Runs `run_step` again and again, with callbacks around it.
@@ -100,7 +102,7 @@ class Trainer:
         session_init: Any = None,
         steps_per_epoch: Optional[int] = None,
         starting_epoch: int = 1,
-        max_epoch: int = 99999,
+        max_epoch: int = _ENDLESS,
     ) -> None:
         """Does the whole run. A trainer that has a config takes no arguments here.
 
@@ -123,9 +125,15 @@ class Trainer:
                 starting_epoch=starting_epoch,
                 max_epoch=max_epoch,
             )
-        elif callbacks is not None or steps_per_epoch is not None:
-            raise ValueError(
-                "This trainer has a TrainConfig: put callbacks and steps_per_epoch there."
+        else:
+            _refuse_arguments(
+                callbacks=callbacks,
+                monitors=monitors,
+                session_creator=session_creator,
+                session_init=session_init,
+                steps_per_epoch=steps_per_epoch,
+                starting_epoch=None if starting_epoch == 1 else starting_epoch,
+                max_epoch=None if max_epoch == _ENDLESS else max_epoch,
             )
         self._refuse_a_second_run()
         with self._guarded():
@@ -370,3 +378,11 @@ class Trainer:
     def max_epoch(self) -> int:
         """Number of the last epoch."""
         return self.loop.max_epoch
+
+
+def _refuse_arguments(**given: Any) -> None:
+    names = [name for name, value in given.items() if value is not None]
+    if names:
+        raise ValueError(
+            f"This trainer has a TrainConfig: put {', '.join(names)} there, train() takes nothing."
+        )

@@ -2,7 +2,7 @@
 prediction.
 """
 
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.finite import StopIfNonFinite
@@ -81,7 +81,7 @@ class TowerTrainer(Trainer):
           tower: index into `TrainConfig.predict_tower`.
           device: a GPU id, or -1 for the CPU, instead of `tower` (the later spelling).
         """
-        name, gpu = self._predict_tower(tower) if device is None else (_tower_name(device), device)
+        name, gpu = self._predict_tower(tower) if device is None else self._tower_on(device)
         handle = self._predict_handle(name, gpu)
         predictor = OnlinePredictor(
             handle.get_tensors(input_names), handle.get_tensors(output_names)
@@ -109,7 +109,7 @@ class TowerTrainer(Trainer):
         for predictor in self._predictors:
             predictor.bind(self.sess)
 
-    def _predict_tower(self, tower: int) -> Any:
+    def _predict_tower(self, tower: int) -> Tuple[str, int]:
         ids = self.config.predict_tower if self.config else [0]
         if tower >= len(ids):
             logger.warning(
@@ -118,6 +118,16 @@ class TowerTrainer(Trainer):
             )
         index = tower % len(ids)
         return f"towerp{index}", ids[index]
+
+    def _tower_on(self, device: int) -> Tuple[str, int]:
+        """The name of the tower on a device: one of `predict_tower`, or one beside them."""
+        ids = list(self.config.predict_tower) if self.config else [0]
+        if device in ids:
+            return f"towerp{ids.index(device)}", device
+        if device < 0:
+            return "towerp-cpu", device
+        taken = device < len(ids)  # by a tower of that index on another device
+        return f"towerp-gpu{device}" if taken else f"towerp{device}", device
 
     def _predict_handle(self, name: str, gpu: int) -> TowerTensorHandle:
         towers = self.towers
@@ -133,10 +143,6 @@ class TowerTrainer(Trainer):
                 with self.computing.scope():
                     self.tower_func(*source.get_input_tensors())
         return self.towers[name]
-
-
-def _tower_name(device: int) -> str:
-    return f"towerp{device}" if device >= 0 else "towerp-cpu"
 
 
 class SingleCostTrainer(TowerTrainer):

@@ -6,7 +6,7 @@ import pytest
 from tensorpack.RL._emulator import Emulator
 from tensorpack.RL.atari import AtariPlayers
 from tensorpack.RL.testing import PlayerContract
-from tensorpack.RL.wrappers import LimitLength
+from tensorpack.RL.wrappers import LimitLength, ProxyPlayer
 from tests.RL.players import breakout_rom, needs_vector
 
 # Breakout's actions.
@@ -73,6 +73,13 @@ def test_many_do_not_play_in_step(backend):
         assert len({frame.tobytes() for frame in step.frames}) >= 3
         step = play(player, 60)[-1]  # with actions of their own
     assert len({frame.tobytes() for frame in step.frames}) == 8
+
+
+@pytest.mark.parametrize("num_envs", [1, 2])
+def test_it_says_what_it_plays_with_any_backend(num_envs):
+    with AtariPlayers(breakout_rom(), num_envs, frame_skip=3) as players:
+        assert players.identity == {"game": "breakout", "frame_skip": 3}
+        assert ProxyPlayer(players).identity == players.identity
 
 
 def test_it_is_breakout():

@@ -12,6 +12,7 @@ from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tests.examples.catch import CatchPlayer
 from tests.examples.running import read_stats, small_catch, train
 from tests.examples.test_dqn_model import VARIABLES
+from tests.RL.players import breakout_rom
 
 SCALARS = {
     *(f"SummaryGradient/{name}/rms" for name in VARIABLES),
@@ -106,3 +107,8 @@ def test_a_file_that_is_no_game_is_refused(capsys, tmp_path):
     path = tmp_path / "letter.bin"
     path.write_text("Dear emulator")
     assert "--rom" in refusal(capsys, "--rom", str(path))
+
+
+def test_a_memory_too_small_for_its_players_is_refused(capsys, log_dir):
+    sizes = ["--memory-size", "10", "--init-memory-size", "10", "--num-players", "8"]
+    assert "10" in refusal(capsys, "--rom", breakout_rom(), "--logdir", log_dir, *sizes)

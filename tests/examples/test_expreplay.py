@@ -1,5 +1,6 @@
 """ExpReplay in a run: the batches it yields, how much is played, and how it ends."""
 
+import os
 import threading
 import types
 
@@ -160,6 +161,26 @@ def test_a_signal_while_populating_or_playing_ends_the_run(at_step, log_dir):
         train(player, "--steps-per-epoch", "100000", callbacks=[Give()])
     assert caught.value.code == 130
     assert player.steps_after <= 1  # the one that the thread may have begun
+
+
+def test_a_signal_at_the_begin_of_a_step_loses_nothing_of_a_deterministic_run(log_dir):
+    class Ask(Callback):
+        def _before_run(self, ctx):
+            if self.global_step == 7:
+                self.trainer.stop_token.request(Interrupted(2))
+
+    tp.fix_rng_seed(1)
+    flags = ["--deterministic", "--seed", "1", "--max-epoch", "1"]
+    with pytest.raises(TrainingInterrupted):
+        train(small_catch(), *flags, callbacks=[Ask()])
+    assert os.path.exists(os.path.join(log_dir, "model-7.index"))
+
+
+@pytest.mark.parametrize("num_envs, size", [(1, 1), (8, 8)])
+def test_the_training_begins_with_a_whole_transition(num_envs, size, log_dir):
+    sizes = ["--init-memory-size", str(size), "--max-epoch", "1", "--eval-every", "9"]
+    train(small_catch(num_envs), *sizes)
+    assert read_stats(log_dir)[-1]["global_step"] == 10
 
 
 def test_it_yields_only_in_a_run():

@@ -190,14 +190,10 @@ def test_a_damaged_memory_is_an_error_where_the_run_must_go_on_exactly(save, tmp
         Playing(small_catch(), state)
 
 
-@pytest.mark.parametrize("saved", [True, False])
-def test_a_lost_memory_is_populated_anew_by_the_trained_network(saved, save, tmp_path, warnings):
+def test_a_lost_memory_is_populated_anew_by_the_trained_network(save, tmp_path, warnings):
     first = Playing(small_catch(kind=CountingCatch))
     state, played = save(first), first.player.played
-    if saved:
-        damage(tmp_path)
-    else:
-        state["memory"] = None
+    damage(tmp_path)
     second = Playing(small_catch(kind=CountingCatch), state, strictly=False)
     assert second.player.played == played + 60
     assert second.player.resets == 0  # the games go on
@@ -206,9 +202,10 @@ def test_a_lost_memory_is_populated_anew_by_the_trained_network(saved, save, tmp
     second.batches(3)
 
 
-def test_populating_anew_is_with_the_exploration_of_the_state(save, warnings):
+def test_populating_anew_is_with_the_exploration_of_the_state(save, tmp_path, warnings):
     state = save(Playing(small_catch()))
-    state["memory"], state["exploration"] = None, 0.0
+    damage(tmp_path)
+    state["exploration"] = 0.0
     second = Playing(small_catch(), state, strictly=False)
     assert second.run.asked >= 60
 
@@ -239,10 +236,38 @@ def test_what_is_half_made_when_the_run_is_asked_to_end_is_finished(save):
     other = Playing(small_catch(kind=CountingCatch), save(first))
     other.player.during_step = lambda: other.run.stop_token.request(Interrupted(2))
     check_same(other.batches(1), first.batches(1))
-    with pytest.raises(StopRequested):
-        other.batches(1)
     third = Playing(small_catch(kind=CountingCatch), save(other), steps=1)
-    check_same(third.batches(5), first.batches(5))
+    after = first.batches(5)
+    check_same(third.batches(5), after)
+    # a step that began before the run was asked waits for its batch
+    check_same(other.batches(1), after[:4])
+
+
+def test_there_are_no_batches_when_the_run_is_over():
+    playing = Playing(small_catch())
+    playing.expreplay.after_train()
+    with pytest.raises(StopRequested, match="over"):
+        playing.batches(1)
+
+
+class NamedCatch(CatchPlayer):
+    """Says what is played."""
+
+    title = "catch"
+    identity = property(lambda self: {"game": self.title})
+
+
+class OtherCatch(NamedCatch):
+    title = "catch2"
+
+
+def test_the_state_of_another_game_is_refused(save, warnings):
+    state = save(Playing(small_catch(kind=NamedCatch)))
+    Playing(small_catch(kind=NamedCatch), state)
+    with pytest.raises(ValueError, match="games with {'game': 'catch'}, these are .*'catch2'"):
+        Playing(small_catch(kind=OtherCatch), state, strictly=False)
+    del state["games"]  # as in states of before
+    Playing(small_catch(kind=OtherCatch), state, strictly=False)
 
 
 def test_after_a_run_in_which_a_thread_played_its_debts_are_paid_first(save):

@@ -70,3 +70,15 @@ def test_what_is_too_large_is_refused_with_what_would_fit():
     ram.check_fits(428000, 7000, available)
     with pytest.raises(ValueError, match=r"7\.0 GB.*5\.1 GB are free.*--memory-size 428000 or"):
         ram.check_fits(10**6, 7000, available)
+
+
+def test_a_small_memory_is_counted_exactly():
+    available = ram.RESERVED_BYTES + 5 * 10**6
+    ram.check_fits(704, 7100, available)
+    with pytest.raises(ValueError, match=r"--memory-size 704 or less"):
+        ram.check_fits(705, 7100, available)
+
+
+def test_where_nothing_fits_another_size_is_not_advised():
+    with pytest.raises(ValueError, match="1.5 GB are free, .*: free some memory first"):
+        ram.check_fits(500, 7100, 15 * 10**8)

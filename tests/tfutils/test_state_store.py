@@ -1,3 +1,4 @@
+import errno
 import os
 
 import numpy as np
@@ -215,3 +216,18 @@ def test_a_state_that_a_checkpoint_does_not_know_is_not_its(tmp_path):
     (tmp_path / ("model-1" + STATE)).write_bytes(kept)
     assert "holds variables only" in state_at(run.path("model-1")).problem()
     assert state_at(run.path("model-1")).read() is None
+
+
+def test_a_directory_that_cannot_be_read_is_told_to_the_owners(tmp_path, monkeypatch):
+    run = Run(tmp_path).save(1)
+
+    def fails(self):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StateStore, "_names", fails)
+        with pytest.raises(OSError, match="Input/output"):
+            run.save(2)
+    assert run.journal.told[-1] is None and len(run.journal.told) == 2
+    run.save(3)
+    assert steps_of(newest_state(run.directory)) == [1, 3]

@@ -181,6 +181,19 @@ def test_train_without_a_config():
         Counting().train()
 
 
+@pytest.mark.parametrize(
+    "given, named",
+    [
+        ({"max_epoch": 3, "starting_epoch": 2}, "starting_epoch, max_epoch"),
+        ({"session_init": object()}, "session_init"),
+        ({"callbacks": [], "monitors": []}, "callbacks, monitors"),
+    ],
+)
+def test_what_belongs_into_the_config_is_refused_beside_it(given, named):
+    with pytest.raises(ValueError, match=f"put {named} there"):
+        Counting(config([])).train(**given)
+
+
 def test_a_second_run_of_the_same_trainer_is_refused():
     trainer = Counting(config([]))
     trainer.train()

@@ -63,6 +63,8 @@ def test_predictors_of_one_tower_share_it(capfd):
         ({"predict_tower": [3, -1]}, {"tower": 1}, "towerp1", "/device:CPU:0"),
         ({"predict_tower": [3]}, {"tower": 4}, "towerp0", "/device:GPU:3"),
         ({}, {"device": 2}, "towerp2", "/device:GPU:2"),
+        ({"predict_tower": [1]}, {"device": 1}, "towerp0", "/device:GPU:1"),
+        ({"predict_tower": [1]}, {"device": 0}, "towerp-gpu0", "/device:GPU:0"),
         ({}, {"device": -1}, "towerp-cpu", "/device:CPU:0"),
     ],
 )
