@@ -16,6 +16,13 @@ class InputSource:
         callbacks = source.setup(signature)     # once; ops may be added to the graph
         tensors = source.get_input_tensors()    # once for each tower that is built
         (the trainer runs the callbacks: they start and stop whatever the source needs)
+        source.release()                        # in the end, however far all this got
+
+    `setup` may start processes, while they can be forked, and the callbacks end them. But they
+    never have their turn if building the model fails, or what else comes before the training: then
+    `release` ends the processes. A trainer calls it at the end of each run, also if `setup` failed;
+    whoever sets a source up by hand and does not train calls it himself. A source that takes its
+    data from another one releases that one.
 
     Subclasses override the methods with a leading underscore. Calls out of order raise
     RuntimeError.
@@ -83,6 +90,14 @@ class InputSource:
         """Begins with the data from the start; called before the training."""
         self._reset_state()
 
+    def release(self) -> None:
+        """Gives back what `setup` took: processes, connections, files.
+
+        May be called at any time but while the callbacks run, and more than once; does nothing if
+        there is nothing to give back.
+        """
+        self._release()
+
     def size(self) -> int:
         """Returns how many steps go through the data once.
 
@@ -104,6 +119,11 @@ class InputSource:
 
     def _reset_state(self) -> None:
         """Override to begin with the data from the start; is then called before the training."""
+
+    def _release(self) -> None:
+        """Override to give back what `_setup` took, also if it failed half-way or never began, and
+        if the callbacks have done it already.
+        """
 
     def _size(self) -> int:
         raise NotImplementedError(

@@ -107,6 +107,9 @@ class QueueInput(FeedfreeInput):
     def _get_callbacks(self) -> List[Callback]:
         return [EnqueueOwner(self._thread, self._control, self._consumed)]
 
+    def _release(self) -> None:
+        self._ds.close()
+
     def _size(self) -> int:
         return len(self._ds)
 

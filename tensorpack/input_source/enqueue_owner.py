@@ -203,8 +203,9 @@ class EnqueueOwner(Callback):
 
     def _after_train(self) -> None:
         self._forget()
-        if self._thread.ident is None:
-            return  # never started
+        if self._thread.ident is None:  # never started, but the processes of the dataflow may be
+            self._thread.close_dataflow()
+            return
         sess = tf.get_default_session()
         self._thread.stop()
         if self._thread.gate is not None:

@@ -181,7 +181,8 @@ class EnqueueThread(ShareSessionThread):
             return
         try:
             is_closed, size = self._sess.run(self._state)
-            if not is_closed and (wait or size < self._capacity):
+            has_room = self._capacity <= 0 or size < self._capacity  # -1: without a limit
+            if not is_closed and (wait or has_room):
                 self._sess.run(self._close_op)
         except _CLOSED:
             pass  # by another thread, or with the session: nobody waits on it

@@ -82,13 +82,6 @@ class FeedInput(InputSource):
             self._datapoints.close()
             self._datapoints = None
 
-    def release(self) -> None:
-        """Leaves the running pass, and has the dataflow close what it has open."""
-        try:
-            self.close()
-        finally:
-            self._ds.close()
-
     def position(self) -> Dict[str, Any]:
         """Returns the position behind the last datapoint that was fed, see `FlowCursor`.
 
@@ -119,6 +112,12 @@ class FeedInput(InputSource):
 
     def _get_callbacks(self) -> List[Callback]:
         return [_Feeder(self)]
+
+    def _release(self) -> None:
+        try:
+            self.close()
+        finally:
+            self._ds.close()
 
     def _reset_state(self) -> None:
         self.close()

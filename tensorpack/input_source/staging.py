@@ -74,6 +74,9 @@ class StagingInput(FeedfreeInput):
     def _get_callbacks(self) -> List[Callback]:
         return self._input.get_callbacks() + [_Stager(self._buffers, self._nr_stage)]
 
+    def _release(self) -> None:
+        self._input.release()
+
     def _size(self) -> int:
         return self._input.size()
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Iterator, List, Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import InputSource
 from tensorpack.input_source.errors import QueueClosed
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.common import get_global_step_value
@@ -47,6 +48,27 @@ class Ending:
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
         self._queues: List[QueueControl] = []
+        self._inputs: List[InputSource] = []
+
+    def releases(self, source: InputSource) -> None:
+        """Has the end of the run release an input source. Called before its setup."""
+        self._inputs.append(source)
+
+    def release_inputs(self) -> Optional[BaseException]:
+        """Gives back what the setups of the input sources took, where their callbacks did not.
+
+        Returns:
+          the first error, logged.
+        """
+        first: Optional[BaseException] = None
+        while self._inputs:
+            source = self._inputs.pop()
+            try:
+                source.release()
+            except BaseException as error:  # the others have processes, too
+                logger.error(f"{type(source).__name__} could not be released: {error!r}")
+                first = first or error
+        return first
 
     def find_queues(self) -> None:
         """Prepares to end every queue of the graph. Called when all ops are there, before it is
@@ -157,7 +179,7 @@ class Ending:
         trainer = self._trainer
         trainer.stop_token.request(Finished())
         if trainer.sess is None:
-            return None
+            return self.release_inputs()
         error: Optional[BaseException] = None
         with trainer.graph.as_default(), trainer.sess.as_default(), self._draining():
             try:
@@ -166,9 +188,10 @@ class Ending:
                 BaseException
             ) as caught:  # the session must be closed all the same; run() raises it
                 error = caught
+        late = self.release_inputs()
         self._close_queues()
         (trainer.hooked_sess or trainer.sess).close()
-        return error
+        return error or late
 
     def _closed_queues(self) -> List[str]:
         sess = self._trainer.sess

@@ -43,7 +43,7 @@ class FeedfreeTrainerBase(TowerTrainer):
     def _setup(self) -> None:
         model = self.config.model
         self.tower_func = TowerFunc(model.build_graph, model.get_input_signature())
-        self.register_callback(list(self.config.data.setup(self.input_signature)))
+        self.register_callback(self._set_up_input(self.config.data))
 
     def build_train_tower(self) -> Any:
         """Builds the model for training on the input; returns what its `build_graph` returns."""

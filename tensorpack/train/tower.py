@@ -103,6 +103,14 @@ class TowerTrainer(Trainer):
         """In which precision the session computes, and whether XLA compiles it."""
         return self.config.computing if self.config else Computing()
 
+    def _set_up_input(self, source: InputSource) -> List[Callback]:
+        """Sets a source up for the model, to be released at the end of the run; returns its
+        callbacks.
+        """
+        if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
+            self._ending.releases(source)  # before: the setup may fail when it has begun
+        return source.setup(self.input_signature)
+
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then the predictors made so far get the session."""
         super().initialize(session_creator, session_init)
@@ -166,10 +174,15 @@ class SingleCostTrainer(TowerTrainer):
         """
         self.tower_func = TowerFunc(get_cost_fn, input_signature)
         with self.graph.as_default():
-            input_callbacks = input.setup(self.input_signature)
-            with self.computing.scope():
-                callbacks = self._setup_graph(input, get_opt_fn)
-            self.register_callback(list(input_callbacks) + callbacks)
+            try:
+                input_callbacks = self._set_up_input(input)
+                with self.computing.scope():
+                    callbacks = self._setup_graph(input, get_opt_fn)
+            except BaseException:
+                if self._guard is None:  # called by hand, so no run comes to its end
+                    self._ending.release_inputs()
+                raise
+            self.register_callback(input_callbacks + callbacks)
 
     def _setup_graph(
         self, input: InputSource, get_opt_fn: Callable[[], tf.train.Optimizer]

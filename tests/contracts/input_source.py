@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList, RNGDataFlow
+from tensorpack.dataflow import DataFlow, DataFromList, RNGDataFlow
 from tensorpack.input_source import FeedfreeInput
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.tower import TowerContext
@@ -93,6 +93,18 @@ class InputSourceContract:
     def test_trains_no_variable(self):
         self.set_up().get_input_tensors()
         assert tf.trainable_variables() == []
+
+    def test_release_ends_what_the_setup_has_begun(self, monkeypatch):
+        begun = []
+        monkeypatch.setattr(DataFlow, "start_processes", lambda flow: begun.append(flow))
+        monkeypatch.setattr(DataFlow, "close", lambda flow: flow in begun and begun.remove(flow))
+        source = self.make_source()
+        source.release()
+        source.setup(self.specs())
+        source.get_input_tensors()
+        for _ in range(2):
+            source.release()
+            assert begun == []
 
     def test_size(self):
         source = self.make_source()

@@ -78,7 +78,8 @@ def test_batches_are_let_go_too():
     assert the_thread() == []
 
 
-def test_a_consumer_that_waits_is_woken_by_a_stop(capfd):
+@pytest.mark.parametrize("capacity", [50, -1])
+def test_a_consumer_that_waits_is_woken_by_a_stop(capacity, capfd):
     """The dataflow has nothing to give; a signal comes while the step waits."""
     release = threading.Event()
 
@@ -87,7 +88,8 @@ def test_a_consumer_that_waits_is_woken_by_a_stop(capfd):
         release.wait(10)
         yield [2]
 
-    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (trainer, sess, (number,), _):
+    source = QueueInput(FlowOf(one_pass), tf.FIFOQueue(capacity, [tf.int32]))
+    with running(source, SIGNATURE) as (trainer, sess, (number,), _):
         assert sess.run(number) == 1
         timer = threading.Timer(0.1, lambda: trainer.stop_token.request(Interrupted(2)))
         timer.start()
@@ -290,11 +292,18 @@ def test_a_stop_before_the_start():
 
 
 def test_after_train_without_before_train():
-    source = QueueInput(FlowOf(endless))
+    tape = []
+
+    class Closed(FlowOf):
+        def close(self):
+            tape.append("closed")
+
+    source = QueueInput(Closed(endless))
     threads = threading.active_count()
     for callback in source.setup(SIGNATURE):
         callback.after_train()
     assert threading.active_count() == threads
+    assert tape == ["closed"]
 
 
 def test_many_starts_and_stops(capfd):

@@ -1,18 +1,27 @@
-"""Flows with worker processes under an input source: forked before the session, ended after it."""
+"""Flows with worker processes under an input source: forked before the session, ended after it,
+also if there was none.
+"""
 
 import multiprocessing
+import os
+import signal
+import time
 
 import numpy as np
 import pytest
 
+from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import MapData
 from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunnerZMQ
-from tensorpack.input_source import FeedInput, QueueInput
+from tensorpack.input_source import FeedInput, QueueInput, StagingInput
 from tensorpack.input_source.aliasing import private, stays_as_it_is
-from tensorpack.train import QueueInputTrainer, TrainConfig
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.tfutils.sessinit import SessionInit
+from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig
+from tensorpack.utils import fix_rng_seed
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
 from tests.helpers import TinyModel
 
@@ -76,3 +85,118 @@ def test_a_session_is_seen():
     with tf.Session() as sess:
         sess.run(tf.ones([3]))
         assert start_method._has_session()
+
+
+def fail(*args):
+    """Fails where the processes of the flow are at work, of which nobody has told the training."""
+    assert len(multiprocessing.active_children()) == 2
+    raise OSError("it did not get that far")
+
+
+def interrupt(*args):
+    assert len(multiprocessing.active_children()) == 2
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
+
+
+class FailingModel(TinyModel):
+    build_graph = fail
+
+
+class FailingCreator(NewSessionCreator):
+    create_session = fail
+
+
+class FailingInit(SessionInit):
+    init = fail
+
+
+class FailingSetup(Callback):
+    _setup_graph = fail
+
+
+class FailingStart(Callback):
+    _before_train = fail
+
+
+class Interrupted(Callback):
+    _setup_graph = interrupt
+
+
+def process_flow():
+    return MultiProcessRunnerZMQ(MapData(Endless(), lambda dp: ones(dp)), 2)
+
+
+def config(data, **options):
+    options.setdefault("model", TinyModel())
+    return TrainConfig(
+        data=data, steps_per_epoch=2, max_epoch=1, extra_callbacks=[], monitors=[], **options
+    )
+
+
+def staged(flow):
+    return StagingInput(QueueInput(flow))
+
+
+@pytest.mark.parametrize("make_source", [QueueInput, FeedInput, staged])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": FailingModel()},
+        {"callbacks": [FailingSetup()]},
+        {"session_creator": FailingCreator()},
+        {"session_init": FailingInit()},
+        {"callbacks": [FailingStart()]},
+    ],
+    ids=["build_graph", "setup_graph", "session", "session_init", "before_train"],
+)
+def test_processes_end_with_a_run_that_did_not_come_to_train(
+    make_source, options, no_session_before, log_dir
+):
+    flow = process_flow()
+    with pytest.raises(OSError, match="did not get that far"):
+        SimpleTrainer(config(make_source(flow), **options)).train()
+    assert multiprocessing.active_children() == []
+    assert next(iter(flow))  # there is the flow still, and it may be used again
+    flow.close()
+
+
+@pytest.mark.parametrize("make_source", [QueueInput, FeedInput])
+def test_a_signal_before_the_training_ends_the_processes_at_once(
+    make_source, no_session_before, log_dir
+):
+    flow = process_flow()
+    trainer = SimpleTrainer(config(make_source(flow), callbacks=[Interrupted()]))
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert time.monotonic() - start < 8
+    assert multiprocessing.active_children() == []
+
+
+def test_processes_end_with_a_setup_that_failed_half_way(no_session_before, log_dir):
+    flow = process_flow()
+    source = QueueInput(flow, tf.FIFOQueue(5, [tf.int64]))
+    with pytest.raises(ValueError, match="make the queue with these dtypes"):
+        SimpleTrainer(config(source)).train()
+    assert multiprocessing.active_children() == []
+
+
+def test_processes_end_with_a_thread_that_was_never_started(no_session_before, log_dir):
+    fix_rng_seed(1)
+    flow = MultiProcessRunnerZMQ(
+        MapData(Endless(), lambda dp: ones(dp)), 2, strict=True, start_method="fork"
+    )
+    queue = tf.RandomShuffleQueue(8, 4, [tf.float32] * 2, shapes=[[4]] * 2)
+    with pytest.raises(ValueError, match="In a deterministic run queue"):
+        SimpleTrainer(config(QueueInput(flow, queue), deterministic=True)).train()
+    assert multiprocessing.active_children() == []
+
+
+def test_processes_end_with_a_graph_that_was_set_up_by_hand(no_session_before):
+    flow, model = process_flow(), FailingModel()
+    with pytest.raises(OSError, match="did not get that far"):
+        SimpleTrainer().setup_graph(
+            model.get_input_signature(), QueueInput(flow), model.build_graph, model.get_optimizer
+        )
+    assert multiprocessing.active_children() == []

@@ -47,6 +47,25 @@ def test_learns(kind):
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
+def test_an_input_is_released_if_the_model_cannot_be_built():
+    class Failing(TinyModel):
+        def build_graph(self, x, y):
+            raise ValueError("no such layer")
+
+    class Closed(DataFromList):
+        closed = False
+
+        def close(self):
+            self.closed = True
+
+    flow = Closed(POINTS)
+    _, options = config(lambda _: QueueInput(flow))
+    options.model = Failing()
+    with pytest.raises(ValueError, match="no such layer"):
+        MyTrainer(options).train()
+    assert flow.closed
+
+
 @pytest.mark.parametrize(
     "kind", [MyTrainer, SingleCostFeedfreeTrainer, SimpleFeedfreeTrainer], ids=lambda k: k.__name__
 )

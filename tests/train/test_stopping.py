@@ -62,6 +62,74 @@ def test_an_interrupt_during_the_setup_ends_it():
     assert trainer.sess is None
 
 
+class Held(TensorInput):
+    """Zeros; has something to be released.
+
+    Args:
+      at_release: the error that the release raises, or None.
+      at_setup: the error that the setup raises, or None.
+    """
+
+    def __init__(self, at_release=None, at_setup=None):
+        super().__init__(lambda: [tf.zeros([4]), tf.zeros([4])])
+        self._at_release, self._at_setup = at_release, at_setup
+        self.held = False
+
+    def _setup(self, input_signature):
+        self.held = True
+        if self._at_setup is not None:
+            raise self._at_setup
+
+    def _release(self):
+        self.held = False
+        if self._at_release is not None:
+            raise self._at_release
+
+
+class ModelThatFails(TinyModel):
+    def build_graph(self, x, y):
+        raise ValueError("no such layer")
+
+
+@pytest.mark.parametrize("at_release", [None, OSError("still in use"), SystemExit(3)])
+def test_an_input_is_released_and_its_error_does_not_hide_the_first(at_release, capsys):
+    data = Held(at_release)
+    with pytest.raises(ValueError, match="no such layer"):
+        SimpleTrainer(config(data=data, model=ModelThatFails())).train()
+    assert not data.held
+    said = f"Held could not be released: {at_release!r}"
+    assert (said in capsys.readouterr().out) == (at_release is not None)
+
+
+def test_an_input_is_released_if_its_setup_failed():
+    data = Held(at_setup=ValueError("no such file"))
+    with pytest.raises(ValueError, match="no such file"):
+        SimpleTrainer(config(data=data)).train()
+    assert not data.held
+
+
+def test_an_input_is_released_at_the_end_and_an_error_of_it_is_that_of_the_run():
+    data = Held(OSError("still in use"))
+    trainer = SimpleTrainer(config(data=data))
+    with pytest.raises(OSError, match="still in use"):
+        trainer.train()
+    assert not data.held
+    assert trainer.global_step == 20
+    with pytest.raises(RuntimeError, match="closed"):
+        trainer.sess.run([])
+
+
+def test_an_input_of_another_run_is_left_alone():
+    data = Held()
+    SimpleTrainer().setup_graph(
+        TinyModel().inputs(), data, TinyModel().build_graph, TinyModel().get_optimizer
+    )
+    with tf.Graph().as_default():
+        with pytest.raises(RuntimeError, match="set up already"):
+            SimpleTrainer(config(data=data)).train()
+    assert data.held
+
+
 def test_trains_outside_the_main_thread():
     errors, graph = [], tf.get_default_graph()
 
