@@ -17,6 +17,7 @@ from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
 
 from ._files import PathLike, RecordsFlow, input_path, open_new
+from ._hdf5_file import new_hdf5
 from ._hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
 from .base import DataFlow
 
@@ -97,15 +98,16 @@ class HDF5Serializer:
         Raises:
           FileExistsError: there is a file of this name.
           ImportError: h5py is not installed.
+          OSError: the file cannot be written, for example because the disk is full.
           TypeError: `data_paths` is a single name, or a component is something else.
           ValueError: the datapoints have another number of components than there are names,
             shapes or dtypes differ, or there are no datapoints.
         """
-        h5py = require("h5py")
+        require("h5py")
         keys = _names(data_paths)
         df.reset_state()
-        # HDF5 opens the temporary file by its name; it is put on the disk, and renamed, as ours.
-        with open_new(path) as file, h5py.File(file.name, "w", libver=_LIBVER) as target:
+        # HDF5 has the temporary file opened again; it is put on the disk, and renamed, as ours.
+        with open_new(path) as file, new_hdf5(file.name, libver=_LIBVER) as (target, check):
             target.attrs[VERSION_KEY] = np.int64(VERSION)
             columns: List[_GrowingDataset] = []
             with get_tqdm(df, desc=os.path.basename(path)) as bar:
@@ -115,6 +117,7 @@ class HDF5Serializer:
                         columns = [_GrowingDataset(target, *each) for each in zip(keys, datapoint)]
                     for column, value in zip(columns, datapoint):
                         column.append(value, index)
+                    check()
             if not columns:
                 raise ValueError(f"{type(df).__name__} has no datapoints: nothing to write.")
             for column in columns:

@@ -2,6 +2,9 @@
 
 import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from tests.contracts.dataflow import DataFlowContract, assert_same
 
 h5py = pytest.importorskip("h5py")
 
+ROOT = Path(__file__).parents[2]
 PATHS = ["train/image", "train/label"]
 
 
@@ -231,6 +235,53 @@ def test_a_flow_that_fails_leaves_no_file(tmp_path):
     with pytest.raises(ZeroDivisionError):
         HDF5Serializer.save(DataFromGenerator(broken), str(tmp_path / "a"), PATHS)
     assert os.listdir(str(tmp_path)) == []
+
+
+FULL_DISK = """
+import os, resource, signal, sys
+import h5py, numpy
+from tensorpack.dataflow import DataFromGenerator, HDF5Serializer
+
+def datapoints():
+    for i in range(20):
+        yield [numpy.full((100, 100, 3), i, numpy.uint8), i]
+
+whole = 0
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+for size in map(int, sys.argv[1:]):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    try:
+        HDF5Serializer.save(DataFromGenerator(datapoints), "new.h5", ["image", "label"])
+        os.unlink("new.h5")
+        whole += 1
+    except OSError as error:
+        assert error.errno == 27 and "new.h5" in str(error), error
+    assert os.listdir(".") == [], os.listdir(".")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+with h5py.File("another.h5", "w") as file:
+    file["x"] = [1]
+print(whole)
+"""
+
+
+def test_a_full_disk_is_an_error_and_the_program_goes_on(tmp_path):
+    """The limit of the size of a file stands for it. In a child, for HDF5 may crash of it."""
+    pytest.importorskip("resource")
+    # Too small for its first bytes, for the first rows, for some, for what is written at close,
+    # and large enough.
+    sizes = [0, 10, 100, 1000, 5000, *range(100000, 700000, 50000), 10**7]
+    process = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", FULL_DISK, *map(str, sizes)],
+        cwd=str(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        timeout=120,
+    )
+    assert process.returncode == 0, process.stderr
+    assert 1 <= int(process.stdout) <= 3
+    assert os.listdir(str(tmp_path)) == ["another.h5"]
 
 
 def damaged_file(path, count=200):
