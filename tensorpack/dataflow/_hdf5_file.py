@@ -1,9 +1,9 @@
 """A new HDF5 file whose disk may run full.
 
-libhdf5 writes at close what it still holds. Where that fails, it is left with objects of a file that
-is half closed, and the next one of them that is freed crashes the process (seen with 1.10, 1.14 and
-2.0). So it never hears of a failure: it writes through a file object that keeps the first error to
-itself, drops what comes later, and lets the error out when nothing of HDF5 is under way.
+libhdf5 writes at close what it still holds. Where that fails, it is left with objects of a file
+that is half closed, and the next one of them that is freed crashes the process (seen with 1.10,
+1.14 and 2.0). So it never hears of a failure: it writes through a file object that keeps the first
+error to itself, drops what comes later, and lets the error out when nothing of HDF5 is under way.
 """
 
 from contextlib import contextmanager

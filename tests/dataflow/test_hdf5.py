@@ -274,9 +274,8 @@ def test_a_full_disk_is_an_error_and_the_program_goes_on(tmp_path):
         [sys.executable, "-X", "faulthandler", "-c", FULL_DISK, *map(str, sizes)],
         cwd=str(tmp_path),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
+        text=True,
         timeout=120,
     )
     assert process.returncode == 0, process.stderr

@@ -7,10 +7,9 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 from tensorpack.utils.atomic import fsync_path
 
-from ..base import DataFlow
+from ..base import DataFlow, ProxyDataFlow
 from ..hdf5 import HDF5Serializer
 from ..lmdb import LMDBSerializer
-from ..map import SelectComponent
 from ..npz import NumpySerializer
 from ..tfrecord import TFRecordSerializer
 from .errors import CommandError
@@ -48,16 +47,16 @@ def _save_tfrecord(flow: DataFlow, path: str, names: Optional[List[str]]) -> Non
 
 
 def _save_hdf5(flow: DataFlow, path: str, names: Optional[List[str]]) -> None:
-    keys = _keys_of(flow)
+    first = _first_of(flow)
+    keys = _keys_of(first)
     if names is None:
-        # A number alone would not be found again by its order: names are sorted as text.
-        names = [f"component_{key}" if isinstance(key, int) else str(key) for key in keys]
+        names = _names_of(keys)
     if len(names) != len(keys):
         raise CommandError(
             f"There are {len(names)} names in --paths ({', '.join(names)}), but a datapoint has "
             f"{len(keys)} components: {', '.join(map(str, keys))}. Give a name for each."
         )
-    HDF5Serializer.save(SelectComponent(flow, keys), path, names)
+    HDF5Serializer.save(_Alike(flow, first, keys), path, names)
 
 
 _FORMATS: Dict[str, Tuple[str, _Save]] = {
@@ -132,16 +131,57 @@ def _in_place_of(path: str) -> Iterator[str]:
     fsync_path(folder)
 
 
-def _keys_of(flow: DataFlow) -> List[Any]:
-    """The keys of the components, by the first datapoint; positions if it is a list."""
+def _first_of(flow: DataFlow) -> Any:
     flow.reset_state()
     for datapoint in itertools.islice(flow, 1):
-        if isinstance(datapoint, dict):
-            return list(datapoint)
-        if isinstance(datapoint, (list, tuple)):
-            return list(range(len(datapoint)))
+        if isinstance(datapoint, (list, tuple, dict)):
+            return datapoint
         raise CommandError(
             f"A datapoint is a {type(datapoint).__name__}, but the datasets of an HDF5 file need a "
             "list, tuple or dict."
         )
     raise CommandError("There is no datapoint to write.")
+
+
+def _keys_of(datapoint: Any) -> List[Any]:
+    """The keys of the components; positions if it is a list."""
+    return list(datapoint) if isinstance(datapoint, dict) else list(range(len(datapoint)))
+
+
+def _names_of(keys: List[Any]) -> List[str]:
+    """Names of datasets. A reader finds them sorted as text, so numbers are of one width."""
+    width = max((len(str(key)) for key in keys if isinstance(key, int)), default=1)
+    return [f"component_{key:0{width}d}" if isinstance(key, int) else str(key) for key in keys]
+
+
+class _Alike(ProxyDataFlow):
+    """Makes lists of datapoints, and refuses those that are not of the form of the first one."""
+
+    def __init__(self, ds: DataFlow, first: Any, keys: List[Any]) -> None:
+        super().__init__(ds)
+        self._type, self._keys, self._described = type(first), keys, _described(first)
+
+    def __iter__(self) -> Iterator[List[Any]]:
+        return self._pass(iter(self.ds))
+
+    def _pass(self, datapoints: Iterator[Any]) -> Iterator[List[Any]]:
+        for index, datapoint in enumerate(datapoints):
+            same = type(datapoint) is self._type and len(datapoint) == len(self._keys)
+            if same and isinstance(datapoint, dict):
+                same = datapoint.keys() == set(self._keys)
+            if not same:
+                raise CommandError(
+                    f"Datapoint {index} is {_described(datapoint)}, but datapoint 0 is "
+                    f"{self._described}. The rows of the datasets of an HDF5 file are alike: "
+                    "convert to another format."
+                )
+            yield [datapoint[key] for key in self._keys]
+
+
+def _described(datapoint: Any) -> str:
+    kind = type(datapoint).__name__
+    if isinstance(datapoint, dict):
+        return f"a {kind} of {', '.join(sorted(map(str, datapoint)))}"
+    if isinstance(datapoint, (list, tuple)):
+        return f"a {kind} of {len(datapoint)} components"
+    return f"of type {kind}"

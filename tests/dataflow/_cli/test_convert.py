@@ -134,6 +134,56 @@ def test_names_of_datasets(run, fails, tmp_path):
         assert list(file["train"]) == ["y"]
 
 
+@needs_h5py
+@pytest.mark.parametrize(
+    "datapoints, message",
+    [
+        (
+            [{"a": 1}, {"a": 2}, {"a": 3, "b": 4}],
+            "Datapoint 2 is a dict of a, b, but datapoint 0 is a dict of a.",
+        ),
+        ([{"a": 1}, {"b": 2}], "Datapoint 1 is a dict of b, but datapoint 0 is a dict of a."),
+        (
+            [[1], [2, 3]],
+            "Datapoint 1 is a list of 2 components, but datapoint 0 is a list of 1 components.",
+        ),
+        ([[1, 2], [1]], "Datapoint 1 is a list of 1 components, but"),
+        ([[1], (1,)], "Datapoint 1 is a tuple of 1 components, but datapoint 0 is a list"),
+        ([[1], {0: 1}], "Datapoint 1 is a dict of 0, but datapoint 0 is a list"),
+        ([[1], 1], "Datapoint 1 is of type int, but"),
+    ],
+)
+def test_what_has_no_place_in_the_datasets_is_not_dropped(fails, tmp_path, datapoints, message):
+    path = save(tmp_path / "a.tfrecord", datapoints)
+    assert message in fails("convert", path, tmp_path / "b.h5")
+    assert os.listdir(str(tmp_path)) == ["a.tfrecord"]
+
+
+@needs_h5py
+def test_keys_may_come_in_another_order(run, tmp_path):
+    import h5py
+
+    path = save(tmp_path / "a.tfrecord", [{"a": 1, "b": 2}, {"b": 3, "a": 4}])
+    assert run("convert", path, tmp_path / "b.h5").code == 0
+    with h5py.File(str(tmp_path / "b.h5"), "r") as file:
+        assert file["a"][:].tolist() == [1, 4] and file["b"][:].tolist() == [2, 3]
+
+
+@needs_h5py
+@pytest.mark.parametrize("width, last", [(10, "component_9"), (12, "component_11"), (101, "100")])
+def test_components_keep_their_order(run, tmp_path, width, last):
+    """The datasets of a file are found again in the order of their names."""
+    import h5py
+
+    datapoints = [[np.int64(i * 1000 + j) for j in range(width)] for i in range(3)]
+    path = save(tmp_path / "a.npz", datapoints)
+    assert run("convert", path, tmp_path / "b.h5").code == 0
+    assert run("convert", tmp_path / "b.h5", tmp_path / "c.npz").code == 0
+    assert_same(load(tmp_path / "c.npz"), datapoints)
+    with h5py.File(str(tmp_path / "b.h5"), "r") as file:
+        assert sorted(file)[-1].endswith(last)
+
+
 def test_raw_records_are_converted_with_a_warning(run, tmp_path):
     path, target = tmp_path / "a.tfrecord", tmp_path / "b.npz"
     path.write_bytes(record(b"one") + record(b"two"))
