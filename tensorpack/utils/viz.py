@@ -207,6 +207,10 @@ def dump_dataflow_images(
 
     Returns:
       how many images there were.
+
+    Raises:
+      ImportError: if OpenCV is missing.
+      OSError: if an image cannot be written; the message has its path.
     """
     cv2 = require("cv2")
     if output_dir is not None:
@@ -220,7 +224,7 @@ def dump_dataflow_images(
         if resize is not None:
             image = cv2.resize(np.ascontiguousarray(image), tuple(resize))
         if output_dir is not None:
-            cv2.imwrite(os.path.join(output_dir, f"{count:03d}.jpg"), image)
+            _write_image(os.path.join(output_dir, f"{count:03d}.jpg"), image)
         count += 1
         page.append(image)
         if viz is not None and len(page) == viz[0] * viz[1]:
@@ -229,6 +233,17 @@ def dump_dataflow_images(
     if viz is not None and page:
         stack_patches(page, viz[0], viz[1], viz=True)
     return count
+
+
+def _write_image(path: str, image: np.ndarray) -> None:
+    cv2 = require("cv2")
+    what = f"Cannot write an image of shape {list(image.shape)} to {path}"
+    try:
+        written = cv2.imwrite(path, image)
+    except cv2.error as error:
+        raise OSError(f"{what}: {error}") from error
+    if not written:  # OpenCV does not tell why
+        raise OSError(f"{what}. Is there space on the disk, and may you write there?")
 
 
 def _images(df: Any, index: int, batched: bool, number: int) -> Iterator[np.ndarray]:

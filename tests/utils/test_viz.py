@@ -110,6 +110,21 @@ def test_images_that_are_no_batch(tmp_path):
     assert dump_dataflow_images(flow, batched=False, output_dir=str(tmp_path)) == 6
 
 
+def test_an_image_that_cannot_be_written_is_an_error(tmp_path):
+    pytest.importorskip("cv2")
+    (tmp_path / "001.jpg").mkdir()
+    with pytest.raises(OSError, match=r"shape \[4, 5, 3\] to .*001\.jpg\. Is there space"):
+        dump_dataflow_images(Flow(), index=1, output_dir=str(tmp_path))
+
+
+def test_an_image_that_opencv_refuses_is_named(tmp_path):
+    pytest.importorskip("cv2")
+    flow = Flow()
+    flow.__class__ = type("Empty", (Flow,), {"__iter__": lambda self: iter([[np.zeros((0, 4))]])})
+    with pytest.raises(OSError, match=r"shape \[0, 4, 3\] to .*000\.jpg: "):
+        dump_dataflow_images(flow, batched=False, output_dir=str(tmp_path))
+
+
 def test_boxes_are_drawn_into_a_copy():
     pytest.importorskip("cv2")
     image = np.zeros((20, 20), np.uint8)
