@@ -50,20 +50,26 @@ class ErrorLimit:
         self.max_errors = max_errors
         self.count = count
 
-    def skip(self, error: DamagedFile) -> None:
+    def skip(self, error: DamagedFile, records: int = 1) -> None:
         """Logs an error, or raises it if it is one too many.
 
+        Args:
+          error: what is wrong.
+          records: how many are lost by it.
+
         Raises:
-          DamagedFile: there have been `max_errors` before it.
+          DamagedFile: these are more than are left of `max_errors`.
         """
         if self.max_errors == 0:
             raise error
-        if self.count == self.max_errors:
-            raise DamagedFile(
-                f"{error} This pass has skipped {self.count} already, which is all that "
-                f"max_errors={self.max_errors} allows."
-            ) from error
-        self.count += 1
+        if self.count + records > self.max_errors:
+            told = f"{error} This pass has skipped {self.count} already"
+            if records > 1:
+                told = f"{told}, and these are {records} more, which is beyond what"
+            else:
+                told = f"{told}, which is all that"
+            raise DamagedFile(f"{told} max_errors={self.max_errors} allows.") from error
+        self.count += records
         logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
 
 

@@ -8,7 +8,7 @@ import csv
 import functools
 import itertools
 import os
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -55,8 +55,9 @@ class CSVData(DataFromList):
           header: whether the first line has the names of the columns.
           delimiter: the character between two columns.
           encoding: of the text. The default is UTF-8, with or without a byte order mark.
-          max_errors: how many rows that are wrong are skipped, each with a warning in the log;
-            one more is an error.
+          max_errors: how many lines that are wrong are skipped, with a warning in the log; one
+            more is an error. A row with line breaks in quotes counts for all its lines, because a
+            stray quote takes the lines behind it for one row.
 
         Raises:
           FileNotFoundError: there is no such file.
@@ -74,27 +75,41 @@ class CSVData(DataFromList):
             if first is None:
                 raise DamagedFile(f"{path} has no rows.")
             if header:
-                self.names = first[1]
+                self.names = first.fields
             else:
                 records = itertools.chain([first], records)
-            table = _Table(path, len(first[1]), self.names, columns, dtypes)
+            table = _Table(path, len(first.fields), self.names, columns, dtypes)
             with get_tqdm(desc=os.path.basename(path), unit="row") as bar:
-                for line, fields in records:
+                for record in records:
                     try:
-                        rows.append(table.convert(line, fields))
+                        rows.append(table.convert(record))
                     except DamagedFile as error:
-                        limit.skip(error)
+                        limit.skip(error, record.lines)
                     bar.update()
         if not rows:
             raise DamagedFile(f"{path} has no rows" + (" below its header." if header else "."))
         super().__init__(rows, shuffle)
 
 
-_Record = Tuple[int, List[str]]  # the line a row ends in, from 1, and its fields
+class _Record(NamedTuple):
+    """A row: the lines that it begins and ends in, from 1, and its fields."""
+
+    begin: int
+    end: int
+    fields: List[str]
+
+    @property
+    def lines(self) -> int:
+        """How many it has."""
+        return self.end - self.begin + 1
+
+    def __str__(self) -> str:
+        return f"line {self.end}" if self.lines == 1 else f"lines {self.begin} to {self.end}"
 
 
 def _records(path: str, reader: Any, limit: ErrorLimit) -> Iterator[_Record]:
     while True:
+        begin = reader.line_num + 1
         try:
             fields = next(reader)
         except StopIteration:
@@ -105,10 +120,11 @@ def _records(path: str, reader: Any, limit: ErrorLimit) -> Iterator[_Record]:
                 f"{error}."
             ) from error
         except csv.Error as error:
-            limit.skip(DamagedFile(f"{path}: line {reader.line_num}: {error}."))
+            lost = _Record(begin, reader.line_num, [])
+            limit.skip(DamagedFile(f"{path}: {lost}: {error}."), lost.lines)
             continue
         if fields:
-            yield reader.line_num, fields
+            yield _Record(begin, reader.line_num, fields)
 
 
 class _Table:
@@ -149,22 +165,23 @@ class _Table:
             raise KeyError(f"{self._path} has columns 0 to {self._width - 1}, but no {key}.")
         return key
 
-    def convert(self, line: int, fields: List[str]) -> List[Any]:
+    def convert(self, record: _Record) -> List[Any]:
         """Returns what a row yields.
 
         Raises:
           DamagedFile: it has another number of columns, or a text is not of its dtype.
         """
+        fields = record.fields
         if len(fields) != self._width:
             raise DamagedFile(
-                f"{self._path}: line {line} has {len(fields)} columns instead of {self._width}."
+                f"{self._path}: {record}: {len(fields)} columns instead of {self._width}."
             )
         values = []
         for place, key, convert in self._fields:
             try:
                 values.append(convert(fields[place]))
             except ValueError as error:
-                raise DamagedFile(f"{self._path}: line {line}, column {key!r}: {error}.") from error
+                raise DamagedFile(f"{self._path}: {record}, column {key!r}: {error}.") from error
         return values
 
 

@@ -94,8 +94,8 @@ def test_lines_end_in_many_ways_and_go_on_in_quotes(tmp_path):
 @pytest.mark.parametrize(
     "row, dtype, match",
     [
-        ("1", int, "line 3 has 1 columns instead of 2"),
-        ("1,2,3", int, "line 3 has 3 columns instead of 2"),
+        ("1", int, "line 3: 1 columns instead of 2"),
+        ("1,2,3", int, "line 3: 3 columns instead of 2"),
         ("1,x", int, "line 3, column 'b': 'x' is no integer"),
         ("1,2.0", int, "'2.0' is no integer"),
         ("1,", int, "'' is no integer"),
@@ -129,9 +129,44 @@ def test_one_wrong_row_more_than_allowed(tmp_path, capsys):
 
 def test_a_quote_without_an_end(tmp_path):
     path = write(tmp_path / "a", 'a\n1\n"2\n3\n')
-    with pytest.raises(ValueError, match="a: line 4: unexpected end of data"):
+    with pytest.raises(ValueError, match="a: lines 3 to 4: unexpected end of data"):
         load(path)
-    assert load(path, max_errors=1) == [["1"]]
+    assert load(path, max_errors=2) == [["1"]]
+
+
+def test_the_lines_that_a_stray_quote_takes_count_each(tmp_path, capsys):
+    lines = ["a,b", *(f"{i},{i}" for i in range(2000))]
+    lines[6] = '5,"5'
+    path = write(tmp_path / "a", "\n".join(lines) + "\n")
+    with pytest.raises(
+        ValueError, match="lines 7 to 2001: .* skipped 0 already, and these are 1995 more"
+    ):
+        load(path, max_errors=1994)
+    assert len(load(path, max_errors=1995)) == 5
+    assert "Skipped 1995 of at most 1995: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "end, match",
+    [
+        ('9",9', ": 3 columns instead of 2"),
+        ('9,9"', ", column 'b': .* is no number"),
+        ('9,"9', ": ',' expected after '\"'"),
+    ],
+)
+def test_the_lines_between_two_stray_quotes_count_each(tmp_path, end, match):
+    lines = ["a,b", *(f"{i},{i}" for i in range(20))]
+    lines[6], lines[10] = '5,"5', end
+    path = write(tmp_path / "a", "\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=f"(?s)lines 7 to 11{match}.* and these are 5 more"):
+        load(path, dtypes=float, max_errors=4)
+    assert len(load(path, dtypes=float, max_errors=5)) == 15
+
+
+def test_a_blank_line_is_no_part_of_a_row(tmp_path):
+    path = write(tmp_path / "a", 'a\n\n\n"x\n\ny"\n')
+    with pytest.raises(ValueError, match="lines 4 to 6, column"):
+        load(path, dtypes=int)
 
 
 def test_a_field_without_an_end(tmp_path):
