@@ -6,6 +6,7 @@ data comes from, and in which process it is made, is not known here.
 
 import functools
 import itertools
+import types
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import numpy as np
@@ -41,20 +42,25 @@ class StateNotKept(NotImplementedError):
     """A flow cannot say where it is, so another process can only go through its data again."""
 
 
-def _length_of_size(size: Callable[[Any], int]) -> Callable[[Any], int]:
-    """Makes a `__len__` of a `size` that may raise NotImplementedError, which `len` must not."""
+def _length_of(function: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Makes a `__len__` of a method that may raise NotImplementedError, which `len` must not.
 
-    @functools.wraps(size)
+    Those who ask for a length if there is one, such as `list` and tqdm, forgive TypeError alone.
+    """
+
+    @functools.wraps(function)
     def length(self: Any) -> int:
         try:
-            return size(self)
+            return function(self)
         except UnknownLength:
             raise
         except NotImplementedError as error:
             raise UnknownLength(
-                f"The length of {type(self).__name__} is not known: its size() is not implemented."
+                f"The length of {type(self).__name__} is not known: its {function.__name__}() "
+                f"raised NotImplementedError({', '.join(map(repr, error.args))})."
             ) from error
 
+    length._is_length = True  # type: ignore[attr-defined]
     return length
 
 
@@ -106,7 +112,10 @@ class DataFlow:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         give_both_names(cls, "__iter__", "get_data")
-        give_both_names(cls, "__len__", "size", _length_of_size)
+        own = vars(cls).get("__len__")
+        if isinstance(own, types.FunctionType) and not hasattr(own, "_is_length"):
+            cls.__len__ = _length_of(own)  # type: ignore[method-assign]
+        give_both_names(cls, "__len__", "size", _length_of)
         order = cls.__mro__
         rank = order.index(owner_of(cls, "__iter__"))
         if rank < order.index(owner_of(cls, "state_dict")):

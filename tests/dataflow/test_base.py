@@ -1,14 +1,19 @@
 """The contract itself: both spellings of its methods, unknown lengths, random streams."""
 
+import operator
+
 import pytest
 
 from tensorpack.dataflow import (
+    BatchData,
     DataFlow,
     DataFlowTerminated,
     DataFromList,
     DataFromQueue,
     FakeData,
+    JoinData,
     MapData,
+    NumpySerializer,
     ProxyDataFlow,
     RepeatedData,
     RNGDataFlow,
@@ -181,6 +186,44 @@ def test_a_size_that_is_not_implemented_is_a_type_error_for_len():
     with pytest.raises(NotImplementedError):
         Unsized().size()
     assert list(Unsized()) == [[1]]  # `list` asks for the length, and takes only TypeError
+
+
+class Unmeasured(DataFlow):
+    """Says that its length is not known as flows of 2018 did."""
+
+    def __iter__(self):
+        yield from ([i] for i in range(5))
+
+    def __len__(self):
+        """How many."""
+        raise NotImplementedError("an unbounded log")
+
+
+def test_a_length_that_is_not_implemented_is_a_type_error_for_len(tmp_path):
+    with pytest.raises(UnknownLength, match="Unmeasured is not known.*'an unbounded log'"):
+        len(Unmeasured())
+    with pytest.raises(UnknownLength):
+        Unmeasured().size()
+    assert operator.length_hint(Unmeasured(), 7) == 7
+    assert len(list(Unmeasured())) == 5
+    batches = BatchData(Unmeasured(), 2, remainder=True)
+    assert [len(batch[0]) for batch in batches] == [2, 2, 1]
+    assert list(JoinData([Unmeasured(), Unmeasured()])) == [[i, i] for i in range(5)]
+    pytest.importorskip("msgpack")
+    NumpySerializer.save(Unmeasured(), str(tmp_path / "a.npz"))
+    assert len(NumpySerializer.load(str(tmp_path / "a.npz"))) == 5
+
+
+def test_a_length_is_wrapped_once_and_keeps_its_face():
+    class Child(Unmeasured):
+        pass
+
+    class Alias(Unmeasured):
+        __len__ = Unmeasured.__len__
+
+    assert Child.__len__ is Alias.__len__ is Unmeasured.__len__ is Unmeasured.size
+    assert Unmeasured.__len__.__doc__ == "How many."
+    assert not hasattr(Unmeasured.__len__.__wrapped__, "__wrapped__")
 
 
 def test_unknown_length_passes_through_a_size():
