@@ -114,6 +114,11 @@ def _stack_strings(values: List[Any], index: Hashable) -> np.ndarray:
 
 
 def _as_array(value: Any, index: Hashable) -> np.ndarray:
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"Component {index!r} is a masked array, whose mask a batch would lose. Yield "
+            "array.filled(value), or the mask as a component of its own."
+        )
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         return value
     if isinstance(value, np.generic):
@@ -142,6 +147,11 @@ def _common_dtype(arrays: Sequence[np.ndarray], index: Hashable) -> np.dtype:
     dtypes = {array.dtype for array in arrays}
     # Signed and unsigned integers count as one kind, for every common dtype but one holds both.
     kinds = {dtype.kind.replace("u", "i") for dtype in dtypes}
+    if len(dtypes) > 1 and kinds & set("mM"):  # a finer unit holds shorter times: it wraps around
+        raise ValueError(
+            f"Component {index!r} of a batch has dates or times of different dtypes: "
+            f"{', '.join(sorted(map(str, dtypes)))}. Convert them to one by MapDataComponent."
+        )
     common = arrays[0].dtype if len(dtypes) == 1 else np.result_type(*dtypes)
     if len(kinds) > 1 or common.kind not in "".join(dtype.kind for dtype in dtypes):
         raise ValueError(

@@ -201,6 +201,11 @@ def _as_array(value: Any, what: str) -> np.ndarray:
             f"{what} is a {type(value).__name__}, but HDF5Serializer writes numbers: numpy arrays "
             "and scalars, bool, int and float. Use NumpySerializer for other things."
         )
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"{what} is a masked array, whose mask a dataset would lose. Yield "
+            "array.filled(value), or the mask as a component of its own."
+        )
     try:
         array = np.asarray(value, dtype)
     except OverflowError as error:

@@ -108,6 +108,7 @@ def test_arrays_keep_dtype_shape_and_values(shape, dtype, size):
         ([np.float32(1), np.float64(2)], np.array([1, 2], np.float64)),
         ([np.int64(1), 2], np.array([1, 2], np.int64)),
         ([np.uint8(1), np.int8(-1)], np.array([1, -1], np.int16)),
+        ([np.timedelta64(1, "s")] * 2, np.array([1, 1], "m8[s]")),
         (["a", "bcd"], np.array(["a", "bcd"])),
         ([b"a", b"bcd"], np.array([b"a", b"bcd"])),
     ],
@@ -134,6 +135,14 @@ def test_scalars(values, expected):
         ([np.int64(1), np.float32(1)], ValueError, "kinds: float32, int64"),
         ([np.int64(1), np.uint64(1)], ValueError, "kinds: int64, uint64"),
         ([np.bool_(True), np.uint8(1)], ValueError, "kinds: bool, uint8"),
+        (
+            [np.datetime64("9999-01-01", "D"), np.datetime64("2020-01-01", "ns")],
+            ValueError,
+            r"dates or times of different dtypes: datetime64\[D\], datetime64\[ns\]",
+        ),
+        ([np.timedelta64(1, "s"), np.int64(1)], ValueError, "different dtypes: int64, timedelta64"),
+        ([np.ma.array([1, 2], mask=[0, 1])], TypeError, r"a masked array, .*\.filled\(value\)"),
+        ([np.ma.masked], TypeError, "a masked array"),
     ],
 )
 def test_what_does_not_fit_is_an_error(values, error, message):

@@ -206,6 +206,8 @@ def test_a_version_to_come(tmp_path):
         ([{"a": 1, "b": 2}], TypeError, "Datapoint 0 is a dict"),
         ([[1, "a"]], TypeError, r"Datapoint 0 \('train/label'\) is a str"),
         ([[1, None]], TypeError, "is a NoneType"),
+        ([[1, np.ma.array([1, 2], mask=[0, 1])]], TypeError, r"a masked array, .*\.filled\(value"),
+        ([[1, np.ma.masked]], TypeError, "a masked array"),
         ([[1, np.array(["a"])]], TypeError, "is an array of <U1"),
         ([[1, np.array([None])]], TypeError, "is an array of object"),
         ([[1, np.zeros((0, 2))]], ValueError, r"has 0 bytes, shape \(0, 2\)"),
