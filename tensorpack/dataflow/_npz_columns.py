@@ -4,8 +4,8 @@ What comes back is what was given, type and bits: a Python integer is no numpy i
 The kinds of columns:
 
 =======================  =======================================================================
-`array`                  numpy arrays of one dtype and shape, stacked
-`scalar`                 numpy scalars of one dtype
+`array`                  numpy arrays of one dtype and shape, stacked: numbers, booleans, text
+`scalar`                 numpy scalars of one dtype: numbers, booleans
 `int`, `float`, `bool`   Python's, as int64, float64 and bool
 `frames`                 anything else that `tensorpack.utils.serialize` encodes, one after
                          another in `frames`, the beginnings and the end of each in `offsets`
@@ -21,7 +21,8 @@ from tensorpack.utils.serialize import dumps, loads
 __all__ = ["Column", "column_of", "parts_of_kind", "reader_of"]
 
 _PYTHON = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
-_SCALARS = "biufcmM"  # numpy's strings would lose zero bytes at their end
+_ARRAYS = "biufcSU"  # kinds of dtypes; frames refuse the others, and say where they are
+_SCALARS = "biufc"  # numpy's strings would lose zero bytes at their end
 _OFFSETS = np.dtype(np.int64)
 
 
@@ -81,11 +82,9 @@ def _kind_of(values: Sequence[Any]) -> str:
     dtype = values[0].dtype
     if len({(value.dtype, value.shape) for value in values}) > 1:
         return "frames"
-    if dtype.hasobject or dtype.itemsize == 0:
+    if dtype.itemsize == 0 or dtype.kind not in (_ARRAYS if is_array else _SCALARS):
         return "frames"
-    if is_array:
-        return "array"
-    return "scalar" if dtype.kind in _SCALARS else "frames"
+    return "array" if is_array else "scalar"
 
 
 def _frames_of(values: Sequence[Any]) -> Column:

@@ -90,13 +90,14 @@ class _Form(NamedTuple):
 
 def _form_of(datapoint: Any, index: int) -> _Form:
     for kind, cls in _FORMS.items():
-        if isinstance(datapoint, cls):
+        if type(datapoint) is cls:  # a namedtuple would come back as a tuple
             keys = list(datapoint) if kind == "dict" else None
             if keys is not None and not all(type(key) is str for key in keys):
                 raise TypeError(f"Datapoint {index} has keys that are no text: {keys}.")
             return _Form(kind, len(datapoint), keys)
     raise TypeError(
-        f"Datapoint {index} is a {type(datapoint).__name__}, but needs to be a list, tuple or dict."
+        f"Datapoint {index} is a {type(datapoint).__name__}, but needs to be a list, tuple or "
+        "dict, and not of a subclass. Make one of it by MapData."
     )
 
 

@@ -1,5 +1,6 @@
 """Datapoints come back from an `.npz` file as they were, and no damaged byte goes unnoticed."""
 
+import collections
 import io
 import json
 import os
@@ -13,12 +14,13 @@ from tensorpack.dataflow import DataFromGenerator, DataFromList
 from tensorpack.dataflow.npz import NumpySerializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
 
+Pair = collections.namedtuple("Pair", "a b")
+
 CASES = {
     "arrays": [[np.full((2, 3), i, np.uint8), np.arange(i, i + 4, dtype=">f4")] for i in range(4)],
     "arrays without axes": [[np.array(i, np.int16)] for i in range(3)],
     "empty arrays": [[np.zeros((0, 2), np.float32)] for _ in range(3)],
     "numpy scalars": [[np.float32(i), np.int64(-i), np.bool_(i % 2)] for i in range(3)],
-    "dates": [[np.datetime64(i, "s"), np.array([i], "m8[ms]")] for i in range(3)],
     "Python numbers": [[i, i / 3, i % 2 == 0] for i in range(-1, 3)],
     "large integers": [[2**63 - 1], [-(2**63)], [0]],
     "text": [["a"], [""], ["\u00e9\0"]],
@@ -160,6 +162,14 @@ def test_dicts_of_different_keys(tmp_path):
         ([[1, 2], [1, object()]], TypeError, "Component 1 of datapoint 1: "),
         ([{"a": object()}], TypeError, "Component 'a' of datapoint 0: "),
         ([[np.array([None])]], TypeError, "Component 0 of datapoint 0: "),
+        ([Pair(1, 2)], TypeError, "Datapoint 0 is a Pair, but .* not of a subclass"),
+        ([[1, 2], Pair(1, 2)], TypeError, "Datapoint 1 is a Pair"),
+        ([collections.OrderedDict(a=1)], TypeError, "Datapoint 0 is a OrderedDict"),
+        ([[Pair(1, 2)]], TypeError, "Component 0 of datapoint 0: .*Pair"),
+        ([[0, np.zeros(2, "M8[s]")]], TypeError, "Component 1 of datapoint 0: .*datetime64"),
+        ([[0, np.zeros(2, "m8[s]")]], TypeError, "Component 1 of datapoint 0: .*timedelta64"),
+        ([[0, np.datetime64(1, "s")]], TypeError, "Component 1 of datapoint 0: "),
+        ([[np.zeros(2, [("a", "i4")])]], TypeError, "Component 0 of datapoint 0: "),
     ],
 )
 def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):
