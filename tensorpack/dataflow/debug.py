@@ -197,6 +197,7 @@ def _one_line(value: Any) -> str:
         text = repr(value)
         return f"{name} {text}" if len(text) <= 60 else f"{name} {text[:57]}..."
     line = f"{name} {list(value.shape)} {value.dtype}"
-    if value.dtype.kind in "biuf" and value.size > 0:
+    # Those of other libraries have dtypes without a kind.
+    if getattr(value.dtype, "kind", "O") in "biuf" and value.size > 0:
         line += f" in [{value.min()}, {value.max()}]"
     return line

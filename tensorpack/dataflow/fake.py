@@ -120,6 +120,13 @@ def _component(shape: Sequence[int], dtype: Any, domain: Tuple[float, float]) ->
                 f"The domain {domain} does not lie within {dtype}, which goes from {limits.min} "
                 f"to {limits.max} (the upper end of a domain is excluded)."
             )
+    if dtype.kind == "f":
+        largest = float(np.finfo(dtype).max)
+        if not max(abs(low), abs(high)) <= largest or not np.isfinite(float(high) - float(low)):
+            raise ValueError(
+                f"The domain {domain} does not lie within {dtype}, whose largest number is "
+                f"{largest}, or it is wider than float64 can tell."
+            )
     if low > high:
         raise ValueError(f"A domain is (low, high), but got {domain}.")
     return _Component(tuple(int(n) for n in shape), dtype, low, high)

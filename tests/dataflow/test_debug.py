@@ -134,6 +134,15 @@ def test_print_looks_at_the_first_datapoints_of_a_pass(capsys):
     assert "datapoint 2" not in out
 
 
+def test_print_shows_arrays_of_other_libraries(capsys):
+    class Tensor:
+        shape = (2, 3)
+        dtype = "torch.float32"
+
+    list(PrintData(DataFromList([[Tensor()]])))
+    assert "    0: Tensor [2, 3] torch.float32" in capsys.readouterr().out.splitlines()
+
+
 def test_print_takes_no_negative_numbers():
     with pytest.raises(ValueError, match="must not be negative"):
         PrintData(numbers(1), num=-1)

@@ -71,6 +71,11 @@ def test_integers_reach_the_ends_of_their_dtype():
     assert not zeros.any()
 
 
+def test_floats_reach_the_ends_of_their_dtype():
+    (values,) = next(iter(FakeData([[99]], dtype="float16", domain=(-65504, 65504))))
+    assert np.isfinite(values).all() and np.abs(values).max() > 30000
+
+
 def test_random_arrays_differ_and_constant_ones_are_shared():
     one, two = list(FakeData([[8]], size=2))
     assert not np.array_equal(one, two)
@@ -87,6 +92,12 @@ def test_random_arrays_differ_and_constant_ones_are_shared():
         ({"dtype": "uint8", "domain": (0, 257)}, "does not lie within uint8"),
         ({"dtype": "uint8", "domain": (-1, 2)}, "does not lie within uint8"),
         ({"domain": (1, 0)}, "A domain is"),
+        ({"dtype": "float16", "domain": (0, 1e5)}, "does not lie within float16.* 65504"),
+        ({"dtype": "float16", "domain": (-65520, 0)}, "does not lie within float16"),
+        ({"dtype": "float32", "domain": (0, 1e39)}, "does not lie within float32"),
+        ({"dtype": "float64", "domain": (0, float("inf"))}, "does not lie within float64"),
+        ({"dtype": "float64", "domain": (float("nan"), 1)}, "does not lie within float64"),
+        ({"dtype": "float64", "domain": (-1.5e308, 1.5e308)}, "wider than float64"),
         ({"dtype": "object"}, "but not object"),
         ({"size": -1}, "got -1"),
     ],

@@ -64,6 +64,11 @@ def _loaded(source: str) -> Iterator[Any]:
 
 
 def _import(name: str) -> Any:
+    if not all(part.isidentifier() for part in name.split(".")):
+        there = f": {name}.py" if os.path.isfile(f"{name}.py") else ""
+        raise CommandError(
+            f"{name!r} cannot be the name of a module. Give the path of a file with its .py{there}."
+        )
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
