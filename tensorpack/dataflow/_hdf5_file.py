@@ -7,7 +7,7 @@ error to itself, drops what comes later, and lets the error out when nothing of 
 """
 
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Generator, Iterator, Optional, Tuple
 
 from tensorpack.utils.optional import require
 
@@ -47,36 +47,41 @@ class _Unfailing:
     """A file whose `write`, `flush` and `truncate` never fail; the first error is kept."""
 
     def __init__(self, file: Any, path: str) -> None:
-        self._file: BinaryIO = file
-        self._path = path
+        self._file, self._path = file, path
         self._error: Optional[BaseException] = None
-        self.seek, self.tell = file.seek, file.tell
+        self.seek, self.tell, self.flush = file.seek, file.tell, file.flush
         self.read, self.readinto = file.read, file.readinto
+        self.write, self.truncate = self._kept(self._write), self._kept(file.truncate)
 
     def check(self) -> None:
         if self._error is not None:
             raise self._error
 
-    def write(self, data: Any) -> int:
+    def _kept(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Returns a function that does the same as long as there is no error.
+
+        It goes on with a generator that waits within `try`. A handler of a signal may raise at
+        the begin of a function, before any `try` in it, and KeyboardInterrupt is an error as well.
+        """
+        calls = self._calls(function)
+        next(calls)
+        return calls.send
+
+    def _calls(self, function: Callable[[Any], Any]) -> Generator[None, Any, None]:
+        while True:
+            try:
+                while True:
+                    argument = yield
+                    if self._error is None:
+                        function(argument)
+            except GeneratorExit:
+                return
+            except BaseException as error:
+                if isinstance(error, OSError) and error.filename is None:
+                    error.filename = self._path
+                self._error = self._error or error
+
+    def _write(self, data: Any) -> None:
         left = memoryview(data)
-        try:
-            while len(left) and self._error is None:
-                left = left[self._file.write(left) :]  # the last bytes before the end fit in part
-        except BaseException as error:
-            self._keep(error)
-        return len(data)
-
-    def flush(self) -> None:
-        """Does nothing: there is no buffer."""
-
-    def truncate(self, size: Optional[int] = None) -> None:
-        try:
-            if self._error is None:
-                self._file.truncate(size)
-        except BaseException as error:
-            self._keep(error)
-
-    def _keep(self, error: BaseException) -> None:
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = self._path
-        self._error = error
+        while len(left):
+            left = left[self._file.write(left) :]  # the last bytes before the end fit in part
