@@ -135,15 +135,18 @@ def start_proc_mask_signal(proc: _Processes) -> None:
 
 
 @contextmanager
-def sigint_blocked() -> Iterator[None]:
+def sigint_blocked(*others: int) -> Iterator[None]:
     """Within this block processes can be started that do not hear SIGINT.
 
     A Ctrl-C that comes meanwhile is not lost: this process hears it at the end.
+
+    Args:
+      others: signals that they are not to hear either, until they unblock them.
     """
     # Blocked, not ignored: the children inherit that, while in this process the signal stays
     # pending, or goes to another thread, whose handler flag the main thread sees.
     _start_tracker()
-    with _blocked():
+    with _blocked(*others):
         yield
 
 
@@ -160,11 +163,11 @@ def _start_tracker() -> None:
 
 
 @contextmanager
-def _blocked() -> Iterator[None]:
+def _blocked(*others: int) -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *others})
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ import os
 import signal
 from multiprocessing import context, util
 from multiprocessing.process import BaseProcess
-from typing import Any, Callable, Dict, NoReturn, Optional, Sequence
+from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Tuple
 
 from .processes import sigint_blocked
 from .worker_errors import WorkerDied, failure_from_bytes, failure_to_bytes
@@ -42,6 +42,7 @@ class Worker(BaseProcess):
     """
 
     endless = False
+    _held_back: Tuple[int, ...] = ()  # signals that wait until it has handlers of its own
     _starter: Optional[StarterEnds] = None
     _ends: Optional[WorkerEnds] = None
 
@@ -59,7 +60,7 @@ class Worker(BaseProcess):
         # Held by another child as well, the lifeline would not end with this process.
         util.register_after_fork(self, Worker._let_go)
         try:
-            with sigint_blocked():
+            with sigint_blocked(*self._held_back):
                 super().start()
         except OSError as error:
             if _TOO_LONG not in str(error):
@@ -116,7 +117,7 @@ class Worker(BaseProcess):
         """What happens in the process; called by `multiprocessing`."""
         if self._ends is None:
             raise RuntimeError("A Worker runs in a process of its own: call start(), not run().")
-        _set_signals()
+        _set_signals(self._held_back)
         self._ends.die_with_starter()
         faulthandler.enable(file=self._ends.stacks_fd, all_threads=True)
         faulthandler.register(signal.SIGUSR1, file=self._ends.stacks_fd, all_threads=True)
@@ -151,7 +152,13 @@ class _SpawnWorker(Worker, context.SpawnProcess):
 
 
 class _ForkWorker(Worker, context.ForkProcess):
-    """Starts as a copy of this process."""
+    """Starts as a copy of this process.
+
+    With the handlers of this process, too: what one of them did there would be news for this
+    process, by its wake-up descriptor, and the worker would not have heard it.
+    """
+
+    _held_back = (signal.SIGTERM, signal.SIGHUP)
 
 
 class _ForkServerWorker(Worker, context.ForkServerProcess):
@@ -223,12 +230,14 @@ def state_of(pid: Optional[int]) -> str:
     return _STATES.get(letter, f"in state {letter}")
 
 
-def _set_signals() -> None:
+def _set_signals(held_back: Tuple[int, ...]) -> None:
     # A forked process has the handlers of its parent, and would write into its wake-up descriptor.
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
+    if held_back:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, held_back)
 
 
 def _leave(signum: int, frame: object) -> NoReturn:

@@ -7,10 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from multiprocessing import util
+from multiprocessing.process import BaseProcess
 
 import pytest
 
 from tensorpack.utils.processes import ProcessGroup, start_proc_mask_signal
+from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.worker import error_of, make_worker, stack_of, state_of
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
@@ -158,6 +161,73 @@ def test_it_does_not_write_into_the_wakeup_descriptor_of_its_parent(running):
         signal.set_wakeup_fd(before)
         os.close(reader)
         os.close(writer)
+
+
+class Held:
+    """Keeps forked workers waiting between the fork and their own work."""
+
+    def __init__(self):
+        # pipes, for whoever sets an event waits for those who were killed while they waited
+        self.come, self._coming = multiprocessing.Pipe(duplex=False)
+        self._going, self.go = multiprocessing.Pipe(duplex=False)
+        util.register_after_fork(self, Held.wait)
+
+    def wait(self):
+        self._coming.send(None)
+        self._going.poll(20)
+
+    def close(self):
+        for each in (self.come, self._coming, self._going, self.go):
+            each.close()
+
+
+@pytest.mark.parametrize("from_thread", [False, True])
+def test_told_to_leave_before_it_has_begun_it_does_and_its_parent_hears_nothing(from_thread):
+    held, heard = Held(), []  # before the listener, which leaves its parent's handlers behind
+    with SignalListener(heard.append):
+        worker = make(targets.sleep, ready())
+        if from_thread:
+            thread = threading.Thread(target=worker.start)
+            thread.start()
+            thread.join(5)
+        else:
+            worker.start()
+        with ProcessGroup(worker):
+            assert held.come.poll(20)
+            os.kill(worker.pid, signal.SIGHUP)
+            worker.terminate()
+            held.go.send(None)
+            worker.join(10)
+            assert worker.exitcode == 143
+    held.close()
+    assert heard == []
+
+
+def test_a_signal_for_the_parent_during_a_start_is_not_lost(monkeypatch):
+    def start(process):
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGHUP)
+        seen.append(list(heard))
+
+    seen, heard = [], []
+    signums = (signal.SIGTERM, signal.SIGHUP)
+    before = {n: signal.signal(n, lambda signum, frame: heard.append(signum)) for n in signums}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    monkeypatch.setattr(BaseProcess, "start", start)
+    worker = make(targets.nothing)
+    try:
+        worker.start()
+        assert seen == [[]] and sorted(heard) == sorted(signums)
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask
+    finally:
+        worker._starter.close()
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_signal_that_ends_it_stays_blocked(method):
+    assert ended(targets.blocked, method=method) is None
 
 
 def test_started_from_another_thread_it_survives_that_thread(running):

@@ -70,6 +70,13 @@ def hear(signum):
     time.sleep(0.1)
 
 
+def blocked():
+    """Fails if it could not be told to leave."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    if mask & {signal.SIGTERM, signal.SIGHUP}:
+        raise RuntimeError(f"{mask} are blocked")
+
+
 def end_slowly():
     """Is told to leave when the work is over and the process is not."""
     util.Finalize(None, hear, (signal.SIGTERM,), exitpriority=0)
