@@ -282,6 +282,74 @@ def test_a_killed_process_is_noticed_where_nobody_here_takes_anything(make):
     assert consumer.end()[1] == "DataFlowTerminated"
 
 
+class Deadly:
+    """A connection in whose use this process is killed; counts from the end of a method's calls."""
+
+    def __init__(self, connection, method, calls):
+        self._connection, self._method, self._calls = connection, method, calls
+
+    def __getattr__(self, name):
+        if name == self._method:
+            self._calls -= 1
+            if self._calls == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return getattr(self._connection, name)
+
+
+def get_and_die(queue, method, calls):
+    queue._reader = Deadly(queue._reader, method, calls)
+    queue.get()
+
+
+def kill_a_consumer(queue, method, calls):
+    consumer = multiprocessing.get_context("fork").Process(
+        target=get_and_die, args=(queue, method, calls)
+    )
+    consumer.start()
+    consumer.join(LONG)
+    assert consumer.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_a_consumer_that_is_killed_while_it_waits_holds_up_nobody(make, start):
+    queue, process = make(numbers(3), start=start, nr_consumer=2)
+    kill_a_consumer(queue, "poll", 1)
+    kill_a_consumer(queue, "poll", 1)
+    if not start:
+        process.start()
+    other = Consumer("fork", queue)
+    taken = [number for number, _ in take(queue)]
+    of_other, end = other.end()
+    assert sorted(taken + of_other) == [0, 1, 2] and end == "DIE"
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_consumer_that_is_killed_while_it_reads_ends_the_others(make, calls):
+    queue, _ = make(numbers(3), nr_consumer=2)
+    kill_a_consumer(queue, "recv_bytes", calls)
+    other = Consumer("fork", queue)
+    with pytest.raises(DataFlowTerminated, match="killed or interrupted while it read"):
+        queue.get(timeout=LONG)
+    assert other.end() == ([], "DataFlowTerminated")
+
+
+def test_threads_and_processes_that_consume_get_everything_once(make):
+    queue, _ = make(numbers(600), size=20, nr_consumer=4)
+    others = [Consumer("fork", queue) for _ in range(2)]
+    found = []
+    threads = [threading.Thread(target=lambda: found.extend(take(queue))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    taken = [number for number, _ in found]
+    for other in others:
+        of_other, end = other.end()
+        taken += of_other
+        assert end == "DIE"
+    assert sorted(taken) == list(range(600))
+
+
 def test_it_is_terminated_although_nobody_takes_anything(make):
     queue, process = make(Endless(10**6), size=2)
     wait_until(queue.full)

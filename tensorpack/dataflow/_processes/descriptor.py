@@ -68,6 +68,10 @@ class SharedFile:
         """Another handle of the same memory."""
         return SharedFile(self._descriptor.copy())
 
+    def fileno(self) -> int:
+        """Its descriptor; -1 if it was closed."""
+        return self._descriptor.fd
+
     def resize(self, nbytes: int) -> None:
         """Makes it this large, and takes the memory for it now. What fits in it stays.
 

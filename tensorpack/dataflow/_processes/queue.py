@@ -21,6 +21,7 @@ from tensorpack.utils.worker import Worker, make_worker, state_of
 from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ..base import DataFlow, DataFlowTerminated
+from .turn import Turn
 from .worker_seeds import seed_process
 
 __all__ = ["ProcessQueue", "make_filler"]
@@ -55,7 +56,7 @@ class ProcessQueue:
         self._size = size
         self._name = name
         self._reader, writer = maker.Pipe(duplex=False)
-        self._lock = maker.Lock()
+        self._turn = Turn()
         self._room = maker.BoundedSemaphore(size)
         self._pid: Any = maker.RawValue("q", 0)  # of the process, as soon as it runs
         self._failure: Optional[Exception] = None
@@ -114,26 +115,38 @@ class ProcessQueue:
         """Lets go of the pipe in this process; nothing can be taken here any more."""
         self._reader.close()
         self._close_writer()
+        self._turn.close()
 
     def _receive(self, seconds: float) -> Optional[_Item]:
         """Returns what comes next, or None if that takes more than some seconds."""
         deadline = time.monotonic() + seconds
-        if not self._lock.acquire(True, seconds):
-            return None  # another consumer waits for it
-        item = None
+        # Whoever waits has nothing that others need: it may be killed meanwhile.
+        while self._reader.poll(max(0.0, deadline - time.monotonic())):
+            with self._turn.taken(deadline) as is_ours:
+                if not is_ours:
+                    return None  # another consumer reads
+                if self._reader.poll(0):  # else another one was faster
+                    return self._read()
+        return None
+
+    def _read(self) -> _Item:
+        """Reads what is there; called by who has the turn."""
+        if self._turn.broken:
+            raise DataFlowTerminated(
+                f"A consumer of {self._name} was killed or interrupted while it read a datapoint, "
+                "so nobody can tell where the next one begins. Make a new queue."
+            )
+        self._turn.begins()
         try:
-            if not self._reader.poll(max(0.0, deadline - time.monotonic())):
-                return None
             (number,) = _NUMBER.unpack(self._reader.recv_bytes())
             item = _Item(number, self._reader.recv_bytes())
-        except (EOFError, OSError):  # nobody can write any more
+        except (EOFError, OSError) as error:  # nobody can write any more
+            self._turn.ends()
             if self._reader.closed:
                 raise
-        finally:
-            self._lock.release()
-        if item is None:
-            raise self._why_gone()
+            raise self._why_gone() from error
         self._room.release()
+        self._turn.ends()
         return item
 
     def _opened(self, item: _Item) -> Tuple[Any, Any]:
