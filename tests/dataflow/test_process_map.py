@@ -1,9 +1,12 @@
 """A function in processes: what comes out is what went in, and processes outlive its errors."""
 
 import contextlib
+import errno
+import gc
 import itertools
 import multiprocessing
 import os
+import resource
 import signal
 
 import numpy as np
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
     BatchData,
+    DataFlow,
     DataFlowTerminated,
     DataFromGenerator,
     DataFromList,
@@ -20,6 +24,7 @@ from tensorpack.dataflow import (
     RepeatedData,
     StateNotKept,
 )
+from tensorpack.dataflow._processes.lane import descriptors_of
 from tensorpack.dataflow.process_map import MultiProcessMapData, MultiProcessMapDataZMQ
 from tensorpack.utils.rng import fix_rng_seed
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
@@ -427,6 +432,64 @@ def test_descriptors_are_gone_after_close():
     with closing(mapped(MapData(numbers(30), functions.whole_array), functions.same)) as flow:
         assert len(list(flow)) == 30
     assert (open_files(), named_memory()) == before
+
+
+class Unclosable(DataFlow):
+    """A flow whose close() fails."""
+
+    def __iter__(self):
+        yield from ([i] for i in range(3))
+
+    def close(self):
+        raise ConnectionError("of the flow")
+
+
+def test_processes_end_although_the_flow_cannot_be_closed():
+    flow = mapped(Unclosable())
+    flow.reset_state()
+    assert len(multiprocessing.active_children()) == 2
+    with pytest.raises(ConnectionError, match="of the flow"):
+        flow.close()
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("num_proc", [2, 20])
+def test_it_takes_as_many_descriptors_as_it_says(num_proc):
+    flow = mapped(numbers(200), num_proc=num_proc, buffer_size=100)
+    before = len(open_files())
+    with closing(flow):
+        assert len(list(flow)) == 200
+        taken = len(open_files()) - before - 2  # the waker of the team
+        assert taken <= num_proc * descriptors_of(flow._limits, flow._limits)
+        # the slots that were used, on top of those that each process takes at least
+        assert taken >= num_proc * (descriptors_of(flow._limits, None) - flow._limits.slots)
+
+
+def test_64_processes_have_room_below_the_usual_limit():
+    flow = mapped(numbers(3), num_proc=64, buffer_size=2000)
+    assert 64 * descriptors_of(flow._limits, flow._limits) < 1024 - 100
+
+
+def test_too_many_processes_for_the_limit_of_open_files():
+    flow = mapped(numbers(3), num_proc=6)
+    before = open_files()
+    used = {int(number) for number in before}
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unused = (number for number in itertools.count() if number not in used)
+    limit = next(itertools.islice(unused, 40, None))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, usual[1]))
+    try:
+        with pytest.raises(OSError, match="MultiProcessMapData with 6 processes may take") as error:
+            flow.reset_state()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+    assert error.value.errno == errno.EMFILE
+    assert f"it may have {limit} in all (ulimit -n). Use fewer processes" in str(error.value)
+    del error  # what was opened last is held by the frames of the error
+    gc.collect()
+    assert multiprocessing.active_children() == [] and open_files() == before
+    with closing(flow):
+        assert len(list(flow)) == 3
 
 
 def test_by_default_there_is_a_process_for_each_core():

@@ -40,7 +40,6 @@ _Parts = Tuple[Connection, Connection, List[SharedFile]]
 _MOST_ITEMS = 1000  # on the way in one channel; their records fit into a pipe
 _MOST_SLOTS = 16
 _SLOTS_OF_ALL = 128  # a slot takes two descriptors, of 1024 that a process usually may have
-_LEAST_SLOTS = 3  # fewer are given only to fewer items
 
 
 class Limits(NamedTuple):
@@ -56,17 +55,23 @@ class Limits(NamedTuple):
     items: int
     nbytes: int
 
+    @property
+    def descriptors(self) -> int:
+        """How many a channel takes in each process, at most."""
+        return 2 * self.slots + 2
+
     @classmethod
-    def of(cls, items: int, nbytes: int, channels: int = 1) -> "Limits":
+    def of(cls, items: int, nbytes: int, channels: int = 1, others: int = 0) -> "Limits":
         """Divides what may be on the way between equal channels.
 
         Args:
           items: about how many objects, in all channels together; at least one in each.
           nbytes: how many bytes.
           channels: how many there are.
+          others: how many there are besides, which take descriptors as well.
         """
         items = min(-(-items // channels), _MOST_ITEMS)
-        most_slots = max(_LEAST_SLOTS, min(_MOST_SLOTS, _SLOTS_OF_ALL // channels))
+        most_slots = max(1, min(_MOST_SLOTS, _SLOTS_OF_ALL // (channels + others)))
         in_slot = -(-items // most_slots)
         return cls(-(-items // in_slot), in_slot, nbytes // channels)
 

@@ -9,6 +9,8 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
+from .file_limit import explained
+
 __all__ = ["Descriptor", "SharedFile", "closed_after_fork"]
 
 _SHM = "/dev/shm"
@@ -104,11 +106,15 @@ class SharedFile:
 
         Returns:
           a new array, uint8 `[nbytes]`.
+
+        Raises:
+          OSError: it cannot be mapped.
         """
         if self._mapped is None or len(self._mapped) != nbytes or self._writable != writable:
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
             # what still views the former mapping keeps it; it is not closed here
-            self._mapped = mmap.mmap(self._descriptor.fd, nbytes, access=access)
+            with explained("Shared memory that is sent to this process or from it", 1):
+                self._mapped = mmap.mmap(self._descriptor.fd, nbytes, access=access)
             self._writable = writable
         return np.frombuffer(memoryview(self._mapped), np.uint8)
 

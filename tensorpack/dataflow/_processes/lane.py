@@ -15,7 +15,9 @@ from .receiver import Receiver, make_channel
 from .sender import Sender
 from .start_method import start
 
-__all__ = ["Lane", "poll_of", "start_lane"]
+__all__ = ["Lane", "descriptors_of", "poll_of", "start_lane"]
+
+_BESIDE_CHANNELS = 6  # orders, the pipes of a Worker, those of a process of multiprocessing
 
 
 class Lane(NamedTuple):
@@ -71,6 +73,11 @@ def start_lane(
         start(worker, method, *sent)
         on_error.pop_all()
     return Lane(worker, receiver, orders, to_worker)
+
+
+def descriptors_of(limits: Limits, inputs: Optional[Limits]) -> int:
+    """How many descriptors a lane takes here, at most."""
+    return sum(each.descriptors for each in (limits, inputs) if each) + _BESIDE_CHANNELS
 
 
 def poll_of(*fds: int) -> Any:

@@ -55,7 +55,7 @@ class ProcessMap(ProxyDataFlow, RNGDataFlow):
         self.num_proc = num_proc
         self.func = func
         self._most = most
-        self._limits = Limits.of(most + num_proc, buffer_bytes, num_proc)
+        self._limits = Limits.of(most + num_proc, buffer_bytes, num_proc, others=num_proc)
         self._start_method = start_method
         self._prepare()
 
@@ -78,9 +78,11 @@ class ProcessMap(ProxyDataFlow, RNGDataFlow):
 
     def close(self) -> None:
         """Ends the processes. The flow can be used again, by new ones."""
-        super().close()
-        if self._owner == os.getpid():
-            self._teams.close()
+        try:
+            super().close()
+        finally:
+            if self._owner == os.getpid():
+                self._teams.close()
 
     def _leave_fork(self) -> None:
         if self._owner != os.getpid():  # a forked copy: the processes are those of the original

@@ -17,7 +17,8 @@ from tensorpack.utils.worker_errors import WorkerDied, failure_from_bytes
 from ..base import DataFlowTerminated
 from .channel import Limits
 from .descriptor import closed_after_fork
-from .lane import Lane, poll_of, start_lane
+from .file_limit import explained
+from .lane import Lane, descriptors_of, poll_of, start_lane
 from .orders import BEGUN, FAILED
 
 __all__ = ["Failure", "Team"]
@@ -54,6 +55,7 @@ class Team:
       inputs: limits of what may be on the way to each, if it gets its inputs by `send`.
 
     Raises:
+      OSError: there cannot be so many processes, or files of this one.
       TypeError: `sent` cannot be sent to them.
     """
 
@@ -86,9 +88,12 @@ class Team:
         self._ended: Set[int] = set()
         self._draining: Deque[int] = deque()
         try:
-            for index in range(count):
-                lane = start_lane(target, args, sent, index, limits, method, name, inputs)
-                self._lanes.append(lane)
+            with explained(
+                f"{name} with {count} processes", count * descriptors_of(limits, inputs)
+            ):
+                for index in range(count):
+                    lane = start_lane(target, args, sent, index, limits, method, name, inputs)
+                    self._lanes.append(lane)
             self._set_up_polls()
         except BaseException:
             self.close()

@@ -228,7 +228,9 @@ def test_few_items_have_a_slot_each():
         (16, 2),
         (16, 63),
     ]
-    assert Limits.of(10000, 0, 64)[:2] == (3, 53)  # descriptors are few
+    assert Limits.of(10000, 0, 64)[:2] == (2, 79)  # descriptors are few
+    assert Limits.of(10000, 0, 64, others=64) == (1, 157, 0)
+    assert Limits.of(10000, 0, 1000)[:2] == (1, 10)
 
 
 def test_a_record_has_its_size():

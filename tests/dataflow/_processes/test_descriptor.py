@@ -1,6 +1,7 @@
 """Descriptors are closed once and by whoever has them; memory needs no name."""
 
 import errno
+import mmap
 import multiprocessing
 import os
 import threading
@@ -176,3 +177,16 @@ def test_a_view_lives_in_another_thread(file):
     thread.start()
     thread.join()
     assert found == [{9}]
+
+
+def test_no_descriptor_is_left_for_a_mapping(monkeypatch):
+    def refuse(*args, **options):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    file = SharedFile()
+    file.resize(100)
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(OSError, match=r"Shared memory .* \(ulimit -n\)") as error:
+        file.view(100, writable=False)
+    assert error.value.errno == errno.EMFILE
+    file.close()
