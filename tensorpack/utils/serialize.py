@@ -52,8 +52,8 @@ def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
     nbytes = _HEADER_BYTES + packed.nbytes
     if nbytes > max_bytes:
         raise ValueError(
-            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it, or give "
-            "max_bytes where it is written and where it is read."
+            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
+            "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
         )
     if len(packed.structure) > MAX_STRUCTURE_BYTES:
         raise ValueError(

@@ -174,7 +174,7 @@ def test_other_things_are_refused_with_their_place(obj):
 
 
 def test_what_is_written_is_limited():
-    with pytest.raises(ValueError, match="has 1152 bytes, and 1000 are allowed"):
+    with pytest.raises(ValueError, match="has 1152 bytes, and 1000 are allowed. Split it"):
         dumps(np.zeros(1024, np.uint8), max_bytes=1000)
     assert len(dumps(np.zeros(1024, np.uint8), max_bytes=1152)) == 1152
     with pytest.raises(ValueError, match="not an array .* Make arrays of long lists"):
