@@ -24,6 +24,9 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
 
     The datapoints are not in a state. To go on from one, they are read again from the wrapped
     flow, before the first datapoint is yielded; all of them if the cache was complete.
+
+    Inside of a `MultiProcessRunner` with `strict=True` that is so in every pass, for each pass of
+    its processes begins from a state: nothing is saved there. Put the cache behind the runner.
     """
 
     # What was cached, and the state of `ds` before it, or why there is none.

@@ -48,7 +48,9 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
     process makes only its part. Everything else, such as a batch or a local shuffle, is made by
     each process for itself, and it leaves out what is for others. Random numbers in functions come
     from `numpy.random` or `random`, which are seeded for each datapoint, or the function depends on
-    what else its process has made. A pass ends as it does without processes, and has a state.
+    what else its process has made. A pass ends as it does without processes, and has a state. Each
+    process begins a pass from the state of the flow at the end of the last one, in which there are
+    no datapoints: a `CacheData` in the flow would read everything again, so put it behind this.
 
     **Memory.** Arrays are views of shared memory, read-only, and take part in no copy on their way
     to TensorFlow. The memory of one is used again when the last array that views it is gone. Who

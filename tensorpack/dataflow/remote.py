@@ -42,7 +42,8 @@ def send_dataflow_zmq(
     It waits for the receiver, and whenever that has enough. A receiver that is started again gets
     what was not under way. Ctrl-C ends it: what was sent has a second to leave, and the flow is
     closed. Several senders may send to one receiver. If it is the sender that binds, its datapoints
-    are dealt out to all receivers that connect.
+    are dealt out to all receivers that connect, and only one of them hears that there is no more:
+    the others need a `timeout`.
 
     The positions of 2017, `(df, addr, hwm, print_interval, format)`, are understood too.
 
@@ -54,14 +55,17 @@ def send_dataflow_zmq(
       format: None; there is one format.
       bind: whether to bind to the address and not to connect to it. The other side does the other.
       print_interval: the progress bar is drawn after so many datapoints at the earliest.
-      passes: how often to go through the flow. After them the receiver is told that there is no
-        more, and the function returns when all has left. None for ever. Not over `ipc://`, where
-        what the receiver has not read yet would be lost when the sender ends.
+      passes: how often to go through the flow. After them the receiver, or one of several, is told
+        that there is no more, and the function returns when all has left. None for ever. Not over
+        `ipc://`, where what the receiver has not read yet would be lost when the sender ends.
       key: path of a file that `make_remote_key` wrote; the receiver needs the same.
-      timeout: for how many seconds nobody may take a datapoint. None to wait as long as it takes.
+      timeout: for how many seconds nobody may take a datapoint; and, behind the last of `passes`,
+        how many seconds there are in all for what still waits then, which may be as many datapoints
+        as `hwm` here. What was not taken is lost. None to wait as long as it takes.
 
     Raises:
-      DataFlowTerminated: nobody took a datapoint within the timeout.
+      DataFlowTerminated: nobody took a datapoint within the timeout, or not all of them were taken
+        within that time of the end.
       ImportError: pyzmq or msgpack is not installed.
       OSError: the address cannot be bound, or the key not be read.
       TypeError: there is something in a datapoint that cannot be sent; says where.
@@ -140,7 +144,9 @@ class RemoteDataZMQ(DataFlow):
           hwm: how many datapoints of each sender may wait on this side.
           bind: whether to bind to the addresses and not to connect to them.
           key: path of a file that `make_remote_key` wrote; the senders need the same.
-          timeout: for how many seconds nothing may come. None to wait as long as it takes.
+          timeout: for how many seconds nothing may come. None to wait as long as it takes. Where
+            several receivers connect to one sender, only one of them hears its end, and the others
+            need this.
           senders: a pass is not over before so many senders have said that there is no more.
           max_errors: how many malformed messages are dropped before there is an error.
           max_bytes: how large a message may be. Whoever sends a larger one is cut off.

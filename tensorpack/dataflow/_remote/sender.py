@@ -25,7 +25,8 @@ class Sender:
       hwm: how many messages wait at most.
       bind: whether to bind to the address; else it is connected.
       key: path of the key, or None.
-      timeout: for how many seconds nobody may take anything; None if that does not matter.
+      timeout: for how many seconds nobody may take anything, and how long what waits at the end
+        may take in all; None if that does not matter.
     """
 
     def __init__(
@@ -57,7 +58,11 @@ class Sender:
         self._hub.close(self._timeout)
         # ZeroMQ does not say whether all has left; its clock is coarser than ours.
         if self._timeout is not None and time.monotonic() - begin >= 0.9 * self._timeout:
-            raise self._nobody()
+            raise DataFlowTerminated(
+                f"The last datapoints for {self._addr} were not taken within {self._timeout} s of "
+                f"the end, so some of {self.count} may be lost. Raise the timeout, or take them "
+                "faster, if a receiver is there at all."
+            )
 
     def hello(self) -> None:
         """Makes the sender known; waits until somebody could take it.
