@@ -104,6 +104,7 @@ def test_a_sender_hears_that_nobody_is_there(open_channel):
 
 
 def test_arrays_outlive_the_channel(open_channel):
+    gc.collect()  # what other tests have left goes now, and not in between
     before = sorted(os.listdir("/proc/self/fd"))
     channel = open_channel(slots=4)
     kept = [channel.exchange(number) for number in range(6)]
