@@ -205,8 +205,8 @@ def test_told_to_leave_before_it_has_begun_it_does_and_its_parent_hears_nothing(
 
 def test_a_signal_for_the_parent_during_a_start_is_not_lost(monkeypatch):
     def start(process):
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGHUP)
+        for signum in signums:  # to this thread: another one would hear it at once
+            signal.pthread_kill(threading.get_ident(), signum)
         seen.append(list(heard))
 
     seen, heard = [], []
