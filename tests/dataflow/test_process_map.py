@@ -428,6 +428,7 @@ class TestData:
 
 
 def test_descriptors_are_gone_after_close():
+    gc.collect()  # of tests before
     before = open_files(), named_memory()
     with closing(mapped(MapData(numbers(30), functions.whole_array), functions.same)) as flow:
         assert len(list(flow)) == 30
@@ -456,6 +457,7 @@ def test_processes_end_although_the_flow_cannot_be_closed():
 @pytest.mark.parametrize("num_proc", [2, 20])
 def test_it_takes_as_many_descriptors_as_it_says(num_proc):
     flow = mapped(numbers(200), num_proc=num_proc, buffer_size=100)
+    gc.collect()  # of tests before
     before = len(open_files())
     with closing(flow):
         assert len(list(flow)) == 200
@@ -472,6 +474,7 @@ def test_64_processes_have_room_below_the_usual_limit():
 
 def test_too_many_processes_for_the_limit_of_open_files():
     flow = mapped(numbers(3), num_proc=6)
+    gc.collect()  # of tests before
     before = open_files()
     used = {int(number) for number in before}
     usual = resource.getrlimit(resource.RLIMIT_NOFILE)

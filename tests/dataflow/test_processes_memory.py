@@ -49,6 +49,7 @@ class TestMemory:
                 assert batch[:, 0].tolist() == list(range(number * 6, number * 6 + 6))
 
     def test_descriptors_and_processes_are_gone_after_close(self):
+        gc.collect()  # of tests before
         before = open_files(), named_memory()
         flow = strict(MapData(numbers(30), functions.whole_array), 2)
         going = iter(flow)

@@ -1,6 +1,7 @@
 """Descriptors are closed once and by whoever has them; memory needs no name."""
 
 import errno
+import gc
 import mmap
 import multiprocessing
 import os
@@ -34,6 +35,7 @@ def file():
 
 
 def test_a_descriptor_is_closed_once():
+    gc.collect()  # of tests before
     before = open_files()
     descriptor = Descriptor(os.open(os.devnull, os.O_RDONLY))
     copy = descriptor.copy()
@@ -60,6 +62,7 @@ def test_descriptors_are_not_inherited_by_programs(file):
 def test_the_memory_has_no_name(memfd, monkeypatch):
     if not memfd:
         monkeypatch.delattr(os, "memfd_create", raising=False)
+    gc.collect()  # of tests before
     before = named_memory(), open_files()
     file = SharedFile()
     file.resize(SIZE)
