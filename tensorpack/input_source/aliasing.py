@@ -9,13 +9,11 @@ gives for large arrays never is, TensorFlow would have made it, holding the inte
 array that is read-only down to the memory it views is taken as it is.
 """
 
-from typing import Any
-
 import numpy as np
 
-from tensorpack.utils.aligned import aligned_empty
+from tensorpack.utils.aligned import aligned_empty, stays_as_it_is
 
-__all__ = ["private", "stays_as_it_is"]
+__all__ = ["private"]
 
 _SMALL = 4096  # bytes; up to here aligning costs more than a second copy
 
@@ -34,15 +32,3 @@ def private(array: np.ndarray) -> np.ndarray:
     copy = aligned_empty(array.shape, array.dtype)
     np.copyto(copy, array)
     return copy
-
-
-def stays_as_it_is(array: np.ndarray) -> bool:
-    """Whether an array is read-only, and so is everything that it is a view of."""
-    memory: Any = array
-    while isinstance(memory, np.ndarray):
-        if memory.flags.writeable:
-            return False
-        memory = memory.base
-    if isinstance(memory, memoryview):
-        return memory.readonly
-    return memory is None or isinstance(memory, bytes)

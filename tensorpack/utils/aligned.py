@@ -1,10 +1,10 @@
-"""Memory that TensorFlow takes over without a copy."""
+"""Memory that TensorFlow takes over without a copy, and arrays that nobody will write to."""
 
 from typing import Any, Sequence
 
 import numpy as np
 
-__all__ = ["aligned_empty"]
+__all__ = ["aligned_empty", "stays_as_it_is"]
 
 _ALIGNMENT = 64  # bytes
 
@@ -23,3 +23,15 @@ def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
     memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def stays_as_it_is(array: np.ndarray) -> bool:
+    """Whether an array is read-only, and so is everything that it is a view of."""
+    memory: Any = array
+    while isinstance(memory, np.ndarray):
+        if memory.flags.writeable:
+            return False
+        memory = memory.base
+    if isinstance(memory, memoryview):
+        return memory.readonly
+    return memory is None or isinstance(memory, bytes)

@@ -4,8 +4,7 @@ import os
 import threading
 import time
 
-import numpy as np
-
+from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.utils.worker import state_of
 
 LONG = 30  # seconds; waited for in full only if the code is wrong
@@ -40,18 +39,6 @@ def in_thread(function, *args):
     return thread, errors
 
 
-def stays_as_it_is(array):
-    """The rule by which `input_source.aliasing` takes an array without a copy."""
-    memory = array
-    while isinstance(memory, np.ndarray):
-        if memory.flags.writeable:
-            return False
-        memory = memory.base
-    if isinstance(memory, memoryview):
-        return memory.readonly
-    return memory is None or isinstance(memory, bytes)
-
-
 def open_files():
     """What this process has open."""
     return sorted(os.listdir("/proc/self/fd"))
@@ -60,3 +47,25 @@ def open_files():
 def named_memory():
     """What of ours has a name in shared memory; things of other programs come and go there."""
     return sorted(name for name in os.listdir("/dev/shm") if name.startswith("tensorpack"))
+
+
+def consumer_of(flow):
+    """Goes through a flow in a thread, which is started.
+
+    Returns:
+      the thread; a list that gets the datapoints, and the text of a `DataFlowTerminated`; and an
+      event that is set when there is a datapoint.
+    """
+    outcome, received = [], threading.Event()
+
+    def consume():
+        try:
+            for datapoint in flow:
+                outcome.append(datapoint)
+                received.set()
+        except DataFlowTerminated as error:
+            outcome.append(str(error))
+
+    consumer = threading.Thread(target=consume)
+    consumer.start()
+    return consumer, outcome, received

@@ -7,7 +7,6 @@ import pickle
 import queue as queues
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from tensorpack.utils import DIE, fix_rng_seed
 from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed, WorkerTraceback
 from tests.contracts.dataflow import assert_same
+from tests.dataflow.helpers import wait_until
 
 LONG = 60  # seconds; waited for in full only if the code is wrong
 KINDS = [
@@ -137,13 +137,6 @@ class Consumer:
         return result
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_the_tools_are_those_that_are_written_elsewhere():
     assert dftools.dump_dataflow_to_lmdb is dump_dataflow_to_lmdb
     assert dftools.dump_dataflow_to_tfrecord is dump_dataflow_to_tfrecord
@@ -196,7 +189,7 @@ def test_a_consumer_may_wait_before_the_process_is_started(make):
 def test_no_more_than_size_wait(make):
     flow = Endless()
     queue, _ = make(flow, size=3)
-    wait_until(queue.full)
+    assert wait_until(queue.full, LONG)
     assert queue.qsize() == 3
     assert 3 <= flow.made.value <= 4  # one more is at hand
     for number in range(10):
@@ -208,7 +201,7 @@ def test_as_many_as_size_are_made_ahead_however_large_they_are(make):
     """The pipe itself has room for some 64 kB."""
     flow = Endless(10**6)
     queue, _ = make(flow, size=5)
-    wait_until(queue.full)
+    assert wait_until(queue.full, LONG)
     assert flow.made.value >= 5
 
 
@@ -277,7 +270,7 @@ def test_a_killed_process_is_noticed_where_nobody_here_takes_anything(make):
     """This process keeps its end of the pipe open, and has not asked what became of the other."""
     queue, process = make(Endless(10), size=2)
     consumer = Consumer("fork", queue)
-    wait_until(lambda: process.pid == queue._pid.value)
+    assert wait_until(lambda: process.pid == queue._pid.value, LONG)
     os.kill(process.pid, signal.SIGKILL)
     assert consumer.end()[1] == "DataFlowTerminated"
 
@@ -352,7 +345,7 @@ def test_threads_and_processes_that_consume_get_everything_once(make):
 
 def test_it_is_terminated_although_nobody_takes_anything(make):
     queue, process = make(Endless(10**6), size=2)
-    wait_until(queue.full)
+    assert wait_until(queue.full, LONG)
     process.terminate()
     process.join(LONG)
     assert process.exitcode == 128 + signal.SIGTERM

@@ -12,10 +12,10 @@ from tensorpack.dataflow.process_batch import (
     MultiProcessMapAndBatchData,
     MultiProcessMapAndBatchDataZMQ,
 )
+from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import stays_as_it_is
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes
 from tests.dataflow.process_functions import Unsized, numbers
 

@@ -26,6 +26,7 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow._processes.lane import descriptors_of
 from tensorpack.dataflow.process_map import MultiProcessMapData, MultiProcessMapDataZMQ
+from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.rng import fix_rng_seed
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.contracts.dataflow import DataFlowContract, assert_same
@@ -35,7 +36,6 @@ from tests.dataflow.helpers import (
     in_thread,
     named_memory,
     open_files,
-    stays_as_it_is,
     wait_until,
 )
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes, seeded_passes

@@ -20,7 +20,7 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.threads import MultiThreadMapData
 from tests.checks import ROOT
-from tests.dataflow.helpers import LONG
+from tests.dataflow.helpers import LONG, consumer_of
 from tests.dataflow.thread_functions import both_orders, numbers, same, threads_of
 
 
@@ -115,18 +115,7 @@ class Connection(DataFlow):
 def test_closing_wakes_a_consumer_that_waits(strict):
     ds = Connection()
     flow = MultiThreadMapData(ds, 2, same, strict=strict)
-    outcome, received = [], threading.Event()
-
-    def consume():
-        try:
-            for datapoint in flow:
-                outcome.append(datapoint)
-                received.set()
-        except DataFlowTerminated as error:
-            outcome.append(str(error))
-
-    consumer = threading.Thread(target=consume)
-    consumer.start()
+    consumer, outcome, received = consumer_of(flow)
     assert ds.waiting.wait(LONG) and received.wait(LONG)
     flow.close()
     assert threads_of("MultiThreadMapData") == []

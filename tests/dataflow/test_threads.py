@@ -20,7 +20,7 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
-from tests.dataflow.helpers import LONG
+from tests.dataflow.helpers import LONG, consumer_of
 from tests.dataflow.thread_functions import Unsized, numbers
 
 
@@ -235,18 +235,7 @@ def test_closing_ends_a_pass_that_waits(runner):
             gate.set()
 
     flow = runner(Connection, 3, 1)
-    outcome, received = [], threading.Event()
-
-    def consume():
-        try:
-            for datapoint in flow:
-                outcome.append(datapoint)
-                received.set()
-        except DataFlowTerminated as error:
-            outcome.append(str(error))
-
-    consumer = threading.Thread(target=consume)
-    consumer.start()
+    consumer, outcome, received = consumer_of(flow)
     assert waiting.wait(LONG) and received.wait(LONG)
     flow.close()
     assert threads() == []

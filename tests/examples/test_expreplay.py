@@ -10,8 +10,8 @@ from expreplay import ExpReplay
 
 import tensorpack as tp
 from tensorpack.callbacks import Callback
-from tensorpack.input_source.aliasing import stays_as_it_is
 from tensorpack.train import TrainingInterrupted
+from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.stopping import Interrupted
 from tests.examples.catch import CatchPlayer
 from tests.examples.running import make_config, read_stats, small_catch, train

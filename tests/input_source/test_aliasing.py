@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source.aliasing import private, stays_as_it_is
+from tensorpack.input_source.aliasing import private
+from tensorpack.utils.aligned import stays_as_it_is
 
 
 def at_offset(offset, size):

@@ -17,11 +17,12 @@ from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunnerZMQ
 from tensorpack.input_source import FeedInput, QueueInput, StagingInput
-from tensorpack.input_source.aliasing import private, stays_as_it_is
+from tensorpack.input_source.aliasing import private
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import SessionInit
 from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig
 from tensorpack.utils import fix_rng_seed
+from tensorpack.utils.aligned import stays_as_it_is
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
 from tests.helpers import TinyModel
 

@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
+from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.packed import pack
 from tests.dataflow._processes.channels import PLENTY, SIZE, check, full
-from tests.dataflow.helpers import stays_as_it_is
 
 
 @pytest.mark.parametrize("items", [1, 3])
