@@ -8,7 +8,7 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.queues import QueueControl
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread
-from tensorpack.utils.stopping import Failed
+from tensorpack.utils.stopping import Failed, Interrupted
 
 from .consumption import ConsumedCount
 from .enqueue_thread import EnqueueThread
@@ -18,6 +18,7 @@ from .positions import Positions
 __all__ = ["EnqueueOwner"]
 
 _LEAVE_SECONDS = 2.0  # for a thread that was let go, and for a datapoint that is being made
+_HURRY_SECONDS = 1.0  # the same where somebody waits for the end: after a signal
 _COURTESY_SECONDS = 0.5  # before the dataflow is closed while it is at work
 _CANCEL_SECONDS = 0.5  # for what it takes to come out of a cancelled op
 _RESET_SECONDS = 10.0  # for the reset of a dataflow, before the others go on
@@ -210,7 +211,8 @@ class EnqueueOwner(Callback):
         self._thread.stop()
         if self._thread.gate is not None:
             self._thread.gate.close()
-        deadline = time.monotonic() + _LEAVE_SECONDS
+        interrupted = isinstance(self.trainer.stop_token.reason, Interrupted)
+        deadline = time.monotonic() + (_HURRY_SECONDS if interrupted else _LEAVE_SECONDS)
         try:
             # a dataflow that has come to a datapoint by then is closed when its thread has left it
             left = self._control.drain_until(sess, self._has_left, _COURTESY_SECONDS)

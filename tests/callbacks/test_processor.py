@@ -19,6 +19,7 @@ def test_there_is_a_core():
     assert 1 <= cores() <= os.cpu_count()
 
 
+@pytest.mark.timed
 def test_what_this_process_uses():
     before = cpu_seconds()
     burn(0.2)

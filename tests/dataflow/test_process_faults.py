@@ -40,6 +40,7 @@ def children():
     return [process.pid for process in multiprocessing.active_children()]
 
 
+@pytest.mark.timed
 @every_kind
 def test_a_process_that_is_killed_is_named_within_a_second(kind):
     with closing(KINDS[kind](functions.At(3, functions.sleep))) as flow:
@@ -186,6 +187,7 @@ for _ in going:
 """
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("kind", ["strict", "mixture", "map"])
 def test_processes_die_with_a_consumer_that_is_killed(kind):
     with program(WORKS, kind) as process:

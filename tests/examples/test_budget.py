@@ -50,6 +50,7 @@ def test_what_was_played_in_advance_is_paid_for_by_later_grants():
     assert ticks == 5
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("side", ["grant", "wait"])
 def test_closing_wakes_who_waits(side):
     budget = TransitionBudget(grant=1, max_grants=1)

@@ -73,6 +73,7 @@ def test_no_piece_begins_in_a_pause_and_all_go_on_after_it(start):
     assert tape == ["piece", "piece"]
 
 
+@pytest.mark.timed
 def test_a_pause_gets_its_turn_among_those_who_never_rest(start):
     gate, ended = Gate(), threading.Event()
 

@@ -39,7 +39,7 @@ ROWS = {
     ),
     4: Row(
         "a signal while the step waits for data and the dataflow hangs",
-        "within 5 s: 0.5 s until the queue is closed, 2 s for the dataflow to give in",
+        "within 5 s: 0.5 s until the queue is closed, 1 s for the dataflow to give in",
     ),
     5: Row(
         "a signal during a step, also one that computes for 3 s",

@@ -62,8 +62,8 @@ class Run:
 
 
 def marks(case):
-    """The row of a case, and whether it is slow."""
-    row = [pytest.mark.fault_row(case.row)]
+    """The row of a case, that it takes a time, and whether it is slow."""
+    row = [pytest.mark.fault_row(case.row), pytest.mark.timed]
     return row if case.name in FAST else [*row, pytest.mark.slow]
 
 
@@ -84,6 +84,7 @@ def test_the_end_of_a_worker_is_told_within_a_second(case, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.fault_row(15)
 @pytest.mark.parametrize(
     "name, report",

@@ -9,7 +9,7 @@ from tests.examples.conftest import EXAMPLE
 from tests.harness import Child
 from tests.RL.players import breakout_rom
 
-from .test_matrix import INT, Case, run
+from .test_matrix import INT, Case, marks, run
 
 MODULE = "tests.faults.cases_environment"
 
@@ -82,8 +82,6 @@ GAMES = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.fault_row(37)
-@pytest.mark.parametrize("case", GAMES, ids=str)
+@pytest.mark.parametrize("case", [pytest.param(each, marks=marks(each)) for each in GAMES], ids=str)
 def test_a_game_that_breaks_or_hangs_does_not_hold_the_run(case, tmp_path):
     run(case, tmp_path)

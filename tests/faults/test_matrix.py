@@ -18,6 +18,7 @@ from .data import BAD_FIELDS, BAD_LATER
 from .invariants import check
 from .surroundings import Surroundings
 
+QUICK_SECONDS = 10.0  # an end that may take no longer is timed with nothing beside it
 INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
@@ -204,9 +205,11 @@ def run(case, tmp_path, action="", enclosed=(), env=None):
 
 
 def marks(case):
-    """The marks of a case: its row, and which tier it belongs to."""
-    row = [pytest.mark.fault_row(case.row)] if case.row else []
-    return row if case.fast else [*row, pytest.mark.slow]
+    """The marks of a case: its row, whether its end must be quick, and which tier it belongs to."""
+    found = [pytest.mark.fault_row(case.row)] if case.row else []
+    if case.within <= QUICK_SECONDS:
+        found.append(pytest.mark.timed)
+    return found if case.fast else [*found, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("case", [pytest.param(each, marks=marks(each)) for each in TABLE], ids=str)

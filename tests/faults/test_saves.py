@@ -17,6 +17,7 @@ def steps(directory):
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.fault_row(6)
 @pytest.mark.parametrize("signals", [(INT,), (TERM,), (INT, INT)], ids=str)
 def test_a_signal_in_a_save_lets_it_finish(signals, tmp_path):
@@ -27,6 +28,7 @@ def test_a_signal_in_a_save_lets_it_finish(signals, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.fault_row(6)
 def test_a_save_that_is_cut_off_leaves_the_one_before(tmp_path):
     case = Case(6, "long_save", 130, (INT,) * 3, mark="save", within=1.5, says=("third time",))

@@ -40,6 +40,7 @@ def queue_is_full(sess, source):
     return lambda: sess.run(size) >= capacity
 
 
+@pytest.mark.timed
 def test_a_producer_that_waits_for_room_is_let_go(capfd):
     """TensorFlow says nothing about a cancelled enqueue, because none is cancelled."""
     source = QueueInput(FlowOf(endless))
@@ -78,6 +79,7 @@ def test_batches_are_let_go_too():
     assert the_thread() == []
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("capacity", [50, -1])
 def test_a_consumer_that_waits_is_woken_by_a_stop(capacity, capfd):
     """The dataflow has nothing to give; a signal comes while the step waits."""
@@ -105,9 +107,13 @@ def test_a_consumer_that_waits_is_woken_by_a_stop(capacity, capfd):
     assert "CANCELLED" not in shown
 
 
-def test_a_dataflow_that_does_not_come_back_is_named(logged, monkeypatch):
-    monkeypatch.setattr("tensorpack.input_source.enqueue_owner._LEAVE_SECONDS", 0.1)
-    monkeypatch.setattr("tensorpack.input_source.enqueue_owner._CANCEL_SECONDS", 0.1)
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_dataflow_that_does_not_come_back_is_named(interrupted, logged, monkeypatch):
+    """After a signal it has less time; the other time would outlast what the flow waits for."""
+    for name, seconds in [("LEAVE", 60), ("HURRY", 60), ("CANCEL", 0.1)]:
+        if name == ("HURRY" if interrupted else "LEAVE"):
+            seconds = 0.1
+        monkeypatch.setattr(f"tensorpack.input_source.enqueue_owner._{name}_SECONDS", seconds)
     entered, release = threading.Event(), threading.Event()
 
     def one_pass(number):
@@ -115,9 +121,11 @@ def test_a_dataflow_that_does_not_come_back_is_named(logged, monkeypatch):
         release.wait(10)
         yield [1]
 
-    with running(QueueInput(FlowOf(one_pass)), SIGNATURE):
+    with running(QueueInput(FlowOf(one_pass)), SIGNATURE) as (trainer, _, _, _):
         (thread,) = the_thread()
         assert entered.wait(5)
+        if interrupted:
+            trainer.stop_token.request(Interrupted(2))
     assert "Cannot join thread EnqueueThread" in logged[-1]
     release.set()
     thread.join(5)
@@ -146,6 +154,7 @@ def data_of_wrong_kind():
     return DataFromList([[0], [1], [2.5]], shuffle=False)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "flow, count, error, message",
     [

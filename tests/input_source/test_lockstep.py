@@ -138,6 +138,7 @@ def test_a_run_that_needs_no_data_does_not_make_more():
         assert callbacks[0].state_dict()["count"] == 1
 
 
+@pytest.mark.timed
 def test_what_was_allowed_is_delivered_after_a_stop(capfd):
     entered, release = threading.Event(), threading.Event()
 

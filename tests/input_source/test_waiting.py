@@ -21,6 +21,7 @@ def probed_queue(capacity=4):
     return queue, probe, tf.identity(taken, name="step").op
 
 
+@pytest.mark.timed
 def test_the_wait_is_that_of_the_dequeue():
     queue, probe, step = probed_queue()
     enqueue = queue.enqueue(1)

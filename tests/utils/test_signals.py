@@ -15,6 +15,7 @@ import pytest
 from tensorpack.utils.signals import SignalListener
 
 
+@pytest.mark.timed
 def test_hears_a_signal_while_the_main_thread_blocks_in_c():
     heard = queue.Queue()
     code = (

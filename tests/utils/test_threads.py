@@ -62,6 +62,7 @@ def test_put_waits_for_room():
     assert done.wait(5) and results == [True]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "method, args", [("queue_put_stoppable", ("x",)), ("queue_get_stoppable", ())]
 )

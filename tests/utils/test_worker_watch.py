@@ -37,6 +37,7 @@ def start(watch, target, *args, **options):
     return process
 
 
+@pytest.mark.timed
 def test_a_death_is_heard_within_a_second(watch, ends):
     workers = [start(watch, targets.sleep) for _ in range(3)]
     with ProcessGroup(workers):

@@ -166,7 +166,7 @@ class TestAnswers:
 
 
 def wait_until_stopped(team, index):
-    return wait_until(lambda: state_of(pids(team)[index]).startswith("stopped"), SOON)
+    return wait_until(lambda: state_of(pids(team)[index]).startswith("stopped"), LONG)
 
 
 def wait_for_records(team, index, count):
@@ -181,6 +181,7 @@ def wait_for_records(team, index, count):
 
 
 class TestEnds:
+    @pytest.mark.timed
     @pytest.mark.parametrize("take", ["take", "take_if", "take_from"])
     def test_a_worker_that_is_killed_is_named_at_once(self, make, take):
         team = make(functions.hang_at_order)
