@@ -1,6 +1,7 @@
 """Tests of `tensorpack.utils.atomic`."""
 
 import errno
+import gc
 import os
 
 import pytest
@@ -44,6 +45,7 @@ def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
 
 
 def test_fsync_path(tmp_path):
+    gc.collect()  # what other tests have left goes now, and not in between
     before = len(os.listdir("/proc/self/fd"))
     fsync_path(str(tmp_path))
     assert len(os.listdir("/proc/self/fd")) == before

@@ -1,6 +1,7 @@
 """Tests of `tensorpack.utils.logger`."""
 
 import errno
+import gc
 import inspect
 import logging
 import os
@@ -209,6 +210,7 @@ def test_a_refused_directory_leaves_the_present_one(tmp_path, own_log):
 
 def test_the_old_file_is_closed_when_the_directory_changes(tmp_path, own_log):
     first, second = tmp_path / "first", tmp_path / "second"
+    gc.collect()  # what other tests have left goes now, and not in between
     before = len(os.listdir("/proc/self/fd"))
     logger.set_logger_dir(str(first))
     logger.set_logger_dir(str(second))

@@ -1,5 +1,6 @@
 """Tests of `tensorpack.utils.worker` and `worker_pipes`."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -303,6 +304,7 @@ def test_it_does_not_run_here():
 
 
 def test_what_cannot_be_sent_is_refused_and_leaves_nothing():
+    gc.collect()  # what other tests have left goes now, and not in between
     before = len(os.listdir("/proc/self/fd"))
     worker = make(lambda: None, method="spawn")
     with pytest.raises(Exception, match="pickle"):
