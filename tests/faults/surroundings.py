@@ -7,7 +7,7 @@ from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
 _LABEL = "TENSORPACK_FAULT_CASE"
-_GRACE_SECONDS = 3.0
+_GRACE_SECONDS = 10.0  # what other programs hold in shared memory goes, too
 
 
 class Surroundings:
