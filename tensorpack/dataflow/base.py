@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorpack.utils.rng import get_rng, is_seeded
 
+from ._length import UnknownLength, checked_length, length_of
 from ._spelling import give_both_names, owner_of
 from ._state import check_state
 
@@ -30,38 +31,8 @@ class DataFlowTerminated(Exception):
     """No more data can ever come, for example because the other end of a connection is gone."""
 
 
-class UnknownLength(TypeError, NotImplementedError):
-    """The number of datapoints in a pass is not known, or there is no end to them.
-
-    A `TypeError` for those who call `len(flow)`, a `NotImplementedError` for those who call
-    `flow.size()`.
-    """
-
-
 class StateNotKept(NotImplementedError):
     """A flow cannot say where it is, so another process can only go through its data again."""
-
-
-def _length_of(function: Callable[[Any], int]) -> Callable[[Any], int]:
-    """Makes a `__len__` of a method that may raise NotImplementedError, which `len` must not.
-
-    Those who ask for a length if there is one, such as `list` and tqdm, forgive TypeError alone.
-    """
-
-    @functools.wraps(function)
-    def length(self: Any) -> int:
-        try:
-            return function(self)
-        except UnknownLength:
-            raise
-        except NotImplementedError as error:
-            raise UnknownLength(
-                f"The length of {type(self).__name__} is not known: its {function.__name__}() "
-                f"raised NotImplementedError({', '.join(map(repr, error.args))})."
-            ) from error
-
-    length._is_length = True  # type: ignore[attr-defined]
-    return length
 
 
 class DataFlow:
@@ -79,7 +50,8 @@ class DataFlow:
     and a pass may be abandoned anywhere; neither changes what another pass yields, unless the
     class says that it hands on a source that can be read only once.
 
-    **`len(flow)`** is the number of datapoints in a pass, or raises `UnknownLength`.
+    **`len(flow)`** is the number of datapoints in a pass, or raises `UnknownLength`. A `__len__` or
+    `size` that returns anything but an int of at least 0 is an error, a ValueError.
 
     **`reset_state()`** gives the flow what it must not share with another process, such as a
     random stream of its own. It may be called any number of times between passes. A flow of this
@@ -114,8 +86,8 @@ class DataFlow:
         give_both_names(cls, "__iter__", "get_data")
         own = vars(cls).get("__len__")
         if isinstance(own, types.FunctionType) and not hasattr(own, "_is_length"):
-            cls.__len__ = _length_of(own)  # type: ignore[method-assign]
-        give_both_names(cls, "__len__", "size", _length_of)
+            cls.__len__ = checked_length(own, "__len__")  # type: ignore[method-assign]
+        give_both_names(cls, "__len__", "size", functools.partial(checked_length, name="size"))
         order = cls.__mro__
         rank = order.index(owner_of(cls, "__iter__"))
         if rank < order.index(owner_of(cls, "state_dict")):
@@ -259,7 +231,7 @@ class ProxyDataFlow(DataFlow):
         return iter(self.ds)
 
     def __len__(self) -> int:
-        return len(self.ds)
+        return length_of(self.ds)
 
     def reset_state(self) -> None:
         self.ds.reset_state()

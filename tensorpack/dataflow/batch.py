@@ -3,9 +3,9 @@
 How components become arrays is in `_stack.py`; this file decides which datapoints go together.
 """
 
-import operator
 from typing import Any, Iterator, List, Sequence
 
+from ._length import length_or_none
 from ._stack import aggregate
 from .base import DataFlow, ProxyDataFlow
 
@@ -47,10 +47,10 @@ class BatchData(ProxyDataFlow):
         super().__init__(ds)
         if batch_size < 1:
             raise ValueError(f"BatchData: batch_size must be at least 1, but got {batch_size}.")
-        # An unknown length counts as enough.
-        if not remainder and batch_size > operator.length_hint(ds, batch_size):
+        length = length_or_none(ds)  # an unknown one counts as enough
+        if not remainder and length is not None and batch_size > length:
             raise ValueError(
-                f"BatchData: batch_size={batch_size}, but {type(ds).__name__} has only {len(ds)} "
+                f"BatchData: batch_size={batch_size}, but {type(ds).__name__} has only {length} "
                 "datapoints in a pass, so there would be no batch. "
                 "Use a smaller batch_size, RepeatedData before it, or remainder=True."
             )
@@ -64,7 +64,7 @@ class BatchData(ProxyDataFlow):
         Raises:
           UnknownLength: the length of the wrapped flow is not known.
         """
-        whole, left = divmod(len(self.ds), self.batch_size)
+        whole, left = divmod(super().__len__(), self.batch_size)
         return whole + 1 if left and self.remainder else whole
 
     def __iter__(self) -> Iterator[Any]:

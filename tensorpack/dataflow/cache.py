@@ -1,13 +1,13 @@
 """Keeps the datapoints of a flow in memory, so that they are read or computed only once."""
 
 import itertools
-import operator
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
 
 from ._combined import state_or_reason
+from ._length import length_or_none
 from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 
@@ -124,7 +124,8 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         check_state(self, state, ["ds", "rng", "count", "cached", "filled"])
-        check_count(self, state["count"], operator.length_hint(self.ds, sys.maxsize))
+        length = length_or_none(self.ds)
+        check_count(self, state["count"], sys.maxsize if length is None else length)
         self.ds.load_state_dict(state["ds"])
         set_rng_state(self.rng, state["rng"])
         self._cache = None

@@ -1,12 +1,12 @@
 """For the developer's eyes: how fast a flow is, and what is in its datapoints."""
 
 import itertools
-import operator
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from tensorpack.utils import get_tqdm, logger
 
+from ._length import length_or_none
 from ._spelling import accepts_old_keywords
 from ._state import check_state
 from .base import DataFlow, ProxyDataFlow
@@ -84,8 +84,9 @@ class TestDataSpeed(ProxyDataFlow):
         for _ in itertools.islice(datapoints, self.warmup):
             pass
         count = 0
-        available = operator.length_hint(self.ds, self.warmup + self.test_size) - self.warmup
-        with get_tqdm(total=max(0, min(self.test_size, available))) as bar:
+        length = length_or_none(self.ds)
+        available = self.test_size if length is None else max(0, length - self.warmup)
+        with get_tqdm(total=min(self.test_size, available)) as bar:
             begin = self._clock()
             for _ in itertools.islice(datapoints, self.test_size):
                 count += 1

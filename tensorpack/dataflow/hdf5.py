@@ -19,6 +19,7 @@ from tensorpack.utils.optional import require
 from ._files import PathLike, RecordsFlow, input_path, open_new
 from ._hdf5_file import new_hdf5
 from ._hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
+from ._length import length_or_none
 from .base import DataFlow
 
 __all__ = ["HDF5Data", "HDF5Serializer"]
@@ -110,7 +111,7 @@ class HDF5Serializer:
         with open_new(path) as file, new_hdf5(file.name, libver=_LIBVER) as (target, check):
             target.attrs[VERSION_KEY] = np.int64(VERSION)
             columns: List[_GrowingDataset] = []
-            with get_tqdm(df, desc=os.path.basename(path)) as bar:
+            with get_tqdm(df, total=length_or_none(df), desc=os.path.basename(path)) as bar:
                 for index, datapoint in enumerate(bar):
                     _check_form(datapoint, index, keys)
                     if index == 0:

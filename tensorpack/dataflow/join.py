@@ -3,12 +3,12 @@
 Neither draws random numbers; flows that are mixed at random are in `choose.py`.
 """
 
-import operator
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from tensorpack.utils import logger
 
 from ._combined import CombinedDataFlow
+from ._length import length_of, length_or_none
 from ._state import check_count, check_state
 from .base import DataFlow
 
@@ -42,9 +42,9 @@ class JoinData(CombinedDataFlow):
           ValueError: it is empty.
         """
         super().__init__(df_lists)
-        lengths = [operator.length_hint(flow, -1) for flow in self.df_lists]
-        if len(set(lengths) - {-1}) > 1:
-            found = ", ".join("unknown" if length < 0 else str(length) for length in lengths)
+        lengths = [length_or_none(flow) for flow in self.df_lists]
+        if len(set(lengths) - {None}) > 1:
+            found = ", ".join("unknown" if length is None else str(length) for length in lengths)
             logger.warning(
                 f"{type(self).__name__}: the flows have different lengths: {found}. "
                 "A pass ends with the shortest."
@@ -56,7 +56,7 @@ class JoinData(CombinedDataFlow):
         Raises:
           UnknownLength: the length of one of them is not known.
         """
-        return min(len(flow) for flow in self.df_lists)
+        return min(length_of(flow) for flow in self.df_lists)
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
@@ -146,7 +146,7 @@ class ConcatData(CombinedDataFlow):
         Raises:
           UnknownLength: the length of one of the flows is not known.
         """
-        return sum(len(flow) for flow in self.df_lists)
+        return sum(length_of(flow) for flow in self.df_lists)
 
     def __iter__(self) -> Iterator[Any]:
         state, self._resumed = self._resumed, None

@@ -16,6 +16,7 @@ import numpy as np
 from tensorpack.utils import get_tqdm
 
 from ._files import DamagedFile, PathLike, input_path, open_new
+from ._length import length_or_none
 from ._npz_columns import Column, column_of, parts_of_kind, reader_of
 from .base import DataFlow
 from .raw import DataFromList
@@ -56,7 +57,7 @@ class NumpySerializer:
         """
         df.reset_state()
         with open_new(path) as file:
-            with get_tqdm(df, desc=os.path.basename(path)) as bar:
+            with get_tqdm(df, total=length_or_none(df), desc=os.path.basename(path)) as bar:
                 form, components = _gather(bar)
             if form is None:
                 raise ValueError(f"{type(df).__name__} has no datapoints: nothing to write.")

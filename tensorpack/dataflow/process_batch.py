@@ -1,11 +1,11 @@
 """Batches made in worker processes, which apply a function too, while the flow stays here."""
 
-import operator
 import os
 from typing import Any, Callable, Iterator, List, Optional
 
 from tensorpack.utils.packed import Rows
 
+from ._length import length_or_none
 from ._processes.answers import answers_as_they_come
 from ._processes.map import ProcessMap
 from ._stack import aggregate
@@ -61,10 +61,11 @@ class MultiProcessMapAndBatchData(ProcessMap):
                 f"{type(self).__name__}: buffer_size={buffer_size} has no room for a batch of "
                 f"{batch_size}. Give at least {batch_size}, or leave it out."
             )
-        if not remainder and batch_size > operator.length_hint(ds, batch_size):
+        length = length_or_none(ds)  # an unknown one counts as enough
+        if not remainder and length is not None and batch_size > length:
             raise ValueError(
                 f"{type(self).__name__}: batch_size={batch_size}, but {type(ds).__name__} has only "
-                f"{len(ds)} datapoints in a pass, so there would be no batch. Use a smaller "
+                f"{length} datapoints in a pass, so there would be no batch. Use a smaller "
                 "batch_size, or remainder=True."
             )
         workers = num_proc or len(os.sched_getaffinity(0))
@@ -79,7 +80,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
         Raises:
           UnknownLength: the length of the wrapped flow is not known.
         """
-        whole, left = divmod(len(self.ds), self.batch_size)
+        whole, left = divmod(super().__len__(), self.batch_size)
         return whole + 1 if left and self.remainder else whole
 
     def __iter__(self) -> Iterator[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 
+from ._length import length_or_none
 from ._processes.channel import Limits
 from ._processes.start_method import choose_start_method
 from ._processes.team import Team
@@ -198,10 +199,8 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
             )
 
     def _mixture(self) -> Iterator[Any]:
-        try:
-            rounds: Iterable[Any] = range(len(self))
-        except (TypeError, NotImplementedError):
-            rounds = itertools.repeat(None)
+        length = length_or_none(self)
+        rounds: Iterable[Any] = itertools.repeat(None) if length is None else range(length)
         team: Optional[Team] = None
         for _ in rounds:
             with self._lock:

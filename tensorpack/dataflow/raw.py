@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, 
 
 from tensorpack.utils.rng import rng_state, set_rng_state
 
+from ._length import endless
 from ._state import check_count, check_state
 from .base import DataFlow, RNGDataFlow, UnknownLength
 
@@ -96,13 +97,17 @@ class DataFromIterable(DataFlow):
         self._used_up = False
 
     def __len__(self) -> int:
+        kind = type(self._iterable)
+        unknown = UnknownLength(
+            f"The length of {type(self).__name__} is not known: a {kind.__name__} has none."
+        )
+        if getattr(kind, "__len__", None) is None:
+            raise unknown
         try:
-            return len(self._iterable)  # type: ignore[arg-type]
-        except TypeError as error:
-            kind = type(self._iterable).__name__
-            raise UnknownLength(
-                f"The length of {type(self).__name__} is not known: a {kind} has none."
-            ) from error
+            # Not `len`, whose TypeError may also be about a result that is no int.
+            return kind.__len__(self._iterable)  # type: ignore[attr-defined]
+        except TypeError as error:  # some loaders have a `__len__` and say so that they have none
+            raise unknown from error
 
     def __iter__(self) -> Iterator[Any]:
         source = self._open()
@@ -183,6 +188,14 @@ class DataFromQueue(DataFlow):
           queue: has a method `get()` that blocks until there is a datapoint and returns it.
         """
         self.queue = queue
+
+    def __len__(self) -> int:
+        """Never returns.
+
+        Raises:
+          UnknownLength: who fills the queue decides how much there is.
+        """
+        raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
         while True:

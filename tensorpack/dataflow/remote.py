@@ -4,7 +4,6 @@ The programs that make the data call `send_dataflow_zmq`, and the one that uses 
 `RemoteDataZMQ`. Reading what comes never runs code. Without a key both stay on this machine.
 """
 
-import operator
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -12,6 +11,7 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
+from ._length import endless, length_or_none
 from ._remote.address import Address, parse_address
 from ._remote.key import load_key, make_remote_key
 from ._remote.message import DATA, Message, Senders, decode
@@ -92,8 +92,7 @@ def send_dataflow_zmq(
 def _send_all(flow: RepeatedData, sender: Sender, print_interval: int) -> None:
     flow.reset_state()
     sender.hello()
-    total = operator.length_hint(flow, -1)
-    with get_tqdm(total=None if total < 0 else total, miniters=print_interval) as bar:
+    with get_tqdm(total=length_or_none(flow), miniters=print_interval) as bar:
         for datapoint in flow:
             sender.send(datapoint)
             bar.update()
@@ -178,6 +177,14 @@ class RemoteDataZMQ(DataFlow):
     def seeded(self) -> bool:
         """False: the senders do not begin again with us."""
         return False
+
+    def __len__(self) -> int:
+        """Never returns.
+
+        Raises:
+          UnknownLength: the senders decide how much there is.
+        """
+        raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.

@@ -44,7 +44,7 @@ class RepeatedData(ProxyDataFlow):
         """
         if self.num == -1:
             raise UnknownLength("RepeatedData has no length: num=-1 repeats the flow for ever.")
-        return len(self.ds) * self.num
+        return super().__len__() * self.num
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
@@ -113,7 +113,7 @@ class RepeatedDataPoint(ProxyDataFlow):
         self.num = num
 
     def __len__(self) -> int:
-        return len(self.ds) * self.num
+        return super().__len__() * self.num
 
     def __iter__(self) -> Iterator[Any]:
         self._position, self._resumed = self._resumed, (None, 0)

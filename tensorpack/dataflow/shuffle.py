@@ -71,7 +71,7 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         self.shuffle_interval = shuffle_interval
 
     def __len__(self) -> int:
-        return len(self.ds) * self.num_reuse
+        return super().__len__() * self.num_reuse
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.

@@ -18,6 +18,7 @@ from tensorpack.utils.serialize import dumps, loads
 
 from ._crc32c import masked_crc32c
 from ._files import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip, open_new
+from ._length import length_or_none
 from ._state import check_count, check_state
 from .base import DataFlow, UnknownLength
 
@@ -192,7 +193,9 @@ class TFRecordSerializer:
         """
         df.reset_state()
         count = 0
-        with open_new(path) as file, get_tqdm(df, desc=os.path.basename(path)) as bar:
+        with open_new(path) as file, get_tqdm(
+            df, total=length_or_none(df), desc=os.path.basename(path)
+        ) as bar:
             for datapoint in bar:
                 _write_record(file, _encoded(datapoint, count))
                 count += 1

@@ -175,7 +175,7 @@ class TrainConfig:
             )
         try:
             return len(self.dataflow) if self.dataflow is not None else self.data.size()
-        except (NotImplementedError, TypeError) as error:
+        except NotImplementedError as error:
             raise ValueError(
                 "The data does not know its size: give TrainConfig(steps_per_epoch=...)."
             ) from error

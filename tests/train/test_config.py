@@ -101,6 +101,15 @@ def test_bad_options(options, error, text):
         TrainConfig(**options)
 
 
+def test_a_mistake_in_a_length_is_not_an_unknown_size():
+    class Mistaken(FakeData):
+        def __len__(self):
+            return 5 + None
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        TrainConfig(dataflow=Mistaken([[4]]))
+
+
 def test_precision_and_xla_go_to_the_default_session_creator():
     user = tf.ConfigProto(intra_op_parallelism_threads=2)
     config = TrainConfig(dataflow=flow(), session_config=user, precision="fp16", xla=True)

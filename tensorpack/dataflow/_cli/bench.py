@@ -4,9 +4,9 @@ from typing import Any, Callable, List, Tuple
 
 import numpy as np
 
+from .._length import length_or_none
 from ..base import DataFlow
 from ..processes import MultiProcessRunnerZMQ
-from .counted import length_of
 from .flow import open_flow
 from .measure import Limits, Measurement, measure
 from .output import facts_table, size_text, table
@@ -59,7 +59,7 @@ def _bench(flow: DataFlow, limits: Limits, stages: bool, write: Callable[[str], 
 
 
 def _facts(flow: DataFlow, measured: Measurement) -> List[Tuple[str, str]]:
-    length = length_of(flow)
+    length = length_or_none(flow)
     milliseconds = 1000 * np.percentile(measured.latencies, _PERCENTILES)
     latency = ", ".join(
         f"{'most' if percent == 100 else f'{percent} %'} {value:.3g}"
@@ -68,7 +68,7 @@ def _facts(flow: DataFlow, measured: Measurement) -> List[Tuple[str, str]]:
     why = "to the end of the pass" if measured.ended else "to the limit"
     return [
         ("flow", " > ".join(name_of(each) for each in chain_of(flow))),
-        ("length of a pass", "unknown" if length < 0 else str(length)),
+        ("length of a pass", "unknown" if length is None else str(length)),
         ("measured", f"{measured.number} datapoints in {measured.seconds:.3g} s, {why}"),
         ("rate", f"{measured.rate:.1f} datapoints/s, {_megabytes(measured):.1f} MB/s"),
         ("datapoint", size_text(measured.nbytes)),

@@ -1,10 +1,10 @@
-"""How many datapoints a flow says that it has, and how many it gives."""
+"""How many datapoints a flow gives."""
 
 from typing import Any, Iterator
 
 from ..base import ProxyDataFlow
 
-__all__ = ["Counted", "length_of"]
+__all__ = ["Counted"]
 
 
 class Counted(ProxyDataFlow):
@@ -27,11 +27,3 @@ class Counted(ProxyDataFlow):
     def reset_state(self) -> None:
         super().reset_state()
         self.count = 0
-
-
-def length_of(flow: Any) -> int:
-    """Returns the number of datapoints in a pass, or -1 if it is not known."""
-    try:
-        return len(flow)
-    except (TypeError, NotImplementedError):
-        return -1

@@ -9,9 +9,9 @@ import numpy as np
 
 from tensorpack.utils import get_tqdm
 
+from .._length import length_or_none
 from .._threads.size import nbytes_of
 from ..base import DataFlow
-from .counted import length_of
 from .errors import CommandError
 
 __all__ = ["Limits", "Measurement", "measure"]
@@ -93,7 +93,7 @@ def measure(
     flow.reset_state()
     datapoints = iter(flow)
     taking = _Taking(limits, clock)
-    available = max(0, length_of(flow) - limits.warmup) or limits.size
+    available = max(0, (length_or_none(flow) or 0) - limits.warmup) or limits.size
     try:
         with get_tqdm(total=min(limits.size, available), desc=title) as bar:
             taking.take(datapoints, bar)

@@ -7,8 +7,8 @@ from typing import Any, Callable, List, NamedTuple, Tuple
 from tensorpack.utils import get_tqdm
 
 from .._files import DamagedFile
+from .._length import length_or_none
 from .._lmdb.probe import data_file
-from .counted import length_of
 from .formats import check_options, find_source
 from .output import facts_table, size_text, structure, table
 from .source import EVERY, InputOptions, Source, watch_skipped
@@ -89,8 +89,7 @@ def _read_all(source: Source, num: int) -> _Seen:
             try:
                 facts = _facts(source, flow)
                 flow.reset_state()
-                length = length_of(flow)
-                with get_tqdm(flow, total=None if length < 0 else length, desc="checking") as bar:
+                with get_tqdm(flow, total=length_or_none(flow), desc="checking") as bar:
                     for datapoint in bar:
                         count += 1
                         if len(datapoints) < num:

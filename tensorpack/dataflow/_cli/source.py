@@ -6,8 +6,8 @@ import os
 import sys
 from typing import Any, Iterator, List, NamedTuple, Optional, Tuple, Union
 
+from .._length import length_or_none
 from ..base import DataFlow
-from .counted import length_of
 
 __all__ = ["EVERY", "InputOptions", "Source", "suffix_of", "watch_skipped"]
 
@@ -85,8 +85,8 @@ class Source:
 
     def length(self, flow: DataFlow) -> str:
         """Returns how many datapoints there are, in words where it is not known."""
-        length = length_of(flow)
-        return "unknown" if length < 0 else str(length)
+        length = length_or_none(flow)
+        return "unknown" if length is None else str(length)
 
     def facts(self, flow: DataFlow) -> List[Tuple[str, str]]:
         """Returns what there is to say of this file beside its size and length, as name and text.

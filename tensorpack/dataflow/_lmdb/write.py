@@ -3,13 +3,14 @@
 import contextlib
 import errno
 import os
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Tuple
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import dumps
 
 from .._files import PathLike, open_new
+from .._length import length_or_none
 from ..base import DataFlow
 from .keys import HEADER_KEY, KEY_FORMAT, LIST_KEY, make_header, make_list
 
@@ -50,7 +51,7 @@ def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int
 def _write_all(writer: "_Writer", df: DataFlow, write_frequency: int) -> int:
     count = size = 0
     batch: List[_Record] = []
-    with get_tqdm(total=_length(df)) as bar:
+    with get_tqdm(total=length_or_none(df)) as bar:
         for record in _records(df):
             batch.append(record)
             count += 1
@@ -77,13 +78,6 @@ def _records(df: DataFlow) -> Iterator[_Record]:
                 f"Datapoint {number} of {type(df).__name__} cannot be written: {error}"
             ) from error
         yield KEY_FORMAT.format(number).encode(), value
-
-
-def _length(df: DataFlow) -> Optional[int]:
-    try:
-        return len(df)  # type: ignore[arg-type]
-    except (TypeError, NotImplementedError):
-        return None
 
 
 class _Writer:

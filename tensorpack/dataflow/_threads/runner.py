@@ -1,10 +1,10 @@
 """The flow that iterates several flows, each in a thread of its own."""
 
 import itertools
-import operator
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
+from .._length import length_of, length_or_none
 from ..base import DataFlow
 from .mixture import Mixture
 from .numbers import BUFFER_BYTES, check_counts
@@ -64,7 +64,7 @@ class MultiThreadRunner(DataFlow):
         self._mixture: Optional[Mixture] = None
 
     def __len__(self) -> int:
-        return len(self._own_flows()[0])
+        return length_of(self._own_flows()[0])
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
@@ -75,13 +75,14 @@ class MultiThreadRunner(DataFlow):
         """
         mixture = self._running()
         try:
-            length = operator.length_hint(self._own_flows()[0], -1)
-        except NotImplementedError:
-            length = -1
+            length = length_or_none(self._own_flows()[0])
+        except BaseException:
+            self.close()
+            raise
         return self._pass(mixture, length)
 
-    def _pass(self, mixture: Mixture, length: int) -> Iterator[Any]:
-        for _ in itertools.count() if length < 0 else range(length):
+    def _pass(self, mixture: Mixture, length: Optional[int]) -> Iterator[Any]:
+        for _ in itertools.count() if length is None else range(length):
             try:
                 datapoint = mixture.get()
             except BaseException:

@@ -1,0 +1,103 @@
+"""The number of datapoints in a pass: what it may be, and what says that it is not known.
+
+Not known is what raises `UnknownLength` or another NotImplementedError, and what has no `__len__`.
+Everything else that is no count is a mistake, and must not be taken for a pass without an end.
+"""
+
+import functools
+import operator
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+__all__ = ["UnknownLength", "checked_length", "endless", "length_of", "length_or_none"]
+
+
+class UnknownLength(TypeError, NotImplementedError):
+    """The number of datapoints in a pass is not known, or there is no end to them.
+
+    A `TypeError` for those who call `len(flow)`, a `NotImplementedError` for those who call
+    `flow.size()`.
+    """
+
+
+def checked_length(function: Callable[[Any], Any], name: str) -> Callable[[Any], int]:
+    """Makes a `__len__` of a method that may raise NotImplementedError, which `len` must not.
+
+    Those who ask for a length if there is one, such as `list` and tqdm, forgive TypeError alone.
+    So what is no count raises ValueError.
+
+    Args:
+      function: the method.
+      name: by which it was defined.
+    """
+
+    @functools.wraps(function)
+    def length(self: Any) -> int:
+        try:
+            found = function(self)
+        except UnknownLength:
+            raise
+        except NotImplementedError as error:
+            raise UnknownLength(
+                f"The length of {type(self).__name__} is not known: its {name}() raised "
+                f"NotImplementedError({', '.join(map(repr, error.args))})."
+            ) from error
+        count = _count(found)
+        if count is None:
+            raise _no_count(f"{type(self).__name__}.{name}()", found)
+        return count
+
+    length._is_length = True  # type: ignore[attr-defined]
+    return length
+
+
+def endless(flow: Any) -> UnknownLength:
+    """Returns the error of a flow that goes on as long as others give it datapoints."""
+    return UnknownLength(
+        f"The length of {type(flow).__name__} is not known: who gives it datapoints decides when "
+        "they end. Wrap it in FixedSizeData(ds, size) for passes of a known length, or do without "
+        "it, for example by giving steps_per_epoch yourself."
+    )
+
+
+def length_of(flow: Any) -> int:
+    """Returns `len(flow)`.
+
+    Raises:
+      UnknownLength: it is not known, or the flow, which need not be a `DataFlow`, has no `__len__`.
+    """
+    if getattr(type(flow), "__len__", None) is None:
+        name = type(flow).__name__
+        raise UnknownLength(f"The length of {name} is not known: define {name}.__len__().")
+    return len(flow)
+
+
+def length_or_none(flow: Any) -> Optional[int]:
+    """Returns the number of datapoints in a pass, or None if it is not known.
+
+    Unlike `operator.length_hint`, it raises a TypeError that comes of a mistake in `__len__`.
+    """
+    try:
+        return length_of(flow)
+    except NotImplementedError:  # UnknownLength is one
+        return None
+
+
+def _count(value: Any) -> Optional[int]:
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        count = operator.index(value)
+    except TypeError:
+        return None
+    return count if count >= 0 else None
+
+
+def _no_count(call: str, value: Any) -> ValueError:
+    move = "Raise NotImplementedError if it is not known."
+    if isinstance(value, (float, np.floating)):
+        move = "Divide by //, not by /."
+    return ValueError(
+        f"{call} returned {value!r:.80}, but a length is an int of at least 0. {move}"
+    )

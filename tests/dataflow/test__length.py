@@ -1,0 +1,223 @@
+"""What may be a length, what says that it is unknown, and that all flows tell it from a mistake."""
+
+import queue
+from contextlib import closing
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    BatchData,
+    CacheData,
+    ConcatData,
+    DataFlow,
+    DataFromIterable,
+    DataFromList,
+    DataFromQueue,
+    FixedSizeData,
+    HDF5Serializer,
+    JoinData,
+    LMDBSerializer,
+    LocallyShuffleData,
+    MultiProcessMapAndBatchData,
+    MultiThreadRunner,
+    NumpySerializer,
+    PrefetchDataZMQ,
+    ProxyDataFlow,
+    RemoteDataZMQ,
+    RepeatedData,
+    RepeatedDataPoint,
+    TestDataSpeed,
+    TFRecordSerializer,
+    UnknownLength,
+)
+from tensorpack.dataflow._length import length_of, length_or_none
+from tensorpack.dataflow.remote import _send_all
+from tests.dataflow.process_functions import same
+
+
+class Said(DataFlow):
+    """Five datapoints, and a `size` that is anything."""
+
+    def __init__(self, said):
+        self.said = said
+
+    def get_data(self):
+        return iter([[i] for i in range(5)])
+
+    def size(self):
+        return self.said
+
+
+class Mistaken(Said):
+    """Has a mistake in its `__len__`."""
+
+    def __len__(self):
+        return len(self.said) + None
+
+
+class Foreign:
+    """Is a flow without being a `DataFlow`, and has no length."""
+
+    def __iter__(self):
+        return iter([[i] for i in range(5)])
+
+    def reset_state(self):
+        pass
+
+
+class ForeignEndless(Foreign):
+    def __len__(self):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("said", "shown", "move"),
+    [
+        (5.0, "5.0", "Divide by //, not by /"),
+        (np.float32(5), ".*5.0.*", "Divide by //, not by /"),
+        (-1, "-1", "Raise NotImplementedError"),
+        (None, "None", "Raise NotImplementedError"),
+        ("5", "'5'", "Raise NotImplementedError"),
+        (True, "True", "Raise NotImplementedError"),
+        (np.bool_(True), ".*True.*", "Raise NotImplementedError"),
+    ],
+)
+def test_a_length_that_is_no_count_is_an_error_and_no_type_error(said, shown, move):
+    expected = rf"Said.size\(\) returned {shown}, but a length is an int of at least 0. {move}"
+    with pytest.raises(ValueError, match=expected):
+        len(Said(said))
+    with pytest.raises(ValueError, match=expected):
+        list(Said(said))
+
+
+@pytest.mark.parametrize("said", [0, 5, np.int64(5), np.uint8(5), np.array(5)])
+def test_every_kind_of_integer_is_a_length(said):
+    assert len(Said(said)) == length_of(Said(said)) == length_or_none(Said(said)) == said
+
+
+def test_the_error_names_the_method_that_is_defined():
+    class Later(Said):
+        def __len__(self):
+            return 5 / 1
+
+    class Short(Said):
+        size = lambda self: 5 / 1  # noqa: E731
+
+    with pytest.raises(ValueError, match=r"Later.__len__\(\) returned 5.0"):
+        len(Later(5))
+    with pytest.raises(ValueError, match=r"Short.size\(\) returned 5.0"):
+        len(Short(5))
+
+
+@pytest.mark.parametrize(
+    "flow", [DataFromQueue(queue.Queue()), RemoteDataZMQ("tcp://127.0.0.1:*")], ids=["queue", "net"]
+)
+def test_a_flow_that_others_fill_says_how_to_do_without_a_length(flow):
+    name = type(flow).__name__
+    with pytest.raises(UnknownLength, match=rf"of {name} is not known: .* FixedSizeData\(ds"):
+        len(flow)
+    assert length_or_none(flow) is None
+    assert len(FixedSizeData(flow, 3)) == 3
+
+
+def test_what_has_no_length_and_what_does_not_tell_it_are_unknown():
+    for flow in Foreign(), ForeignEndless(), RepeatedData(Said(5), -1), ProxyDataFlow(Foreign()):
+        assert length_or_none(flow) is None
+    with pytest.raises(UnknownLength, match=r"of Foreign is not known: define Foreign.__len__\(\)"):
+        length_of(Foreign())
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        ProxyDataFlow,
+        lambda ds: BatchData(ds, 2),
+        lambda ds: ConcatData([ds, Said(5)]),
+        lambda ds: JoinData([ds, Said(5)]),
+        lambda ds: LocallyShuffleData(ds, 2),
+        lambda ds: MultiProcessMapAndBatchData(ds, 1, same, 2),
+        lambda ds: MultiThreadRunner(lambda: ds, 5, 1),
+        lambda ds: RepeatedData(ds, 2),
+        lambda ds: RepeatedDataPoint(ds, 2),
+    ],
+)
+def test_the_length_of_what_is_made_from_a_foreign_flow_is_unknown(wrap):
+    with closing(wrap(Foreign())) as flow:
+        assert length_or_none(flow) is None
+
+
+def test_a_type_error_inside_of_a_length_is_not_an_unknown_length():
+    with pytest.raises(TypeError, match="unsupported operand") as raised:
+        length_or_none(ProxyDataFlow(Mistaken("five")))
+    assert not isinstance(raised.value, UnknownLength)
+
+
+@pytest.mark.parametrize("flow", [Said(5.0), Mistaken("five")], ids=["float", "mistake"])
+@pytest.mark.parametrize(
+    ("needs", "use"),
+    [
+        ([], lambda flow, path: BatchData(flow, 20)),
+        (["h5py"], lambda flow, path: HDF5Serializer.save(flow, path, ["a"])),
+        ([], lambda flow, path: JoinData([flow, Said(5)])),
+        (["lmdb", "msgpack"], lambda flow, path: LMDBSerializer.save(flow, path)),
+        (["msgpack"], lambda flow, path: MultiProcessMapAndBatchData(flow, 1, same, 20)),
+        (["msgpack"], lambda flow, path: NumpySerializer.save(flow, path)),
+        ([], lambda flow, path: TestDataSpeed(flow).start()),
+        (["msgpack"], lambda flow, path: TFRecordSerializer.save(flow, path)),
+        (["msgpack"], lambda flow, path: _send_all(RepeatedData(flow, 1), mock.Mock(), 1)),
+    ],
+    ids=["batch", "hdf5", "join", "lmdb", "process batch", "npz", "speed", "tfrecord", "remote"],
+)
+def test_nobody_takes_a_mistake_for_an_unknown_length(flow, needs, use, tmp_path):
+    for module in needs:
+        pytest.importorskip(module)
+    with pytest.raises((TypeError, ValueError), match=r"returned 5\.0|unsupported operand"):
+        use(flow, str(tmp_path / "file"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("flow", [Said(5.0), Mistaken("five")], ids=["float", "mistake"])
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda ds: PrefetchDataZMQ(ds, 1), lambda ds: MultiThreadRunner(lambda: ds, 5, 1)],
+    ids=["processes", "threads"],
+)
+def test_no_pass_is_without_end_by_mistake(flow, wrap):
+    with closing(wrap(flow)) as wrapped:
+        wrapped.reset_state()
+        with pytest.raises((TypeError, ValueError), match=r"returned 5\.0|unsupported operand"):
+            next(iter(wrapped))
+
+
+def test_a_cache_does_not_take_a_mistake_for_an_unknown_length():
+    flow = DataFromList([[i] for i in range(5)], shuffle=False)
+    state = CacheData(flow).state_dict()
+    with pytest.raises(ValueError, match=r"returned 5\.0"):
+        CacheData(Said(5.0)).load_state_dict(state)
+
+
+def test_an_iterable_whose_length_is_no_count_is_an_error():
+    class Rows:
+        def __iter__(self):
+            return iter([[1]])
+
+        def __len__(self):
+            return 5 / 1
+
+    with pytest.raises(ValueError, match=r"DataFromIterable.__len__\(\) returned 5.0"):
+        len(DataFromIterable(Rows()))
+
+
+def test_an_iterable_may_say_that_it_has_no_length():
+    class Stream:
+        def __iter__(self):
+            return iter([[1]])
+
+        def __len__(self):
+            raise TypeError("a stream has no length")
+
+    assert length_or_none(DataFromIterable(Stream())) is None
+    assert length_or_none(DataFromIterable(iter([[1]]))) is None
+    assert len(FixedSizeData(DataFromIterable(Stream()), 3)) == 3
