@@ -9,6 +9,7 @@ import contextlib
 import inspect
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
+from ._flow import is_flow, what_instead
 from .base import DataFlow, StateNotKept
 
 __all__ = ["CombinedDataFlow", "listed", "state_or_reason"]
@@ -36,11 +37,10 @@ class CombinedDataFlow(DataFlow):
         name = type(self).__name__
         self.df_lists: List[DataFlow] = listed(self, df_lists)
         for position, flow in enumerate(self.df_lists):
-            if not hasattr(flow, "__iter__") or not callable(getattr(flow, "reset_state", None)):
+            if not is_flow(flow):
                 raise TypeError(
                     f"{name} is made from DataFlows, but number {position} of {len(self.df_lists)} "
-                    f"(counted from 0) is a {type(flow).__name__}. Wrap a list in DataFromList, "
-                    "any other iterable in DataFromIterable."
+                    f"(counted from 0) is {what_instead(flow)}"
                 )
         self._distinct = list({id(flow): flow for flow in self.df_lists}.values())
         self._no_state = self._why_no_state()

@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorpack.utils.rng import get_rng, is_seeded
 
+from ._flow import is_flow, what_instead
 from ._length import UnknownLength, checked_length, length_of
 from ._spelling import give_both_names, owner_of
 from ._state import check_state
@@ -220,11 +221,9 @@ class ProxyDataFlow(DataFlow):
         Raises:
           TypeError: `ds` is not a flow.
         """
-        if not hasattr(ds, "__iter__") or not callable(getattr(ds, "reset_state", None)):
-            raise TypeError(
-                f"{type(self).__name__} wraps a DataFlow, but got {type(ds).__name__}. "
-                "Wrap a list in DataFromList, any other iterable in DataFromIterable."
-            )
+        if not is_flow(ds):
+            name = type(self).__name__
+            raise TypeError(f"{name} wraps a DataFlow, but got {what_instead(ds)}")
         self.ds = ds
 
     def __iter__(self) -> Iterator[Any]:

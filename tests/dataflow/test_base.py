@@ -248,8 +248,17 @@ def test_an_error_in_size_is_not_hidden():
 
 
 def test_proxy_takes_only_flows():
-    with pytest.raises(TypeError, match="ProxyDataFlow wraps a DataFlow, but got list"):
+    with pytest.raises(TypeError, match="ProxyDataFlow wraps a DataFlow, but got a list"):
         ProxyDataFlow([[1]])
+    with pytest.raises(TypeError, match="ProxyDataFlow wraps a DataFlow, but got a type"):
+        ProxyDataFlow(list)
+
+
+def test_a_class_of_flows_is_no_flow():
+    with pytest.raises(TypeError, match=r"BatchData .* the class FakeData.*: FakeData\(...\)"):
+        BatchData(FakeData, 2)
+    with pytest.raises(TypeError, match=r"number 1 of 2 .* is the class Later.*: Later\(...\)"):
+        JoinData([Later(), Later])
 
 
 def test_proxy_resets_what_it_wraps():

@@ -313,8 +313,10 @@ def test_wrong_flows():
     shared = numbers(3)
     with pytest.raises(ValueError, match="the same flow twice"):
         iter(MultiThreadRunner(lambda: shared, 2, 2))
-    with pytest.raises(TypeError, match=r"needs a DataFlow from get_df\(\), but got list"):
+    with pytest.raises(TypeError, match=r"needs a DataFlow from get_df\(\), but got a list"):
         iter(MultiThreadRunner(lambda: [[1]], 2, 2))
+    with pytest.raises(TypeError, match=r"from get_df\(\), but got the class DataFromList"):
+        iter(MultiThreadRunner(lambda: DataFromList, 2, 2))
 
 
 def test_seeded_only_with_one_flow():

@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
+from .._flow import is_flow
 from ..base import DataFlow
 from .errors import CommandError
 
@@ -110,7 +111,7 @@ def _found(module: Any, source: str, name: str) -> Any:
 def _candidates(module: Any) -> str:
     """The names in a module that may be meant, as text: flows, then what may make them."""
     public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    names = [name for name, value in public.items() if _is_flow(value)]
+    names = [name for name, value in public.items() if is_flow(value)]
     names += [
         name
         for name, value in public.items()
@@ -122,16 +123,8 @@ def _candidates(module: Any) -> str:
     return shown or "no flow, and no function of its own"
 
 
-def _is_flow(value: Any) -> bool:
-    return (
-        not isinstance(value, type)
-        and hasattr(value, "__iter__")
-        and callable(getattr(value, "reset_state", None))
-    )
-
-
 def _flow_of(found: Any, place: str) -> Any:
-    if _is_flow(found):
+    if is_flow(found):
         return found
     if not callable(found):
         raise CommandError(
@@ -140,7 +133,7 @@ def _flow_of(found: Any, place: str) -> Any:
         )
     _check_signature(found, place)
     made = _run(found, place)
-    if not _is_flow(made):
+    if not is_flow(made):
         raise CommandError(
             f"{place} returned a {type(made).__name__}, but a DataFlow is needed. Wrap a list in "
             "DataFromList, a generator function in DataFromGenerator."

@@ -8,6 +8,7 @@ and their difference is the stage's own.
 import time
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
+from .._flow import is_flow
 from ..base import DataFlow
 from ..batch import BatchData
 from ..map import MapData, MapDataComponent
@@ -107,8 +108,7 @@ def slowest_stage(stages: List[Stage]) -> str:
 def _inner_of(flow: Any) -> Any:
     """The one flow that a flow is made from; None where there is none, or there are several."""
     inner = getattr(flow, "ds", None)
-    is_flow = hasattr(inner, "__iter__") and callable(getattr(inner, "reset_state", None))
-    return inner if is_flow else None
+    return inner if is_flow(inner) else None
 
 
 def _measure_counted(

@@ -4,6 +4,7 @@ import itertools
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
+from .._flow import is_flow, what_instead
 from .._length import length_of, length_or_none
 from ..base import DataFlow
 from .mixture import Mixture
@@ -152,11 +153,9 @@ class MultiThreadRunner(DataFlow):
 
     def _make_flow(self) -> DataFlow:
         flow = self.get_df()
-        if not hasattr(flow, "__iter__") or not callable(getattr(flow, "reset_state", None)):
-            raise TypeError(
-                f"{type(self).__name__} needs a DataFlow from get_df(), but got "
-                f"{type(flow).__name__}. Wrap a list in DataFromList."
-            )
+        if not is_flow(flow):
+            name = type(self).__name__
+            raise TypeError(f"{name} needs a DataFlow from get_df(), but got {what_instead(flow)}")
         return flow
 
     def _forget_parent(self) -> None:
