@@ -8,6 +8,7 @@ from tensorpack.utils.packed import Rows
 from ._length import length_or_none
 from ._processes.answers import answers_as_they_come
 from ._processes.map import ProcessMap
+from ._spelling import accepts_old_keywords
 from ._stack import aggregate
 from .base import DataFlow, RNGDataFlow
 from .map import shallow_copy
@@ -26,6 +27,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
     returns None are dropped, and batches are filled up with others; then `len` is too large.
     """
 
+    @accepts_old_keywords(nr_proc="num_proc")
     def __init__(
         self,
         ds: DataFlow,

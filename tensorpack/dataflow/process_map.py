@@ -10,6 +10,7 @@ from ._combined import state_or_reason
 from ._processes.answers import answers_as_they_come, answers_in_order
 from ._processes.map import ProcessMap
 from ._processes.worker_seeds import MOST_SEED, DatapointSeeds
+from ._spelling import accepts_old_keywords
 from ._state import check_state
 from .base import DataFlow, RNGDataFlow, StateNotKept
 from .map import shallow_copy
@@ -40,6 +41,7 @@ class MultiProcessMapData(ProcessMap):
     flows at its place; the processes go on.
     """
 
+    @accepts_old_keywords(nr_proc="num_proc")
     def __init__(
         self,
         ds: DataFlow,

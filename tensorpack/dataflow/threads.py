@@ -56,6 +56,7 @@ class MultiThreadMapData(ProxyDataFlow):
     # The state of `ds` behind what was yielded last; None where that is the one it has itself.
     _position: Any = None
 
+    @accepts_old_keywords(nr_thread="num_thread")
     def __init__(
         self,
         ds: DataFlow,

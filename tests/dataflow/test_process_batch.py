@@ -160,5 +160,7 @@ def test_one_that_is_larger_than_the_flow_is_its_remainder():
 
 def test_names():
     assert MultiProcessMapAndBatchDataZMQ is MultiProcessMapAndBatchData
+    with closing(MultiProcessMapAndBatchData(numbers(3), nr_proc=3, map_func=str)) as flow:
+        assert flow.num_proc == 3
     fix_rng_seed(1)
     assert batched(numbers(13), num_proc=1).seeded and not batched(numbers(13)).seeded

@@ -543,6 +543,8 @@ def test_wrong_arguments(options, error, message):
 
 def test_both_names():
     assert MultiProcessMapDataZMQ is MultiProcessMapData
+    with closing(MultiProcessMapData(numbers(3), nr_proc=3, map_func=functions.same)) as flow:
+        assert flow.num_proc == 3
 
 
 def test_seeded_is_what_comes_again():

@@ -400,6 +400,7 @@ def test_the_arguments_of_2017():
     assert (flow.num_thread, flow.buffer_size, flow.strict) == (2, 5, False)
     with pytest.raises(TypeError, match="both 'nr_thread' and 'num_thread'"):
         ThreadedMapData(numbers(3), nr_thread=2, num_thread=2, map_func=tenfold)
+    assert MultiThreadMapData(numbers(3), nr_thread=2, map_func=tenfold).num_thread == 2
 
 
 @pytest.mark.parametrize(

@@ -319,6 +319,13 @@ def test_wrong_flows():
         iter(MultiThreadRunner(lambda: DataFromList, 2, 2))
 
 
+def test_the_arguments_of_2017():
+    flow = MultiThreadRunner(lambda: numbers(3), nr_prefetch=4, nr_thread=2)
+    assert (flow.num_prefetch, flow.num_thread) == (4, 2)
+    with pytest.raises(TypeError, match="both 'nr_thread' and 'num_thread'"):
+        MultiThreadRunner(lambda: numbers(3), 4, nr_thread=2, num_thread=2)
+
+
 def test_seeded_only_with_one_flow():
     recorder = Recorder()
     assert MultiThreadRunner(recorder, 2, 1).seeded

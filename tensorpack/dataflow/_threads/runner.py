@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .._flow import is_flow, what_instead
 from .._length import length_of, length_or_none
+from .._spelling import accepts_old_keywords
 from ..base import DataFlow
 from .mixture import Mixture
 from .numbers import BUFFER_BYTES, check_counts
@@ -27,6 +28,7 @@ class MultiThreadRunner(DataFlow):
     the thread; the next pass has new flows and threads. No state is kept.
     """
 
+    @accepts_old_keywords(nr_prefetch="num_prefetch", nr_thread="num_thread")
     def __init__(
         self,
         get_df: Callable[[], DataFlow],
