@@ -51,7 +51,8 @@ class LMDBData(LMDBFlow):
             of `keys`.
           keys: a list of keys; or the format that makes them of 0, 1, 2 and so on, such as
             "{:08d}"; or None for all that tensorpack has written. Where the file does not say
-            which these are, all keys are read, with a warning.
+            which these are, or only by a pickle, all keys are read, with a warning; then they
+            come in the order of the file. `LMDBDataPoint` reads such a pickle if it may.
           max_errors: how many missing records a pass skips, each with a warning; one more is an
             error. `len` counts them.
           probe: whether all pages are checked first, in a process of its own. That reads all
@@ -125,9 +126,10 @@ class LMDBDataPoint(ProxyDataFlow):
           *args: as for `LMDBData`; or one flow that yields `[key, value]`.
           max_errors: how many missing or damaged records a pass skips, each with a warning that
             names the key; one more is an error. `len` counts them.
-          allow_pickle: whether values may be pickles. Only lists, dicts, numbers, text and plain
-            numpy arrays are taken out of them; all the same, give it only for files that you
-            trust. It makes no difference to files that were written by this version.
+          allow_pickle: whether values, and the list of keys, may be pickles. Only lists, dicts,
+            numbers, text and plain numpy arrays are taken out of them; all the same, give it only
+            for files that you trust. It makes no difference to files that were written by this
+            version.
           **kwargs: as for `LMDBData`.
 
         Raises:
@@ -158,8 +160,6 @@ def _open(
 
 
 class _Datapoints(Records):
-    allow_pickle = False
-
     def _element(self, key: bytes, value: bytes) -> Any:
         return decode_value(value, self.is_new(), self.allow_pickle)
 

@@ -12,6 +12,7 @@ import pytest
 
 from tensorpack.dataflow.lmdb import (
     DamagedLMDB,
+    LMDBData,
     LMDBDataPoint,
     LMDBSerializer,
     convert_old_lmdb,
@@ -30,6 +31,33 @@ def test_a_list_of_keys_of_2017(tmp_path, capsys):
     assert "WRN" not in capsys.readouterr().out
 
 
+def pickled_with_a_list(path):
+    """Datapoints 2, 10 and 1, in this order, and a record that is none, all as pickles."""
+    keys = [b"2", b"10", b"1"]
+    items = [(key, pickle.dumps([int(key)], 2)) for key in keys]
+    items += [(b"__keys__", pickle.dumps(keys, 2)), (b"__len__", pickle.dumps(3, 2))]
+    return write_raw(path, items)
+
+
+def test_a_pickled_list_of_keys(tmp_path, capsys):
+    path = pickled_with_a_list(tmp_path / "old")
+    flow = LMDBSerializer.load(path, shuffle=False, allow_pickle=True)
+    assert list(pickle.loads(pickle.dumps(flow))) == list(flow) == [[2], [10], [1]]
+    assert len(flow) == 3
+    convert_old_lmdb(path, tmp_path / "new", allow_pickle=True)
+    assert list(LMDBSerializer.load(tmp_path / "new", shuffle=False)) == [[2], [10], [1]]
+    assert "WRN" not in capsys.readouterr().out
+
+
+def test_a_pickled_list_of_keys_is_not_read_without_leave(tmp_path, capsys):
+    path = pickled_with_a_list(tmp_path / "old")
+    found = [key for key, _ in LMDBData(path, shuffle=False)]
+    assert found == [b"1", b"10", b"2", b"__len__"]
+    out = capsys.readouterr().out
+    assert f"{path} has a pickled list of keys, which is not read: all its keys are read" in out
+    assert "LMDBDataPoint(path, allow_pickle=True) reads the list." in out
+
+
 class Canary:
     """Makes a file when it is unpickled by those who run what a pickle says."""
 
@@ -40,7 +68,7 @@ class Canary:
         return os.mkdir, (self.path,)
 
 
-def test_a_pickled_list_of_keys_is_never_loaded(tmp_path, capsys):
+def test_code_in_a_pickled_list_of_keys_never_runs(tmp_path, capsys):
     canary = tmp_path / "canary"
     items = [(b"%02d" % number, pickle.dumps([number], 2)) for number in range(20)]
     path = write_raw(tmp_path / "file", [*items, (b"__keys__", pickle.dumps([Canary(canary)]))])

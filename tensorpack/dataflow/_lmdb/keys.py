@@ -3,7 +3,7 @@
 tensorpack numbers them, `00000000`, `00000001` and so on, and puts a list of them under
 `__keys__`, for those who read the file without it. Files written by this version say how many
 there are, and what the values are, in a record `__tensorpack__`. In files of others, and where the
-list is a pickle, all keys are read.
+list is a pickle that is not to be read, all keys are read.
 """
 
 from typing import Any, Iterable, List, Optional, Sequence, Union
@@ -16,6 +16,7 @@ from .env import OpenFile
 from .errors import BadRecord, DamagedLMDB, RefusedRecord
 from .msgpack import looks_like_msgpack, unpack
 from .pages import PageError, is_known_format, read_keys
+from .pickle import looks_like_pickle, unpickle
 
 __all__ = [
     "FormattedKeys",
@@ -139,12 +140,15 @@ def _checked_format(form: str) -> str:
     return form
 
 
-def find_keys(file: OpenFile, wanted: Union[None, str, List[bytes]]) -> Sequence[bytes]:
+def find_keys(
+    file: OpenFile, wanted: Union[None, str, List[bytes]], allow_pickle: bool = False
+) -> Sequence[bytes]:
     """Returns the keys of the datapoints.
 
     Args:
       file: where they are.
       wanted: the keys themselves, or their format, or None to have them found.
+      allow_pickle: whether a list that is a pickle is read.
 
     Raises:
       DamagedLMDB: what says so in the file is damaged, or there is nothing in it.
@@ -159,23 +163,32 @@ def find_keys(file: OpenFile, wanted: Union[None, str, List[bytes]]) -> Sequence
         return FormattedKeys(KEY_FORMAT, count)
     if file.entries() == 0:
         raise DamagedLMDB(file.path, "There are no records in it.")
-    keys = _listed_keys(file)
+    keys = _listed_keys(file, allow_pickle)
     if keys is None:
-        logger.warning(
-            "%s", f"{file.path} has no list of keys that can be read: all its keys are read now."
-        )
+        logger.warning("%s", f"{file.path} {_why_not_listed(file, allow_pickle)}")
         keys = [key for key in _all_keys(file) if key not in (HEADER_KEY, LIST_KEY)]
     return keys
 
 
-def _listed_keys(file: OpenFile) -> Optional[List[bytes]]:
-    value = file.get(LIST_KEY)
-    if value is None or not looks_like_msgpack(value):  # a pickle, most often
-        return None
+def _listed_keys(file: OpenFile, allow_pickle: bool) -> Optional[List[bytes]]:
+    value = file.get(LIST_KEY) or b""
     try:
-        return _as_keys(unpack(value))
+        if looks_like_pickle(value):
+            return _as_keys(unpickle(value)) if allow_pickle else None
+        if looks_like_msgpack(value):
+            return _as_keys(unpack(value))
     except (BadRecord, RefusedRecord):
-        return None
+        pass
+    return None
+
+
+def _why_not_listed(file: OpenFile, allow_pickle: bool) -> str:
+    if not allow_pickle and looks_like_pickle(file.get(LIST_KEY) or b""):
+        return (
+            "has a pickled list of keys, which is not read: all its keys are read now, and come in "
+            "the order of the file. LMDBDataPoint(path, allow_pickle=True) reads the list."
+        )
+    return "has no list of keys that can be read: all its keys are read now."
 
 
 def _as_keys(found: Any) -> Optional[List[bytes]]:

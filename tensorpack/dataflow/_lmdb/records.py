@@ -27,7 +27,10 @@ class Records(Sequence[Any]):
 
     Attributes:
       path: the data file.
+      allow_pickle: whether a list of keys that is a pickle is read.
     """
+
+    allow_pickle = False
 
     def __init__(
         self, path: PathLike, keys: WantedKeys = None, readahead: bool = True, probed: bool = True
@@ -114,7 +117,7 @@ class Records(Sequence[Any]):
     def _found_keys(self, file: OpenFile) -> Sequence[bytes]:
         keys = self._keys
         if keys is None:
-            keys = self._keys = find_keys(file, self._wanted)
+            keys = self._keys = find_keys(file, self._wanted, self.allow_pickle)
             if not self._announced:
                 self._announced = True
                 logger.info("%s", f"Found {len(keys)} entries in {self.path}")

@@ -148,6 +148,20 @@ def test_lmdb_of_others(run, fails, tmp_path):
 
 
 @needs_lmdb
+def test_the_order_of_an_old_lmdb_file_is_in_a_pickle(run, tmp_path):
+    from tests.dataflow.lmdb_files import write_raw
+
+    keys = [b"2", b"10", b"1"]
+    items = [(key, pickle.dumps([int(key)], 2)) for key in keys]
+    items += [(b"__keys__", pickle.dumps(keys, 2)), (b"__len__", pickle.dumps(3, 2))]
+    path = write_raw(tmp_path / "old.lmdb", items)
+    ran = run("convert", path, tmp_path / "new.npz", "--allow-pickle")
+    assert (ran.code, ran.out.split(" of ")[0]) == (0, "3 datapoints")
+    assert "all its keys" not in ran.err
+    assert_same(load(tmp_path / "new.npz"), [[2], [10], [1]])
+
+
+@needs_lmdb
 def test_the_folder_of_an_lmdb_database(run, tmp_path):
     folder = tmp_path / "folder.lmdb"
     folder.mkdir()
