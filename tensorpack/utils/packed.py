@@ -17,6 +17,7 @@ little endian.
 import re
 import struct
 import sys
+from itertools import chain
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -51,6 +52,10 @@ _WHAT_FITS = (
     "Only None, bool, int of 64 bits, float, str, bytes, numpy arrays and scalars, and lists, "
     "tuples and dicts of these can be."
 )
+_BUFFERS = (bytearray, memoryview)  # msgpack would make bytes of them
+_MARK = re.compile(b"[\xc4-\xc6]")  # where bytes begin in msgpack
+_SHORT = 512  # bytes; up to here a pattern is found faster than one byte after the other
+_LOOKED_AT = frozenset([*_BUFFERS, list, tuple, dict])
 
 
 class Rows:
@@ -115,8 +120,8 @@ def pack(obj: Any) -> Packed:
     try:
         structure = packing.bytes_of(obj)
     except TypeError as error:
-        where = _where_it_fails(obj)
-        raise TypeError(f"{where + ': ' if where else ''}{error}") from error
+        where, first = _where_it_fails(obj, error)
+        raise TypeError(f"{where + ': ' if where else ''}{first}") from first
     return Packed(structure, packing.arrays, aligned(len(structure)) + packing.nbytes)
 
 
@@ -183,7 +188,15 @@ class _Packing:
         self._packb, self._ext_type = msgpack.packb, msgpack.ExtType
 
     def bytes_of(self, obj: Any) -> bytes:
-        return self._packb(obj, default=self._encode, strict_types=True)
+        structure = self._packb(obj, default=self._encode, strict_types=True)
+        # Bytes begin with a mark. Most objects have none, and need not be looked through.
+        if len(structure) <= _SHORT:
+            may_have = _MARK.search(structure) is not None
+        else:
+            may_have = b"\xc4" in structure or b"\xc5" in structure or b"\xc6" in structure
+        if may_have:
+            _refuse_buffers(obj)
+        return structure
 
     def _encode(self, obj: Any) -> Any:
         """What msgpack is to write for that which it does not know."""
@@ -209,7 +222,7 @@ class _Packing:
         self._tuples += 1
         if self._tuples > MAX_TUPLES:
             raise ValueError(f"Tuples can be nested {MAX_TUPLES} deep, and here they are deeper.")
-        inner = self.bytes_of(list(obj))
+        inner = self._packb(list(obj), default=self._encode, strict_types=True)
         self._tuples -= 1
         return inner
 
@@ -343,17 +356,44 @@ def _nbytes(dtype: np.dtype, shape: Tuple[int, ...]) -> int:
     return count
 
 
+def _refuse_buffers(obj: Any) -> None:
+    """Raises TypeError if there is a bytearray or memoryview in an object."""
+    parts = [obj]
+    if type(obj) in (list, tuple):
+        parts = obj
+    elif type(obj) is dict:
+        parts = [*obj, *obj.values()]
+    while not _LOOKED_AT.isdisjoint(map(type, parts)):
+        # All of one depth together, for a call for each takes longer than packing.
+        held = [part for part in parts if type(part) in _LOOKED_AT]
+        for part in held:
+            if isinstance(part, _BUFFERS):
+                raise _unfit(part)
+        held += [part.values() for part in held if type(part) is dict]
+        parts = [*chain.from_iterable(held)]
+
+
 def _unfit(obj: Any) -> TypeError:
     what = f"a {type(obj).__name__}"
     if isinstance(obj, (np.ndarray, Rows)) and not isinstance(obj, np.ma.MaskedArray):
         what = f"an array of {obj.dtype} with {obj.ndim} dimensions"
     if type(obj) is int:
         what = f"an integer of {obj.bit_length()} bits"
+    if isinstance(obj, _BUFFERS):
+        return TypeError(
+            f"{what} cannot be sent or stored, for it would come back as bytes. Make it "
+            "bytes(...), or an array by np.asarray(...)."
+        )
     return TypeError(f"{what} cannot be sent or stored. {_WHAT_FITS}")
 
 
-def _where_it_fails(obj: Any) -> str:
-    """The path to the first part of an object that cannot be packed, such as `[1]['boxes']`."""
+def _where_it_fails(obj: Any, error: TypeError) -> Tuple[str, TypeError]:
+    """The first part of an object that cannot be packed: its path, such as `[1]['boxes']`, and why.
+
+    Args:
+      obj: the object.
+      error: why the object cannot be packed; perhaps for a later part.
+    """
     parts: Any = []
     if isinstance(obj, dict):
         parts = obj.items()
@@ -362,6 +402,7 @@ def _where_it_fails(obj: Any) -> str:
     for key, part in parts:
         try:
             _Packing().bytes_of(part)
-        except TypeError:
-            return f"[{key!r}]{_where_it_fails(part)}"
-    return ""
+        except TypeError as found:
+            where, first = _where_it_fails(part, found)
+            return f"[{key!r}]{where}", first
+    return "", error

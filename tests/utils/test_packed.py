@@ -202,6 +202,11 @@ UNFIT = [
     (np.array(["2017-07-24"], dtype="M8[D]"), r"an array of datetime64\[D\]"),
     (np.array([1], dtype="m8[s]"), r"an array of timedelta64\[s\]"),
     (np.datetime64("2017-07-24"), r"an array of datetime64\[D\]"),
+    (bytearray(b"ab"), "a bytearray"),
+    (bytearray(300), "a bytearray"),
+    (bytearray(70000), "a bytearray"),
+    (memoryview(b""), "a memoryview"),
+    (memoryview(np.arange(2)), "a memoryview"),
 ]
 
 
@@ -222,6 +227,18 @@ def test_what_does_not_fit_is_named_with_its_place(number):
 def test_a_key_that_does_not_fit():
     with pytest.raises(TypeError, match="a frozenset cannot be sent or stored"):
         pack([{frozenset(): 1}])
+    for key in memoryview(b"a"), (1, memoryview(b"a")):
+        with pytest.raises(TypeError, match="a memoryview cannot be sent or stored"):
+            pack([{key: 1}])
+
+
+def test_buffers_are_told_what_to_become():
+    with pytest.raises(TypeError) as caught:
+        pack({"a": memoryview(np.arange(2.0))})
+    assert str(caught.value) == (
+        "['a']: a memoryview cannot be sent or stored, for it would come back as bytes. Make it "
+        "bytes(...), or an array by np.asarray(...)."
+    )
 
 
 def test_depth_is_limited():
