@@ -49,8 +49,8 @@ class CSVData(DataFromList):
           columns: what to yield, in this order: names of columns, or positions from 0. None for
             all.
           dtypes: of what is yielded: one for all, a list with one for each, or a dict by name or
-            position as in `columns`, where the others are text. Either `str`, or what numpy takes
-            for a bool (0, 1, false, true), integer or floating-point dtype.
+            position as in `columns`, where the others are text. Either `str` (or "str"), or what
+            numpy takes for a bool (0, 1, false, true), integer or floating-point dtype.
           shuffle: whether each pass has an order of its own.
           header: whether the first line has the names of the columns.
           delimiter: the character between two columns.
@@ -186,7 +186,7 @@ class _Table:
 
 
 def _converter(dtype: Any) -> Callable[[str], Any]:
-    if dtype is str:
+    if dtype is str or (isinstance(dtype, str) and dtype == "str"):
         return str
     kinds: Dict[str, Callable[[np.dtype, str], Any]] = {"b": _bool, "i": _int, "u": _int}
     kinds["f"] = _float

@@ -53,6 +53,9 @@ def test_columns_and_dtypes(tmp_path):
     assert_same(load(path, ["id"], int), [[np.int64(i)] for i in (1, 2, -3)])
     found = load(path, dtypes={"id": np.int64})
     assert_same(found[0], [np.int64(1), "a, b", "0.5"])
+    assert_same(load(path, dtypes=["int64", "str", "str"]), found)
+    assert_same(load(path, dtypes={"id": np.int64, "name": "str"}), found)
+    assert_same(load(path, [1], "str"), load(path, [1]))
     assert_same(load(path, [0, 1], {0: "u1"}, max_errors=1)[1], [np.uint8(2), 'say "x"'])
 
 

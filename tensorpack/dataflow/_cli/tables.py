@@ -1,7 +1,7 @@
 """The text formats that the commands read: CSV and SVMlight."""
 
 import re
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 from ..base import DataFlow
 from ..csv import CSVData
@@ -21,12 +21,9 @@ class CSVSource(Source):
     has_checksums = False
 
     def open(self, max_errors: int = 0) -> DataFlow:
-        dtypes = self.options.dtypes
         return CSVData(
             self.path,
-            dtypes=[_dtype(name) for name in dtypes]
-            if isinstance(dtypes, list)
-            else _dtype(dtypes),
+            dtypes=self.options.dtypes or str,
             shuffle=False,
             header=self.options.header,
             delimiter="\t" if suffix_of(self.path) == ".tsv" else ",",
@@ -36,10 +33,6 @@ class CSVSource(Source):
     def facts(self, flow: Any) -> List[Tuple[str, str]]:
         names = "none" if flow.names is None else ", ".join(flow.names)
         return [("version", "none"), ("columns", names)]
-
-
-def _dtype(name: Optional[str]) -> Any:
-    return str if name in (None, "str") else name
 
 
 class SVMLightSource(Source):
