@@ -196,7 +196,8 @@ def dump_dataflow_images(
 
     Args:
       df: a DataFlow; its state is reset first, and it is read once.
-      index: the component of a datapoint that holds the image, or the batch of images.
+      index: the component of a datapoint that holds the image, or the batch of images; its key if
+        datapoints are dicts.
       batched: whether that is a batch.
       number: where to stop.
       output_dir: where to write; made if missing.
@@ -210,6 +211,7 @@ def dump_dataflow_images(
 
     Raises:
       ImportError: if OpenCV is missing.
+      LookupError: if a datapoint has no such component; an `IndexError` or `KeyError`.
       OSError: if an image cannot be written; the message has its path.
     """
     cv2 = require("cv2")
@@ -249,11 +251,24 @@ def _write_image(path: str, image: np.ndarray) -> None:
 def _images(df: Any, index: int, batched: bool, number: int) -> Iterator[np.ndarray]:
     left = number
     for datapoint in df:
-        for image in datapoint[index] if batched else [datapoint[index]]:
+        component = _component(datapoint, index)
+        for image in component if batched else [component]:
             if left <= 0:
                 return
             left -= 1
             yield image
+
+
+def _component(datapoint: Any, index: int) -> Any:
+    try:
+        return datapoint[index]
+    except LookupError as error:
+        is_dict = isinstance(datapoint, dict)
+        has = f"the keys {list(datapoint)}" if is_dict else f"{len(datapoint)} components"
+        raise (KeyError if is_dict else IndexError)(
+            f"index={index!r} is to be the component that has the image, but the datapoint has "
+            f"{has}. Give the index of one of them."
+        ) from error
 
 
 def intensity_to_rgb(

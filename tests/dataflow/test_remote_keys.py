@@ -82,13 +82,15 @@ def test_nothing_is_sent_to_a_receiver_without_the_key(receive, key):
 @needs_curve
 def test_a_key_is_for_its_owner_alone(key, tmp_path):
     assert stat.S_IMODE(os.stat(key).st_mode) == 0o600
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError, match=f"^{key} exists already.* for a new one, remove it"):
         make_remote_key(key)
     os.chmod(key, 0o640)
     with pytest.raises(PermissionError, match=f"chmod 600 {key}"):
         RemoteDataZMQ(ANY_PORT, key=key)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"^There is no key .*none .*make_remote_key\(\)"):
         RemoteDataZMQ(ANY_PORT, key=str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError, match=f"there is no folder {tmp_path}/no. Make it first"):
+        make_remote_key(str(tmp_path / "no" / "key"))
 
 
 @needs_curve

@@ -110,6 +110,22 @@ def test_images_that_are_no_batch(tmp_path):
     assert dump_dataflow_images(flow, batched=False, output_dir=str(tmp_path)) == 6
 
 
+@pytest.mark.parametrize(
+    "datapoint, index, error, has",
+    [
+        ([0, 1], 5, IndexError, "2 components"),
+        ({"image": 0}, 0, KeyError, r"the keys \['image'\]"),
+    ],
+)
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_component_that_is_not_there_is_named(datapoint, index, error, has, batched):
+    pytest.importorskip("cv2")
+    flow = Flow()
+    flow.__class__ = type("One", (Flow,), {"__iter__": lambda self: iter([datapoint])})
+    with pytest.raises(error, match=rf"index={index} is to be .* the datapoint has {has}\. Give"):
+        dump_dataflow_images(flow, index=index, batched=batched)
+
+
 def test_an_image_that_cannot_be_written_is_an_error(tmp_path):
     pytest.importorskip("cv2")
     (tmp_path / "001.jpg").mkdir()

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Any, List
+from typing import Any, BinaryIO, List
 
 from tensorpack.utils.optional import require
 
@@ -79,7 +79,18 @@ def make_remote_key(path: str) -> None:
     """
     zmq = _zmq_with_curve()
     keys = [*zmq.curve_keypair(), *zmq.curve_keypair()]
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise FileExistsError(
+            f"{path} exists already. If it is a key, use it on both sides; for a new one, remove "
+            "it first, or give another name."
+        ) from error
+    except FileNotFoundError as error:
+        folder = os.path.dirname(os.path.abspath(path))
+        raise FileNotFoundError(
+            f"Cannot make the key {path}: there is no folder {folder}. Make it first."
+        ) from error
     with open(descriptor, "w", encoding="ascii") as file:
         file.write("\n".join([_TITLE, *(key.decode("ascii") for key in keys)]) + "\n")
 
@@ -93,7 +104,7 @@ def load_key(path: str) -> RemoteKey:
       ValueError: it is no such file.
     """
     zmq = _zmq_with_curve()
-    with open(path, "rb") as file:
+    with _open_key(path) as file:
         if os.fstat(file.fileno()).st_mode & 0o077:
             raise PermissionError(
                 f"Other users can read the key {path}, or change it: chmod 600 {path}, and make "
@@ -106,6 +117,16 @@ def load_key(path: str) -> RemoteKey:
         if not _is_pair(zmq, public, secret):
             raise ValueError(f"The key {path} is damaged: copy it again.")
     return RemoteKey(keys)
+
+
+def _open_key(path: str) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"There is no key {path} (seen from {os.getcwd()}). Copy it from the other machine, or "
+            "make one by make_remote_key() and copy it there."
+        ) from error
 
 
 def _is_pair(zmq: Any, public: bytes, secret: bytes) -> bool:
