@@ -120,7 +120,7 @@ class HDF5Serializer:
                         column.append(value, index)
                     check()
             if not columns:
-                raise ValueError(f"{type(df).__name__} has no datapoints: nothing to write.")
+                raise ValueError("The flow has no datapoints: nothing to write.")
             for column in columns:
                 column.flush()
 

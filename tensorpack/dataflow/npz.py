@@ -60,7 +60,7 @@ class NumpySerializer:
             with get_tqdm(df, total=length_or_none(df), desc=os.path.basename(path)) as bar:
                 form, components = _gather(bar)
             if form is None:
-                raise ValueError(f"{type(df).__name__} has no datapoints: nothing to write.")
+                raise ValueError("The flow has no datapoints: nothing to write.")
             _write(file, form, components)
 
     @staticmethod

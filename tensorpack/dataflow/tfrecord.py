@@ -37,18 +37,6 @@ class _Place(NamedTuple):
     skipped: int = 0
 
 
-class _DamagedRecord(DamagedFile):
-    """A record cannot be used.
-
-    Attributes:
-      after: where the next one begins, in bytes; None if that cannot be known.
-    """
-
-    def __init__(self, message: str, after: Optional[int] = None) -> None:
-        super().__init__(message)
-        self.after = after
-
-
 class TFRecordBytes(DataFlow):
     """Yields the records of any TFRecord file as `[bytes]`, in the order of the file.
 
@@ -96,7 +84,7 @@ class TFRecordBytes(DataFlow):
         """Begins a pass.
 
         Raises (while iterating):
-          ValueError: a record is damaged, or the file has fewer than `size`.
+          DamagedFile: a record is damaged, or the file has fewer than `size`; a `ValueError`.
         """
         self._position, self._resumed = self._resumed, _Place()
         return self._pass(self._position)
@@ -107,13 +95,12 @@ class TFRecordBytes(DataFlow):
             end = os.fstat(file.fileno()).st_size
             file.seek(place.offset)
             while place.offset < end and place.records != self._size:
+                length, after = _read_length(file, self.path, place, end)
                 try:
-                    datapoint, after = self._read(file, place, end)
-                except _DamagedRecord as error:
-                    if error.after is None:
-                        raise
+                    datapoint = self._read(file, place, length, end)
+                except DamagedFile as error:
                     limit.skip(error)
-                    place = _Place(error.after, place.records + 1, limit.count)
+                    place = _Place(after, place.records + 1, limit.count)
                     continue
                 place = _Place(after, place.records + 1, limit.count)
                 self._position = place
@@ -124,14 +111,18 @@ class TFRecordBytes(DataFlow):
                 "Otherwise give the true size, or none."
             )
 
-    def _read(self, file: BinaryIO, place: _Place, end: int) -> Tuple[Any, int]:
-        """Returns the datapoint at a place, and where the next record begins."""
-        data, after = _read_record(file, self.path, place, end)
+    def _read(self, file: BinaryIO, place: _Place, length: Optional[int], end: int) -> Any:
+        """Returns the datapoint at a place, behind whose length the file is."""
+        data = _read_bytes(file, _name(self.path, place), length, end - place.offset - _FRAMING)
         try:
-            return self._decode(data), after
+            return self._decode(data)
         except ValueError as error:
-            where = _name(self.path, place)
-            raise _DamagedRecord(f"{where} is no datapoint: {error}", after) from error
+            reason = str(error).rstrip(".")
+            raise DamagedFile(
+                f"{_name(self.path, place)} is no datapoint: {reason}. Records of other programs "
+                "are read by TFRecordBytes. Those of tensorpack 0.x hold pickled objects or "
+                "msgpack, which are not read: write them anew."
+            ) from error
 
     def _decode(self, data: bytes) -> Any:
         return [data]
@@ -200,7 +191,7 @@ class TFRecordSerializer:
                 _write_record(file, _encoded(datapoint, count))
                 count += 1
             if count == 0:
-                raise ValueError(f"{type(df).__name__} has no datapoints: nothing to write.")
+                raise ValueError("The flow has no datapoints: nothing to write.")
 
     @staticmethod
     def load(path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> TFRecordData:
@@ -229,29 +220,45 @@ def _write_record(file: BinaryIO, data: bytes) -> None:
     file.write(_CHECKSUM.pack(masked_crc32c(data)))
 
 
-def _read_record(file: BinaryIO, path: str, place: _Place, end: int) -> Tuple[bytes, int]:
-    """Returns the bytes of the record at a place, and where the next one begins."""
-    where = _name(path, place)
+def _read_length(file: BinaryIO, path: str, place: _Place, end: int) -> Tuple[Optional[int], int]:
+    """Returns the length of the record at a place, and where the next one begins.
+
+    The length is None if it is cut off.
+
+    Raises:
+      DamagedFile: the length is damaged, so that the next one cannot be found.
+    """
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
-        raise _DamagedRecord(f"{where} is cut off in its length: the file ends there.", end)
+        return None, end
     length, checksum = _HEADER.unpack(header)
     if masked_crc32c(header[:8]) != checksum:
-        raise _DamagedRecord(_wrong_length(where, place, header))
+        raise DamagedFile(_wrong_length(_name(path, place), place, header))
+    return length, min(place.offset + _FRAMING + length, end)
+
+
+def _read_bytes(file: BinaryIO, where: str, length: Optional[int], left: int) -> bytes:
+    """Returns the bytes of a record.
+
+    Args:
+      file: behind the length of the record.
+      where: its name.
+      length: what `_read_length` returned.
+      left: how many bytes the file can have for it.
+    """
+    if length is None:
+        raise DamagedFile(f"{where} is cut off in its length: the file ends there.")
     # Before anything is read: a length that is made up must not have memory set aside for it.
-    left = end - place.offset - _FRAMING
     if length > left:
-        raise _DamagedRecord(
-            f"{where} is cut off: it has {length} bytes, but the file only {max(left, 0)} for it.",
-            end,
+        raise DamagedFile(
+            f"{where} is cut off: it has {length} bytes, but the file only {max(left, 0)} for it."
         )
     data, tail = file.read(length), file.read(_CHECKSUM.size)
     if len(data) + len(tail) < length + _CHECKSUM.size:
-        raise _DamagedRecord(f"{where} is cut off: the file became shorter.", end)
-    after = place.offset + _FRAMING + length
+        raise DamagedFile(f"{where} is cut off: the file became shorter.")
     if masked_crc32c(data) != _CHECKSUM.unpack(tail)[0]:
-        raise _DamagedRecord(f"{where} has a wrong checksum: its {length} bytes changed.", after)
-    return data, after
+        raise DamagedFile(f"{where} has a wrong checksum: its {length} bytes changed.")
+    return data
 
 
 def _wrong_length(where: str, place: _Place, header: bytes) -> str:

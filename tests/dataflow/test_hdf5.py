@@ -200,7 +200,7 @@ def test_a_version_to_come(tmp_path):
 @pytest.mark.parametrize(
     "datapoints, error, match",
     [
-        ([], ValueError, "DataFromList has no datapoints"),
+        ([], ValueError, "The flow has no datapoints"),
         ([[1]], ValueError, "Datapoint 0 has 1 components, but there are 2 names"),
         ([[1, 2], [1, 2, 3]], ValueError, "Datapoint 1 has 3 components"),
         ([{"a": 1, "b": 2}], TypeError, "Datapoint 0 is a dict"),

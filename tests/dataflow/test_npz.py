@@ -155,11 +155,12 @@ def test_dicts_of_different_keys(tmp_path):
 @pytest.mark.parametrize(
     "datapoints, error, match",
     [
-        ([], ValueError, "DataFromList has no datapoints"),
+        ([], ValueError, "The flow has no datapoints"),
         ([[]], ValueError, "no components"),
         ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
         ([{1: 2}], TypeError, "keys that are no text"),
         ([[1, 2], [1, object()]], TypeError, "Component 1 of datapoint 1: "),
+        ([[bytearray(b"a")]], TypeError, r"Component 0 of datapoint 0: \[0\]: a bytearray cannot"),
         ([{"a": object()}], TypeError, "Component 'a' of datapoint 0: "),
         ([[np.array([None])]], TypeError, "Component 0 of datapoint 0: "),
         ([Pair(1, 2)], TypeError, "Datapoint 0 is a Pair, but .* not of a subclass"),

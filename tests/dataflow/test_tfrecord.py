@@ -10,7 +10,7 @@ import zlib
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFromGenerator, DataFromList, _crc32c
+from tensorpack.dataflow import DamagedFile, DataFromGenerator, DataFromList, _crc32c
 from tensorpack.dataflow._crc32c import crc32c, crc32c_by_numpy
 from tensorpack.dataflow.tfrecord import (
     TFRecordBytes,
@@ -266,8 +266,9 @@ def test_a_record_that_is_no_datapoint_of_ours(tmp_path):
     TFRecordSerializer.save(datapoints_of(2), path)
     with open(path, "ab") as file:
         file.write(record(b"somebody else's") + record(b""))
-    with pytest.raises(ValueError, match=r"record 2 at byte \d+ is no datapoint: "):
+    with pytest.raises(ValueError, match=r"record 2 at byte \d+ is no datapoint: ") as caught:
         list(TFRecordData(path))
+    assert type(caught.value) is DamagedFile
     assert len(list(TFRecordData(path, max_errors=2))) == 2
 
 
@@ -282,6 +283,31 @@ def test_a_pickle_in_a_record_is_never_run(tmp_path):
         with pytest.raises(ValueError, match="record 0 at byte 0 is no datapoint"):
             list(TFRecordData(path))
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("data", [pickle.dumps([1], 2), b"\x92\x01\xa4text", bytes(100)])
+def test_a_file_of_old_tensorpack_is_told_what_to_do(tmp_path, data):
+    path = write(tmp_path / "a", record(data))
+    match = r"at least\. Records of|a frame with .*'\. Records of"
+    with pytest.raises(DamagedFile, match=match) as caught:
+        list(TFRecordData(path))
+    assert str(caught.value).endswith(
+        " Records of other programs are read by TFRecordBytes. Those of tensorpack 0.x hold "
+        "pickled objects or msgpack, which are not read: write them anew."
+    )
+    assert list(TFRecordBytes(path)) == [[data]]
+
+
+def test_errors_are_of_a_class_that_has_a_name(tmp_path):
+    first = record(b"first")
+    wrong_length = bytearray(first)
+    wrong_length[0] ^= 1
+    wrong_data = bytearray(first)
+    wrong_data[-1] ^= 1
+    for data in first[:5], first[:-1], wrong_length, wrong_data:
+        with pytest.raises(DamagedFile) as caught:
+            list(TFRecordBytes(write(tmp_path / "a", data)))
+        assert type(caught.value) is DamagedFile
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -337,7 +363,7 @@ def test_nothing_is_left_of_a_save_that_failed(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         TFRecordSerializer.save(DataFromGenerator(broken), str(tmp_path / "a"))
-    with pytest.raises(ValueError, match="DataFromList has no datapoints"):
+    with pytest.raises(ValueError, match="The flow has no datapoints"):
         TFRecordSerializer.save(DataFromList([]), str(tmp_path / "a"))
     with pytest.raises(TypeError, match="Datapoint 1: "):
         TFRecordSerializer.save(DataFromList([[1], [object()]], shuffle=False), tmp_path / "a")
