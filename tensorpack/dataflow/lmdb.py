@@ -8,7 +8,11 @@ A file is checked before it is opened, in a process of its own, for a damaged on
 liblmdb; `probe=False` leaves that out. It must not be written to while it is read.
 """
 
-from typing import Any, Callable, Iterator, Optional, Tuple
+import inspect
+import os
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+from tensorpack.utils import logger
 
 from ._files import ErrorLimit, PathLike
 from ._lmdb.errors import BadRecord, DamagedLMDB, RefusedRecord
@@ -134,7 +138,7 @@ class LMDBDataPoint(ProxyDataFlow):
 
         Raises:
           ImportError, OSError, ValueError: as for `LMDBData`.
-          TypeError: there are other arguments beside the flow.
+          TypeError: there are other arguments beside the flow, or unknown ones.
         """
         flow = args[0] if args else None
         if hasattr(flow, "reset_state"):
@@ -143,7 +147,20 @@ class LMDBDataPoint(ProxyDataFlow):
             super().__init__(_Decoded(flow, max_errors, allow_pickle))
         else:
             kwargs.update(max_errors=max_errors, allow_pickle=allow_pickle)
+            _check_arguments(args, kwargs)
             super().__init__(_open(*args, **kwargs))
+
+
+def _check_arguments(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+    signature = inspect.signature(_open)
+    try:
+        signature.bind_partial(*args, **kwargs)  # an unknown one is named before a missing one
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(
+            "LMDBDataPoint takes a flow as its first argument, or what LMDBData takes, but got "
+            f"something else: {error}."
+        ) from error
 
 
 def _open(
@@ -214,7 +231,7 @@ class LMDBSerializer:
     @staticmethod
     def save(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> None:
         """Writes one pass of a flow; see `dump_dataflow_to_lmdb`."""
-        write_lmdb(df, path, write_frequency)
+        dump_dataflow_to_lmdb(df, path, write_frequency)
 
     @staticmethod
     def load(
@@ -259,7 +276,8 @@ def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: in
       OSError: it cannot be written; the disk may be full. Nothing is left of it.
       TypeError, ValueError: a datapoint has something that cannot be written; it is named.
     """
-    write_lmdb(df, lmdb_path, write_frequency)
+    count = write_lmdb(df, lmdb_path, write_frequency)
+    logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {os.fspath(lmdb_path)}.")
 
 
 def convert_old_lmdb(
@@ -283,6 +301,7 @@ def convert_old_lmdb(
     """
     datapoints = LMDBDataPoint(old_path, shuffle=False, allow_pickle=allow_pickle, probe=probe)
     try:
-        write_lmdb(datapoints, new_path, write_frequency)
+        count = write_lmdb(datapoints, new_path, write_frequency)
     finally:
         datapoints.close()
+    logger.info("%s", f"{count} datapoints of {os.fspath(old_path)} are in {os.fspath(new_path)}.")

@@ -22,7 +22,14 @@ from tensorpack.dataflow.lmdb import (
 from tensorpack.utils.serialize import dumps
 from tests.checks import ROOT
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.lmdb_files import change_values, flow_of, read_raw, sample, write_raw
+from tests.dataflow.lmdb_files import (
+    change_values,
+    flow_of,
+    pack_of_2017,
+    read_raw,
+    sample,
+    write_raw,
+)
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +135,20 @@ def test_a_key_that_is_not_there(seven):
     assert [key for key, _ in flow] == [b"00000005", b"00000001"]
 
 
+def test_keys_that_are_not_those_of_the_file(seven):
+    match = r"00000': There is no such key, which .* `keys` asks for.* keys such as b'00000000'\."
+    for keys in "{:05d}", ["00000"]:
+        with pytest.raises(DamagedLMDB, match=match):
+            list(LMDBData(seven, shuffle=False, keys=keys, probe=False))
+
+
+def test_a_listed_key_that_is_not_there(tmp_path):
+    keys = pack_of_2017([b"0", b"1"])
+    path = write_raw(tmp_path / "file", [(b"0", b"value"), (b"__keys__", keys)])
+    with pytest.raises(DamagedLMDB, match="key b'1': There is no such key, though the file itself"):
+        list(LMDBData(path, shuffle=False, probe=False))
+
+
 @pytest.mark.parametrize("wrong", [b"key", 5, [1], {"a": 1}])
 def test_keys_that_are_none(seven, wrong):
     with pytest.raises(TypeError, match="keys is a list of bytes or text, or a format, but got"):
@@ -218,6 +239,13 @@ def test_wrong_arguments(seven):
         LMDBSerializer.load(seven, max_errors=-1, probe=False)
     with pytest.raises(TypeError, match="takes a flow, or what LMDBData takes, but not both"):
         LMDBDataPoint(LMDBData(seven, probe=False), shuffle=False)
+    wrong = (
+        "^LMDBDataPoint takes a flow as its first argument, or what LMDBData takes, but got .*: "
+    )
+    with pytest.raises(TypeError, match=f"{wrong}got an unexpected keyword argument 'ds'"):
+        LMDBDataPoint(ds=LMDBData(seven, probe=False))
+    with pytest.raises(TypeError, match=f"{wrong}missing a required argument: 'lmdb_path'"):
+        LMDBDataPoint(shuffle=False)
     with pytest.raises(TypeError, match="decoder is a function of key and value, but got 3"):
         LMDBDataDecoder(LMDBData(seven, probe=False), 3)
 

@@ -236,7 +236,7 @@ def test_what_is_neither_new_nor_old(tmp_path):
         list(LMDBDataPoint(path, allow_pickle=True, probe=False))
 
 
-def test_an_old_file_is_converted(tmp_path):
+def test_an_old_file_is_converted(tmp_path, capsys):
     datapoints = [[number, np.full(3, number)] for number in range(12)]
     keys = [b"%d" % number for number in range(12)]
     items = [(key, pickle.dumps(each)) for key, each in zip(keys, datapoints)]
@@ -246,4 +246,5 @@ def test_an_old_file_is_converted(tmp_path):
         convert_old_lmdb(old, new)
     assert not os.path.exists(new)
     convert_old_lmdb(old, new, allow_pickle=True, write_frequency=5)
+    assert f"12 datapoints of {old} are in {new}." in capsys.readouterr().out
     assert_same(list(LMDBSerializer.load(new, shuffle=False)), datapoints)

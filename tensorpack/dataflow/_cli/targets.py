@@ -7,9 +7,9 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 from tensorpack.utils.atomic import fsync_path
 
+from .._lmdb.write import write_lmdb
 from ..base import DataFlow, ProxyDataFlow
 from ..hdf5 import HDF5Serializer
-from ..lmdb import LMDBSerializer
 from ..npz import NumpySerializer
 from ..tfrecord import TFRecordSerializer
 from .errors import CommandError
@@ -35,7 +35,7 @@ class Target(NamedTuple):
 
 
 def _save_lmdb(flow: DataFlow, path: str, names: Optional[List[str]]) -> None:
-    LMDBSerializer.save(flow, path)
+    write_lmdb(flow, path)
 
 
 def _save_npz(flow: DataFlow, path: str, names: Optional[List[str]]) -> None:

@@ -5,6 +5,7 @@ that was forked. So flows ask here, and share what is open.
 """
 
 import functools
+import itertools
 import mmap
 import os
 import threading
@@ -51,15 +52,15 @@ class OpenFile:
         """Returns the number of records, all counted."""
         return self._env.stat()["entries"]
 
-    def keys(self) -> List[bytes]:
-        """Returns all keys in order. liblmdb reads all values for that.
+    def keys(self, most: Optional[int] = None) -> List[bytes]:
+        """Returns all keys in order, or the first ones. liblmdb reads their values for that.
 
         Raises:
           DamagedLMDB: liblmdb cannot read them.
         """
         try:
             with self._env.begin() as transaction, transaction.cursor() as cursor:
-                return list(cursor.iternext(keys=True, values=False))
+                return list(itertools.islice(cursor.iternext(keys=True, values=False), most))
         except require("lmdb").Error as error:
             raise DamagedLMDB(self.path, f"LMDB cannot read it: {error}") from error
 

@@ -13,7 +13,7 @@ from tensorpack.utils.optional import require
 from .._files import PathLike, RecordsFlow
 from .env import OpenFile, open_shared
 from .errors import BadRecord, DamagedLMDB, RefusedRecord
-from .keys import WantedKeys, check_wanted, find_keys, read_header
+from .keys import HEADER_KEY, LIST_KEY, WantedKeys, check_wanted, find_keys, read_header
 from .probe import Identity, check_header, data_file, identity, probe
 
 __all__ = ["LMDBFlow", "Records"]
@@ -73,7 +73,7 @@ class Records(Sequence[Any]):
         key = self._found_keys(file)[index]
         value = file.get(key)
         if value is None:
-            raise DamagedLMDB(self.path, "There is no such key.", key)
+            raise DamagedLMDB(self.path, self._why_missing(file), key)
         try:
             return self._element(key, value)
         except BadRecord as error:
@@ -83,6 +83,16 @@ class Records(Sequence[Any]):
 
     def _element(self, key: bytes, value: bytes) -> Any:
         return [key, value]
+
+    def _why_missing(self, file: OpenFile) -> str:
+        if self._wanted is None:
+            return "There is no such key, though the file itself names it."
+        known = [key for key in file.keys(3) if key not in (HEADER_KEY, LIST_KEY)]
+        such = f" The file has keys such as {known[0]!r}." if known else ""
+        return (
+            f"There is no such key, which the argument `keys` asks for.{such} Give those, or leave "
+            "`keys` out if tensorpack wrote the file."
+        )
 
     def file(self) -> OpenFile:
         """Returns the file, opened in this process."""

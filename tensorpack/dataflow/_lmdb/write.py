@@ -5,7 +5,7 @@ import errno
 import os
 from typing import Any, Iterator, List, Tuple
 
-from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import dumps
 
@@ -44,7 +44,6 @@ def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int
                 writer.sync()
         except lmdb.Error as error:
             raise _as_os_error(error, target) from error
-    logger.info("%s", f"{count} datapoints of {type(df).__name__} are in {target}.")
     return count
 
 
@@ -74,9 +73,7 @@ def _records(df: DataFlow) -> Iterator[_Record]:
             value = dumps(datapoint)
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(
-                f"Datapoint {number} of {type(df).__name__} cannot be written: {error}"
-            ) from error
+            raise kind(f"Datapoint {number} cannot be written: {error}") from error
         yield KEY_FORMAT.format(number).encode(), value
 
 

@@ -215,6 +215,22 @@ def test_into_the_folder_of_an_lmdb_database(run, tmp_path):
     assert_same(load(folder), numbers(3))
 
 
+@needs_lmdb
+@pytest.mark.parametrize("options", [[], ["--force"]])
+def test_the_log_has_no_names_but_those_that_were_given(run, tmp_path, options):
+    path, target = save(tmp_path / "a.npz", numbers(3)), tmp_path / "b.lmdb"
+    ran = run("convert", path, target, *options)
+    assert ran.out.startswith(f"3 datapoints of {path} (npz) are in {target} (LMDB, ")
+    assert "Counted" not in ran.err and ".new" not in ran.err
+
+
+def test_a_flow_without_datapoints_is_named_by_no_class(fails, tmp_path):
+    path = save(tmp_path / "a.tfrecord", numbers(1))
+    change(path, 30)
+    message = fails("convert", path, tmp_path / "b.npz", "--max-errors", "1")
+    assert message.endswith("The flow has no datapoints: nothing to write.")
+
+
 def test_npz_files_take_no_errors(run, tmp_path):
     path = save(tmp_path / "a.npz", numbers(3))
     ran = run("convert", path, tmp_path / "b.npz", "--max-errors", "3")

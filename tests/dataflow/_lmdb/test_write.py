@@ -151,7 +151,7 @@ def test_a_flow_that_fails_leaves_nothing(tmp_path):
     [({1, 2}, TypeError), (np.array([{}], object), TypeError), (2**70, (TypeError, ValueError))],
 )
 def test_a_datapoint_that_cannot_be_written_is_named(tmp_path, wrong, error):
-    with pytest.raises(error, match="Datapoint 2 of DataFromList cannot be written"):
+    with pytest.raises(error, match="Datapoint 2 cannot be written"):
         dump_dataflow_to_lmdb(flow_of([[0], [1], [wrong]]), tmp_path / "new.lmdb")
     assert os.listdir(str(tmp_path)) == []
 
