@@ -129,7 +129,8 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
         Raises (while iterating):
           DataFlowTerminated: the flow was closed meanwhile.
           TypeError: the flow cannot be sent to a process, or a datapoint cannot be sent here.
-          WorkerDied: a process ended and could not say why.
+          WorkerDied: a process ended and could not say why, or could not even begin; what is known
+            of that is the cause.
           Exception: whatever ended a process, with its traceback as the cause; as a `WorkerFailed`
             unless it is a builtin exception.
         """

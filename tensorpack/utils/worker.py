@@ -42,6 +42,7 @@ class Worker(BaseProcess):
     """
 
     endless = False
+    _is_forked = False  # from this process itself
     _held_back: Tuple[int, ...] = ()  # signals that wait until it has handlers of its own
     _starter: Optional[StarterEnds] = None
     _ends: Optional[WorkerEnds] = None
@@ -83,14 +84,19 @@ class Worker(BaseProcess):
 
         Returns:
           the exception that ended it if that was a builtin one, or a `WorkerFailed`, both with the
-          worker's traceback as the cause; or a `WorkerDied`.
+          worker's traceback as the cause; or a `WorkerDied`, with what is known as the cause if it
+          could not even begin.
         """
         exitcode = self.exitcode
         if exitcode is None or self._starter is None or (exitcode == 0 and not self.endless):
             return None
         pid = self.pid or 0
         failure = failure_from_bytes(self._starter.report(), self.name, pid)
-        return failure or WorkerDied(self.name, pid, exitcode, self._starter.crash())
+        if self._is_forked or self._starter.can_be_asked():
+            return failure or WorkerDied(self.name, pid, exitcode, self._starter.crash())
+        died = WorkerDied(self.name, pid, exitcode, begun=False)
+        died.__cause__ = failure
+        return died
 
     def stack(self, timeout: float = 1.0) -> str:
         """The Python stacks of all its threads, as text, also if it hangs in C.
@@ -119,6 +125,7 @@ class Worker(BaseProcess):
             raise RuntimeError("A Worker runs in a process of its own: call start(), not run().")
         _set_signals(self._held_back)
         self._ends.die_with_starter()
+        self._ends.arrived()
         faulthandler.enable(file=self._ends.stacks_fd, all_threads=True)
         faulthandler.register(signal.SIGUSR1, file=self._ends.stacks_fd, all_threads=True)
         self._ends.offer_stacks()
@@ -144,7 +151,8 @@ class Worker(BaseProcess):
             self._starter.close()
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {**self.__dict__, "_starter": None}
+        # the ends first, to report that something behind them cannot be unpickled
+        return {"_ends": self._ends, **self.__dict__, "_starter": None}
 
 
 class _SpawnWorker(Worker, context.SpawnProcess):
@@ -158,6 +166,7 @@ class _ForkWorker(Worker, context.ForkProcess):
     process, by its wake-up descriptor, and the worker would not have heard it.
     """
 
+    _is_forked = True
     _held_back = (signal.SIGTERM, signal.SIGHUP)
 
 

@@ -16,6 +16,14 @@ __all__ = [
 
 _MOST_CHARACTERS = 20000  # of a traceback; together with the rest it fits into a pipe
 _MOST_CHARACTERS_OF_MESSAGE = 2000
+_UNBEGUN = (
+    " It could not begin; why, says the cause of this error, or else standard error. Usually it is "
+    "this: a worker that is not forked imports the script of the program again. So all that the "
+    "script does has to be below `if __name__ == '__main__':`, and functions that go to workers "
+    "above it, at the top of a file that can be imported; standard input and notebooks cannot. Or "
+    "have it forked, where that is safe: start it before there are other threads and a TensorFlow "
+    "session (a dataflow by start_processes()), or give start_method='fork'."
+)
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT")
 
 
@@ -27,6 +35,7 @@ class WorkerDied(RuntimeError):
       pid: its process id.
       exitcode: as `multiprocessing` gives it: -n if signal n killed it.
       stack: Python stacks of its threads at the end, if they are known.
+      begun: whether it came so far that it could do its work.
 
     Attributes:
       name: as above.
@@ -34,8 +43,12 @@ class WorkerDied(RuntimeError):
       exitcode: as above.
     """
 
-    def __init__(self, name: str, pid: int, exitcode: int, stack: str = "") -> None:
+    def __init__(
+        self, name: str, pid: int, exitcode: int, stack: str = "", begun: bool = True
+    ) -> None:
         what = f"Worker {name!r} (pid {pid}) {_how(exitcode)}"
+        if not begun and _signal_of(exitcode) is None:
+            what += _UNBEGUN
         super().__init__(what + (f"\nIts stacks at the end:\n{stack}" if stack else ""))
         self.name = name
         self.pid = pid

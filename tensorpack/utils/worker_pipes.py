@@ -8,11 +8,15 @@ The *lifeline* carries nothing: its end tells the worker that the other process 
 import fcntl
 import os
 import signal
+import sys
 import threading
 import time
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from typing import Tuple
+from types import TracebackType
+from typing import Any, Dict, Optional, Tuple, Type
+
+from .worker_errors import failure_to_bytes
 
 __all__ = ["StarterEnds", "WorkerEnds", "connect"]
 
@@ -78,7 +82,11 @@ class StarterEnds:
 
 
 class WorkerEnds:
-    """What the worker gets; it travels to it inside of the process object."""
+    """What the worker gets; it travels to it inside of the process object.
+
+    Where it travels by pickle, it is in the worker before all else, and reports an exception that
+    ends the worker before that has arrived as well.
+    """
 
     def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
         self._lifeline, self._report, self._stacks = lifeline, report, stacks
@@ -87,6 +95,11 @@ class WorkerEnds:
     def stacks_fd(self) -> int:
         """The descriptor that stacks are to be written to."""
         return self._stacks.fileno()
+
+    def arrived(self) -> None:
+        """Everything is in the worker: from now on, whoever runs it reports exceptions."""
+        if getattr(sys.excepthook, "__self__", None) is self:
+            sys.excepthook = sys.__excepthook__
 
     def die_with_starter(self) -> None:
         """From now on, the process is killed when the one that started it is gone.
@@ -122,6 +135,16 @@ class WorkerEnds:
         """
         os.set_blocking(self._report.fileno(), False)
         os.write(self._report.fileno(), data)
+
+    def _report_uncaught(
+        self, kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]
+    ) -> None:
+        self.report(failure_to_bytes(error))
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # the code of multiprocessing that unpickles what comes next asks nobody but this hook
+        sys.excepthook = self._report_uncaught
 
     def close(self) -> None:
         """Lets go of all."""

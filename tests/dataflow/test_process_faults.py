@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -264,6 +265,73 @@ def test_no_process_has_the_copy_of_a_lock_that_a_thread_holds(kind, tmp_path):
         timeout=60,
     )
     assert (done.returncode, done.stdout) == (0, "True\n")
+
+
+NEEDS_A_GUARD = """
+import sys
+from tensorpack.dataflow import DataFromList, MapData, PrefetchDataZMQ
+def run(func):
+    flow = PrefetchDataZMQ(MapData(DataFromList([[1]]), func), start_method=sys.argv[1])
+    flow.reset_state()
+    print(list(flow))
+    flow.close()
+"""
+NO_GUARD = "run(abs)\n"
+INNER = """
+if __name__ == "__main__":
+    def inner(datapoint):
+        return datapoint
+    run(inner)
+"""
+OUTER = """
+def outer(datapoint):
+    return datapoint
+if __name__ == "__main__":
+    run(outer)
+"""
+
+
+def output_of(tmp_path, text, method, by_stdin=False):
+    """What a script of its own prints, with a flow whose process is started by a method."""
+    script = tmp_path / "script.py"
+    script.write_text(NEEDS_A_GUARD + text)
+    with open(script) as file:
+        return subprocess.run(
+            [sys.executable, "-" if by_stdin else str(script), method],
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            timeout=60,
+        ).stdout
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize(
+    "text, by_stdin, reason",
+    [
+        (NO_GUARD, False, "RuntimeError: .* was to be started by a worker process that has not"),
+        (INNER, False, "AttributeError: .*inner.*\n(.*\n)*The above exception was the direct"),
+        (INNER, True, "FileNotFoundError: .*<stdin>"),
+    ],
+    ids=["no guard", "inner function", "standard input"],
+)
+def test_a_process_that_cannot_begin_says_why(tmp_path, method, text, by_stdin, reason):
+    output = output_of(tmp_path, text, method, by_stdin)
+    assert re.search(reason, output)
+    died = re.search("WorkerDied: .* ended with exit code 1[.] It could not begin; .*", output)
+    assert "`if __name__ == '__main__':`" in died.group() and "start_processes()" in died.group()
+    assert "freeze_support" not in output
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_script_with_a_guard_has_its_data(tmp_path, method):
+    assert output_of(tmp_path, OUTER, method) == "[[1]]\n"
+
+
+def test_a_script_without_one_has_it_from_a_process_that_is_forked(tmp_path):
+    assert output_of(tmp_path, NO_GUARD.replace("abs", "tuple"), "fork") == "[(1,)]\n"
 
 
 def test_processes_are_not_forked_beside_another_thread(monkeypatch):

@@ -87,6 +87,21 @@ def test_an_exception_comes_over_with_its_traceback(method, capfd):
     assert capfd.readouterr() == ("", "")  # it is told once, here
 
 
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_what_cannot_be_unpickled_is_the_cause(method, capfd):
+    error = ended(targets.nothing, targets.Unloadable(), method=method)
+    assert isinstance(error, WorkerDied) and error.exitcode == 1
+    assert "It could not begin" in str(error)
+    assert repr(error.__cause__) == repr(LookupError("not here"))
+    assert "in refuse" in str(error.__cause__.__cause__)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_uncaught_exceptions_are_not_reported_any_more_when_it_runs(method):
+    assert ended(targets.check_hook, method=method) is None
+
+
 def test_an_exception_that_cannot_be_pickled_comes_over():
     error = ended(targets.fail_unpicklably)
     assert isinstance(error, WorkerFailed)

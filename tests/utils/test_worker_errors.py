@@ -10,6 +10,8 @@ from tensorpack.utils.worker_errors import (
     failure_to_bytes,
 )
 
+REMEDIES = ("if __name__ == '__main__':", "start_processes()", "start_method='fork'")
+
 
 class Own(Exception):
     """Cannot be pickled, nor made again from its arguments."""
@@ -114,3 +116,14 @@ def test_a_death_says_how(exitcode, signum, how):
 def test_a_death_shows_the_stacks_if_there_are_some():
     error = WorkerDied("Loader-1", 123, -11, "File x, line 1 in f")
     assert str(error).endswith("\nIts stacks at the end:\nFile x, line 1 in f")
+
+
+def test_one_that_could_not_begin_is_told_what_to_do():
+    text = str(WorkerDied("Loader", 12, 1, begun=False))
+    assert text.startswith("Worker 'Loader' (pid 12) ended with exit code 1. It could not begin;")
+    assert all(each in text for each in REMEDIES)
+
+
+@pytest.mark.parametrize("error", [WorkerDied("L", 12, 1), WorkerDied("L", 12, -9, begun=False)])
+def test_others_are_not(error):
+    assert not any(each in str(error) for each in REMEDIES)

@@ -15,8 +15,24 @@ class Unpicklable(Exception):
         self.function = function
 
 
-def nothing():
+class Unloadable:
+    """Can be pickled, and not come back."""
+
+    def __reduce__(self):
+        return refuse, ()
+
+
+def refuse():
+    raise LookupError("not here")
+
+
+def nothing(*args):
     pass
+
+
+def check_hook():
+    if sys.excepthook is not sys.__excepthook__:
+        raise RuntimeError(f"the hook is {sys.excepthook!r}")
 
 
 def sleep(ready=None):

@@ -77,7 +77,7 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
       sent: the object of the user that goes to it.
 
     Raises:
-      RuntimeError: this process is a worker itself.
+      RuntimeError: this process is a worker itself, or becomes one and is not there yet.
       TypeError: `sent` cannot be pickled, as all methods but "fork" need; names what it is.
     """
     if multiprocessing.current_process().daemon:
@@ -86,6 +86,7 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
             "its own. Put no flow with processes into another one: use threads inside, or one flow "
             "with more processes outside."
         )
+    _check_is_whole(worker, method)
     try:
         worker.start()
     except Exception as error:
@@ -99,6 +100,17 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
             "are other threads and a TensorFlow session, by start_processes(), or give "
             "start_method='fork'."
         ) from error
+
+
+def _check_is_whole(worker: Worker, method: str) -> None:
+    """Says in our words what multiprocessing would say, which has no name for "inheriting"."""
+    if method != "fork" and getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            f"{worker.name} was to be started by a worker process that has not begun yet: it "
+            "imports the script of the program again, and the script does there what the program "
+            "does. Put everything that the script does below `if __name__ == '__main__':`, so "
+            "that only imports, functions and classes are above that line."
+        )
 
 
 def find_unpicklable(obj: Any, name: str) -> Optional[Unpicklable]:

@@ -170,6 +170,14 @@ def test_other_errors_are_left_alone():
     worker._let_go()
 
 
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_what_only_becomes_a_worker_starts_none(monkeypatch, method):
+    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+    worker = make_worker(functions.nothing, (None,), name="W 0", method=method)
+    with pytest.raises(RuntimeError, match="W 0 was .*below `if __name__ == '__main__':`"):
+        start(worker, method, "ds", None)
+
+
 def test_a_worker_starts_no_worker(monkeypatch):
     monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
     worker = make_worker(functions.nothing, (None,), name="W 0", method="fork", daemon=False)
