@@ -9,7 +9,7 @@ from ..base import DataFlow
 from ..processes import MultiProcessRunnerZMQ
 from .flow import open_flow
 from .measure import Limits, Measurement, measure
-from .output import facts_table, size_text, table
+from .output import facts_table, number_text, size_text, table
 from .stages import Stage, chain_of, measure_stages, name_of, slowest_stage
 
 __all__ = ["bench"]
@@ -62,24 +62,29 @@ def _facts(flow: DataFlow, measured: Measurement) -> List[Tuple[str, str]]:
     length = length_or_none(flow)
     milliseconds = 1000 * np.percentile(measured.latencies, _PERCENTILES)
     latency = ", ".join(
-        f"{'most' if percent == 100 else f'{percent} %'} {value:.3g}"
+        f"{'most' if percent == 100 else f'{percent} %'} {number_text(value)}"
         for percent, value in zip(_PERCENTILES, milliseconds)
     )
-    why = "to the end of the pass" if measured.ended else "to the limit"
     return [
         ("flow", " > ".join(name_of(each) for each in chain_of(flow))),
         ("length of a pass", "unknown" if length is None else str(length)),
-        ("measured", f"{measured.number} datapoints in {measured.seconds:.3g} s, {why}"),
-        ("rate", f"{measured.rate:.1f} datapoints/s, {_megabytes(measured):.1f} MB/s"),
+        ("measured", _amount(measured)),
+        ("rate", f"{number_text(measured.rate)} datapoints/s, {_megabytes(measured)} MB/s"),
         ("datapoint", size_text(measured.nbytes)),
         ("latency in ms", latency),
-        ("first datapoint", f"after {measured.first_seconds:.3g} s"),
+        ("first datapoint", f"after {number_text(measured.first_seconds)} s"),
         ("memory", _memory(measured)),
     ]
 
 
-def _megabytes(measured: Measurement) -> float:
-    return measured.rate * measured.nbytes / 1e6
+def _amount(measured: Measurement) -> str:
+    passes = "1 pass" if measured.passes == 1 else f"{measured.passes} passes"
+    text = f"{measured.number} datapoints in {passes} and {number_text(measured.seconds)} s"
+    return f"{text}; {measured.stopped}" if measured.stopped else text
+
+
+def _megabytes(measured: Measurement) -> str:
+    return number_text(measured.rate * measured.nbytes / 1e6)
 
 
 def _memory(measured: Measurement) -> str:
@@ -97,10 +102,10 @@ def _memory(measured: Measurement) -> str:
 
 def _in_words(flow: DataFlow, measured: Measurement) -> str:
     median, rare = np.percentile(measured.latencies, [50, 99])
-    text = f"{name_of(flow)} takes {1000 / measured.rate:.3g} ms for a datapoint."
+    text = f"{name_of(flow)} takes {number_text(1000 / measured.rate)} ms for a datapoint."
     if measured.number >= 100 and rare > _UNEVEN * median:
         text += (
-            f" It comes in bursts: one in a hundred takes {1000 * rare:.3g} ms or more, "
+            f" It comes in bursts: one in a hundred takes {number_text(1000 * rare)} ms or more, "
             f"{rare / max(median, 1e-12):.0f} times as long as half of them."
         )
     return text
@@ -111,10 +116,10 @@ def _stages_table(stages: List[Stage]) -> str:
     rows = [
         [
             name_of(stage.flow),
-            f"{stage.measured.rate:.1f}",
-            f"{1000 / stage.measured.rate:.3g}",
-            "" if stage.taken is None else f"{stage.taken:.3g}",
-            "-" if stage.own_seconds < 0 else f"{1000 * stage.own_seconds:.3g}",
+            number_text(stage.measured.rate),
+            number_text(1000 / stage.measured.rate),
+            "" if stage.taken is None else number_text(stage.taken),
+            "-" if stage.own_seconds < 0 else number_text(1000 * stage.own_seconds),
         ]
         for stage in stages
     ]

@@ -9,7 +9,6 @@ import numpy as np
 
 from tensorpack.utils import get_tqdm
 
-from .._length import length_or_none
 from .._threads.size import nbytes_of
 from ..base import DataFlow
 from .errors import CommandError
@@ -41,7 +40,8 @@ class Measurement(NamedTuple):
       latencies: seconds from one datapoint to the next, float64 `[datapoints]`.
       nbytes: of a datapoint, on the average.
       first_seconds: from the reset of the flow to its first datapoint.
-      ended: whether the pass came to its end.
+      passes: in how many passes of the flow they were.
+      stopped: why there were no more before a limit was reached; empty if one was.
       memory_before: bytes in the memory of this process before all; None where that is not known.
       memory: the same when it was over.
       memory_of_workers: of each process that this one had started then.
@@ -50,7 +50,8 @@ class Measurement(NamedTuple):
     latencies: np.ndarray
     nbytes: float
     first_seconds: float
-    ended: bool
+    passes: int
+    stopped: str
     memory_before: Optional[int]
     memory: Optional[int]
     memory_of_workers: List[int]
@@ -77,7 +78,9 @@ def measure(
     title: str,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Measurement:
-    """Resets a flow and takes datapoints of one pass, under a progress bar.
+    """Resets a flow and takes datapoints, pass after pass, under a progress bar.
+
+    What lies between two passes counts, as a part of the datapoint that comes next.
 
     Args:
       flow: what to measure.
@@ -87,30 +90,33 @@ def measure(
 
     Raises:
       CommandError: there was no datapoint beyond the warm-up.
+      Exception: whatever the flow raises; but if it cannot begin another pass, that is told by
+        `Measurement.stopped`.
     """
     memory_before = _memory_of(os.getpid())
     begin = clock()
     flow.reset_state()
-    datapoints = iter(flow)
     taking = _Taking(limits, clock)
-    available = max(0, (length_or_none(flow) or 0) - limits.warmup) or limits.size
     try:
-        with get_tqdm(total=min(limits.size, available), desc=title) as bar:
-            taking.take(datapoints, bar)
+        with get_tqdm(total=limits.size, desc=title) as bar:
+            taking.take(flow, bar)
+            bar.update(len(taking.latencies) - bar.n)
         memory = _memory_of(os.getpid())
         workers = [_memory_of(process.pid) for process in multiprocessing.active_children()]
     finally:
-        getattr(datapoints, "close", lambda: None)()
+        taking.close()
     if not taking.latencies:
         raise CommandError(
-            f"There is nothing to measure: {title} gave {taking.taken} datapoints in a pass, and "
-            f"the warm-up took {limits.warmup}. Give another --warmup, or a longer flow."
+            f"There is nothing to measure: {title} gave {taking.taken} datapoints and then a pass "
+            f"without any, and the warm-up took {limits.warmup}. Give another --warmup, or a flow "
+            "with more in it."
         )
     return Measurement(
         np.array(taking.latencies),
         float(np.mean(taking.sizes)),
         taking.first_at - begin,
-        taking.ended,
+        taking.passes,
+        taking.stopped,
         memory_before,
         memory,
         [nbytes for nbytes in workers if nbytes is not None],
@@ -123,36 +129,64 @@ class _Taking:
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self._limits = limits
         self._clock = clock
+        self._start = self._previous = self._drawn = 0.0
         self.latencies: List[float] = []
         self.sizes: List[int] = []
-        self.taken = 0
+        self.taken = self.passes = 0
         self.first_at = 0.0
-        self.ended = False
+        self.stopped = ""
+        self._datapoints: Iterator[Any] = iter(())
 
-    def take(self, datapoints: Iterator[Any], bar: Any) -> None:
-        """Takes as many as the limits allow."""
-        limits, clock, latencies = self._limits, self._clock, self.latencies
-        start = drawn = previous = clock()
-        for datapoint in datapoints:
-            now = clock()
-            self.taken += 1
-            if self.taken == 1:
-                self.first_at = now
-            if self.taken > limits.warmup:
-                latencies.append(now - previous)
-                if len(latencies) % _WEIGH_EVERY == 1:
-                    self.sizes.append(nbytes_of(datapoint))
-                if len(latencies) == limits.size or now - start >= limits.seconds:
-                    break
-                if now - drawn >= _DRAW_SECONDS:
-                    drawn = now
-                    bar.update(len(latencies) - bar.n)
-            previous = clock()  # what was done here is not the flow's
-            if self.taken == limits.warmup:
-                start = previous
-        else:
-            self.ended = True
-        bar.update(len(latencies) - bar.n)
+    def take(self, flow: DataFlow, bar: Any) -> None:
+        """Takes as many as the limits allow; begins another pass where one ends before that."""
+        self._start = self._previous = self._drawn = self._clock()
+        more = True
+        while more:
+            before = self.taken
+            try:
+                self._datapoints = iter(flow)
+                more = self._take_pass(bar)
+            except Exception as error:
+                if self.taken > before or not self.latencies:
+                    raise
+                self.stopped = f"no other pass could begin: {type(error).__name__}: {error}"
+                return
+            if self.taken == before:
+                self.stopped = "the next pass gave nothing"
+                return
+
+    def close(self) -> None:
+        """Leaves the pass that it is in."""
+        getattr(self._datapoints, "close", lambda: None)()
+
+    def _take_pass(self, bar: Any) -> bool:
+        """Takes what it can of a pass; returns whether that ended before a limit was reached."""
+        before = len(self.latencies)
+        for datapoint in self._datapoints:
+            if self._reaches_limit(self._clock(), datapoint, bar):
+                self.passes += 1
+                return False
+            self._previous = self._clock()  # what was done here is not the flow's
+            if self.taken == self._limits.warmup:
+                self._start = self._previous
+        self.passes += len(self.latencies) > before
+        return True
+
+    def _reaches_limit(self, now: float, datapoint: Any, bar: Any) -> bool:
+        """Notes a datapoint that has come; returns whether it is the last one."""
+        limits = self._limits
+        self.taken += 1
+        if self.taken == 1:
+            self.first_at = now
+        if self.taken <= limits.warmup:
+            return False
+        self.latencies.append(now - self._previous)
+        if len(self.latencies) % _WEIGH_EVERY == 1:
+            self.sizes.append(nbytes_of(datapoint))
+        if now - self._drawn >= _DRAW_SECONDS:
+            self._drawn = now
+            bar.update(len(self.latencies) - bar.n)
+        return len(self.latencies) == limits.size or now - self._start >= limits.seconds
 
 
 def _memory_of(pid: Optional[int]) -> Optional[int]:

@@ -6,7 +6,7 @@ from typing import Any, Iterable, Iterator, List, Sequence, Tuple
 import numpy as np
 from tabulate import tabulate
 
-__all__ = ["facts_table", "size_text", "structure", "table"]
+__all__ = ["facts_table", "number_text", "size_text", "structure", "table"]
 
 _MOST_LEVELS = 4
 _MOST_PARTS = 20  # of a list or dict
@@ -21,6 +21,11 @@ def table(rows: Iterable[Sequence[str]], headers: Sequence[str]) -> str:
 def facts_table(facts: Iterable[Tuple[str, str]]) -> str:
     """Returns names and what belongs to them, in two columns."""
     return tabulate(list(facts), tablefmt="plain", disable_numparse=True)
+
+
+def number_text(number: float) -> str:
+    """Returns a number with the three digits that a measurement is good for, such as `14500`."""
+    return f"{float(f'{number:.3g}'):.15g}"
 
 
 def size_text(nbytes: float) -> str:

@@ -53,7 +53,12 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_bench(commands: Any) -> argparse.ArgumentParser:
     text = "measure how fast a flow gives its datapoints, and say what is slow"
-    parser = commands.add_parser("bench", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser = commands.add_parser(
+        "bench",
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}. Takes datapoints until --size or --seconds is "
+        "reached, in as many passes as that takes.",
+    )
     parser.set_defaults(run=bench)
     parser.add_argument("flow", metavar="FLOW", type=_flow, help=_FLOW)
     parser.add_argument(
@@ -61,7 +66,8 @@ def _add_bench(commands: Any) -> argparse.ArgumentParser:
         type=_number(1),
         default=5000,
         metavar="N",
-        help="datapoints to measure, at most; a pass that ends earlier is enough (%(default)s)",
+        help="datapoints to measure, at most; a pass that ends earlier is begun again "
+        "(%(default)s)",
     )
     parser.add_argument(
         "--seconds",
@@ -75,7 +81,8 @@ def _add_bench(commands: Any) -> argparse.ArgumentParser:
         type=_number(0),
         default=1,
         metavar="N",
-        help="datapoints to take first, which do not count (%(default)s)",
+        help="datapoints to take first, which do not count; with 0, the time that processes and "
+        "files take to open counts, too (%(default)s)",
     )
     parser.add_argument(
         "--processes",

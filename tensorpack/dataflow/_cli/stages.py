@@ -14,6 +14,7 @@ from ..batch import BatchData
 from ..map import MapData, MapDataComponent
 from .counted import Counted
 from .measure import Limits, Measurement, measure
+from .output import number_text
 
 __all__ = ["Stage", "chain_of", "measure_stages", "name_of", "slowest_stage"]
 
@@ -89,9 +90,9 @@ def slowest_stage(stages: List[Stage]) -> str:
     slowest = max(stages, key=lambda stage: stage.own_seconds)
     total = sum(max(0.0, stage.own_seconds) for stage in stages)
     text = (
-        f"The slowest stage is {name_of(slowest.flow)}: {1000 * slowest.own_seconds:.3g} ms for "
-        f"each datapoint of the flow, {100 * slowest.own_seconds / total:.0f} % of what all stages "
-        "take one by one."
+        f"The slowest stage is {name_of(slowest.flow)}: "
+        f"{number_text(1000 * slowest.own_seconds)} ms for each datapoint of the flow, "
+        f"{100 * slowest.own_seconds / total:.0f} % of what all stages take one by one."
     )
     seconds = 0.0
     for stage in stages:

@@ -65,5 +65,10 @@ class Closed(ProxyDataFlow):
         Closed.closed += 1
 
 
+class ClosedAndEmpty(Closed):
+    def __iter__(self):
+        return iter(())
+
+
 class Namespace:
     flow = twenty

@@ -16,25 +16,46 @@ def test_bench_says_all_that_was_measured(run):
     found = facts(ran.out)
     assert found["flow"] == "DataFromGenerator"
     assert found["length of a pass"] == "unknown"
-    assert re.fullmatch(r"300 datapoints in \S+ s, to the limit", found["measured"])
+    assert re.fullmatch(r"300 datapoints in 1 pass and \S+ s", found["measured"])
     assert re.fullmatch(r"[\d.]+ datapoints/s, [\d.]+ MB/s", found["rate"])
     assert found["datapoint"] == "1.0 kB"
     assert re.fullmatch(r"50 % \S+, 90 % \S+, 99 % \S+, most \S+", found["latency in ms"])
     assert re.fullmatch(r"after \S+ s", found["first datapoint"])
     assert "in this process" in found["memory"]
+    assert all(len(number.strip("0.")) <= 4 for number in re.findall(r"[\d.]+", found["rate"]))
     assert re.search(r"DataFromGenerator takes \S+ ms for a datapoint\.", ran.out)
     assert "--stages" not in ran.out  # there is but one
 
 
-def test_bench_stops_after_some_seconds(run):
-    ran = run("bench", f"{HERE}:make_endless", "--size", "1000000000", "--seconds", "0.05")
+@pytest.mark.parametrize("name", ["make_endless", "make_twenty"])
+def test_bench_stops_after_some_seconds(run, name):
+    ran = run("bench", f"{HERE}:{name}", "--size", "1000000000", "--seconds", "0.05")
     assert ran.code == 0
-    assert "to the limit" in ran.out
+    assert re.match(r"\d+ datapoints in \d+ pass(es)? and ", facts(ran.out)["measured"])
+
+
+def test_bench_begins_short_passes_again(run):
+    ran = run("bench", f"{HERE}:twenty", "--size", "70", "--warmup", "5")
+    assert facts(ran.out)["measured"].startswith("70 datapoints in 4 passes and ")
+
+
+def test_bench_tells_why_it_had_too_few(run, write):
+    path = write(
+        "from tensorpack.dataflow import DataFromIterable\n"
+        "flow = DataFromIterable(iter([[1], [2], [3]]))\n"
+    )
+    ran = run("bench", f"{path}:flow")
+    assert ran.code == 0
+    words = r"2 datapoints in 1 pass and \S+ s; no other pass could begin: RuntimeError: .* ended.*"
+    assert re.fullmatch(words, facts(ran.out)["measured"])
 
 
 def test_bench_stages(run):
-    assert "--stages tells which of its 3 stages" in run("bench", f"{HERE}:make_batches").out
-    ran = run("bench", f"{HERE}:make_batches", "--stages", "--warmup", "0")
+    assert (
+        "--stages tells which of its 3 stages"
+        in run("bench", f"{HERE}:make_batches", "--size", "9").out
+    )
+    ran = run("bench", f"{HERE}:make_batches", "--stages", "--warmup", "0", "--size", "25")
     assert ran.code == 0
     lines = [re.split(r"\s{2,}", line.strip()) for line in ran.out.splitlines()]
     rows = {line[0]: line[1:] for line in lines if len(line) > 3 and line[0].strip("-")}
@@ -49,5 +70,5 @@ def test_bench_in_processes(run):
     assert ran.code == 0
     found = facts(ran.out)
     assert found["flow"].endswith("BatchData > MultiProcessRunnerZMQ")
-    assert found["measured"].startswith("4 datapoints")  # five in a pass, and one to warm up
+    assert found["measured"].startswith("20 datapoints in 5 passes")  # with the one to warm up
     assert "2 workers with up to" in found["memory"]

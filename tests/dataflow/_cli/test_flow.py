@@ -14,9 +14,9 @@ pytest.importorskip("msgpack")
 
 @pytest.mark.parametrize("name", ["twenty", "make_twenty", "Namespace.flow", "Closed"])
 def test_a_flow_of_a_module(run, name):
-    ran = run("bench", f"{HERE}:{name}", "--warmup", "0")
+    ran = run("bench", f"{HERE}:{name}", "--warmup", "0", "--size", "50")
     assert ran.code == 0
-    assert facts(ran.out)["measured"].startswith("20 datapoints in ")
+    assert facts(ran.out)["measured"].startswith("50 datapoints in 3 passes")
     assert facts(ran.out)["length of a pass"] == "20"
 
 
@@ -31,9 +31,9 @@ def test_a_flow_of_a_file(run, write):
     before = list(sys.path)
     try:
         for _ in range(2):  # it is run anew each time
-            ran = run("bench", f"{path}:flow", "--warmup", "0")
+            ran = run("bench", f"{path}:flow", "--warmup", "0", "--size", "14")
             assert ran.code == 0
-            assert facts(ran.out)["measured"].startswith("7 datapoints")
+            assert facts(ran.out)["measured"].startswith("14 datapoints in 2 passes")
             assert "printed" in ran.err and "printed" not in ran.out
     finally:
         sys.modules.pop("beside", None)
@@ -43,13 +43,13 @@ def test_a_flow_of_a_file(run, write):
 def test_a_flow_of_a_file_in_this_folder(run, write, monkeypatch):
     path = write("from tensorpack.dataflow import FakeData\nflow = FakeData([[2]], 5)\n")
     monkeypatch.chdir(os.path.dirname(path))
-    assert run("bench", "userflow.py:flow").code == 0
+    assert run("bench", "userflow.py:flow", "--size", "9").code == 0
 
 
 def test_the_flow_is_closed_also_after_an_error(run):
     before = Closed.closed
-    assert run("bench", f"{HERE}:Closed").code == 0
-    assert run("bench", f"{HERE}:Closed", "--warmup", "20").code == 1
+    assert run("bench", f"{HERE}:Closed", "--size", "9").code == 0
+    assert run("bench", f"{HERE}:ClosedAndEmpty").code == 1
     assert Closed.closed == before + 2
 
 

@@ -14,10 +14,11 @@ def measured(flow, clock, size=100, seconds=1e9, warmup=0):
 
 def test_times_are_those_of_the_flow():
     clock = Clock()
-    found = measured(Ticking(clock, [5, 1, 2, 3], reset=10, nbytes=1000), clock, warmup=1)
+    found = measured(Ticking(clock, [5, 1, 2, 3], reset=10, nbytes=1000), clock, 3, warmup=1)
     assert found.latencies.tolist() == [1, 2, 3]
     assert (found.number, found.seconds, found.rate) == (3, 6, 0.5)
-    assert (found.first_seconds, found.nbytes, found.ended) == (15, 1000, True)
+    assert (found.first_seconds, found.nbytes) == (15, 1000)
+    assert (found.passes, found.stopped) == (1, "")
 
 
 def test_what_measuring_takes_does_not_count():
@@ -33,8 +34,8 @@ def test_what_measuring_takes_does_not_count():
             for _ in super().__iter__():
                 yield [Weighed()]
 
-    found = measured(Flow(clock, [1, 2, 3]), clock)
-    assert found.latencies.tolist() == [1, 2, 3]
+    found = measured(Flow(clock, [1, 2, 3]), clock, size=6)
+    assert found.latencies.tolist() == [1, 2, 3, 1, 2, 3]
     assert clock.now > 100
 
 
@@ -42,17 +43,83 @@ def test_it_stops_at_a_number_or_a_time():
     clock = Clock()
     flow = Ticking(clock, [2] * 50)
     assert measured(flow, clock, size=7).number == 7
-    assert not measured(flow, clock, size=7).ended
     assert measured(flow, clock, seconds=11).number == 6  # the sixth is over after 12
     assert measured(flow, clock, seconds=11, warmup=10).number == 6
-    assert measured(flow, clock).ended
 
 
-@pytest.mark.parametrize("warmup, taken", [(5, 3), (3, 3)])
-def test_nothing_to_measure(warmup, taken):
+class Ending(Ticking):
+    """Takes two seconds more at the end of a pass, and has so many passes."""
+
+    def __init__(self, clock, seconds, passes, error=None):
+        super().__init__(clock, seconds)
+        self.left, self.error = passes, error
+
+    def __iter__(self):
+        self.left -= 1
+        if self.left < 0 and self.error:
+            raise self.error
+        if self.left >= 0:
+            yield from super().__iter__()
+            self._clock.now += 2
+
+
+@pytest.mark.parametrize("size, passes", [(1, 1), (2, 1), (3, 2), (5, 2), (6, 3)])
+def test_a_pass_that_ends_is_begun_again(size, passes):
     clock = Clock()
-    with pytest.raises(CommandError, match=f"gave {taken} datapoints in a pass.*took {warmup}"):
-        measured(Ticking(clock, [1, 1, 1]), clock, warmup=warmup)
+    found = measured(Ending(clock, [1, 3, 4], 9), clock, size=size, warmup=1)
+    assert (found.passes, found.stopped) == (passes, "")
+    assert found.latencies.tolist() == [3, 4, 3, 3, 4, 3][:size]  # the end of a pass counts
+
+
+def test_it_stops_at_a_time_in_a_later_pass():
+    clock = Clock()
+    found = measured(Ticking(clock, [2, 2, 2]), clock, seconds=11)
+    assert (found.number, found.passes) == (6, 2)
+
+
+def test_the_warmup_may_take_several_passes():
+    clock = Clock()
+    found = measured(Ticking(clock, [1, 2, 4]), clock, size=2, warmup=7)
+    assert (found.latencies.tolist(), found.passes) == ([2, 4], 1)
+
+
+def test_the_last_pass_that_a_flow_can_give():
+    clock = Clock()
+    found = measured(Ending(clock, [1, 1], 2), clock)
+    assert (found.number, found.passes) == (4, 2)
+    assert found.stopped == "the next pass gave nothing"
+    found = measured(Ending(clock, [1, 1], 2, OSError("gone")), clock)
+    assert (found.number, found.passes) == (4, 2)
+    assert found.stopped == "no other pass could begin: OSError: gone"
+
+
+@pytest.mark.parametrize("warmup", [0, 2])
+def test_an_error_before_there_is_anything_to_tell_is_raised(warmup):
+    clock = Clock()
+    with pytest.raises(OSError, match="gone"):
+        measured(Ending(clock, [1, 1], min(warmup, 1), OSError("gone")), clock, warmup=warmup)
+
+
+def test_an_error_in_a_later_pass_is_raised():
+    numbers = iter([[1], [2], None, [3]])
+
+    def two_passes():
+        for number in numbers:
+            if number is None:
+                break
+            yield number
+        else:
+            raise ZeroDivisionError("in the second pass")
+
+    with pytest.raises(ZeroDivisionError, match="in the second pass"):
+        measure(DataFromGenerator(two_passes), Limits(9, 1e9, 0), "a flow")
+
+
+@pytest.mark.parametrize("warmup", [3, 5])
+def test_nothing_to_measure(warmup):
+    clock = Clock()
+    with pytest.raises(CommandError, match=f"gave 3 datapoints and then .*took {warmup}"):
+        measured(Ending(clock, [1, 1, 1], 1), clock, warmup=warmup)
 
 
 def test_the_pass_is_left(monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._cli.output import size_text, structure
+from tensorpack.dataflow._cli.output import number_text, size_text, structure
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,18 @@ def test_the_structure_of_a_datapoint():
     assert rows[-2:] == [["5['c'][19]", "int", "19"], ["5['c']", "... and 10 more", ""]]
     deep = [[[[[[1]]]]]]
     assert [path for path, _, _ in structure(deep, "0")][-1] == "0[0][0][0][0]"
+
+
+@pytest.mark.parametrize(
+    "number, text",
+    [
+        (14492.8, "14500"),
+        (0.61234, "0.612"),
+        (20.0, "20"),
+        (0, "0"),
+        (999.9, "1000"),
+        (12e6, "12000000"),
+    ],
+)
+def test_numbers_have_three_digits(number, text):
+    assert number_text(number) == text

@@ -23,7 +23,7 @@ pytest.importorskip("msgpack")
     "command, words",
     [
         ([], ["bench", "show", "convert", "Exit codes: 0 done"]),
-        (["bench"], ["--stages", "--processes N", "module is run", "you trust", "(5000)"]),
+        (["bench"], ["--stages", "--processes N", "module is run", "begun again (5000)"]),
         (["show"], ["--check", "--num N", ".tfrecord", "--allow-pickle"]),
         (["convert"], ["--force", "--max-errors N", "--allow-pickle", "--dtypes"]),
     ],
