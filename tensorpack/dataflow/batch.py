@@ -5,6 +5,7 @@ How components become arrays is in `_stack.py`; this file decides which datapoin
 
 from typing import Any, Iterator, List, Sequence
 
+from ._counts import check_counts
 from ._length import length_or_none
 from ._stack import aggregate
 from .base import DataFlow, ProxyDataFlow
@@ -42,11 +43,11 @@ class BatchData(ProxyDataFlow):
             instead of an array. Needed if their shapes differ.
 
         Raises:
+          TypeError: `batch_size` is no integer.
           ValueError: `batch_size` is less than one, or there can be no batch of this size.
         """
         super().__init__(ds)
-        if batch_size < 1:
-            raise ValueError(f"BatchData: batch_size must be at least 1, but got {batch_size}.")
+        check_counts(self, batch_size=batch_size)
         length = length_or_none(ds)  # an unknown one counts as enough
         if not remainder and length is not None and batch_size > length:
             raise ValueError(

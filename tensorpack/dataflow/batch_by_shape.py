@@ -36,6 +36,7 @@ class BatchDataByShape(BatchData):
             not, they are dropped.
 
         Raises:
+          TypeError: `batch_size` is no integer.
           ValueError: `batch_size` is less than one, or there can be no batch of this size.
         """
         super().__init__(ds, batch_size, remainder)

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from tensorpack.utils import get_tqdm, logger
 
+from ._counts import check_counts
 from ._length import length_or_none
 from ._spelling import accepts_old_keywords
 from ._state import check_state
@@ -41,13 +42,12 @@ class TestDataSpeed(ProxyDataFlow):
           clock: returns the time in seconds.
 
         Raises:
+          TypeError: one of them is no integer.
           ValueError: `size` is less than one or `warmup` less than zero.
         """
         super().__init__(ds)
-        if size < 1 or warmup < 0:
-            raise ValueError(
-                f"TestDataSpeed needs size >= 1 and warmup >= 0, but got {size} and {warmup}."
-            )
+        check_counts(self, size=size)
+        check_counts(self, least=0, warmup=warmup)
         self.test_size = size
         self.warmup = warmup
         self._clock = clock

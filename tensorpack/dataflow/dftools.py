@@ -11,6 +11,7 @@ from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.worker import Worker
 
+from ._counts import check_counts
 from ._processes.queue import ProcessQueue, make_filler
 from ._processes.start_method import choose_start_method
 from ._processes.worker_seeds import MOST_SEED
@@ -67,13 +68,10 @@ def dump_dataflow_to_process_queue(
 
     Raises:
       ImportError: msgpack is not installed.
+      TypeError: a number is no integer.
       ValueError: a number is less than one, or there is no such start method.
     """
-    for name, value in ("size", size), ("nr_consumer", nr_consumer):
-        if value < 1:
-            raise ValueError(
-                f"dump_dataflow_to_process_queue: {name} must be at least 1, but got {value}."
-            )
+    check_counts("dump_dataflow_to_process_queue", size=size, nr_consumer=nr_consumer)
     require("msgpack")
     method = choose_start_method(start_method)
     seed = int(get_rng(df).randint(0, MOST_SEED, dtype=np.int64))

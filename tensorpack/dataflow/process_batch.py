@@ -5,6 +5,7 @@ from typing import Any, Callable, Iterator, List, Optional
 
 from tensorpack.utils.packed import Rows
 
+from ._counts import check_counts
 from ._length import length_or_none
 from ._processes.answers import answers_as_they_come
 from ._processes.map import ProcessMap
@@ -52,12 +53,15 @@ class MultiProcessMapAndBatchData(ProcessMap):
           start_method: as in `MultiProcessRunner`.
 
         Raises:
-          TypeError: `map_func` cannot be called.
+          TypeError: `map_func` cannot be called, or a number is no integer.
           ValueError: a number is less than one, the buffer is smaller than a batch, there can be no
             batch of this size, or there is no such start method.
         """
-        if batch_size < 1:
-            raise ValueError(f"{type(self).__name__}: batch_size must be at least 1.")
+        check_counts(self, batch_size=batch_size)
+        if num_proc is not None:
+            check_counts(self, num_proc=num_proc)
+        if buffer_size is not None:
+            check_counts(self, buffer_size=buffer_size)
         if buffer_size is not None and buffer_size < batch_size:
             raise ValueError(
                 f"{type(self).__name__}: buffer_size={buffer_size} has no room for a batch of "

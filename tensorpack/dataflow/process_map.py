@@ -66,7 +66,7 @@ class MultiProcessMapData(ProcessMap):
           start_method: as in `MultiProcessRunner`.
 
         Raises:
-          TypeError: `map_func` cannot be called.
+          TypeError: `map_func` cannot be called, or a number is no integer.
           ValueError: a number is less than one, or there is no such start method.
         """
         super().__init__(ds, num_proc, map_func, buffer_size, buffer_bytes, start_method)

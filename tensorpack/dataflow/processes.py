@@ -10,6 +10,7 @@ import numpy as np
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 
+from ._counts import check_counts, check_sizes
 from ._length import length_or_none
 from ._processes.channel import Limits
 from ._processes.start_method import choose_start_method
@@ -91,14 +92,12 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
             after that. All but "fork" need a flow that can be pickled.
 
         Raises:
+          TypeError: a number is no integer.
           ValueError: a number is less than one, or there is no such start method.
         """
         super().__init__(ds)
-        for name, value in ("num_prefetch", num_prefetch), ("num_proc", num_proc):
-            if value < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {value}.")
-        if buffer_bytes < 1:
-            raise ValueError(f"{type(self).__name__}: buffer_bytes is a size, got {buffer_bytes}.")
+        check_counts(self, num_prefetch=num_prefetch, num_proc=num_proc)
+        check_sizes(self, buffer_bytes=buffer_bytes)
         if start_method is not None:
             choose_start_method(start_method)
         self.num_proc = num_proc
@@ -296,8 +295,10 @@ class MultiProcessRunnerZMQ(MultiProcessRunner):
           start_method: see there.
 
         Raises:
-          ValueError: as in `MultiProcessRunner`.
+          TypeError: as in `MultiProcessRunner`.
+          ValueError: see there.
         """
+        check_counts(self, hwm=hwm)
         super().__init__(ds, hwm, num_proc, strict, buffer_bytes, start_method)
 
 

@@ -11,6 +11,7 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
+from ._counts import check_integers
 from ._length import endless, length_or_none
 from ._remote.address import Address, parse_address
 from ._remote.key import load_key, make_remote_key
@@ -22,6 +23,7 @@ from .repeat import RepeatedData
 
 __all__ = ["RemoteDataZMQ", "make_remote_key", "send_dataflow_zmq"]
 
+_SEND = "send_dataflow_zmq"
 _LOG_EVERY = 1000  # malformed messages
 
 
@@ -68,14 +70,18 @@ def send_dataflow_zmq(
         within that time of the end.
       ImportError: pyzmq or msgpack is not installed.
       OSError: the address cannot be bound, or the key not be read.
-      TypeError: there is something in a datapoint that cannot be sent; says where.
+      TypeError: there is something in a datapoint that cannot be sent; says where. Or `df` is no
+        flow, or an argument of a wrong type.
       ValueError: an argument is out of range, the address leaves the machine without a key, or
         `passes` are given for `ipc://`.
     """
     format, bind, print_interval = _either_order(format, bind, print_interval)
     _check_format(format)
+    passes_or_none = 0 if passes is None else passes
+    check_integers(_SEND, hwm=hwm, passes=passes_or_none)
     _check_positive(hwm=hwm, print_interval=print_interval, passes=passes, timeout=timeout)
     _check_end(parse_address(addr, bind, key is not None), passes)
+    _check_flow(df)
     flow = RepeatedData(df, -1 if passes is None else passes)
     require("msgpack")
     with Sender(addr, hwm, bind, key, timeout) as sender:
@@ -152,9 +158,10 @@ class RemoteDataZMQ(DataFlow):
 
         Raises:
           OSError: the key cannot be read.
-          TypeError: an address is no string.
+          TypeError: an address is no string, or a number has a wrong type.
           ValueError: an argument is out of range, or an address leaves the machine without a key.
         """
+        check_integers(self, hwm=hwm, max_bytes=max_bytes)
         _check_positive(hwm=hwm, timeout=timeout, senders=senders, max_bytes=max_bytes)
         if max_errors < 0:
             raise ValueError(f"max_errors is a count of messages, but got {max_errors}.")
@@ -303,6 +310,14 @@ def _check_format(format: Any) -> None:
         )
 
 
+def _check_flow(df: Any) -> None:
+    if not hasattr(df, "__iter__") or not callable(getattr(df, "reset_state", None)):
+        raise TypeError(
+            f"{_SEND} sends the datapoints of a DataFlow, but got {type(df).__name__}. Wrap a list "
+            "in DataFromList, any other iterable in DataFromIterable."
+        )
+
+
 def _check_end(address: Address, passes: Optional[int]) -> None:
     """Refuses what would lose datapoints.
 
@@ -319,5 +334,9 @@ def _check_end(address: Address, passes: Optional[int]) -> None:
 
 def _check_positive(**numbers: Any) -> None:
     for name, number in numbers.items():
-        if number is not None and not number > 0:
+        try:
+            wrong = number is not None and not number > 0
+        except TypeError as error:
+            raise TypeError(f"{name} must be a number, but got {number!r}.") from error
+        if wrong:
             raise ValueError(f"{name} must be more than 0, but got {number}.")

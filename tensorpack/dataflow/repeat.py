@@ -7,6 +7,7 @@ yields nothing is an error, for it would be tried for ever.
 
 from typing import Any, Dict, Iterator, Optional, Tuple
 
+from ._counts import check_counts, check_integers
 from ._spelling import accepts_old_keywords
 from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, UnknownLength
@@ -29,9 +30,11 @@ class RepeatedData(ProxyDataFlow):
           num: how many times, or -1 for ever.
 
         Raises:
+          TypeError: `num` is no integer.
           ValueError: `num` is neither -1 nor a count.
         """
         super().__init__(ds)
+        check_integers(self, num=num)
         if num < -1:
             raise ValueError(f"RepeatedData: num is a count, or -1 for ever, but got {num}.")
         self.num = num
@@ -105,11 +108,11 @@ class RepeatedDataPoint(ProxyDataFlow):
           num: how often each is yielded, at least once.
 
         Raises:
+          TypeError: `num` is no integer.
           ValueError: `num` is less than one.
         """
         super().__init__(ds)
-        if num < 1:
-            raise ValueError(f"RepeatedDataPoint: num must be at least 1, but got {num}.")
+        check_counts(self, num=num)
         self.num = num
 
     def __len__(self) -> int:
@@ -161,11 +164,11 @@ class FixedSizeData(ProxyDataFlow):
           keep_state: False to begin every pass at the beginning of the wrapped flow.
 
         Raises:
+          TypeError: `size` is no integer.
           ValueError: `size` is less than one.
         """
         super().__init__(ds)
-        if size < 1:
-            raise ValueError(f"FixedSizeData: size must be at least 1, but got {size}.")
+        check_counts(self, size=size)
         self._size = size
         self._keep_state = keep_state
         self._repeated = RepeatedData(ds, -1)
@@ -223,6 +226,6 @@ class FixedSizeData(ProxyDataFlow):
 
 def _nothing_in_a_pass(flow: ProxyDataFlow, number: int) -> RuntimeError:
     return RuntimeError(
-        f"{type(flow).__name__} repeats {type(flow.ds).__name__}, which yielded nothing in pass "
-        f"{number}. Repeating it would never end: is it empty, or can it be read only once?"
+        f"{type(flow.ds).__name__} yielded nothing in pass {number}. Repeating it would never end: "
+        "is it empty, or can it be read only once?"
     )

@@ -13,6 +13,7 @@ import numpy as np
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
+from ._counts import check_counts
 from ._spelling import accepts_old_keywords
 from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
@@ -56,16 +57,14 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
             given.
 
         Raises:
+          TypeError: one of the numbers is no integer.
           ValueError: one of the numbers is less than one.
         """
         super().__init__(ds)
+        check_counts(self, buffer_size=buffer_size, num_reuse=num_reuse)
         if shuffle_interval is None:
             shuffle_interval = max(1, buffer_size // 3)
-        if min(buffer_size, num_reuse, shuffle_interval) < 1:
-            raise ValueError(
-                "LocallyShuffleData: buffer_size, num_reuse and shuffle_interval must be at least "
-                f"1, but got {buffer_size}, {num_reuse} and {shuffle_interval}."
-            )
+        check_counts(self, shuffle_interval=shuffle_interval)
         self.buffer_size = buffer_size
         self.num_reuse = num_reuse
         self.shuffle_interval = shuffle_interval

@@ -9,11 +9,12 @@ Whoever starts a thread here stops and joins it, and its error is raised by whoe
 import os
 from typing import Any, Callable, Dict, Iterator, Optional
 
+from ._counts import check_counts
 from ._spelling import accepts_old_keywords
 from ._state import check_state
 from ._threads.buffer import Buffer
 from ._threads.map import MapPass, OrderedMapPass
-from ._threads.numbers import BUFFER_BYTES, check_counts, usable_cores
+from ._threads.numbers import BUFFER_BYTES, usable_cores
 from ._threads.passes import Passes
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
 from ._threads.source import Source

@@ -99,8 +99,20 @@ def test_flow_is_reset_before_the_measurement():
 def test_nothing_to_measure():
     with pytest.raises(RuntimeError, match="DataFromList yielded no datapoint after a warm-up"):
         TestDataSpeed(numbers(3), warmup=3).start()
-    with pytest.raises(ValueError, match="size >= 1"):
-        TestDataSpeed(numbers(3), size=0)
+
+
+@pytest.mark.parametrize(
+    "numbers_given, error, message",
+    [
+        ({"size": 0}, ValueError, "size must be at least 1, but got 0"),
+        ({"warmup": -1}, ValueError, "warmup must be at least 0, but got -1"),
+        ({"size": None}, TypeError, "size must be an integer, but got None"),
+        ({"warmup": 2.0}, TypeError, "warmup must be an integer, but got 2.0"),
+    ],
+)
+def test_wrong_numbers(numbers_given, error, message):
+    with pytest.raises(error, match=f"TestDataSpeed: {message}"):
+        TestDataSpeed(numbers(3), **numbers_given)
 
 
 def test_print_shows_what_is_in_a_datapoint(capsys):

@@ -396,6 +396,11 @@ def test_wrong_numbers(size, nr_consumer):
         dump_dataflow_to_process_queue(numbers(1), size, nr_consumer)
 
 
+def test_sizes_that_are_no_integers():
+    with pytest.raises(TypeError, match="_to_process_queue: size must be an integer, but got 2.0"):
+        dump_dataflow_to_process_queue(numbers(1), 4 / 2, 1)
+
+
 def test_a_wrong_start_method():
     with pytest.raises(ValueError, match="'thread'"):
         dump_dataflow_to_process_queue(numbers(1), 1, 1, start_method="thread")

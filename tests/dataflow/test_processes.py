@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -329,7 +330,7 @@ class TestMixtures:
 @pytest.mark.parametrize(
     "kind, options, message",
     [
-        (MultiProcessRunner, {"num_prefetch": 0}, "num_prefetch must be at least 1, got 0"),
+        (MultiProcessRunner, {"num_prefetch": 0}, "num_prefetch must be at least 1, but"),
         (MultiProcessRunner, {"num_prefetch": 1, "num_proc": 0}, "num_proc must be at least 1"),
         (MultiProcessRunner, {"num_prefetch": 1, "buffer_bytes": 0}, "buffer_bytes is a size"),
         (MultiProcessRunner, {"num_prefetch": 1, "start_method": "x"}, "start_method is one of"),
@@ -341,6 +342,28 @@ class TestMixtures:
 def test_wrong_arguments(kind, options, message):
     with pytest.raises(ValueError, match=message):
         kind(numbers(3), **options)
+
+
+@pytest.mark.parametrize(
+    "kind, options, message",
+    [
+        (MultiProcessRunner, {"num_prefetch": 9 / 3}, "num_prefetch must be an integer, but got 3"),
+        (MultiProcessRunnerZMQ, {"num_proc": 2.0}, "num_proc must be an integer, but got 2.0"),
+        (MultiProcessRunnerZMQ, {"num_proc": "2"}, "num_proc must be an integer, but got '2'"),
+        (MultiProcessRunnerZMQ, {"num_proc": None}, "num_proc must be an integer, but got None"),
+        (MultiProcessRunnerZMQ, {"hwm": 2.5}, "hwm must be an integer, but got 2.5"),
+        (MultiProcessRunnerZMQ, {"buffer_bytes": None}, "buffer_bytes is a size, but got None"),
+    ],
+)
+def test_arguments_that_are_no_numbers(kind, options, message):
+    with pytest.raises(TypeError, match=message):
+        kind(numbers(3), **options)
+
+
+def test_numbers_of_numpy_and_a_size_that_is_a_float():
+    one = np.int64(1)
+    with closing(MultiProcessRunner(numbers(3), one, one, buffer_bytes=1e6)) as flow:
+        assert len(list(flow)) == 3
 
 
 def test_old_names():

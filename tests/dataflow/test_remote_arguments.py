@@ -3,6 +3,7 @@
 import os
 import threading
 
+import numpy as np
 import pytest
 
 from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
@@ -54,6 +55,8 @@ def test_the_arguments_of_both_releases(arguments, keywords, receive):
         ((10, 5, True), ValueError, "no format True here"),
         ((10, None, "zmq_ops"), TypeError, "bind is True or False, but got 'zmq_ops'"),
         ((0,), ValueError, "hwm must be more than 0"),
+        (("5",), TypeError, "send_dataflow_zmq: hwm must be an integer, but got '5'"),
+        ((None,), TypeError, "hwm must be an integer, but got None"),
         ((10, 0), ValueError, "print_interval must be more than 0"),
     ],
 )
@@ -71,6 +74,27 @@ def test_numbers_that_are_wrong():
     for name in "passes", "timeout":
         with pytest.raises(ValueError, match=f"{name} must be more than 0"):
             send_dataflow_zmq(numbers(1), ANY_PORT, **{name: 0})
+
+
+def test_numbers_of_wrong_types():
+    for hwm in 2.5, None, "5":
+        with pytest.raises(TypeError, match="RemoteDataZMQ: hwm must be an integer, but got"):
+            RemoteDataZMQ(ANY_PORT, hwm=hwm)
+    with pytest.raises(TypeError, match="timeout must be a number, but got '3'"):
+        RemoteDataZMQ(ANY_PORT, timeout="3")
+    with pytest.raises(TypeError, match="send_dataflow_zmq: passes must be an integer, but got 1"):
+        send_dataflow_zmq(numbers(1), "tcp://127.0.0.1:1", passes=1.5)
+
+
+def test_numbers_of_numpy(receive):
+    flow = receive(hwm=np.int64(50), max_bytes=np.int64(10**6))
+    send_dataflow_zmq(numbers(3), flow.endpoints[0], np.int64(50), passes=np.int64(1))
+    assert list(flow) == list(numbers(3))
+
+
+def test_only_a_flow_is_sent():
+    with pytest.raises(TypeError, match="send_dataflow_zmq sends .* a DataFlow, but got list"):
+        send_dataflow_zmq([1], "tcp://127.0.0.1:1")
 
 
 def test_an_address_that_is_in_use_is_named(receive):

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,8 +165,8 @@ def test_a_pass_without_a_datapoint_is_an_error(num):
     for empty in numbers(0), MapData(numbers(5), drop):
         with pytest.raises(RuntimeError, match="yielded nothing in pass 1"):
             list(RepeatedData(empty, num))
-    with pytest.raises(RuntimeError, match="yielded nothing"):
-        list(FixedSizeData(numbers(0), 2))
+    with pytest.raises(RuntimeError, match="^DataFromList yielded nothing in pass 1"):
+        list(FixedSizeData(numbers(0), 2))  # it says nothing of the RepeatedData within
 
 
 def test_a_later_pass_without_a_datapoint_is_an_error():
@@ -173,7 +174,7 @@ def test_a_later_pass_without_a_datapoint_is_an_error():
     flow = RepeatedData(DataFromGenerator(lambda: supply.pop(0)), -1)
     datapoints = iter(flow)
     assert next(datapoints) == [1]
-    with pytest.raises(RuntimeError, match="DataFromGenerator, which yielded nothing in pass 2"):
+    with pytest.raises(RuntimeError, match="DataFromGenerator yielded nothing in pass 2"):
         next(datapoints)
 
 
@@ -229,3 +230,15 @@ def test_fixed_size_begins_anew_after_an_error():
 def test_wrong_numbers(kind, number):
     with pytest.raises(ValueError, match=f"{kind.__name__}.*got {number}"):
         kind(numbers(3), number)
+
+
+@pytest.mark.parametrize("kind", [RepeatedData, RepeatedDataPoint, FixedSizeData])
+@pytest.mark.parametrize("number", [1.5, 2.0, None, "2", float("inf"), True])
+def test_numbers_that_are_no_integers(kind, number):
+    with pytest.raises(TypeError, match=f"{kind.__name__}: .* must be an integer, but got"):
+        kind(numbers(3), number)
+
+
+def test_numbers_of_numpy():
+    assert len(list(RepeatedData(numbers(3), np.int64(2)))) == 6
+    assert len(RepeatedData(numbers(3), 10**15)) == 3 * 10**15

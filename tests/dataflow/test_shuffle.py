@@ -358,11 +358,13 @@ def test_arguments():
     assert LocallyShuffleData(numbers(3), 2, 1, 5).shuffle_interval == 5
     with pytest.raises(TypeError, match="both 'nr_reuse' and 'num_reuse'"):
         LocallyShuffleData(numbers(3), 2, nr_reuse=1, num_reuse=1)
-    for wrong in (0, 1, 1), (1, 0, 1), (1, 1, 0):
-        with pytest.raises(
-            ValueError, match="must be at least 1, but got {}, {} and {}".format(*wrong)
-        ):
-            LocallyShuffleData(numbers(3), *wrong)
+    for name in "buffer_size", "num_reuse", "shuffle_interval":
+        with pytest.raises(ValueError, match=f"{name} must be at least 1, but got 0"):
+            LocallyShuffleData(numbers(3), **{"buffer_size": 1, name: 0})
+        with pytest.raises(TypeError, match=f"{name} must be an integer, but got 2.5"):
+            LocallyShuffleData(numbers(3), **{"buffer_size": 1, name: 10 / 4})
+    with pytest.raises(TypeError, match="buffer_size must be an integer, but got None"):
+        LocallyShuffleData(numbers(3), None)
 
 
 def test_a_state_of_a_pass_that_was_just_begun():

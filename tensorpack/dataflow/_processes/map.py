@@ -7,6 +7,7 @@ import numpy as np
 
 from tensorpack.utils.rng import get_rng
 
+from .._counts import check_counts, check_sizes
 from ..base import DataFlow, ProxyDataFlow, RNGDataFlow
 from .channel import Limits
 from .orders import Orders
@@ -45,11 +46,8 @@ class ProcessMap(ProxyDataFlow, RNGDataFlow):
             num_proc = len(os.sched_getaffinity(0))
         if not callable(func):
             raise TypeError(f"{name} applies a function, but got {type(func).__name__}: {func!r}.")
-        for what, value in ("num_proc", num_proc), ("buffer_size", most):
-            if value < 1:
-                raise ValueError(f"{name}: {what} must be at least 1, but got {value}.")
-        if buffer_bytes < 1:
-            raise ValueError(f"{name}: buffer_bytes is a size, but got {buffer_bytes}.")
+        check_counts(self, num_proc=num_proc, buffer_size=most)
+        check_sizes(self, buffer_bytes=buffer_bytes)
         if start_method is not None:
             choose_start_method(start_method)
         self.num_proc = num_proc

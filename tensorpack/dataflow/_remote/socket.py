@@ -1,5 +1,6 @@
 """Sockets of ZeroMQ: how they are set up, waited for, and closed."""
 
+import operator
 import os
 import threading
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
@@ -57,8 +58,9 @@ class Hub:
         self._sockets.append(socket)
         for name, value in _OPTIONS.items():
             setattr(socket, name, value)
-        socket.sndhwm = socket.rcvhwm = hwm
-        socket.maxmsgsize = max_bytes + _ENVELOPE_BYTES
+        # pyzmq takes no integers of numpy.
+        socket.sndhwm = socket.rcvhwm = operator.index(hwm)
+        socket.maxmsgsize = operator.index(max_bytes) + _ENVELOPE_BYTES
         return socket
 
     def pair(self) -> Any:
