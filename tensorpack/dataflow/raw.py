@@ -3,10 +3,14 @@
 They stand at the head of a pipeline, read no files, and copy no datapoints.
 """
 
+from collections.abc import Mapping
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple, Union
+
+import numpy as np
 
 from tensorpack.utils.rng import rng_state, set_rng_state
 
+from ._counts import check_counts
 from ._length import endless
 from ._state import check_count, check_state
 from .base import DataFlow, RNGDataFlow, UnknownLength
@@ -26,7 +30,11 @@ class DataFromList(RNGDataFlow):
         Args:
           lst: the datapoints; anything with a length and integer indices.
           shuffle: whether each pass has an order of its own. The list itself is left as it is.
+
+        Raises:
+          TypeError: `lst` has no length, or no indices, or it is a dict.
         """
+        _check_list(self, lst)
         self.lst = lst
         self.shuffle = shuffle
 
@@ -92,7 +100,21 @@ class DataFromIterable(DataFlow):
         Args:
           iterable: gives the datapoints of a pass each time it is iterated. If it has a length,
             that is the length of the flow.
+
+        Raises:
+          TypeError: `iterable` cannot be iterated.
         """
+        if not _is_iterable(iterable):
+            advice = "Put the datapoints into a list."
+            if callable(iterable):
+                advice = "Give a function that makes an iterable to DataFromGenerator."
+            raise TypeError(
+                f"{type(self).__name__} takes an iterable, but got {type(iterable).__name__}: "
+                f"{iterable!r:.80}. {advice}"
+            )
+        self._set(iterable)
+
+    def _set(self, iterable: Any) -> None:
         self._iterable = iterable
         self._used_up = False
 
@@ -143,7 +165,7 @@ class DataFromGenerator(DataFromIterable):
             one that ends earlier is an error. None if the generator alone decides.
 
         Raises:
-          TypeError: `gen` can be neither called nor iterated.
+          TypeError: `gen` can be neither called nor iterated, or `size` is no integer.
           ValueError: `size` is negative.
         """
         if not callable(gen) and not hasattr(gen, "__iter__"):
@@ -151,9 +173,9 @@ class DataFromGenerator(DataFromIterable):
                 "DataFromGenerator takes a generator function or an iterable, "
                 f"but got {type(gen).__name__}."
             )
-        if size is not None and size < 0:
-            raise ValueError(f"size is a number of datapoints, or None, but got {size}.")
-        super().__init__(gen)  # type: ignore[arg-type]
+        if size is not None:
+            check_counts(self, least=0, size=size)
+        self._set(gen)
         self._size = size
 
     def __len__(self) -> int:
@@ -176,7 +198,16 @@ class DataFromGenerator(DataFromIterable):
             )
 
     def _open(self) -> Iterator[Any]:
-        return iter(self._iterable() if callable(self._iterable) else self._iterable)
+        if not callable(self._iterable):
+            return iter(self._iterable)
+        made = self._iterable()
+        if not _is_iterable(made):
+            name = getattr(self._iterable, "__name__", type(self._iterable).__name__)
+            raise TypeError(
+                f"{type(self).__name__} called {name}(), which returned {made!r:.80}. It has to "
+                "yield datapoints, or to return an iterable of them."
+            )
+        return iter(made)
 
 
 class DataFromQueue(DataFlow):
@@ -186,7 +217,15 @@ class DataFromQueue(DataFlow):
         """
         Args:
           queue: has a method `get()` that blocks until there is a datapoint and returns it.
+
+        Raises:
+          TypeError: `queue` has no such method.
         """
+        if not callable(getattr(queue, "get", None)):
+            raise TypeError(
+                f"DataFromQueue takes what has a method get(), but got {type(queue).__name__}. Use "
+                "DataFromList for a list, and DataFromIterable for any other iterable."
+            )
         self.queue = queue
 
     def __len__(self) -> int:
@@ -205,3 +244,28 @@ class DataFromQueue(DataFlow):
     def seeded(self) -> bool:
         """False: who puts the datapoints in does not begin again with us."""
         return False
+
+
+def _check_list(flow: DataFlow, lst: Any) -> None:
+    # By the type, as `len` does it. An array without axes has the methods, but they do not work.
+    has_both = hasattr(type(lst), "__len__") and hasattr(type(lst), "__getitem__")
+    is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
+    if has_both and not isinstance(lst, Mapping) and not is_scalar:
+        return
+    advice = "Put the datapoints into a list."
+    if hasattr(lst, "reset_state"):
+        advice = "That is a flow already: use it as it is."
+    elif isinstance(lst, Mapping):
+        advice = "Give it list(...) of the values or items, or use DataFromIterable for the keys."
+    elif _is_iterable(lst) and not is_scalar:
+        advice = "Give it list(...) of that, or use DataFromIterable."
+    elif callable(lst):
+        advice = "Use DataFromGenerator for a function that makes datapoints."
+    raise TypeError(
+        f"{type(flow).__name__} takes a list, or what else has a length and integer indices, but "
+        f"got {type(lst).__name__}. {advice}"
+    )
+
+
+def _is_iterable(value: Any) -> bool:
+    return hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")

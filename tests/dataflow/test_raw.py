@@ -1,5 +1,6 @@
 """Flows from lists, iterables, generators and queues; what can be read only once says so."""
 
+import collections
 import itertools
 import queue
 
@@ -7,11 +8,13 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
+    DataFlow,
     DataFromGenerator,
     DataFromIterable,
     DataFromList,
     DataFromQueue,
     RepeatedData,
+    SharedList,
 )
 from tests.contracts.dataflow import DataFlowContract
 
@@ -170,6 +173,73 @@ def test_wrong_arguments():
         DataFromGenerator(3)
     with pytest.raises(ValueError, match="got -1"):
         DataFromGenerator(five, size=-1)
+
+
+@pytest.mark.parametrize(
+    "wrong, advice",
+    [
+        (zip([1], [2]), r"got zip\. Give it list\(\.\.\.\) of that, or use DataFromIterable"),
+        ({1, 2}, "got set. Give it list"),
+        ({1: 2}.keys(), "got dict_keys. Give it list"),
+        (five(), "got generator. Give it list"),
+        ({0: [1]}, r"got dict\. Give it list\(\.\.\.\) of the values or items"),
+        (five, "got function. Use DataFromGenerator"),
+        (list, "got type. Use DataFromGenerator"),
+        (DataFromIterable([1]), "got DataFromIterable. That is a flow already"),
+        (3, "got int. Put the datapoints into a list"),
+        (None, "got NoneType. Put"),
+        (np.array(3), "got ndarray. Put"),
+    ],
+)
+def test_what_is_no_list(wrong, advice):
+    with pytest.raises(TypeError, match=f"DataFromList takes a list, or what else .*{advice}"):
+        DataFromList(wrong)
+
+
+def test_what_is_as_good_as_a_list():
+    class Squares:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            return index**2
+
+    class Both(DataFlow, Squares):
+        __len__ = Squares.__len__
+
+    for lst in Squares(), Both(), SharedList([0, 1, 4]), (0, 1, 4), collections.deque([0, 1, 4]):
+        assert list(DataFromList(lst, shuffle=False)) == [0, 1, 4]
+
+
+def test_what_cannot_be_iterated():
+    with pytest.raises(TypeError, match="DataFromIterable takes an iterable.*DataFromGenerator"):
+        DataFromIterable(five)
+    with pytest.raises(TypeError, match="but got int: 3. Put the datapoints into a list"):
+        DataFromIterable(3)
+
+
+def test_what_has_only_indices_can_be_iterated():
+    class Letters:
+        def __getitem__(self, index):
+            return "abc"[index]
+
+    assert list(DataFromIterable(Letters())) == ["a", "b", "c"]
+
+
+def test_a_function_that_returns_nothing():
+    def forgotten():
+        pass
+
+    flow = DataFromGenerator(forgotten)
+    with pytest.raises(TypeError, match=r"called forgotten\(\), which returned None"):
+        list(flow)
+    with pytest.raises(TypeError, match="DataFromGenerator: size must be an integer, but got 'a'"):
+        DataFromGenerator(five, "a")
+
+
+def test_what_is_no_queue():
+    with pytest.raises(TypeError, match=r"what has a method get\(\), but got list"):
+        DataFromQueue([1])
 
 
 def test_error_in_the_generator_reaches_the_consumer():
