@@ -1,11 +1,13 @@
 """Random arrays in place of real data, to try a model or to measure what comes after the data."""
 
+import operator
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils.rng import rng_state, set_rng_state
 
+from ._counts import check_counts
 from ._state import check_count, check_state
 from .base import RNGDataFlow
 
@@ -38,16 +40,21 @@ class FakeData(RNGDataFlow):
             excluded, so `(0, 256)` gives every uint8. Has no meaning for bool.
 
         Raises:
-          ValueError: as many dtypes or domains as shapes are needed, and each domain must lie
-            within its dtype.
+          TypeError: `shapes` is no list of shapes, or `size` no integer.
+          ValueError: as many dtypes or domains as shapes are needed, and each domain must be a
+            pair of numbers that lies within its dtype.
         """
-        if size < 0:
-            raise ValueError(f"size is a number of datapoints, but got {size}.")
-        count = len(shapes)
+        check_counts(self, least=0, size=size)
+        checked = _shapes(shapes)
+        count = len(checked)
         dtypes = _one_each("dtype", dtype, isinstance(dtype, (list, tuple)), count)
-        paired = len(domain) > 0 and isinstance(domain[0], (list, tuple))
+        paired = (
+            isinstance(domain, Sequence)
+            and len(domain) > 0
+            and isinstance(domain[0], (list, tuple))
+        )
         domains = _one_each("domain", domain, paired, count)
-        self._components = [_component(*each) for each in zip(shapes, dtypes, domains)]
+        self._components = [_component(*each) for each in zip(checked, dtypes, domains)]
         self._size = size
         self._random = random
 
@@ -105,9 +112,9 @@ class _Component(NamedTuple):
         return np.asarray(rng.randint(int(self.low), int(self.high), self.shape, self.dtype))
 
 
-def _component(shape: Sequence[int], dtype: Any, domain: Tuple[float, float]) -> _Component:
+def _component(shape: Tuple[int, ...], dtype: Any, domain: Tuple[float, float]) -> _Component:
     dtype = np.dtype(dtype)
-    low, high = (0, 2) if dtype.kind == "b" else domain
+    low, high = (0, 2) if dtype.kind == "b" else _pair(domain)
     if dtype.kind not in "biuf":
         raise ValueError(f"FakeData makes bool, integer or float arrays, but not {dtype}.")
     if dtype.kind in "iu":
@@ -129,7 +136,42 @@ def _component(shape: Sequence[int], dtype: Any, domain: Tuple[float, float]) ->
             )
     if low > high:
         raise ValueError(f"A domain is (low, high), but got {domain}.")
-    return _Component(tuple(int(n) for n in shape), dtype, low, high)
+    return _Component(shape, dtype, low, high)
+
+
+def _shapes(shapes: Any) -> List[Tuple[int, ...]]:
+    if not hasattr(type(shapes), "__iter__"):
+        raise TypeError(f"FakeData takes a list of shapes, but got {shapes!r}.")
+    listed = list(shapes)
+    if listed and not any(hasattr(type(shape), "__iter__") for shape in listed):
+        raise TypeError(
+            f"FakeData takes a list of shapes, one for each component, but got {shapes!r}. For "
+            f"one component of this shape, give [{shapes!r}]."
+        )
+    return [_shape(index, shape) for index, shape in enumerate(listed)]
+
+
+def _shape(index: int, shape: Any) -> Tuple[int, ...]:
+    if not hasattr(type(shape), "__iter__"):
+        raise TypeError(
+            f"FakeData: a shape is a list of integers, but number {index} (counted from 0) is "
+            f"{shape!r}."
+        )
+    lengths = tuple(shape)
+    for axis, length in enumerate(lengths):
+        check_counts(f"FakeData, axis {axis} of shape {index}", least=0, length=length)
+    return tuple(operator.index(length) for length in lengths)
+
+
+def _pair(domain: Any) -> Tuple[float, float]:
+    try:
+        low, high = domain
+        float(+low), float(+high)  # the sign is for text, which float() would read
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"A domain is a pair of numbers (low, high), but got {domain!r}."
+        ) from error
+    return low, high
 
 
 def _one_each(name: str, value: Any, is_list: bool, count: int) -> Sequence[Any]:

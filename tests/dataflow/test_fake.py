@@ -105,3 +105,46 @@ def test_random_arrays_differ_and_constant_ones_are_shared():
 def test_wrong_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         FakeData([[2]], **arguments)
+
+
+@pytest.mark.parametrize(
+    "shapes, error, message",
+    [
+        ((224, 224, 3), TypeError, r"but got \(224, 224, 3\)\. .*give \[\(224, 224, 3\)\]"),
+        ([3, 4], TypeError, r"but got \[3, 4\]\. .* give \[\[3, 4\]\]"),
+        (np.array([3, 4]), TypeError, "For one component of this shape"),
+        ([[3], 4], TypeError, r"number 1 \(counted from 0\) is 4"),
+        (3, TypeError, "takes a list of shapes, but got 3"),
+        (None, TypeError, "takes a list of shapes, but got None"),
+        ([[3], [2, None]], TypeError, "axis 1 of shape 1: length must be an integer, but got None"),
+        ([[2.5]], TypeError, "axis 0 of shape 0: length must be an integer, but got 2.5"),
+        ([[-1]], ValueError, "axis 0 of shape 0: length must be at least 0, but got -1"),
+    ],
+)
+def test_wrong_shapes(shapes, error, message):
+    with pytest.raises(error, match=f"FakeData.*{message}"):
+        FakeData(shapes, 2)
+
+
+def test_shapes_of_arrays():
+    for shapes in np.array([[2, 3]]), [np.zeros((2, 3)).shape], iter([iter([2, np.int64(3)])]):
+        flow = FakeData(shapes, 1)
+        assert [component.shape for (component,) in list(flow) + list(flow)] == [(2, 3)] * 2
+    assert list(FakeData([], 2)) == [[], []]
+
+
+@pytest.mark.parametrize("domain", [5, None, (1, 2, 3), (), (0, None), ("0", "1"), [(0, 1, 2)]])
+def test_domains_that_are_no_pairs(domain):
+    with pytest.raises(ValueError, match=r"A domain is a pair of numbers \(low, high\), but got"):
+        FakeData([[2]], domain=domain)
+
+
+def test_a_domain_may_be_an_array():
+    (values,) = next(iter(FakeData([[99]], dtype="uint8", domain=np.array([3, 5]))))
+    assert set(values.tolist()) == {3, 4}
+
+
+@pytest.mark.parametrize("size", [2.0, None])
+def test_a_size_is_an_integer(size):
+    with pytest.raises(TypeError, match="FakeData: size must be an integer, but got"):
+        FakeData([[2]], size)
