@@ -75,8 +75,15 @@ def _stack(
     types = {type(value) for value in values}
     if types <= set(_NUMBERS):
         return _stack_numbers(values, types, index)
-    if types == {str} or types == {bytes}:
+    if types <= {str, np.str_} or types <= {bytes, np.bytes_}:
         return _stack_strings(values, index)
+    if types & {str, bytes} or types >= {np.str_, np.bytes_}:
+        mixed = " and ".join(sorted(kind.__name__ for kind in types))
+        raise TypeError(
+            f"Component {index!r} of a batch mixes {mixed}. "
+            "With str there can be only str, and with bytes only bytes: convert them by "
+            "MapDataComponent, or use use_list=True."
+        )
     arrays = [_as_array(value, index) for value in values]
     _check_shapes(arrays, index)
     return join(arrays, _common_dtype(arrays, index))

@@ -111,6 +111,9 @@ def test_arrays_keep_dtype_shape_and_values(shape, dtype, size):
         ([np.timedelta64(1, "s")] * 2, np.array([1, 1], "m8[s]")),
         (["a", "bcd"], np.array(["a", "bcd"])),
         ([b"a", b"bcd"], np.array([b"a", b"bcd"])),
+        (["a", np.str_("bcd")], np.array(["a", "bcd"])),
+        ([np.bytes_(b"a"), b"bcd"], np.array([b"a", b"bcd"])),
+        ([np.str_("a"), np.str_("bcd")], np.array(["a", "bcd"])),
     ],
 )
 def test_scalars(values, expected):
@@ -131,7 +134,11 @@ def test_scalars(values, expected):
         ([None, 1], TypeError, "Component 1 is NoneType"),
         ([[1], [2]], TypeError, "Component 1 is list"),
         ([np.array([None]), np.array([1])], TypeError, "Component 1 is an array of objects"),
-        (["a", b"a"], TypeError, "Component 1 is "),
+        (["a", b"a"], TypeError, "Component 1 of a batch mixes bytes and str"),
+        ([np.str_("a"), np.bytes_(b"a")], TypeError, "mixes bytes_ and str_"),
+        (["a", 1], TypeError, "mixes int and str"),
+        ([b"a", None], TypeError, "mixes NoneType and bytes"),
+        ([np.str_("a"), np.str_("b\0")], ValueError, "zero byte"),
         ([np.int64(1), np.float32(1)], ValueError, "kinds: float32, int64"),
         ([np.int64(1), np.uint64(1)], ValueError, "kinds: int64, uint64"),
         ([np.bool_(True), np.uint8(1)], ValueError, "kinds: bool, uint8"),
@@ -213,3 +220,13 @@ def test_unknown_length_is_no_obstacle_and_stays_unknown():
 def test_batch_size_must_be_positive():
     with pytest.raises(ValueError, match="batch_size must be at least 1, but got 0"):
         BatchData(flow_of([[1]]), 0)
+
+
+@pytest.mark.parametrize("size", [64 / 2, "2", None, True])
+def test_batch_size_must_be_an_integer(size):
+    with pytest.raises(TypeError, match="BatchData: batch_size must be an integer, but got"):
+        BatchData(flow_of([[1]]), size)
+
+
+def test_a_batch_size_of_numpy():
+    assert len(list(BatchData(flow_of([[1]] * 6), np.int64(2)))) == 3
