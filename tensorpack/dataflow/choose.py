@@ -243,7 +243,20 @@ def _split(flow: DataFlow, elements: List[Any]) -> Tuple[List[DataFlow], List[fl
                 f"{name} takes pairs of a flow and its probability, but number {position} "
                 f"(counted from 0) has {len(element)} elements."
             )
+        _check_pair(name, position, *element)
     return [each for each, _ in elements], [float(number) for _, number in elements]
+
+
+def _check_pair(name: str, position: int, flow: Any, number: Any) -> None:
+    try:
+        float(number)
+    except (TypeError, ValueError) as error:
+        swapped = hasattr(number, "reset_state")
+        advice = "The flow comes first." if swapped else "Give a number from 0 to 1."
+        raise TypeError(
+            f"{name} takes pairs of a flow and its probability, but number {position} (counted "
+            f"from 0) is of {type(flow).__name__} and {type(number).__name__}. {advice}"
+        ) from error
 
 
 def _check_probabilities(flow: DataFlow, probabilities: List[float]) -> None:

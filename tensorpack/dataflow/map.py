@@ -66,10 +66,15 @@ class MapDataComponent(ProxyDataFlow):
           index: the position of the component, or its key if datapoints are dicts.
 
         Raises:
-          TypeError: `func` cannot be called.
+          TypeError: `func` cannot be called, or `index` is a list.
         """
         super().__init__(ds)
         self.func = _callable(self, func)
+        if isinstance(index, (list, set, dict)):
+            raise TypeError(
+                f"MapDataComponent takes the index of one component, but got {index!r}. Use one "
+                "MapDataComponent for each, or MapData for a function of several."
+            )
         self.index = index
 
     def __iter__(self) -> Iterator[Any]:
@@ -157,6 +162,16 @@ def _component(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> A
     except KeyError as error:
         raise KeyError(
             f"{name} takes component {index!r}, but the datapoint has {sorted(map(str, datapoint))}"
+        ) from error
+    except TypeError as error:
+        advice = "Yield lists or dicts."
+        if isinstance(datapoint, (list, tuple)):
+            advice = "Give the position of the component."
+        elif isinstance(datapoint, dict):
+            advice = "Give the key of the component."
+        raise TypeError(
+            f"{name} takes component {index!r}, but the datapoint is a {type(datapoint).__name__}. "
+            f"{advice}"
         ) from error
 
 

@@ -238,6 +238,11 @@ def test_all_flows_have_a_probability_or_none_has():
         RandomChooseData([(always(0), 0.5), (always(1), 0.5, 2)])
     with pytest.raises(TypeError, match="number 1 of 2 .* is a list"):
         RandomChooseData([(always(0), 0.5), ([[1]], 0.5)])
+    with pytest.raises(TypeError, match="number 0 .* is of float and RepeatedData. The flow comes"):
+        RandomChooseData([(0.5, always(0)), (0.5, always(1))])
+    for wrong in None, "half":
+        with pytest.raises(TypeError, match="number 1 .* is of RepeatedData and .* Give a number"):
+            RandomChooseData([(always(0), 0.5), (always(1), wrong)])
     flow = RandomChooseData([[numbers(1), 0.5], [numbers(2), 0.5]])
     assert [len(each) for each in flow.df_lists] == [1, 2]
 

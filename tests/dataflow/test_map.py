@@ -140,3 +140,28 @@ def test_wrong_arguments():
         MapDataComponent(flow_of([1]), 0)
     with pytest.raises(TypeError, match="takes a list of indices, but got 1"):
         SelectComponent(flow_of([1]), 1)
+    with pytest.raises(TypeError, match=r"the index of one component, but got \[0, 1\]. Use one"):
+        MapDataComponent(flow_of([1, 2]), negative, [0, 1])
+
+
+@pytest.mark.parametrize(
+    "datapoint, index, message",
+    [
+        ([1, 2], "a", "takes component 'a', but the datapoint is a list. Give the position"),
+        ((1, 2), (0, 1), r"takes component \(0, 1\), but the datapoint is a tuple"),
+        ([1, 2], 1.0, "takes component 1.0, but the datapoint is a list"),
+        (3, 0, "takes component 0, but the datapoint is a int. Yield lists or dicts"),
+    ],
+)
+def test_an_index_of_another_kind(datapoint, index, message):
+    with pytest.raises(TypeError, match=f"MapDataComponent {message}"):
+        list(MapDataComponent(flow_of(datapoint), negative, index))
+    with pytest.raises(TypeError, match=f"SelectComponent {message}"):
+        list(SelectComponent(flow_of(datapoint), [index]))
+
+
+def test_keys_of_every_kind():
+    for key in "a", (0, 1), None, 1.5:
+        assert list(MapDataComponent(flow_of({key: 1, 7: 2}), negative, key)) == [{key: -1, 7: 2}]
+    with pytest.raises(TypeError, match="the datapoint is a dict. Give the key"):
+        list(SelectComponent(flow_of({"a": 1}), [["a"]]))
