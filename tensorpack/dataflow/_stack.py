@@ -117,7 +117,8 @@ def _stack_strings(values: List[Any], index: Hashable) -> np.ndarray:
             f"Component {index!r} has strings that end with a zero byte, which numpy's strings "
             "would lose. Use use_list=True, or yield np.frombuffer(value, np.uint8)."
         )
-    return np.array(values)
+    # numpy before 1.19 makes too much room for bytes of its own.
+    return np.array([v.item() if isinstance(v, np.generic) else v for v in values])
 
 
 def _as_array(value: Any, index: Hashable) -> np.ndarray:
