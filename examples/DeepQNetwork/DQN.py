@@ -150,6 +150,7 @@ def get_config(
         init_memory_size=args.init_memory_size,
         update_frequency=args.update_freq,
         history_len=HISTORY,
+        rules={"algo": args.algo, "discount": DISCOUNT},
     )
     model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
     return tp.TrainConfig(

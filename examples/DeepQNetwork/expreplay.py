@@ -1,11 +1,12 @@
 """Experience replay: the data source of a DQN, and the callback that keeps it filled."""
 
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from agent import Agent
 from budget import TransitionBudget
 from gate import Gate
+from rules import check_rules
 from scores import Scores
 from simulator import Simulator, SimulatorThread
 
@@ -62,6 +63,8 @@ class ExpReplay(DataFlow, Callback):
       update_frequency: transitions that are played for each batch, over all environments.
       history_len: frames that make one state.
       init_exploration: probability of an action by chance before the training begins.
+      rules: what else defines what is learned, such as `{"algo": "Double"}`: saved, and compared
+        when the run is resumed, see `check_rules`.
 
     Attributes:
       exploration: probability of an action by chance; may be set at any time.
@@ -80,6 +83,7 @@ class ExpReplay(DataFlow, Callback):
         update_frequency: int = 4,
         history_len: int = 4,
         init_exploration: float = 1.0,
+        rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
@@ -95,6 +99,12 @@ class ExpReplay(DataFlow, Callback):
         self._init_exploration = init_exploration
         self.exploration = init_exploration
         self._history_len = history_len
+        self._rules = {
+            **(rules or {}),
+            "batch_size": batch_size,
+            "update_frequency": update_frequency,
+            "history_len": history_len,
+        }
         self._memory = ReplayMemory(
             memory_size,
             player.frame_shape,
@@ -245,6 +255,7 @@ class ExpReplay(DataFlow, Callback):
                 )
             return {
                 "games": self._player.identity,
+                "rules": dict(self._rules),
                 "simulator": self._simulator.state_dict(),
                 "sampling_rng": rng_state(self._sampling_rng),
                 "scores": self._scores.waiting(),
@@ -258,8 +269,10 @@ class ExpReplay(DataFlow, Callback):
         """Takes back what `state_dict` returned; called before the training begins.
 
         Raises:
-          ValueError: the state is of other games, or of a memory of another size.
-          RuntimeError: something of it is lost and the run is to be resumed strictly.
+          ValueError: the state is of other games, of another algorithm, or of a memory of another
+            size.
+          RuntimeError: something of it is lost, or another rule of learning has changed, and the
+            run is to be resumed strictly.
         """
         theirs, ours = state.get("games", {}), self._player.identity
         if theirs and theirs != ours:
@@ -267,6 +280,9 @@ class ExpReplay(DataFlow, Callback):
                 f"The state is of games with {theirs}, these are games with {ours}. Resume with "
                 "the games of before, or begin another run and give it the weights (--load)."
             )
+        changed = check_rules(state.get("rules", {}), self._rules)
+        if changed:
+            self._accept_loss(f"The run learns by other rules from here on: {changed}.")
         self._load_memory(state["memory"])
         lost = self._simulator.load_state_dict(state["simulator"])
         if lost:

@@ -90,6 +90,13 @@ def test_a_resumed_run_goes_on_with_the_memory_and_the_games(log_dir, monkeypatc
     assert player.resets == 0 and player.steps >= 20
 
 
+@pytest.mark.parametrize("resume", ["auto", "must"])
+def test_a_run_is_not_resumed_with_another_algorithm(resume, log_dir):
+    train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="algo was Double, and is DQN"):
+        train(small_catch(), "--algo", "DQN", resume=resume)
+
+
 def refusal(capsys, *argv):
     """What the program says when it refuses a command line."""
     with pytest.raises(SystemExit) as exit:

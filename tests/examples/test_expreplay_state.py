@@ -80,11 +80,12 @@ class Run:
 class Playing:
     """An ExpReplay in a run in lockstep; goes on from a state if there is one."""
 
-    def __init__(self, player, state=None, strictly=True, steps=0):
+    def __init__(self, player, state=None, strictly=True, steps=0, batch_size=8, **options):
         self.player = player
         self.run = Run() if state is None else Run(strictly)
         self.run.steps = steps
-        self.expreplay = ExpReplay((["state"], ["Qvalue"]), player, 8, 100, 60, init_exploration=1)
+        names = (["state"], ["Qvalue"])
+        self.expreplay = ExpReplay(names, player, batch_size, 100, 60, **options)
         self.expreplay.setup_graph(self.run)
         if state is not None:
             self.expreplay.load_state_dict(state)
@@ -268,6 +269,34 @@ def test_the_state_of_another_game_is_refused(save, warnings):
         Playing(small_catch(kind=OtherCatch), state, strictly=False)
     del state["games"]  # as in states of before
     Playing(small_catch(kind=OtherCatch), state, strictly=False)
+
+
+@pytest.mark.parametrize("strictly", [True, False])
+def test_the_state_of_another_algorithm_is_refused(save, strictly):
+    state = save(Playing(small_catch(), rules={"algo": "Double"}))
+    with pytest.raises(ValueError, match="algo was Double, and is DQN. Resume .*--load"):
+        Playing(small_catch(), state, strictly, rules={"algo": "DQN"})
+
+
+def test_other_rules_of_learning_are_an_error_where_the_run_must_go_on_exactly(save, warnings):
+    state = save(Playing(small_catch(), rules={"discount": 0.99}))
+    changed = {"batch_size": 5, "update_frequency": 9, "rules": {"discount": 0.5}}
+    said = (
+        "by other rules from here on: discount was 0.99, and is 0.5; batch_size was 8, and is 5; "
+        "update_frequency was 4, and is 9."
+    )
+    with pytest.raises(RuntimeError, match=f"{said} If that is good enough"):
+        Playing(small_catch(), state, **changed)
+    assert warnings == []
+    Playing(small_catch(), state, strictly=False, **changed)
+    assert [each.endswith(said) for each in warnings] == [True]
+
+
+def test_a_state_without_rules_is_taken(save, warnings):
+    state = save(Playing(small_catch()))
+    del state["rules"]  # as in states of before
+    Playing(small_catch(), state, batch_size=5, rules={"algo": "DQN"})
+    assert warnings == []
 
 
 def test_after_a_run_in_which_a_thread_played_its_debts_are_paid_first(save):
