@@ -8,7 +8,13 @@ one in that directory.
 import os
 from typing import Any, Dict, Optional
 
-from tensorpack.tfutils.checkpoint_search import NoValidCheckpoint, candidates, newest_valid
+from tensorpack.tfutils.checkpoint import get_checkpoint_path
+from tensorpack.tfutils.checkpoint_search import (
+    NoValidCheckpoint,
+    candidates,
+    newest_valid,
+    verify,
+)
 from tensorpack.tfutils.saved_state import SavedState, newest_state, state_at
 from tensorpack.utils import logger
 
@@ -108,7 +114,8 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
     Whoever resumes keeps the log directory and is asked nothing; that of a path is the directory
     that it is in. With "never", a directory with files in it is asked about at a terminal, where
     the answer "keep" resumes from what is there; elsewhere a new numbered one is taken, with a
-    warning that names what could have been resumed.
+    warning that names what could have been resumed. That the process has the directory already, as
+    in a notebook, changes nothing of this where a run has saved there.
 
     Args:
       dirname: the log directory.
@@ -116,12 +123,15 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
 
     Raises:
       ValueError: there is nothing at the path, see also `logger.set_logger_dir`.
+      FileNotFoundError: there is no checkpoint at the path; nothing was made or changed.
+      CheckpointCorrupt: the one at the path is damaged, or none; the same.
     """
     resume = check_policy(resume)
     if resume in ("auto", "must"):
         logger.set_logger_dir(dirname, "keep")
         return resume
     if resume != "never":
+        _check_path(resume)
         path = os.path.abspath(resume)
         logger.set_logger_dir(path if os.path.isdir(path) else os.path.dirname(path), "keep")
         return resume
@@ -131,9 +141,23 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
             f"{dirname} holds a run that saved {left}. It is resumed by --resume auto (in a "
             'script: resume="auto").'
         )
-    logger.set_logger_dir(dirname)
-    kept = os.path.realpath(logger.get_logger_dir() or "") == os.path.realpath(dirname)
-    return "auto" if kept and candidates(dirname) else "never"
+        if _is_log_dir(dirname):
+            logger.close_logger_dir()  # so that it is asked about as any other
+    answer = logger.set_logger_dir(dirname)
+    return "auto" if answer == "k" and candidates(dirname) else "never"
+
+
+def _is_log_dir(dirname: str) -> bool:
+    current = logger.get_logger_dir()
+    return current is not None and os.path.realpath(current) == os.path.realpath(dirname)
+
+
+def _check_path(path: str) -> None:
+    """Raises where a path can be known to hold no state, before anything is written."""
+    if not os.path.isdir(path):
+        verify(get_checkpoint_path(path))
+    elif not candidates(path):
+        raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")
 
 
 def _is_from_before_training(saved: SavedState) -> bool:

@@ -162,7 +162,7 @@ def auto_set_dir(action: Optional[str] = None, name: Optional[str] = None) -> No
     set_logger_dir(os.path.join("train_log", f"{base}:{name}" if name else base), action)
 
 
-def set_logger_dir(dirname: str, action: Optional[str] = None) -> None:
+def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     """Sets the log directory, makes it, and logs to a new `log.log` in it (without colour).
 
     A `log.log` of an earlier run is renamed to `log.log.MMDD-HHMMSS`. Where the directory already
@@ -177,6 +177,10 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> None:
         them, "b" or "backup" (rename it), "d" or "delete" it, "n" or "new" (take a new numbered
         one), "q" or "quit" the program.
 
+    Returns:
+      the letter that was acted on, be it given, answered, or "n" without a terminal; None where
+      there was nothing to decide: the directory was new, empty, or in use by this process.
+
     Raises:
       ValueError: if the action is none of these, or would delete the working directory.
       OSError: if the directory or the file in it cannot be made; it names the path.
@@ -190,16 +194,19 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> None:
     current = _run_log.directory
     if current and os.path.realpath(current) == os.path.realpath(dirname):
         if letter is None:
-            return
+            return None
         close_logger_dir()  # and let go of its lock
     news: List[str] = []  # told when there is a file to tell it to
+    done: Optional[str] = None
     if _log_directory.has_files(dirname):
-        dirname = _make_way(dirname, letter or _ask(dirname), news)
+        done = letter or _ask(dirname)
+        dirname = _make_way(dirname, done, news)
     os.makedirs(dirname, exist_ok=True)
     _run_log.move_to(dirname, _new_log_file(dirname, news))
     info("Argv: %s", " ".join(sys.argv))
     for line in news:
         info(line)
+    return done
 
 
 def close_logger_dir() -> None:

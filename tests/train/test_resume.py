@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
 from tensorpack.tfutils.checkpoint_search import NoValidCheckpoint
 from tensorpack.tfutils.checkpoint_store import CheckpointStore
 from tensorpack.tfutils.state_store import StateStore
@@ -131,6 +131,33 @@ class TestPrepareLogDir:
         monkeypatch.setattr(logger, "is_terminal", lambda stream: True)
         monkeypatch.setattr("builtins.input", lambda: "k")
         assert prepare_log_dir(log_dir) == "auto"
+
+    def test_a_second_run_of_a_process_is_not_resumed_unasked(self, log_dir):
+        assert prepare_log_dir(log_dir) == "never"
+        assert prepare_log_dir(log_dir) == "never"
+        assert logger.get_logger_dir() == log_dir  # nothing was saved there
+        save(log_dir, 4)
+        assert prepare_log_dir(log_dir) == "never"
+        assert logger.get_logger_dir() == log_dir + "-1"
+
+    def test_a_second_run_of_a_process_may_be_kept_too(self, log_dir, monkeypatch):
+        prepare_log_dir(log_dir)
+        save(log_dir, 4)
+        monkeypatch.setattr(logger, "is_terminal", lambda stream: True)
+        monkeypatch.setattr("builtins.input", lambda: "k")
+        assert prepare_log_dir(log_dir) == "auto"
+        assert logger.get_logger_dir() == log_dir
+
+    def test_a_path_without_a_checkpoint_is_left_as_it_is(self, tmp_path):
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "letter").write_text("Dear trainer")
+        with pytest.raises(FileNotFoundError, match="no checkpoint in .*empty"):
+            prepare_log_dir(str(tmp_path), str(tmp_path / "empty"))
+        with pytest.raises(CheckpointCorrupt, match="letter is damaged"):
+            prepare_log_dir(str(tmp_path), str(tmp_path / "letter"))
+        assert logger.get_logger_dir() is None
+        assert sorted(os.listdir(str(tmp_path))) == ["empty", "letter"]
+        assert os.listdir(str(tmp_path / "empty")) == []
 
     @pytest.mark.parametrize("answer", ["b", "d"])
     def test_who_answers_otherwise_begins_anew(self, log_dir, monkeypatch, answer):

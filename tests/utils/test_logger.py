@@ -174,6 +174,16 @@ def test_new_takes_the_first_free_number(used_dir, action, capsys):
     assert f"WRN Use a new log directory {used_dir}-2." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("action", ["keep", "b", "D", "new", None])
+def test_it_tells_what_was_done_with_a_directory_in_use(used_dir, action):
+    assert logger.set_logger_dir(str(used_dir), action) == (action or "n")[0].lower()
+
+
+def test_it_tells_that_there_was_nothing_to_decide(tmp_path, own_log):
+    assert logger.set_logger_dir(str(tmp_path / "run"), "keep") is None
+    assert logger.set_logger_dir(str(tmp_path / "run")) is None
+
+
 def test_quit(used_dir):
     with pytest.raises(SystemExit) as caught:
         logger.set_logger_dir(str(used_dir), "q")
