@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Any, Callable, List, Optional, Sequence
 
+import checks
 import flags
 import numpy as np
 import ram
@@ -25,8 +26,6 @@ from tensorpack.RL import (
     Player,
     PreventStuck,
     ReplayMemory,
-    check_rom,
-    find_rom,
 )
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.gpu import get_num_gpu
@@ -52,23 +51,16 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
       SystemExit: with code 2 where the command line is wrong, see also `Trainer.train`.
     """
     args = flags.parse(argv)
-    rom = _find_rom(args.rom)
+    rom = checks.find_game(args.rom)
     if args.gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu
     if args.seed is not None:
         fix_rng_seed(args.seed)
+    checks.check_precision(args.precision)
+    if args.load is not None:
+        args.load = checks.find_weights(args.load)
     tasks = {"train": train, "play": play, "eval": evaluate}
     tasks[args.task](args, rom)
-
-
-def _find_rom(name: str) -> str:
-    """Returns the path of the game; ends the program where there is none."""
-    try:
-        path = find_rom(name)
-        check_rom(path)
-    except (ImportError, OSError, ValueError) as error:
-        flags.make_parser().error(f"--rom {name}: {error}")
-    return path
 
 
 def _check_memory(args: argparse.Namespace, player: Player) -> None:
@@ -94,7 +86,7 @@ def train_on(
     args: argparse.Namespace, player: Player, get_evaluated: Callable[[int], Player]
 ) -> None:
     """Trains on any games; see `get_config` for the arguments."""
-    resume = tp.prepare_log_dir(args.logdir, args.resume)
+    resume = checks.prepare_log_dir(args.logdir, args.resume)
     tp.QueueInputTrainer(get_config(args, player, get_evaluated, resume)).train()
 
 
@@ -237,13 +229,15 @@ def play(args: argparse.Namespace, rom: str) -> None:
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
     from DQNModel import Model
+    from weights import AllWeights, OtherNetwork
 
     model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
-    loader = tp.get_model_loader(args.load)
+    loader = AllWeights(args.load)
     config = tp.PredictConfig(
         model, None, loader, *PREDICTOR, precision=args.precision, xla=args.xla
     )
-    return tp.OfflinePredictor(config)
+    with checks.refusing(f"--load {args.load}", OtherNetwork):
+        return tp.OfflinePredictor(config)
 
 
 def run() -> None:

@@ -61,10 +61,21 @@ def _check_resume(parser: argparse.ArgumentParser, args: argparse.Namespace) -> 
             "it (weights, optimizer, replay memory, games, random streams, epoch); --load takes "
             "the weights alone and begins a new run with them"
         )
-    if resume not in POLICIES and not _is_model(resume):
+    if resume in POLICIES:
+        return
+    if not _is_model(resume):
         parser.error(
             f"--resume {resume}: it is one of {', '.join(POLICIES)}, or a log directory or a "
             "checkpoint that is there"
+        )
+    directory = resume if os.path.isdir(resume) else os.path.dirname(resume) or "."
+    if args.logdir is None:
+        args.logdir = directory
+    elif os.path.realpath(args.logdir) != os.path.realpath(directory):
+        parser.error(
+            f"--resume {resume} goes on in {directory}, where it writes to, so --logdir "
+            f"{args.logdir} says something else: leave it out. To keep {directory} as it is, copy "
+            "it and resume the copy; to begin another run with its weights, use --load"
         )
 
 
@@ -109,7 +120,8 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         metavar="|".join((*POLICIES, "PATH")),
         help="go on with a run as if it had never ended: auto goes on with the one in the log "
         "directory if there is one, must ends with an error where it cannot do so exactly, PATH "
-        "goes on with the run in another log directory (default: never)",
+        "goes on with the run in another log directory, or from a checkpoint in it, and writes to "
+        "that directory (default: never)",
     )
     add(
         "--video",
@@ -130,7 +142,8 @@ def _add_how(add: Callable[..., Any]) -> None:
     add(
         "--logdir",
         metavar="DIR",
-        help="where the log, the summaries and the models go (default: train_log/DQN-GAME)",
+        help="where the log, the summaries and the models go (default: train_log/DQN-GAME; with "
+        "--resume PATH: the directory of PATH, and no other)",
     )
     add("--seed", type=_at_least(0), metavar="N", help="makes all random streams reproducible")
     add(

@@ -1,5 +1,6 @@
 """The command line: the numbers of the seeds, and plain words about mistakes."""
 
+import os
 import re
 
 import flags
@@ -74,6 +75,30 @@ def test_mistakes_are_named(line, message, capsys):
 @pytest.mark.parametrize("resume", ["never", "auto", "must", "."])
 def test_resume_is_a_word_or_a_path_that_is_there(resume):
     assert flags.parse(["--rom", "a.bin", "--resume", resume]).resume == resume
+
+
+def test_a_path_to_resume_brings_its_log_directory(tmp_path):
+    (tmp_path / "model-5.index").touch()
+    line = ["--rom", "a.bin", "--resume"]
+    for path in [str(tmp_path), str(tmp_path / "model-5")]:
+        assert flags.parse([*line, path]).logdir == str(tmp_path)
+        same = os.path.join(str(tmp_path), ".")
+        assert flags.parse([*line, path, "--logdir", same]).logdir == same
+
+
+def test_a_checkpoint_in_the_working_directory_may_be_resumed(tmp_path, monkeypatch):
+    (tmp_path / "model-5.index").touch()
+    monkeypatch.chdir(str(tmp_path))
+    assert flags.parse(["--rom", "a.bin", "--resume", "model-5"]).logdir == "."
+
+
+def test_a_path_to_resume_and_another_log_directory_exclude_each_other(tmp_path, capsys):
+    with pytest.raises(SystemExit) as exit:
+        flags.parse(["--rom", "a.bin", "--resume", str(tmp_path), "--logdir", "other"])
+    assert exit.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"--resume {tmp_path} goes on in {tmp_path}" in said
+    assert "--logdir other says something else: leave it out" in said
 
 
 def test_a_new_run_may_begin_with_the_weights_of_another():
