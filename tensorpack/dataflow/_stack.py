@@ -117,7 +117,7 @@ def _stack_strings(values: List[Any], index: Hashable) -> np.ndarray:
             f"Component {index!r} has strings that end with a zero byte, which numpy's strings "
             "would lose. Use use_list=True, or yield np.frombuffer(value, np.uint8)."
         )
-    # numpy before 1.19 makes too much room for bytes of its own.
+    # numpy 1.18 makes too much room for bytes of its own.
     return np.array([v.item() if isinstance(v, np.generic) else v for v in values])
 
 
