@@ -123,7 +123,8 @@ class _SummariesAlone(_Summaries):
 
     def _trigger(self) -> None:
         if self._merged is not None:
-            self.trainer.monitors.put_summary(self._merged.eval())
+            summary = self.trainer.hooked_sess.run_unseen(self._merged)
+            self.trainer.monitors.put_summary(summary)
 
 
 class SimpleMovingAverage(Callback):

@@ -21,9 +21,10 @@ class StagingInput(FeedfreeInput):
     It pays on a GPU; on a CPU there is nothing to be copied. Each tower has a buffer of its own.
 
     The tensors have values in runs of the trainer's hooked session only, which keep the buffers
-    full. A step for which the input has no further batch trains on nothing: when the data ends,
-    `nr_stage` batches are left over. The position of a `QueueInput`, at which a resumed run goes
-    on, is that behind the last batch that a step has taken; those in the buffers are made again.
+    full, whoever asks for a tensor of the tower there: the caller or a callback. A step for which
+    the input has no further batch trains on nothing: when the data ends, `nr_stage` batches are
+    left over. The position of a `QueueInput`, at which a resumed run goes on, is that behind the
+    last batch that a step has taken; those in the buffers are made again.
 
     Args:
       input: where the batches come from, such as a `QueueInput`.
@@ -68,7 +69,7 @@ class StagingInput(FeedfreeInput):
         if consumed:
             number = consumed.per_run - before
             consumed.ahead += number * self._nr_stage
-            buffer.refill = tf.group(buffer.put, consumed.count(buffer.tensors, number))
+            buffer.refill = tf.group(buffer.refill, consumed.count(buffer.tensors, number))
         return buffer.tensors
 
     def _get_callbacks(self) -> List[Callback]:
@@ -88,7 +89,8 @@ class _Buffer:
       tensors: the next batch. It waits for the arrival of another one, though not for its copy, so
         that a step whose refill fails does not happen at all, rather than by half.
       put: the op that puts the arriving batch in.
-      refill: what has to run in each run that takes `tensors`.
+      refill: what has to run in each run that takes `tensors`; takes them itself, so that in no
+        run the buffer grows. `tensors` cannot depend on it: they would wait for the copy.
     """
 
     def __init__(self, arriving: Sequence[tf.Tensor], specs: Sequence[tf.TensorSpec]) -> None:
@@ -100,11 +102,13 @@ class _Buffer:
             self.tensors = tf.raw_ops.Unstage(dtypes=dtypes, shared_name=name, name="unstage")
         for tensor, source, spec in zip(self.tensors, arriving, specs):
             tensor.set_shape(source.shape.merge_with(spec.shape))
-        self.refill = self.put
+        self.refill = tf.group(self.put, self.tensors[0].op)
 
 
 class _Stager(Callback):
-    """Fills the buffers before the first run that needs them, and refills them in each."""
+    """Fills the buffers before the first run that needs them, and refills them in each, whether
+    the caller or a callback asks for what needs them.
+    """
 
     def __init__(self, buffers: List[_Buffer], nr_stage: int) -> None:
         self._buffers = buffers
@@ -121,13 +125,15 @@ class _Stager(Callback):
     def _before_train(self) -> None:
         self._filled = []
 
-    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        fetches = ctx.original_args.fetches
+    def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
+        """Returns the refills of the buffers that these fetches take from; fills those first that
+        are not yet.
+        """
         needed = [each for each in self._buffers if dependency_of_fetches(fetches, each.tensors[0])]
         for each in needed:
             if each not in self._filled:
-                self._fill(each, ctx.session)
-        return tf.train.SessionRunArgs([each.refill for each in needed]) if needed else None
+                self._fill(each, sess)
+        return [each.refill for each in needed]
 
     def _fill(self, buffer: _Buffer, sess: tf.Session) -> None:
         if not self._filled:

@@ -58,13 +58,18 @@ def _flatten(fetches: Any) -> List[Any]:
         fetches = list(fetches.values())
     if isinstance(fetches, (list, tuple)):
         return [leaf for each in fetches for leaf in _flatten(each)]
-    if isinstance(fetches, tf.IndexedSlices):
+    if fetches is None:
+        return []
+    if isinstance(fetches, (str, tf.Operation, tf.Tensor, tf.Variable)):
+        return [fetches]
+    if isinstance(fetches, tf.IndexedSlices):  # also those whose shapes contradict each other
         return [fetches.values, fetches.indices]
-    return [] if fetches is None else [fetches]
+    return list(tf.nest.flatten(fetches, expand_composites=True))  # such as tf.SparseTensor
 
 
 def _element(fetch: Any, graph: tf.Graph) -> OpOrTensor:
-    return graph.as_graph_element(fetch) if isinstance(fetch, str) else fetch
+    is_variable = isinstance(fetch, tf.Variable)
+    return fetch if is_variable else graph.as_graph_element(fetch)
 
 
 def _op_of(target: OpOrTensor) -> tf.Operation:

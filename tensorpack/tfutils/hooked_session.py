@@ -3,6 +3,10 @@
 It has the interface of `tf.train.MonitoredSession` (`run`, `should_stop`, `close`, `graph`) and
 calls ordinary `tf.train.SessionRunHook` objects, but it never re-creates a session, and a run whose
 fetches and feeds were seen before goes the way that was prepared then.
+
+A hook may have a method `run_along(sess, fetches)`. It is called when a run is prepared, with a
+list of all that the caller and the hooks ask for, and returns ops that have to run whenever just
+this does. What `before_run` knows of is less: what the caller asks for.
 """
 
 from collections import OrderedDict
@@ -23,6 +27,8 @@ _Values = tf.train.SessionRunValues
 _Hook = tf.train.SessionRunHook
 
 _NOTHING = _Values(None, None, None)
+
+_CLOSED = "This session has been closed: nothing can be run after the training."
 
 
 class _Plan(NamedTuple):
@@ -51,6 +57,7 @@ class HookedSession:
                 self._before.append(each.before_run)
             if _does(each, "after_run"):
                 self._after.append((each.after_run, len(self._before) if asks else None))
+        self._along = [each.run_along for each in hooks if hasattr(each, "run_along")]
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._shortcuts: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._own = _Args(None)  # what the caller of the last run asked for
@@ -82,9 +89,7 @@ class HookedSession:
             tensor.
         """
         if self._closed:
-            raise RuntimeError(
-                "This session has been closed: nothing can be run after the training."
-            )
+            raise RuntimeError(_CLOSED)
         own = self._own
         if own.fetches is not fetches or own.feed_dict is not feed_dict:
             self._own = own = _Args(fetches, feed_dict)
@@ -98,6 +103,21 @@ class HookedSession:
         values = plan.call()
         self._tell(context, plan, values)
         return pick(values, plan.own)
+
+    def run_unseen(self, fetches: Any) -> Any:
+        """Runs `fetches` without a call before or after it, but with what has to run along; returns
+        their values.
+
+        Raises:
+          RuntimeError: the session was closed.
+        """
+        if self._closed:
+            raise RuntimeError(_CLOSED)
+        return self._sess.run([fetches, self._companions([fetches])])[0]
+
+    def _companions(self, structures: List[Any]) -> List[Any]:
+        """What has to run along with these, according to the hooks."""
+        return [run_along(self._sess, structures) for run_along in self._along]
 
     def _run(self, context: Any, asked: List[Any], options: Any, metadata: Any) -> Any:
         own = context.original_args
@@ -126,7 +146,8 @@ class HookedSession:
     ) -> Any:
         metadata = tf.RunMetadata() if metadata is None else metadata
         wanted = _wanted(structures)
-        results = self._sess.run([structures[i] for i in wanted], feeds, options, metadata)
+        fetches = [structures[i] for i in wanted] + self._companions(structures)
+        results = self._sess.run(fetches, feeds, options, metadata)
         by_index: Dict[Optional[int], Any] = dict(zip(wanted, results))
         for after_run, index in self._after:
             after_run(context, _Values(by_index.get(index), options, metadata))
@@ -149,7 +170,8 @@ class HookedSession:
         graph = self._sess.graph
         tensors = [graph.as_graph_element(each, allow_operation=False) for each in fed]
         wanted = _wanted(structures)
-        call, found = prepare(self._sess, [structures[i] for i in wanted], tensors)
+        fetches = [structures[i] for i in wanted] + self._companions(structures)
+        call, found = prepare(self._sess, fetches, tensors)
         where: Dict[Optional[int], Any] = dict(zip(wanted, found))
         told = [(after_run, where.get(index)) for after_run, index in self._after]
         return _Plan(call, where[0], told, ([_leaves(each) for each in structures], fed))

@@ -4,6 +4,7 @@ import types
 import weakref
 from contextlib import contextmanager
 
+from tensorpack.callbacks import CallbackToHook
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.tfutils.hooked_session import HookedSession
@@ -43,15 +44,9 @@ class FlowOf(DataFlow):
         return super().__len__() if self._length is None else self._length
 
 
-class _Hook(tf.train.SessionRunHook):
-    def __init__(self, callback):
-        self.before_run = callback.before_run
-        self.after_run = callback.after_run
-
-
 def hooked(sess, callbacks):
     """The session with the callbacks as the hooks that a trainer makes of them."""
-    return HookedSession(sess, [_Hook(each) for each in callbacks])
+    return HookedSession(sess, [CallbackToHook(each) for each in callbacks])
 
 
 @contextmanager

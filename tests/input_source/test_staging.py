@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.callbacks import Callback, MergeAllSummaries, ModelSaver, ProcessTensors
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import (
@@ -16,7 +16,7 @@ from tensorpack.input_source import (
     TensorInput,
 )
 from tensorpack.tfutils.tower import TowerContext
-from tensorpack.train import QueueInputTrainer, TrainConfig
+from tensorpack.train import SimpleTrainer, TrainConfig
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.stopping import Interrupted
 from tests.contracts.input_source import InputSourceContract, InputStateContract
@@ -162,7 +162,30 @@ def test_a_step_without_a_further_batch_does_not_happen():
     assert not [each for each in threading.enumerate() if each.name == "EnqueueThread"]
 
 
-def train(data, **options):
+class HalfFed(SimpleTrainer):
+    """Its step has a second run, whose op needs no data, as with a generator and noise."""
+
+    def _setup_graph(self, *args):
+        callbacks = super()._setup_graph(*args)
+        count = tf.get_variable("count", initializer=0, trainable=False)
+        self.other_op = tf.assign_add(count, 1).op
+        return callbacks
+
+    def run_step(self):
+        self.hooked_sess.run(self.train_op)
+        self.hooked_sess.run(self.other_op)
+
+
+class Unreached(TinyModel):
+    """A model whose cost needs the data and whose gradient does not."""
+
+    def build_graph(self, x, y):
+        cost = super().build_graph(0.0, 2.0)
+        tf.summary.scalar("mean", tf.reduce_mean(x))
+        return cost + 0.0 * tf.reduce_mean(tf.identity(x, name="seen"))
+
+
+def train(data, trainer=SimpleTrainer, **options):
     class Seen(Callback):
         def _setup_graph(self):
             self.weights = []
@@ -175,14 +198,14 @@ def train(data, **options):
     with tf.Graph().as_default():
         config = TrainConfig(
             data=data(),
-            model=TinyModel(),
+            model=options.pop("model", TinyModel()),
             callbacks=[seen] + options.pop("callbacks", []),
             extra_callbacks=[],
             monitors=[],
             steps_per_epoch=options.pop("steps_per_epoch", 6),
             **options,
         )
-        QueueInputTrainer(config).train()
+        trainer(config).train()
     return seen.weights
 
 
@@ -194,21 +217,45 @@ def staged():
     return StagingInput(QueueInput(points()), nr_stage=2)
 
 
-def test_training_is_that_of_the_input_alone():
+@pytest.mark.parametrize("trainer", [SimpleTrainer, HalfFed])
+def test_training_is_that_of_the_input_alone(trainer):
     fix_rng_seed(3)
-    plain = train(lambda: QueueInput(points()), max_epoch=1)
+    plain = train(lambda: QueueInput(points()), trainer, max_epoch=1)
     fix_rng_seed(3)
-    assert train(staged, max_epoch=1) == plain
+    assert train(staged, trainer, max_epoch=1) == plain
 
 
-def test_a_run_that_is_saved_goes_on_exactly(log_dir):
+@pytest.mark.parametrize("trainer", [SimpleTrainer, HalfFed])
+def test_a_run_that_is_saved_goes_on_exactly(trainer, log_dir):
     fix_rng_seed(3)
-    whole = train(staged, max_epoch=2)
+    whole = train(staged, trainer, max_epoch=2)
     fix_rng_seed(3)
-    first = train(staged, max_epoch=1, callbacks=[ModelSaver()])
+    first = train(staged, trainer, max_epoch=1, callbacks=[ModelSaver()])
     fix_rng_seed(3)
-    rest = train(staged, max_epoch=2, callbacks=[ModelSaver()], resume="must")
+    rest = train(staged, trainer, max_epoch=2, callbacks=[ModelSaver()], resume="must")
     assert first + rest == whole
+
+
+def test_what_a_callback_alone_asks_for_is_there_in_each_step():
+    found = []
+
+    def data():
+        flow = DataFromList([[[float(i)], [0.0]] for i in range(50)], shuffle=False)
+        return StagingInput(QueueInput(flow), nr_stage=2)
+
+    look = ProcessTensors(["seen:0"], lambda value: found.append(float(value[0])))
+    train(data, model=Unreached(), callbacks=[look], max_epoch=1)
+    assert found == [0, 1, 2, 3, 4, 5]
+
+
+def test_summaries_in_a_run_of_their_own_take_a_batch_that_is_replaced():
+    """They would empty the buffer, and the second of them would wait for ever."""
+    train(
+        lambda: StagingInput(QueueInput(points())),
+        model=Unreached(),
+        callbacks=[MergeAllSummaries(period=1, run_alone=True)],
+        max_epoch=2,
+    )
 
 
 def test_an_error_of_the_data_is_that_of_the_run():

@@ -43,6 +43,11 @@ def test_fetches_of_every_form(ops):
     assert not dependency_of_fetches([ops["e"], []], ops["a"])
     slices = tf.IndexedSlices(ops["b"], ops["e"])
     assert dependency_of_fetches(slices, ops["a"])
+    sparse = tf.SparseTensor(tf.constant([[0]], tf.int64), [0.0], tf.cast([ops["a"]], tf.int64))
+    assert dependency_of_fetches([sparse], ops["a"])
+    assert not dependency_of_fetches(tf.get_variable("v", initializer=1.0), ops["a"])
+    with pytest.raises(TypeError, match="Can not convert a int into a Tensor or Operation"):
+        dependency_of_fetches(5, ops["a"])
 
 
 def test_variables_and_loops(ops):

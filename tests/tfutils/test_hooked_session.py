@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.tfutils.hooked_session import HookedSession
 
 
@@ -226,3 +227,60 @@ def test_none_is_refused_as_by_a_session(session):
     for options in (None, tf.RunOptions()):
         with pytest.raises(TypeError, match="None"):
             session(Hook()).run(None, options=options)
+
+
+class Along(Hook):
+    """Lets an op run whenever a tensor is computed."""
+
+    def __init__(self, tensor, op):
+        super().__init__()
+        self._tensor, self._op, self.asked = tensor, op, []
+
+    def run_along(self, sess, fetches):
+        self.asked.append(fetches)
+        return [self._op] if dependency_of_fetches(fetches, self._tensor) else []
+
+
+@pytest.fixture
+def counted(session):
+    """A session of which a hook asks for b, another counts the runs that compute it."""
+    a, b = tf.constant(1), tf.constant(2)
+    counter = tf.get_variable("counter", initializer=0)
+    asking = Hook()
+    along = Along(b, counter.assign_add(1).op)
+    sess = session(along, asking)
+    sess.session.run(counter.initializer)
+    return sess, a, b, counter, asking, along
+
+
+@pytest.mark.parametrize("options", [None, tf.RunOptions()])
+def test_what_runs_along_goes_by_all_that_is_asked_for(counted, options):
+    sess, a, b, counter, asking, _ = counted
+    assert [sess.run(a, options=options) for _ in range(2)] == [1, 1]
+    assert sess.session.run(counter) == 0
+    assert [sess.run([a, b], options=options) for _ in range(2)] == [[1, 2]] * 2
+    assert sess.session.run(counter) == 2
+    asking.args = tf.train.SessionRunArgs({"b": b})
+    assert [sess.run(a, options=options) for _ in range(2)] == [1, 1]
+    assert sess.session.run(counter) == 4
+    assert asking.seen == [None] * 4 + [{"b": 2}] * 2
+
+
+def test_what_runs_along_is_asked_once_for_each_kind_of_run(counted):
+    sess, a, b, _, _, along = counted
+    for _ in range(3):
+        sess.run(a)
+        sess.run([a, b])
+    assert len(along.asked) == 2
+
+
+def test_a_run_that_no_hook_sees(counted):
+    sess, a, b, counter, asking, _ = counted
+    assert sess.run_unseen({"a": a, "both": [a, b]}) == {"a": 1, "both": [1, 2]}
+    assert sess.session.run(counter) == 1
+    assert sess.run_unseen(a) == 1
+    assert sess.session.run(counter) == 1
+    assert asking.seen == []
+    sess.close()
+    with pytest.raises(RuntimeError, match="has been closed"):
+        sess.run_unseen(a)
