@@ -17,6 +17,12 @@ from tensorpack.input_source.errors import QueueClosed
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.queues import QueueControl, all_queues
+from tensorpack.tfutils.staging_areas import (
+    StagingControl,
+    StagingWatch,
+    all_staging_areas,
+    is_woken,
+)
 from tensorpack.utils import logger
 from tensorpack.utils.stopping import (
     EndOfData,
@@ -48,6 +54,8 @@ class Ending:
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
         self._queues: List[QueueControl] = []
+        self._areas: List[StagingControl] = []
+        self._watch = StagingWatch([])
         self._inputs: List[InputSource] = []
 
     def releases(self, source: InputSource) -> None:
@@ -71,17 +79,19 @@ class Ending:
         return first
 
     def find_queues(self) -> None:
-        """Prepares to end every queue of the graph. Called when all ops are there, before it is
-        finalised.
+        """Prepares to end every queue of the graph, and the waits for its staging areas. Called
+        when all ops are there, before it is finalised.
         """
         self._queues = all_queues(self._trainer.graph)
+        self._areas = all_staging_areas(self._trainer.graph)
+        self._watch = StagingWatch(self._areas)
 
     def run(self, *phases: Callable[[], None]) -> None:
         """Runs the phases; whatever happens, the teardown; and raises how it ended, unless that was
         in order.
         """
         trainer = self._trainer
-        trainer._guard.unblock = self._close_queues
+        trainer._guard.unblock = self._unblock
         error: Optional[BaseException] = None
         try:
             for phase in phases:
@@ -90,11 +100,12 @@ class Ending:
             error = caught
         verdict = self._judge(error, trainer.stop_token.reason)
         trainer._guard.left_loop()
+        self._watch.stop()
         if isinstance(verdict, TrainingInterrupted):
             self._save_state()
         late = self._teardown()
         for reason in trainer.stop_token.late_reasons:
-            if isinstance(reason, Failed) and not isinstance(reason.error, _QUEUE_ERRORS):
+            if isinstance(reason, Failed) and not _is_of_the_end(reason.error):
                 logger.warning(f"While the run was ending, {reason.where} failed: {reason.error!r}")
         verdict = verdict or late
         if verdict is not None:
@@ -112,7 +123,8 @@ class Ending:
         if isinstance(error, StopTraining):
             logger.info(f"Training was stopped. {error}".rstrip())
             return None
-        if not isinstance(error, (StopRequested,) + _QUEUE_ERRORS):
+        woken = reason is not None and is_woken(error)  # nobody is woken without a reason
+        if not isinstance(error, (StopRequested,) + _QUEUE_ERRORS) and not woken:
             self._say_failed(f"with {type(error).__name__}")
             return error
         if isinstance(reason, Interrupted):
@@ -189,7 +201,7 @@ class Ending:
             ) as caught:  # the session must be closed all the same; run() raises it
                 error = caught
         late = self.release_inputs()
-        self._close_queues()
+        self._end_waits()
         (trainer.hooked_sess or trainer.sess).close()
         return error or late
 
@@ -200,6 +212,12 @@ class Ending:
         except RuntimeError:  # the session is closed, too
             return []
 
+    def _unblock(self) -> None:
+        """Ends the wait of a step, or of a callback, for what will not come any more."""
+        self._close_queues()
+        if self._trainer.sess is not None:
+            self._watch.start(self._trainer.sess)
+
     def _close_queues(self) -> None:
         """Ends all waiting on queues, at once. For when nobody should be waiting there any more."""
         if self._trainer.sess is None:
@@ -207,6 +225,15 @@ class Ending:
         with suppress(RuntimeError):  # somebody closed the session: nobody waits in it any more
             for queue in self._queues:
                 queue.close(self._trainer.sess, cancel=True)
+
+    def _end_waits(self) -> None:
+        """Ends all waiting on queues and staging areas, when nothing more is to be run."""
+        self._close_queues()
+        if self._trainer.sess is None:
+            return
+        with suppress(RuntimeError, tf.errors.CancelledError):  # as above
+            for area in self._areas:
+                area.wake(self._trainer.sess)
 
     @contextmanager
     def _draining(self) -> Iterator[None]:
@@ -234,9 +261,14 @@ class Ending:
                 for queue in self._queues:
                     full = queue.make_room(sess) or full
                 if time.monotonic() - start > _COURTESY_SECONDS:
-                    self._close_queues()
+                    self._end_waits()
                     return
         except _QUEUE_ERRORS + (RuntimeError,):
             pass  # somebody closed a queue, or the session: nobody waits on it any more
         except Exception:
             logger.exception("Could not empty the queues at the end of the run.")
+
+
+def _is_of_the_end(error: BaseException) -> bool:
+    """Whether a wait was ended, as it is with every run that ends."""
+    return isinstance(error, _QUEUE_ERRORS) or is_woken(error)
