@@ -47,7 +47,8 @@ class FeedfreeTrainerBase(TowerTrainer):
 
     def build_train_tower(self) -> Any:
         """Builds the model for training on the input; returns what its `build_graph` returns."""
-        with TowerContext("", is_training=True), tf.device(tower_device(self.config.tower[0])):
+        device = tower_device(self.config.tower[0])
+        with self.computing.scope(), TowerContext("", is_training=True), tf.device(device):
             return self.tower_func(*self.config.data.get_input_tensors())
 
 

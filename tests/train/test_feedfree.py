@@ -12,11 +12,12 @@ from tensorpack.train.feedfree import (
     SimpleFeedfreeTrainer,
     SingleCostFeedfreeTrainer,
 )
+from tests.computing import compiled
 from tests.helpers import TinyModel
-from tests.train.test_simple import POINTS, LastValues
+from tests.train.test_simple import POINTS, SOURCES, Deep, LastValues, Nodes
 
 
-def config(data):
+def config(data, **more):
     look = LastValues()
     return look, TrainConfig(
         data=data(DataFromList(POINTS, shuffle=False)),
@@ -26,6 +27,7 @@ def config(data):
         monitors=[],
         steps_per_epoch=100,
         max_epoch=1,
+        **more,
     )
 
 
@@ -45,6 +47,18 @@ def test_learns(kind):
     look, options = config(QueueInput)
     kind(options).train()
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_xla_compiles_training_and_prediction(asked):
+    nodes = Nodes()
+    _, options = config(lambda _: SOURCES["tensors"]()["data"], xla=asked)
+    options.model = Deep()
+    options.callbacks.append(nodes)
+    options.steps_per_epoch = 1
+    MyTrainer(options).train()
+    for each in nodes.nodes:
+        assert compiled(each) == asked
 
 
 def test_an_input_is_released_if_the_model_cannot_be_built():
