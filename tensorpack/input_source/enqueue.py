@@ -11,6 +11,7 @@ from tensorpack.utils import logger
 
 from .base import FeedfreeInput
 from .consumption import ConsumedCount
+from .counts import check_count
 from .cursor import check_is_dataflow
 from .enqueue_owner import EnqueueOwner
 from .enqueue_thread import EnqueueThread
@@ -120,21 +121,26 @@ class BatchQueueInput(QueueInput):
     Args:
       ds: the dataflow; its datapoints have no batch dimension.
       batch_size: how many make a batch, the first dimension of each of the model's inputs.
-      queue: as in `QueueInput`; to batch, it must know the shapes of its components. Defaults to a
+      queue: as in `QueueInput`; to batch, it must have been told the shapes of its components, or
+        the setup raises a ValueError. Defaults to a
         `tf.FIFOQueue` with room for 3000 datapoints, for which the model's inputs must be fully
         defined but for the batch.
 
     Raises:
-      ValueError: `batch_size` is not positive; see also `QueueInput`.
+      TypeError: `batch_size` is no integer; see also `QueueInput`.
+      ValueError: it is less than 1; see also `QueueInput`.
     """
 
     _default_capacity = 3000
 
     def __init__(self, ds: DataFlow, batch_size: int, queue: Any = None) -> None:
         super().__init__(ds, queue)
-        if batch_size <= 0:
-            raise ValueError(f"batch_size is at least 1, got {batch_size}.")
-        self._batch_size = self._datapoints_per_step = int(batch_size)
+        self._batch_size = self._datapoints_per_step = check_count("batch_size", batch_size)
+
+    def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        if self._given_queue is not None:
+            _check_knows_shapes(self._given_queue)
+        super()._setup(input_signature)
 
     def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
         signature = []
@@ -179,6 +185,15 @@ def _check_queue(queue: Any) -> Any:
             "`with graph.as_default()`."
         )
     return queue
+
+
+def _check_knows_shapes(queue: Any) -> None:
+    if any(shape.ndims is None for shape in queue.shapes):
+        raise ValueError(
+            f"BatchQueueInput takes whole batches out of queue {queue.queue_ref.op.name!r}, which "
+            "does not know the shapes of its components: make it with shapes=[...], those of the "
+            "model's inputs without the batch, or as a tf.PaddingFIFOQueue."
+        )
 
 
 def _check_suits(queue: Any, signature: Sequence[tf.TensorSpec]) -> None:

@@ -9,6 +9,7 @@ from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.utils import logger
 
 from .base import FeedfreeInput
+from .counts import check_count
 from .enqueue import QueueInput
 
 __all__ = ["StagingInput"]
@@ -32,7 +33,8 @@ class StagingInput(FeedfreeInput):
       device: of the buffers, such as "/gpu:0"; by default that of the tower.
 
     Raises:
-      TypeError: `input` is not a `FeedfreeInput`, or it is a `StagingInput`.
+      TypeError: `input` is not a `FeedfreeInput`, or it is a `StagingInput`; or `nr_stage` is no
+        integer.
       ValueError: `nr_stage` is less than 1.
     """
 
@@ -45,10 +47,8 @@ class StagingInput(FeedfreeInput):
                 f"StagingInput takes an input whose tensors have values by themselves, such as a "
                 f"QueueInput, and no other StagingInput, got {type(input).__name__}."
             )
-        if nr_stage < 1:
-            raise ValueError(f"nr_stage is at least 1, got {nr_stage}.")
         self._input = input
-        self._nr_stage = int(nr_stage)
+        self._nr_stage = check_count("nr_stage", nr_stage)
         self._device = device
         self._buffers: List[_Buffer] = []
 

@@ -216,8 +216,25 @@ def test_wrong_arguments():
         QueueInput(numbers(5), 50)
     with pytest.raises(ValueError, match="takes a DataFlow"):
         QueueInput([[1]])
-    with pytest.raises(ValueError, match="batch_size is at least 1"):
-        BatchQueueInput(numbers(5), 0)
+    with pytest.raises(ValueError, match="batch_size is at least 1, got 0"):
+        BatchQueueInput(numbers(5), np.int64(0))
+    for wrong in 3.5, 4.0, True, np.bool_(True), "4":
+        with pytest.raises(TypeError, match="batch_size is a whole number .* got .*: give an int"):
+            BatchQueueInput(numbers(5), wrong)
+    assert BatchQueueInput(numbers(5), np.int64(2)).setup([tf.TensorSpec([2], tf.int32, "x")])
+
+
+@pytest.mark.parametrize(
+    "make_queue",
+    [
+        lambda: tf.FIFOQueue(9, [tf.int32], name="mine"),
+        lambda: tf.RandomShuffleQueue(9, 1, [tf.int32], name="mine"),
+    ],
+)
+def test_a_queue_without_shapes_gives_no_batches(make_queue):
+    source = BatchQueueInput(numbers(5), 2, make_queue())
+    with pytest.raises(ValueError, match=r"queue 'mine', which .*: make it with shapes=\[...\]"):
+        source.setup([tf.TensorSpec([None], tf.int32, "number")])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import Callback, MergeAllSummaries, ModelSaver, ProcessTensors
@@ -302,3 +303,7 @@ def test_wrong_arguments():
             StagingInput(wrong)
     with pytest.raises(ValueError, match="nr_stage is at least 1, got 0"):
         StagingInput(queue, nr_stage=0)
+    for wrong in 2.7, 2.0, True, None:
+        with pytest.raises(TypeError, match="nr_stage is a whole number .* got .*: give an int"):
+            StagingInput(queue, nr_stage=wrong)
+    StagingInput(queue, nr_stage=np.int64(2))
