@@ -34,8 +34,9 @@ class TimeWindow:
     def __init__(self, begin: Optional[Meters] = None) -> None:
         self._total = Meters()
         self._entered = begin
-        self._samples = 0
-        self._waited = 0.0
+        self._waited: Optional[float] = None  # seconds, of all steps up to the last sample
+        self._seen = Meters()  # the total at the last sample
+        self._late = Meters()  # the total up to where a sample was overdue, not before `_seen`
         self._fill = _Trend()
 
     def enter(self, now: Meters) -> None:
@@ -53,10 +54,19 @@ class TimeWindow:
             return self._total
         return self._total.plus(now.plus(self._entered, -1))
 
-    def take(self, reading: WaitReading) -> None:
-        """Takes what was measured in one step."""
-        self._samples += 1
-        self._waited += reading.seconds
+    def put_off(self, now: Meters) -> None:
+        """Says that the next sample comes later than it should have."""
+        self._late = self.total(now)
+
+    def take(self, reading: WaitReading, now: Meters) -> None:
+        """Takes what was measured in one step, which stands for all since the last one."""
+        total = self.total(now)
+        late = self._late.plus(self._seen, -1)
+        steps = total.steps - self._late.steps
+        # The speed has changed somewhere before `_late`: there, no more is waited than time passed.
+        waited = reading.seconds * steps + min(reading.seconds * late.steps, late.inside)
+        self._waited = (self._waited or 0.0) + waited
+        self._seen = self._late = total
         if reading.fill is not None:
             self._fill.take(reading.fill)
 
@@ -64,14 +74,15 @@ class TimeWindow:
         """Returns what to tell, with fields of `Figures` that are known otherwise."""
         total = self.total(now)
         seconds = max(total.seconds, 1e-9)
+        callbacks = min(1.0, max(0.0, (total.seconds - total.inside) / seconds))
         waiting = None
-        if self._samples:
-            waiting = min(1.0, self._waited / self._samples * total.steps / seconds)
+        if self._waited is not None:
+            waiting = min(1.0, self._waited / max(self._seen.inside, 1e-9)) * (1.0 - callbacks)
         return Figures(
             seconds=total.seconds,
             steps=total.steps,
             waiting=waiting,
-            callbacks=min(1.0, max(0.0, (total.seconds - total.inside) / seconds)),
+            callbacks=callbacks,
             fill=self._fill.mean,
             trend=self._fill.change,
             machine=total.machine / seconds,
@@ -81,7 +92,7 @@ class TimeWindow:
 
 
 class _Trend:
-    """Mean of values that come at equal distances, and how much they change by a fitted line."""
+    """Mean of values that come about equally often, and how much they change by a fitted line."""
 
     def __init__(self) -> None:
         self._count = 0

@@ -3,24 +3,31 @@
 import sys
 import threading
 from collections import Counter
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 from .base import Callback
 
 __all__ = ["Whereabouts", "callback_at_work"]
 
 _SECONDS = 0.1  # between two looks
-_HOOKS = ("trigger_step", "_trigger_step")
+_HOOKS = frozenset(
+    prefix + hook for prefix in ("", "_") for hook in ("before_run", "after_run", "trigger_step")
+)
 
 
 class Whereabouts:
-    """Counts in which callbacks' `trigger_step` the thread is that started it.
+    """Counts in which callbacks' `trigger_step`, `before_run` or `after_run` the thread is that
+    started it.
 
     `start` and `stop` belong together. The thread needs the interpreter for some microseconds per
     look; a step that runs in TensorFlow does not notice.
+
+    Args:
+      counts: says whether what the thread does now is of interest; called by any thread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counts: Callable[[], bool] = lambda: True) -> None:
+        self._counts = counts
         self._seen: Counter[str] = Counter()
         self._over = threading.Event()
         self._thread: Optional[threading.Thread] = None
@@ -44,7 +51,7 @@ class Whereabouts:
 
     def look(self, ident: int) -> None:
         """Looks once at a thread. Called by its own."""
-        name = callback_at_work(sys._current_frames().get(ident))
+        name = callback_at_work(sys._current_frames().get(ident)) if self._counts() else None
         if name is not None:
             self._seen[name] += 1
 
@@ -63,7 +70,7 @@ class Whereabouts:
 
 
 def callback_at_work(frame: Any) -> Optional[str]:
-    """Returns the name of the callback in whose `trigger_step` a frame is, None if in none's.
+    """Returns the name of the callback in whose part of a step a frame is, None if in none's.
 
     A proxy counts, and not what is inside of it; the group of all callbacks does not.
 

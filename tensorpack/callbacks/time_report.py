@@ -8,6 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
 from ._bottleneck import Figures, advice, describe, diagnose
+from ._pace import Pace
 from ._processor import cores, cpu_seconds, machine_seconds
 from ._step_probe import StepProbe
 from ._time_window import Meters, TimeWindow
@@ -18,10 +19,10 @@ __all__ = ["TimeReport"]
 
 _WARMUP_STEPS = 20  # slower than the others; the first one that is looked into is prepared in them
 _SAMPLE_SECONDS = 0.1  # between two steps that are looked into
+_LATE_SECONDS = 0.5  # after which the next one was put too far away, for the steps became slower
 _NAMED_SHARE = 0.05  # of the time, from which on somebody looks which callbacks take it
 _ASKED_SECONDS = 2.0  # between two looks for the file that asks for a report
 _FEW_STEPS = 10  # below which figures mean nothing, whoever asks
-_GOLDEN = 0.6180339887  # distances that follow it keep step with no period of the training
 
 
 class TimeReport(Callback):
@@ -30,14 +31,16 @@ class TimeReport(Callback):
     Once, after the warm-up: in the middle of the first epoch if that is long enough, otherwise at
     the end of an epoch. After that a line at the end of an epoch if the diagnosis is another one.
     And whenever somebody asks by an empty file in the log directory, `touch LOGDIR/report`: it is
-    removed, and answered within seconds, before the next step. `trigger()` reports as well, so a
-    `PeriodicTrigger` may ask, too.
+    removed, and answered within seconds, before the next step. `trigger()` reports as well, on the
+    time since the last such report, so a `PeriodicTrigger` may ask, too.
 
     Waiting is measured in the graph, behind the dequeue of a `QueueInput`, in about ten steps
     a second; with a `FeedInput`, it is the time from the begin of the step to that of the graph.
     Callbacks have the time between two runs of the session; the one that is named was most often
-    seen at work. The rest is stepping, hooks included. In a deterministic run, where data and
-    training take turns, nothing is measured or said.
+    seen at work. The rest is stepping. Of the hooks around a run, `before_run` of callbacks in
+    front of this one in the list and `after_run` of those behind it are time of callbacks, the
+    others stepping. In a deterministic run, where data and training take turns, nothing is measured
+    or said.
 
     What is measured is no part of the state of a run, and changes nothing in it.
 
@@ -65,12 +68,14 @@ class TimeReport(Callback):
         self._after_steps = after_steps
         self._request_file = request_file
         self._clock = clock
-        self._whereabouts = Whereabouts()
+        self._running = False  # between `before_run` and `after_run`, which is no time of callbacks
+        self._whereabouts = Whereabouts(lambda: not self._running)
         self._window = TimeWindow()
         self._inside = 0.0  # seconds in runs of the session; less the time when the last one began
         self._inside_before = 0.0  # the run that is looked into
+        self._pace = Pace(_SAMPLE_SECONDS)
         self._until_look = 0  # steps
-        self._irregular = 0.5
+        self._late_at = 0.0  # on the clock: when to look at the latest
         self._limit = ""  # what was told last
         self._warm = self._in_epoch = self._in_first_epoch = False
 
@@ -94,7 +99,7 @@ class TimeReport(Callback):
         self._whereabouts.stop()
 
     def _before_epoch(self) -> None:
-        self._until_look = 1
+        self._late_at = self._clock() + _LATE_SECONDS
         self._in_first_epoch = self.epoch_num == self.trainer.starting_epoch
         self._in_epoch = not self._silent
         self._window.enter(self._meters(self.global_step))
@@ -103,8 +108,13 @@ class TimeReport(Callback):
     def before_run(self, ctx: tf.train.SessionRunContext) -> Optional[tf.train.SessionRunArgs]:
         """Counts; now and then it asks for the times of the step."""
         self._until_look -= 1
-        request = self._look(ctx) if self._until_look <= 0 else None
-        self._inside -= self._clock()
+        now = self._clock()
+        request = None
+        if self._until_look <= 0 or now >= self._late_at:
+            request = self._look(ctx, now)
+            now = self._clock()
+        self._running = True
+        self._inside -= now
         return request
 
     def after_run(
@@ -112,44 +122,50 @@ class TimeReport(Callback):
     ) -> None:
         """Counts, and takes the times that were asked for."""
         self._inside += self._clock()
+        self._running = False
         if run_values.results is not None:
             took = self._inside - self._inside_before
-            self._window.take(self._probe.read(run_values.results, took))
+            reading = self._probe.read(run_values.results, took)
+            self._window.take(reading, Meters(self._clock(), self.global_step, self._inside))
 
-    def _look(self, ctx: Any) -> Optional[tf.train.SessionRunArgs]:
+    def _look(self, ctx: Any, now: float) -> Optional[tf.train.SessionRunArgs]:
         """Does what is not for every step; returns what to ask of this one."""
         if not self._in_epoch:
             return None
         self._inside_before = self._inside
-        done = Meters(self._clock(), self.global_step - 1, self._inside)
+        done = Meters(now, self.global_step - 1, self._inside)
         if not self._warm and done.steps >= self._warm_from:
-            self._begin_again(done.steps)
+            self._warm = True
+            self._renew(done.steps)
+        late = self._until_look > 0
         self._until_look = 1
+        self._late_at = now + _LATE_SECONDS
         if self._warm:
-            total = self._window.total(done)
-            self._until_look = self._distance(total)
-            if total.seconds - total.inside > _NAMED_SHARE * total.seconds:
-                self._whereabouts.start()
-            self._speak(done)
+            self._look_around(done, late)
+        # A step that is looked into because the clock said so would follow a slow one each time.
+        return None if late else self._ask(ctx)
+
+    def _look_around(self, done: Meters, late: bool) -> None:
+        total = self._window.total(done)
+        self._until_look = self._pace.distance(total.steps, total.seconds, late)
+        if late:
+            self._window.put_off(done)
+        if total.seconds - total.inside > _NAMED_SHARE * total.seconds:
+            self._whereabouts.start()
+        self._speak(done)
+
+    def _ask(self, ctx: Any) -> Optional[tf.train.SessionRunArgs]:
         # Only along with the step: fetched alone, the probe would take data that nobody has seen.
         is_step = self._step_op is not None and ctx.original_args.fetches is self._step_op
         # What else is asked for in the last step would be one more combination to be prepared.
         is_last = self.local_step == self.trainer.steps_per_epoch - 1
         return self._probe.ask() if is_step and not is_last else None
 
-    def _begin_again(self, steps: int) -> None:
-        self._warm = True
+    def _renew(self, steps: int) -> None:
+        """Begins to measure anew."""
         self._whereabouts.forget()
-        self._window = TimeWindow(self._meters(steps))
-
-    def _distance(self, total: Meters) -> int:
-        """How many steps there are to the next look: irregular, or a wait in every second step
-        would be seen always or never.
-        """
-        if total.steps == 0:
-            return 1
-        self._irregular = (self._irregular + _GOLDEN) % 1.0
-        return 1 + int(2 * self._irregular * _SAMPLE_SECONDS * total.steps / total.seconds)
+        self._window = TimeWindow(self._meters(steps) if self._in_epoch else None)
+        self._pace.restart()
 
     def _speak(self, done: Meters) -> None:
         if self._in_first_epoch and not self._limit and self._is_due(done):
@@ -180,13 +196,13 @@ class TimeReport(Callback):
             self._report(steps)
         elif diagnose(figures, told) != told:
             logger.info(f"Where the time goes has changed: {self._advice(figures)}.")
-        self._whereabouts.forget()
-        self._window = TimeWindow()
+        self._renew(steps)
 
     def _trigger(self) -> None:
         done = Meters(self._clock(), self.global_step)
         if self._warm and self._window.total(done).steps >= _FEW_STEPS:
             self._report(done.steps)
+            self._renew(done.steps)
 
     def _report(self, steps: int) -> None:
         figures = self._figures(steps)

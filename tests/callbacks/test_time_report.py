@@ -42,11 +42,11 @@ class Costs(Callback):
 
     def __init__(self, clock):
         self._clock = clock
-        self.outside = 0.01
+        self.inside, self.outside = 0.09, 0.01
         self.asked = []  # steps in which something was fetched along
 
     def _before_run(self, ctx):
-        self._clock.advance(0.09)
+        self._clock.advance(self.inside)
 
     def _trigger_step(self):
         self._clock.advance(self.outside)
@@ -253,9 +253,73 @@ def test_a_trigger_asks(waits, capsys):
         trainer.run_epoch(1)
         report.trigger()
         assert len(paragraphs(capsys)) == 1
-        report._window = type(report._window)()  # as after an epoch that was told of
-        report.trigger()
+        report.trigger()  # nothing since then
     assert paragraphs(capsys) == []
+
+
+def test_each_triggered_report_is_on_the_time_since_the_last_one(waits, capsys):
+    report, _, trainer = reported(40, after_seconds=1e9)
+    trainer.callbacks.cbs[1] = PeriodicTrigger(report, every_k_epochs=1)
+    with trainer.session():
+        trainer.callbacks.before_train()
+        trainer.run_epoch(1)
+        waits[0] = WaitReading(0.0, 1.0)
+        trainer.run_epoch(2)
+    first, second = paragraphs(capsys)
+    assert "waiting for data 70 %," in first and " with 20 steps;" in first
+    assert "waiting for data 0 %," in second and " with 40 steps;" in second
+
+
+def test_in_an_epoch_a_triggered_report_begins_anew_as_well(waits, capsys):
+    report, _, trainer = reported(95, after_seconds=1e9)
+    trainer.callbacks.cbs[1] = periodic = PeriodicTrigger(report, every_k_steps=31)
+    trainer.callbacks._stepped.append(periodic)
+    trainer.train()
+    lines = paragraphs(capsys)
+    assert [line.partition(" with ")[2][:8] for line in lines] == ["11 steps", *["31 steps"] * 2]
+
+
+def go(trainer, costs, waits, inside, wait, seconds):
+    """Lets steps take so long inside, of which they wait so long, for so many seconds."""
+    costs.inside, costs.outside, waits[0] = inside, 0.0, WaitReading(wait, None)
+    for _ in range(round(seconds / inside)):
+        trainer.step()
+
+
+@pytest.fixture
+def running(waits, tmp_path):
+    """A report that says nothing of its own accord, its costs and its trainer, in an epoch."""
+    with log_directory(tmp_path):
+        report, costs, trainer = reported(10**6, after_seconds=1e9)
+        with trainer.session():
+            trainer.callbacks.before_train()
+            trainer.epoch_num = 1
+            trainer.callbacks.before_epoch()
+            yield report, costs, trainer
+
+
+@pytest.mark.parametrize("phases", [[0, 1], [1, 0], [0, 1, 0, 1]])
+def test_where_the_speed_changes_waiting_is_seen_in_its_proportion(phases, running, waits, capsys):
+    report, costs, trainer = running
+    go(trainer, costs, waits, 0.01, 0.0, 0.01 * _WARMUP_STEPS)
+    for slow in phases:
+        inside, wait = (0.1, 0.09) if slow else (0.005, 0.0)
+        go(trainer, costs, waits, inside, wait, 20 / len(phases))
+    report.trigger()
+    (line,) = paragraphs(capsys)
+    share = int(line.partition("waiting for data ")[2].partition(" %")[0])
+    assert 40 <= share <= 50  # it is 45
+
+
+def test_a_file_is_noticed_soon_after_steps_became_slower(running, waits, capsys, tmp_path):
+    report, costs, trainer = running
+    go(trainer, costs, waits, 0.001, 0.0, 3)
+    (tmp_path / "report").write_text("")
+    costs.inside = 1.0
+    said = trainer.global_step
+    while not paragraphs(capsys) and trainer.global_step < said + 200:
+        trainer.step()
+    assert trainer.global_step - said <= 4  # two seconds since the last look for it, and a half
 
 
 def test_a_deterministic_run_is_left_alone(waits, capsys):
@@ -335,6 +399,53 @@ def test_the_slowest_callback_is_named(capsys):
     StepTrainer([report, Slow()], train_op=tf.no_op(), steps_per_epoch=45).train()
     (line,) = paragraphs(capsys)[-1:]
     assert "Callbacks take" in line and "most often seen at work: Slow;" in line
+
+
+class SlowHook(Callback):
+    def _sleep(self, *_):
+        time.sleep(0.03)
+
+
+class SlowBefore(SlowHook):
+    _before_run = SlowHook._sleep
+
+
+class SlowAfter(SlowHook):
+    _after_run = SlowHook._sleep
+
+
+@pytest.mark.parametrize("slow, first", [(SlowBefore(), True), (SlowAfter(), False)])
+def test_a_slow_hook_outside_of_the_runs_is_named(slow, first, capsys):
+    report = TimeReport(after_seconds=0, after_steps=20)
+    both = [slow, report] if first else [report, slow]
+    StepTrainer(both, train_op=tf.no_op(), steps_per_epoch=45).train()
+    (line,) = paragraphs(capsys)[-1:]
+    assert "Callbacks take" in line and f"most often seen at work: {slow};" in line
+
+
+class Looking(Callback):
+    """Notes who was seen at work after a look before the run, and after one behind the step."""
+
+    def __init__(self):
+        self.found = []
+
+    def _before_run(self, ctx):
+        self._look()
+
+    def _trigger_step(self):
+        self._look()
+
+    def _look(self):
+        self.whereabouts.look(threading.get_ident())
+        self.found.append(self.whereabouts.slowest())
+
+
+def test_a_hook_that_is_part_of_stepping_is_not_named(waits):
+    looking = Looking()
+    report, _, trainer = reported(1, others=[looking])
+    looking.whereabouts = report._whereabouts
+    trainer.train()
+    assert looking.found == ["", "Looking"]
 
 
 def test_a_thread_looks_only_where_callbacks_take_time_and_ends_with_the_training(waits):

@@ -1,6 +1,8 @@
 import sys
 import threading
 
+import pytest
+
 from tensorpack.callbacks import Callback, Callbacks, PeriodicTrigger
 from tensorpack.callbacks._whereabouts import Whereabouts, callback_at_work
 from tests.helpers import CallbackSpy
@@ -29,6 +31,31 @@ def test_the_callback_is_found_below_the_group():
     inner = Inner()
     group(inner).trigger_step()
     assert inner.found == ["Inner"]
+
+
+@pytest.mark.parametrize("hook", ["before_run", "after_run"])
+def test_the_hooks_of_a_run_are_found(hook):
+    class Hooked(Inner):
+        def _before_run(self, ctx):
+            self._trigger()
+
+        def _after_run(self, ctx, run_values):
+            self._trigger()
+
+    inner = Hooked()
+    getattr(inner, hook)(*[None] * (2 if hook == "after_run" else 1))
+    assert inner.found == ["Hooked"]
+
+
+def test_a_look_that_does_not_count_finds_nobody():
+    class Busy(Callback):
+        def _trigger_step(self):
+            whereabouts.look(threading.get_ident())
+
+    for counts in (False, True):
+        whereabouts = Whereabouts(lambda counts=counts: counts)
+        group(Busy()).trigger_step()
+        assert whereabouts.slowest() == ("Busy" if counts else "")
 
 
 def test_a_proxy_counts_and_not_what_is_inside(monkeypatch):
