@@ -11,6 +11,7 @@ import numpy as np
 from tensorpack.utils import humanize_time_delta, logger
 from tensorpack.utils.concurrency import subproc_call
 
+from ._checks import whole_number
 from .base import Callback
 from .monitor import MonitorBase
 
@@ -84,10 +85,13 @@ class EstimatedTimeLeft(Callback):
     Args:
       last_k_epochs: over how many epochs the time of an epoch is taken.
       median: whether to take the median of them instead of the mean.
+
+    Raises:
+      ValueError: `last_k_epochs` is not a whole number of at least 1.
     """
 
     def __init__(self, last_k_epochs: int = 5, median: bool = True) -> None:
-        self._times: deque[float] = deque(maxlen=last_k_epochs)
+        self._times: deque[float] = deque(maxlen=whole_number("last_k_epochs", last_k_epochs))
         self._median = median
         self._last = 0.0
         self._elapsed: Optional[float] = 0.0  # of the epoch, in seconds; None while it runs

@@ -7,6 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_global_step_var, get_op_tensor_name
 from tensorpack.utils import get_tqdm, logger
 
+from ._checks import whole_number
 from .base import Callback
 
 __all__ = ["MaintainStepCounter", "ProgressBar", "SessionRunTimeout", "TensorPrinter"]
@@ -146,15 +147,17 @@ class SessionRunTimeout(Callback):
     """Makes a hooked run that takes too long fail with `tf.errors.DeadlineExceededError`.
 
     Args:
-      timeout_in_ms: how long a run may take.
+      timeout_in_ms: how long a run may take, in whole milliseconds.
+
+    Raises:
+      ValueError: `timeout_in_ms` is not a whole number of at least 1.
     """
 
     _chief_only = False
 
     def __init__(self, timeout_in_ms: int) -> None:
-        if timeout_in_ms <= 0:
-            raise ValueError(f"timeout_in_ms must be positive, got {timeout_in_ms}.")
-        options = tf.RunOptions(timeout_in_ms=int(timeout_in_ms))
+        timeout = whole_number("timeout_in_ms", timeout_in_ms)
+        options = tf.RunOptions(timeout_in_ms=timeout)
         self._request = tf.train.SessionRunArgs(fetches=[], options=options)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:

@@ -1,6 +1,7 @@
 """A trainer reduced to what callbacks ask of one: real graph, session and hooks, a bare loop."""
 
 import re
+import types
 from contextlib import contextmanager
 
 from tensorpack.callbacks import Callbacks, Monitors
@@ -43,6 +44,7 @@ class MiniTrainer:
         self.epoch_num = starting_epoch - 1
         self.local_step = -1
         self.global_step = init_step
+        self.in_run = False
         self.graph = tf.get_default_graph()
         self.stop_token = StopToken()
         self.monitors = Monitors(monitors)
@@ -50,6 +52,11 @@ class MiniTrainer:
         everyone = [MaintainStepCounter(), *callbacks, *monitors, self.monitors]
         self.callbacks = Callbacks(everyone)
         self.sess = None
+
+    @property
+    def loop(self):
+        """What callbacks may ask of the loop of a trainer."""
+        return types.SimpleNamespace(steps_taken=self.global_step - self.in_run)
 
     def adopt_saver(self, saver):
         return False  # the state of a run is tested with real trainers
@@ -93,7 +100,9 @@ class MiniTrainer:
     def step(self):
         self.local_step += 1
         self.global_step += 1
+        self.in_run = True
         self.run_step()
+        self.in_run = False
         self.callbacks.trigger_step()
 
     def run_step(self):

@@ -1,5 +1,6 @@
 import sys
 
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
@@ -71,6 +72,18 @@ def test_the_time_left_is_logged_while_there_is_some(capsys):
     lines = log_lines(capsys)
     assert len(lines) == 2
     assert all(line.startswith("Estimated Time Left: ") for line in lines)
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 0.5, float("nan"), True, None, "5"])
+def test_the_time_left_is_not_taken_from_no_epochs(epochs):
+    with pytest.raises(ValueError, match=f"last_k_epochs must be .*, got {epochs!r}"):
+        EstimatedTimeLeft(last_k_epochs=epochs)
+
+
+def test_the_time_left_is_taken_from_so_many_epochs():
+    left = EstimatedTimeLeft(last_k_epochs=np.int64(2))
+    MiniTrainer([left], max_epoch=3).train()
+    assert len(left.state_dict()["times"]) == 2
 
 
 def test_the_shell_opens_while_the_file_exists(tmp_path):

@@ -1,6 +1,7 @@
+import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback, PeriodicTrigger, ThroughputTracker
+from tensorpack.callbacks import Callback, PeriodicCallback, PeriodicTrigger, ThroughputTracker
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 from tests.callbacks.resuming import Killer, ResumableTrainer
@@ -87,7 +88,56 @@ def test_an_epoch_that_is_continued_counts_as_a_whole(save, first):
     assert put(run(Killer(), killer.snapshot)) == [(3, 32.0), (6, 16.0)]
 
 
-@pytest.mark.parametrize("samples", [0, -1])
+@pytest.mark.parametrize("samples", [0, -1, float("nan"), float("inf"), True, "32"])
 def test_refuses_what_is_no_number_of_samples(samples):
-    with pytest.raises(ValueError, match=f"must be positive, got {samples}"):
+    with pytest.raises(ValueError, match=f"samples_per_step must be .*, got {samples!r}"):
         ThroughputTracker(samples)
+
+
+@pytest.mark.parametrize("samples", [0.5, np.int64(32), np.float32(2)])
+def test_any_positive_number_of_samples_will_do(samples):
+    clock = FakeClock()
+    trainer = MiniTrainer([Costs(clock), ThroughputTracker(samples, clock)], steps_per_epoch=3)
+    trainer.train()
+    assert put(trainer) == [(3, samples)]
+
+
+def test_a_step_that_was_cut_off_does_not_count():
+    class CutOff(Callback):
+        def _before_run(self, ctx):
+            if self.global_step == 3:
+                raise KeyboardInterrupt
+
+    tracker = ThroughputTracker(clock=FakeClock())
+    trainer = MiniTrainer([tracker, CutOff()], steps_per_epoch=5)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert tracker.state_dict()["steps"] == 2
+
+
+def test_an_epoch_whose_begin_it_has_not_seen_has_no_number():
+    clock = FakeClock()
+    tracker = PeriodicCallback(ThroughputTracker(32, clock), every_k_epochs=2)
+    trainer = MiniTrainer([Costs(clock), tracker], steps_per_epoch=3, max_epoch=3)
+    trainer.train()  # in the last step of the third epoch, the tracker is on as well
+    assert put(trainer) == [(6, 16.0)]
+
+
+def test_the_time_between_epochs_does_not_count_where_it_is_rarely_on():
+    clock = FakeClock()
+    tracker = PeriodicCallback(ThroughputTracker(32, clock), every_k_steps=6)
+    trainer = MiniTrainer([Costs(clock), tracker], steps_per_epoch=3, max_epoch=2)
+    trainer.train()  # on in `before_epoch` of the first, and in `trigger_epoch` of the second
+    with pytest.raises(KeyError):
+        put(trainer)
+
+
+def test_a_state_without_its_epoch_is_of_none():
+    tracker = ThroughputTracker(32, FakeClock())
+    tracker.load_state_dict({"steps": 3, "seconds": 6.0})
+    trainer = MiniTrainer([tracker])
+    with trainer.session():
+        trainer.epoch_num = 2
+        tracker.trigger()
+    with pytest.raises(KeyError):
+        put(trainer)
