@@ -12,6 +12,8 @@ __all__ = ["EpochTimeWithoutGPU"]
 class EpochTimeWithoutGPU(Callback):
     """Says that there is no GPU, if so, and after some steps how long an epoch will take.
 
+    What is done between two epochs does not count.
+
     Args:
       warmup: steps that are not looked at, for they are slower.
       steps: after how many steps to say it.
@@ -25,7 +27,8 @@ class EpochTimeWithoutGPU(Callback):
         self._steps = steps
         self._clock = clock
         self._first_step = 0
-        self._start = 0.0
+        self._since = 0.0
+        self._seconds = 0.0  # of the steps that are looked at, before `_since`
         self._active = False
 
     def _before_train(self) -> None:
@@ -35,15 +38,22 @@ class EpochTimeWithoutGPU(Callback):
         if self._active:
             logger.info("TensorFlow has no GPU here: training on the CPU.")
 
+    def _before_epoch(self) -> None:
+        self._since = self._clock()
+
+    def _after_epoch(self) -> None:
+        self._seconds += self._clock() - self._since
+
     def _trigger_step(self) -> None:
         if not self._active:
             return
         done = self.global_step - self._first_step
         if done == self._warmup:
-            self._start = self._clock()
+            self._since, self._seconds = self._clock(), 0.0
         elif done == self._steps:
             self._active = False
-            self._say((self._clock() - self._start) / (self._steps - self._warmup))
+            seconds = self._seconds + self._clock() - self._since
+            self._say(seconds / (self._steps - self._warmup))
 
     def _say(self, seconds_per_step: float) -> None:
         steps = self.trainer.steps_per_epoch

@@ -61,6 +61,24 @@ def test_told_after_a_hundred_steps_of_this_run(lines):
     assert len(lines) == 3
 
 
+def test_what_is_between_epochs_does_not_count(lines):
+    clock, trainer = FakeClock(), FakeTrainer(["CPU"])
+    callback = EpochTimeWithoutGPU(clock=clock)
+    callback.trainer = trainer
+    callback.before_train()
+    for _ in range(12):
+        callback.before_epoch()
+        for _ in range(9):
+            clock.advance(0.5)
+            trainer.global_step += 1
+            callback.trigger_step()
+        callback.after_epoch()
+        clock.advance(1000)
+    assert lines[1:] == [
+        "An epoch of 25000 steps will take about 3 hours 28 minutes 20 seconds, at 2.0 steps/s."
+    ]
+
+
 def test_with_a_gpu_nothing_is_said(lines):
     run_steps(FakeTrainer(["CPU", "XLA_GPU", "GPU"]), 300)
     assert lines == []
