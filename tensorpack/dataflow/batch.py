@@ -5,7 +5,8 @@ How components become arrays is in `_stack.py`; this file decides which datapoin
 
 from typing import Any, Iterator, List, Sequence
 
-from ._counts import check_counts
+from tensorpack.utils.counts import check_counts
+
 from ._length import length_or_none
 from ._stack import aggregate
 from .base import DataFlow, ProxyDataFlow

@@ -5,8 +5,8 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils.counts import check_counts
 
-from ._counts import check_counts
 from ._length import length_or_none
 from ._spelling import accepts_old_keywords
 from ._state import check_state

@@ -7,11 +7,11 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
+from tensorpack.utils.counts import check_counts
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.worker import Worker
 
-from ._counts import check_counts
 from ._processes.queue import ProcessQueue, make_filler
 from ._processes.start_method import choose_start_method
 from ._processes.worker_seeds import MOST_SEED

@@ -5,9 +5,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
+from tensorpack.utils.counts import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-from ._counts import check_counts
 from ._state import check_count, check_state
 from .base import RNGDataFlow
 

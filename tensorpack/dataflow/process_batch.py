@@ -3,9 +3,9 @@
 import os
 from typing import Any, Callable, Iterator, List, Optional
 
+from tensorpack.utils.counts import check_counts
 from tensorpack.utils.packed import Rows
 
-from ._counts import check_counts
 from ._length import length_or_none
 from ._processes.answers import answers_as_they_come
 from ._processes.map import ProcessMap

@@ -7,10 +7,10 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 import numpy as np
 
+from tensorpack.utils.counts import check_counts, check_sizes
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 
-from ._counts import check_counts, check_sizes
 from ._length import length_or_none
 from ._processes.channel import Limits
 from ._processes.start_method import choose_start_method

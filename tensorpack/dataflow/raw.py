@@ -8,9 +8,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, 
 
 import numpy as np
 
+from tensorpack.utils.counts import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-from ._counts import check_counts
 from ._length import endless
 from ._state import check_count, check_state
 from .base import DataFlow, RNGDataFlow, UnknownLength

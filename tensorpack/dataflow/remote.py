@@ -8,10 +8,10 @@ import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils.counts import check_integers
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
-from ._counts import check_integers
 from ._length import endless, length_or_none
 from ._remote.address import Address, parse_address
 from ._remote.key import load_key, make_remote_key

@@ -7,7 +7,8 @@ yields nothing is an error, for it would be tried for ever.
 
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from ._counts import check_counts, check_integers
+from tensorpack.utils.counts import check_counts, check_integers
+
 from ._spelling import accepts_old_keywords
 from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, UnknownLength

@@ -10,10 +10,10 @@ from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Tuple,
 
 import numpy as np
 
+from tensorpack.utils.counts import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
-from ._counts import check_counts
 from ._spelling import accepts_old_keywords
 from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept

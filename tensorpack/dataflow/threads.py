@@ -9,7 +9,8 @@ Whoever starts a thread here stops and joins it, and its error is raised by whoe
 import os
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from ._counts import check_counts
+from tensorpack.utils.counts import check_counts
+
 from ._spelling import accepts_old_keywords
 from ._state import check_state
 from ._threads.buffer import Buffer

@@ -8,10 +8,10 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.queues import QueueControl
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.utils import logger
+from tensorpack.utils.counts import check_counts
 
 from .base import FeedfreeInput
 from .consumption import ConsumedCount
-from .counts import check_count
 from .cursor import check_is_dataflow
 from .enqueue_owner import EnqueueOwner
 from .enqueue_thread import EnqueueThread
@@ -135,7 +135,8 @@ class BatchQueueInput(QueueInput):
 
     def __init__(self, ds: DataFlow, batch_size: int, queue: Any = None) -> None:
         super().__init__(ds, queue)
-        self._batch_size = self._datapoints_per_step = check_count("batch_size", batch_size)
+        check_counts(self, batch_size=batch_size)
+        self._batch_size = self._datapoints_per_step = int(batch_size)
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         if self._given_queue is not None:

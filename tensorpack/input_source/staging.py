@@ -7,9 +7,9 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.utils import logger
+from tensorpack.utils.counts import check_counts
 
 from .base import FeedfreeInput
-from .counts import check_count
 from .enqueue import QueueInput
 
 __all__ = ["StagingInput"]
@@ -48,7 +48,8 @@ class StagingInput(FeedfreeInput):
                 f"QueueInput, and no other StagingInput, got {type(input).__name__}."
             )
         self._input = input
-        self._nr_stage = check_count("nr_stage", nr_stage)
+        check_counts(self, nr_stage=nr_stage)
+        self._nr_stage = int(nr_stage)
         self._device = device
         self._buffers: List[_Buffer] = []
 

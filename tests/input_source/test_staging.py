@@ -301,9 +301,9 @@ def test_wrong_arguments():
     for wrong in PlaceholderInput(), StagingInput(queue), numbers():
         with pytest.raises(TypeError, match=f"such as a QueueInput.* got {type(wrong).__name__}"):
             StagingInput(wrong)
-    with pytest.raises(ValueError, match="nr_stage is at least 1, got 0"):
+    with pytest.raises(ValueError, match="nr_stage must be at least 1, but got 0"):
         StagingInput(queue, nr_stage=0)
     for wrong in 2.7, 2.0, True, None:
-        with pytest.raises(TypeError, match="nr_stage is a whole number .* got .*: give an int"):
+        with pytest.raises(TypeError, match="nr_stage must be an integer, but got"):
             StagingInput(queue, nr_stage=wrong)
     StagingInput(queue, nr_stage=np.int64(2))

@@ -5,9 +5,9 @@ from typing import Any, Callable, Dict, Optional
 
 import numpy as np
 
+from tensorpack.utils.counts import check_counts, check_sizes
 from tensorpack.utils.rng import get_rng
 
-from .._counts import check_counts, check_sizes
 from ..base import DataFlow, ProxyDataFlow, RNGDataFlow
 from .channel import Limits
 from .orders import Orders

@@ -4,7 +4,8 @@ import itertools
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from .._counts import check_counts
+from tensorpack.utils.counts import check_counts
+
 from .._flow import is_flow, what_instead
 from .._length import length_of, length_or_none
 from .._spelling import accepts_old_keywords

@@ -1,4 +1,4 @@
-"""Checks of the numbers that flows are given: how many of something, and how large it may be."""
+"""Checks of the numbers that somebody is given: how many of something, and how large it may be."""
 
 import operator
 from typing import Any
