@@ -1,6 +1,7 @@
 """The contract itself: both spellings of its methods, unknown lengths, random streams."""
 
 import operator
+import queue
 
 import pytest
 
@@ -402,7 +403,7 @@ def test_what_is_seeded(monkeypatch):
     fix_rng_seed(0)
     assert is_seeded()
     assert all(ProxyDataFlow(flow).seeded for flow in [plain, *random])
-    assert not ProxyDataFlow(DataFromQueue(None)).seeded
+    assert not ProxyDataFlow(DataFromQueue(queue.Queue())).seeded
 
 
 def test_a_random_proxy_is_seeded_if_both_are():
@@ -411,4 +412,4 @@ def test_a_random_proxy_is_seeded_if_both_are():
 
     fix_rng_seed(0)
     assert Noise(Later()).seeded
-    assert not Noise(DataFromQueue(None)).seeded
+    assert not Noise(DataFromQueue(queue.Queue())).seeded

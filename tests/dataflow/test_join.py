@@ -1,6 +1,7 @@
 """Flows side by side and one after another; and what holds for every flow made of several."""
 
 import itertools
+import queue
 
 import pytest
 from hypothesis import given
@@ -484,7 +485,7 @@ def test_it_is_seeded_if_all_flows_are(kind, monkeypatch):
 
     fix_rng_seed(0)
     assert kind([Of2017(), shuffled(3)]).seeded
-    assert not kind([Of2017(), Queue(None)]).seeded
+    assert not kind([Of2017(), Queue(queue.Queue())]).seeded
     monkeypatch.setattr("tensorpack.utils.rng._streams.seeded", False)
     assert not kind([Of2017(), shuffled(3)]).seeded
     drawing = kind in (RandomChooseData, RandomMixData)

@@ -1,4 +1,5 @@
 import itertools
+import queue
 
 import pytest
 
@@ -147,7 +148,7 @@ def test_going_through_it_again_can_be_stopped():
     assert closed == [10]
 
 
-@pytest.mark.parametrize("saved, flow", [(False, None), (True, DataFromQueue(None))])
+@pytest.mark.parametrize("saved, flow", [(False, None), (True, DataFromQueue(queue.Queue()))])
 def test_data_that_does_not_come_again_begins_anew(saved, flow, logged):
     flow = FlowOf(lambda number: [[number, i] for i in range(2)]) if flow is None else flow
     start = position(3, seeded=saved)
