@@ -17,11 +17,11 @@ little endian.
 import re
 import struct
 import sys
-from itertools import chain
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from ._packed_buffers import refuse_buffers
 from .optional import require
 
 __all__ = [
@@ -52,10 +52,6 @@ _WHAT_FITS = (
     "Only None, bool, int of 64 bits, float, str, bytes, numpy arrays and scalars, and lists, "
     "tuples and dicts of these can be."
 )
-_BUFFERS = (bytearray, memoryview)  # msgpack would make bytes of them
-_MARK = re.compile(b"[\xc4-\xc6]")  # where bytes begin in msgpack
-_SHORT = 512  # bytes; up to here a pattern is found faster than one byte after the other
-_LOOKED_AT = frozenset([*_BUFFERS, list, tuple, dict])
 
 
 class Rows:
@@ -189,13 +185,7 @@ class _Packing:
 
     def bytes_of(self, obj: Any) -> bytes:
         structure = self._packb(obj, default=self._encode, strict_types=True)
-        # Bytes begin with a mark. Most objects have none, and need not be looked through.
-        if len(structure) <= _SHORT:
-            may_have = _MARK.search(structure) is not None
-        else:
-            may_have = b"\xc4" in structure or b"\xc5" in structure or b"\xc6" in structure
-        if may_have:
-            _refuse_buffers(obj)
+        refuse_buffers(obj, structure)
         return structure
 
     def _encode(self, obj: Any) -> Any:
@@ -356,34 +346,12 @@ def _nbytes(dtype: np.dtype, shape: Tuple[int, ...]) -> int:
     return count
 
 
-def _refuse_buffers(obj: Any) -> None:
-    """Raises TypeError if there is a bytearray or memoryview in an object."""
-    parts = [obj]
-    if type(obj) in (list, tuple):
-        parts = obj
-    elif type(obj) is dict:
-        parts = [*obj, *obj.values()]
-    while not _LOOKED_AT.isdisjoint(map(type, parts)):
-        # All of one depth together, for a call for each takes longer than packing.
-        held = [part for part in parts if type(part) in _LOOKED_AT]
-        for part in held:
-            if isinstance(part, _BUFFERS):
-                raise _unfit(part)
-        held += [part.values() for part in held if type(part) is dict]
-        parts = [*chain.from_iterable(held)]
-
-
 def _unfit(obj: Any) -> TypeError:
     what = f"a {type(obj).__name__}"
     if isinstance(obj, (np.ndarray, Rows)) and not isinstance(obj, np.ma.MaskedArray):
         what = f"an array of {obj.dtype} with {obj.ndim} dimensions"
     if type(obj) is int:
         what = f"an integer of {obj.bit_length()} bits"
-    if isinstance(obj, _BUFFERS):
-        return TypeError(
-            f"{what} cannot be sent or stored, for it would come back as bytes. Make it "
-            "bytes(...), or an array by np.asarray(...)."
-        )
     return TypeError(f"{what} cannot be sent or stored. {_WHAT_FITS}")
 
 

@@ -61,6 +61,22 @@ def _add_bench(commands: Any) -> argparse.ArgumentParser:
     )
     parser.set_defaults(run=bench)
     parser.add_argument("flow", metavar="FLOW", type=_flow, help=_FLOW)
+    _add_limits(parser)
+    parser.add_argument(
+        "--processes",
+        type=_number(1),
+        metavar="N",
+        help="run the flow in N processes, by MultiProcessRunnerZMQ",
+    )
+    parser.add_argument(
+        "--stages",
+        action="store_true",
+        help="measure each flow that FLOW is made from as well, and say which one is the slowest",
+    )
+    return parser
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--size",
         type=_number(1),
@@ -84,18 +100,6 @@ def _add_bench(commands: Any) -> argparse.ArgumentParser:
         help="datapoints to take first, which do not count; with 0, the time that processes and "
         "files take to open counts, too (%(default)s)",
     )
-    parser.add_argument(
-        "--processes",
-        type=_number(1),
-        metavar="N",
-        help="run the flow in N processes, by MultiProcessRunnerZMQ",
-    )
-    parser.add_argument(
-        "--stages",
-        action="store_true",
-        help="measure each flow that FLOW is made from as well, and say which one is the slowest",
-    )
-    return parser
 
 
 def _add_show(commands: Any) -> argparse.ArgumentParser:
