@@ -7,6 +7,7 @@ import pickle
 import queue as queues
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -264,6 +265,19 @@ def test_a_process_that_is_killed(make):
     with pytest.raises(WorkerDied, match="SIGKILL"):
         queue.get_nowait()
     assert other.end()[1] == "DataFlowTerminated"
+
+
+def test_the_end_of_a_killed_process_is_told_also_while_another_consumer_reads_it(make):
+    queue, process = make(Endless(10**6), size=2)
+    queue.get(timeout=LONG)
+    os.kill(process.pid, signal.SIGKILL)
+    with pytest.raises(WorkerDied, match="SIGKILL"):
+        while True:
+            queue.get(timeout=LONG)
+    with queue._turn.taken(time.monotonic() + LONG) as is_ours:
+        assert is_ours
+        with pytest.raises(WorkerDied, match="SIGKILL"):
+            queue.get_nowait()
 
 
 def test_a_killed_process_is_noticed_where_nobody_here_takes_anything(make):

@@ -188,6 +188,11 @@ class ProcessQueue:
         return state_of(pid) == "dead"
 
     def _why_gone(self) -> Exception:
+        # Kept, for nothing comes any more, also while another consumer is reading the end.
+        self._failure = self._end_of_filler()
+        return self._failure
+
+    def _end_of_filler(self) -> Exception:
         filler = self._own_filler()
         if filler is not None and filler.pid is not None:
             filler.join(_REAP_SECONDS)
