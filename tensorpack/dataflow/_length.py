@@ -10,6 +10,8 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
+from tensorpack.utils.counts import is_integer
+
 __all__ = ["UnknownLength", "checked_length", "endless", "length_of", "length_or_none"]
 
 
@@ -85,13 +87,7 @@ def length_or_none(flow: Any) -> Optional[int]:
 
 
 def _count(value: Any) -> Optional[int]:
-    if isinstance(value, (bool, np.bool_)):
-        return None
-    try:
-        count = operator.index(value)
-    except TypeError:
-        return None
-    return count if count >= 0 else None
+    return operator.index(value) if is_integer(value) and value >= 0 else None
 
 
 def _no_count(call: str, value: Any) -> ValueError:

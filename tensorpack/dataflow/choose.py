@@ -15,6 +15,7 @@ import numpy as np
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import CombinedDataFlow, listed
+from ._flow import is_flow
 from ._state import check_count, check_state
 from .base import DataFlow, RNGDataFlow, UnknownLength
 
@@ -251,7 +252,7 @@ def _check_pair(name: str, position: int, flow: Any, number: Any) -> None:
     try:
         float(number)
     except (TypeError, ValueError) as error:
-        swapped = hasattr(number, "reset_state")
+        swapped = is_flow(number)
         advice = "The flow comes first." if swapped else "Give a number from 0 to 1."
         raise TypeError(
             f"{name} takes pairs of a flow and its probability, but number {position} (counted "

@@ -5,11 +5,22 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_counts", "check_integers", "check_sizes"]
+__all__ = ["check_counts", "check_integers", "check_sizes", "is_integer"]
+
+
+def is_integer(value: Any) -> bool:
+    """Returns whether a value is an integer, also one of numpy; a bool is none."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
 
 
 def check_integers(owner: Any, **numbers: Any) -> None:
-    """Checks that arguments are integers, those of numpy included; a bool is none.
+    """Checks that arguments are integers, see `is_integer`.
 
     Args:
       owner: whose arguments they are; an object, which goes by its class, or a name.
@@ -19,16 +30,12 @@ def check_integers(owner: Any, **numbers: Any) -> None:
       TypeError: one is no integer.
     """
     for name, number in numbers.items():
-        try:
-            if isinstance(number, (bool, np.bool_)):
-                raise TypeError("A truth value counts nothing.")
-            operator.index(number)
-        except TypeError as error:
+        if not is_integer(number):
             is_finite = isinstance(number, (float, np.floating)) and np.isfinite(number)
             advice = " Divide with // instead of /, or use int()." if is_finite else ""
             raise TypeError(
                 f"{_name(owner)}: {name} must be an integer, but got {number!r}.{advice}"
-            ) from error
+            )
 
 
 def check_counts(owner: Any, least: int = 1, **counts: Any) -> None:

@@ -191,26 +191,33 @@ def test_a_change_is_said_at_the_end_of_the_epoch_and_nothing_else(waits, capsys
     assert "Callbacks take 50 % between the steps" in lines[5][0]
 
 
-def test_a_file_asks(waits, capsys, tmp_path):
+@pytest.fixture
+def running(waits, tmp_path):
+    """A report that says nothing of its own accord, its costs and its trainer, in an epoch."""
     with log_directory(tmp_path):
-        _, _, trainer = reported(10**6, after_seconds=1e9)
+        report, costs, trainer = reported(10**6, after_seconds=1e9)
         with trainer.session():
             trainer.callbacks.before_train()
             trainer.epoch_num = 1
             trainer.callbacks.before_epoch()
-            for _ in range(60):
-                trainer.step()
-            assert paragraphs(capsys) == []
-            (tmp_path / "report").write_text("")
-            for _ in range(25):
-                trainer.step()
-            assert len(paragraphs(capsys)) == 1
-            assert not (tmp_path / "report").exists()
-            (tmp_path / "report").write_text("what I found")
-            for _ in range(60):
-                trainer.step()
-            assert paragraphs(capsys) == []
-            assert (tmp_path / "report").read_text() == "what I found"
+            yield report, costs, trainer
+
+
+def test_a_file_asks(running, capsys, tmp_path):
+    _, _, trainer = running
+    for _ in range(60):
+        trainer.step()
+    assert paragraphs(capsys) == []
+    (tmp_path / "report").write_text("")
+    for _ in range(25):
+        trainer.step()
+    assert len(paragraphs(capsys)) == 1
+    assert not (tmp_path / "report").exists()
+    (tmp_path / "report").write_text("what I found")
+    for _ in range(60):
+        trainer.step()
+    assert paragraphs(capsys) == []
+    assert (tmp_path / "report").read_text() == "what I found"
 
 
 def test_who_asks_at_once_waits_for_some_steps(waits, capsys, tmp_path):
@@ -284,18 +291,6 @@ def go(trainer, costs, waits, inside, wait, seconds):
     costs.inside, costs.outside, waits[0] = inside, 0.0, WaitReading(wait, None)
     for _ in range(round(seconds / inside)):
         trainer.step()
-
-
-@pytest.fixture
-def running(waits, tmp_path):
-    """A report that says nothing of its own accord, its costs and its trainer, in an epoch."""
-    with log_directory(tmp_path):
-        report, costs, trainer = reported(10**6, after_seconds=1e9)
-        with trainer.session():
-            trainer.callbacks.before_train()
-            trainer.epoch_num = 1
-            trainer.callbacks.before_epoch()
-            yield report, costs, trainer
 
 
 @pytest.mark.parametrize("phases", [[0, 1], [1, 0], [0, 1, 0, 1]])
