@@ -1,19 +1,67 @@
-"""What is taken as a flow: what can be iterated and reset, whether it is a `DataFlow` or not."""
+"""What a flow is, and what it holds for one process only."""
 
-from typing import Any
+import os
+from typing import Any, Callable, Generic, List, Optional, Tuple, TypeVar
 
-__all__ = ["is_flow", "what_instead"]
+__all__ = ["ProcessLocal", "is_flow", "what_instead"]
+
+T = TypeVar("T")
+
+
+class ProcessLocal(Generic[T]):
+    """Holds a value that belongs to one process, such as threads, a connection or an open file.
+
+    A forked or unpickled copy starts without the value and makes its own. The value of the parent
+    process stays referenced in a forked copy but is not used: closing or deleting it could act on
+    what the parent still uses.
+    """
+
+    def __init__(self, make: Callable[..., T]) -> None:
+        """
+        Args:
+          make: makes the value. A function of a module or a class; a method of the flow would keep
+            the flow alive, and a lambda cannot be pickled.
+        """
+        self._make = make
+        self._held: Optional[Tuple[int, T]] = None
+        self._inherited: List[T] = []
+
+    def get(self, *args: Any) -> T:
+        """Returns the value of this process; makes it from `args` if there is none."""
+        value = self.current()
+        if value is None:
+            value = self._make(*args)
+            self._held = os.getpid(), value
+        return value
+
+    def current(self) -> Optional[T]:
+        """Returns the value of this process, or None."""
+        if self._held is not None and self._held[0] != os.getpid():
+            self._inherited.append(self._held[1])
+            self._held = None
+        return None if self._held is None else self._held[1]
+
+    def take(self) -> Optional[T]:
+        """Removes and returns the value of this process, or returns None."""
+        value, self._held = self.current(), None
+        return value
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self._make,)
 
 
 def is_flow(value: Any) -> bool:
-    """Returns whether `value` is a flow. A class of flows is none."""
+    """Returns whether `value` can be iterated and reset, whether it is a `DataFlow` or not.
+
+    A DataFlow class is not a flow; its instances are.
+    """
     return not isinstance(value, type) and _has_methods(value)
 
 
 def what_instead(value: Any) -> str:
-    """Returns what a `value` that is no flow is, and what to do about it, for an error message."""
+    """Describes a `value` that is not a flow, and the next move, for an error message."""
     if isinstance(value, type) and _has_methods(value):
-        return f"the class {value.__name__}. Make a flow of it: {value.__name__}(...)."
+        return f"the class {value.__name__}. Create an instance: {value.__name__}(...)."
     return (
         f"a {type(value).__name__}. Wrap a list in DataFromList, any other iterable in "
         "DataFromIterable."

@@ -14,8 +14,8 @@ import numpy as np
 from tensorpack.utils.rng import get_rng, is_seeded
 
 from ._flow import is_flow, what_instead
+from ._legacy_names import give_both_names, owner_of
 from ._length import UnknownLength, checked_length, length_of
-from ._spelling import give_both_names, owner_of
 from ._state import check_state
 
 __all__ = [

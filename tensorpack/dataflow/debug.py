@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.counts import check_counts
 
+from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
-from ._spelling import accepts_old_keywords
 from ._state import check_state
 from .base import DataFlow, ProxyDataFlow
 

@@ -6,10 +6,10 @@ from typing import Any, Callable, Iterator, List, Optional
 from tensorpack.utils.counts import check_counts
 from tensorpack.utils.packed import Rows
 
+from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
 from ._processes.answers import answers_as_they_come
 from ._processes.map import ProcessMap
-from ._spelling import accepts_old_keywords
 from ._stack import aggregate
 from .base import DataFlow, RNGDataFlow
 from .map import shallow_copy

@@ -11,6 +11,7 @@ from tensorpack.utils.counts import check_counts, check_sizes
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 
+from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
 from ._processes.channel import Limits
 from ._processes.start_method import choose_start_method
@@ -18,7 +19,6 @@ from ._processes.team import Team
 from ._processes.team_pool import TeamPool
 from ._processes.work import merged, produce
 from ._processes.worker_seeds import MOST_SEED
-from ._spelling import accepts_old_keywords
 from ._state import check_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 
 from tensorpack.utils.counts import check_counts, check_integers
 
-from ._spelling import accepts_old_keywords
+from ._legacy_names import accepts_old_keywords
 from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, UnknownLength
 

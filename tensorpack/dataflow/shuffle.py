@@ -14,7 +14,7 @@ from tensorpack.utils.counts import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
-from ._spelling import accepts_old_keywords
+from ._legacy_names import accepts_old_keywords
 from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 

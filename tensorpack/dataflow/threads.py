@@ -6,16 +6,17 @@ where the time goes into what lets the others run meanwhile: files, sockets, num
 Whoever starts a thread here stops and joins it, and its error is raised by whoever iterates.
 """
 
-import os
 from typing import Any, Callable, Dict, Iterator, Optional
 
 from tensorpack.utils.counts import check_counts
+from tensorpack.utils.processes import usable_cores
 
-from ._spelling import accepts_old_keywords
+from ._flow import ProcessLocal
+from ._legacy_names import accepts_old_keywords
 from ._state import check_state
 from ._threads.buffer import Buffer
 from ._threads.map import MapPass, OrderedMapPass
-from ._threads.numbers import BUFFER_BYTES, usable_cores
+from ._threads.numbers import BUFFER_BYTES
 from ._threads.passes import Passes
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
 from ._threads.source import Source
@@ -94,7 +95,7 @@ class MultiThreadMapData(ProxyDataFlow):
         check_counts(
             self, num_thread=self.num_thread, buffer_size=buffer_size, buffer_bytes=buffer_bytes
         )
-        self._passes: Optional[Passes] = Passes()
+        self._passes = ProcessLocal(Passes)  # threads do not survive a fork
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
@@ -103,7 +104,7 @@ class MultiThreadMapData(ProxyDataFlow):
           DataFlowTerminated: the flow was closed or reset meanwhile.
           RuntimeError: the function raised StopIteration, or the system gives no more threads.
         """
-        passes = self._own_passes()
+        passes = self._passes.get()
         era = passes.era
         source = Source(self.ds, passes, self._state_of_ds if self.strict else None)
         self._position = source.first_state
@@ -127,14 +128,14 @@ class MultiThreadMapData(ProxyDataFlow):
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow. Passes that are under way are over."""
-        passes = self._own_passes()
+        passes = self._passes.get()
         passes.join(passes.end())
         super().reset_state()
         self._position = None
 
     def close(self) -> None:
         """Ends the passes that are under way, joins their threads, and closes the wrapped flow."""
-        passes = self._own_passes()
+        passes = self._passes.get()
         going = passes.end()
         try:
             super().close()  # before the threads are joined, for one may wait within that flow
@@ -148,7 +149,7 @@ class MultiThreadMapData(ProxyDataFlow):
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_strict()
         check_state(self, state, ["ds"])
-        lock = self._own_passes().acquire()
+        lock = self._passes.get().acquire()
         try:
             self.ds.load_state_dict(state["ds"])
         finally:
@@ -167,15 +168,6 @@ class MultiThreadMapData(ProxyDataFlow):
                 f"{name} keeps no state in the order of completion, because what has been yielded "
                 "is no beginning of what was read. With strict=True it keeps one."
             )
-
-    def _own_passes(self) -> Passes:
-        if self._passes is None or self._passes.pid != os.getpid():
-            self._passes = Passes()
-        return self._passes
-
-    def __getstate__(self) -> Dict[str, Any]:
-        # Passes under way and their threads cannot travel to another process.
-        return {**self.__dict__, "_passes": None}
 
 
 class ThreadedMapData(MultiThreadMapData):

@@ -26,6 +26,7 @@ __all__ = [
     "sigint_blocked",
     "start_proc_mask_signal",
     "subproc_call",
+    "usable_cores",
 ]
 
 _PR_SET_PDEATHSIG = 1
@@ -248,3 +249,11 @@ def _kill_session(process: subprocess.Popen) -> None:
 
 def _as_list(processes: _Processes) -> List[BaseProcess]:
     return [processes] if isinstance(processes, BaseProcess) else list(processes)
+
+
+def usable_cores() -> int:
+    """Returns how many processor cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

@@ -1,6 +1,5 @@
 """The passes that a flow has under way, and who of their threads may use the flow they read."""
 
-import os
 import threading
 from typing import Any, Callable, Dict, List, Sequence
 
@@ -17,12 +16,10 @@ class Passes:
     A pass is anything with `stop()` and `join()`; the latter tells whether its threads have ended.
 
     Attributes:
-      pid: the process that the passes belong to. Threads do not survive a fork.
       era: another object after every `end`.
     """
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
         self.era = object()
         # A dict, for what is done with it needs no lock: garbage collection may come here from a
         # thread that is in the middle of something.

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 from tensorpack.utils.counts import check_counts
 
 from .._flow import is_flow, what_instead
+from .._legacy_names import accepts_old_keywords
 from .._length import length_of, length_or_none
-from .._spelling import accepts_old_keywords
 from ..base import DataFlow
 from .mixture import Mixture
 from .numbers import BUFFER_BYTES

@@ -1,4 +1,4 @@
-"""Accepts the names of 2017, so that the flows themselves are written in the later ones alone."""
+"""Accepts the argument and method names of 2017, so that the flows themselves use the later ones only."""
 
 import functools
 from typing import Any, Callable
