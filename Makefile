@@ -3,7 +3,7 @@
 #   make dqn                 train Double-DQN on Breakout      (ARGS="--algo DQN" to add flags)
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
 #   make test-slow           the tests that take minutes
-#   make reliability         the fault matrix on one TensorFlow, and its table (up to an hour)
+#   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments (20 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 50 minutes)
 #   make bench-peers         install what some of them are held against, each in a .venv-peer-*
@@ -37,9 +37,7 @@ test-slow:
 
 reliability:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
-	rm -f "$(VENV)/faults.json"
-	-TENSORPACK_FAULT_REPORT="$(VENV)/faults.json" VENV="$(VENV)" scripts/test -m fault_row $(ARGS)
-	"$(VENV)/bin/python" scripts/reliability "$(VENV)/faults.json"
+	@VENV="$(VENV)" scripts/test -m fault_row $(ARGS)
 
 soak:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

@@ -64,17 +64,7 @@ else:
 
 
 def pytest_configure(config):
-    """Sets up the marker of fault rows, their report, and property tests.
-
-    Property tests draw the same cases on every run and have no deadline.
-    """
-    config.addinivalue_line("markers", "fault_row(row, ...): a row of docs/reliability.md")
-    report = os.environ.get("TENSORPACK_FAULT_REPORT")
-    if report and (HERE / "faults").is_dir():
-        # imported here, because this file is also tried where nothing else of ours is
-        from tests.faults.report import FaultReport
-
-        config.pluginmanager.register(FaultReport(report), "fault report")
+    """Makes property tests draw the same cases on every run, without a deadline."""
     try:
         from hypothesis import settings
     except ImportError:

@@ -1,0 +1,40 @@
+"""Every row of the fault matrix in docs/reliability.md has a test, and every marked test a row."""
+
+import ast
+import re
+
+from tests.harness import ROOT
+
+from . import test_children, test_matrix
+
+ROW = re.compile(r"\| (\d+) \| [^|]+ \| ([^|]+) \|")
+
+
+def table():
+    """Row numbers of the document, with what it says follows."""
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    rows = [match.groups() for match in map(ROW.fullmatch, text.splitlines()) if match]
+    return {int(number): outcome for number, outcome in rows}
+
+
+def marked_rows():
+    """The rows that tests are marked with: as numbers, or by cases that are tables themselves."""
+    rows = {case.row for case in [*test_matrix.TABLE, *test_children.DEATHS]}
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "fault_row":
+                rows.update(
+                    ast.literal_eval(each)
+                    for each in node.args
+                    if not isinstance(each, ast.Attribute)
+                )
+    return rows - {0}  # for cases that belong to no row
+
+
+def test_the_table_has_all_rows():
+    assert sorted(table()) == list(range(1, 46))
+
+
+def test_rows_and_marks_agree():
+    untested = {row for row, outcome in table().items() if outcome.startswith("no test yet")}
+    assert marked_rows() == set(table()) - untested
