@@ -62,3 +62,45 @@ def test_names_of_the_data_pipeline_load_no_tensorflow():
     )
     done = run_probe(code)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def modules_after(statement):
+    """The names in `sys.modules` after a statement, in a Python of its own."""
+    done = run_probe(f"import sys, numpy\n{statement}\nprint(*sorted(sys.modules))")
+    assert done.returncode == 0, done.stdout
+    return set(done.stdout.split())
+
+
+def test_dataflow_loads_none_of_its_modules_before_one_is_used():
+    loaded = modules_after("import tensorpack.dataflow")
+    assert {name for name in loaded if name.startswith("tensorpack.")} == {
+        "tensorpack._public_names",
+        "tensorpack._version",
+        "tensorpack.dataflow",
+    }
+    assert not loaded & {"concurrent.futures", "logging", "multiprocessing", "socket", "tqdm"}
+
+
+@pytest.mark.parametrize(
+    "names, others",
+    [
+        ("BatchData, DataFromList, MapData", "_processes _remote _threads lmdb csv hdf5 npz"),
+        ("LMDBSerializer", "_processes _remote _threads caffe csv hdf5 npz tfrecord"),
+    ],
+)
+def test_a_flow_loads_only_the_modules_it_is_made_of(names, others):
+    loaded = modules_after(f"from tensorpack.dataflow import {names}")
+    assert not {f"tensorpack.dataflow.{name}" for name in others.split()} & loaded
+    assert not loaded & {"cv2", "google_crc32c", "h5py", "lmdb", "msgpack", "sklearn", "zmq"}
+
+
+def test_dataflow_has_its_names_modules_and_no_others():
+    import tensorpack.dataflow as dataflow
+
+    namespace = {}
+    exec("from tensorpack.dataflow import *", namespace)
+    assert set(dataflow.__all__) == namespace.keys() - {"__builtins__"}
+    assert set(dataflow.__all__) == set(dir(dataflow)) == set(dataflow._HOMES)
+    assert dataflow.dftools.dump_dataflow_to_lmdb is dataflow.lmdb.dump_dataflow_to_lmdb
+    with pytest.raises(AttributeError, match="tensorpack.dataflow has no public name 'NoData'"):
+        dataflow.NoData  # noqa: B018

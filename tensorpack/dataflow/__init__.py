@@ -1,51 +1,58 @@
-"""Python iterables of datapoints, and what they are composed with; works without TensorFlow."""
+"""Python iterables of datapoints, and what they are composed with; works without TensorFlow.
 
-from ._files import DamagedFile
-from .base import (
-    DataFlow,
-    DataFlowTerminated,
-    ProxyDataFlow,
-    RNGDataFlow,
-    StateNotKept,
-    UnknownLength,
-)
-from .batch import BatchData
-from .batch_by_shape import BatchDataByShape
-from .cache import CacheData
-from .caffe import CaffeLMDB
-from .choose import RandomChooseData, RandomMixData
-from .csv import CSVData
-from .debug import PrintData, TestDataSpeed
-from .fake import FakeData
-from .hdf5 import HDF5Data, HDF5Serializer
-from .image_files import ImageFolder, ImageFromFile, ImageFromList
-from .join import ConcatData, JoinData
-from .lmdb import LMDBData, LMDBDataDecoder, LMDBDataPoint, LMDBSerializer, convert_old_lmdb
-from .map import MapData, MapDataComponent, SelectComponent
-from .npz import NumpySerializer
-from .process_batch import MultiProcessMapAndBatchData, MultiProcessMapAndBatchDataZMQ
-from .process_map import MultiProcessMapData, MultiProcessMapDataZMQ
-from .processes import (
-    MultiProcessPrefetchData,
-    MultiProcessRunner,
-    MultiProcessRunnerZMQ,
-    PrefetchData,
-    PrefetchDataZMQ,
-    PrefetchOnGPUs,
-)
-from .raw import DataFromGenerator, DataFromIterable, DataFromList, DataFromQueue
-from .remote import RemoteDataZMQ, make_remote_key, send_dataflow_zmq
-from .repeat import FixedSizeData, RepeatedData, RepeatedDataPoint
-from .shared_list import SharedList
-from .shuffle import LocallyShuffleData
-from .svmlight import SVMLightData
-from .tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer
-from .threads import (
-    MultiThreadMapData,
-    MultiThreadPrefetchData,
-    MultiThreadRunner,
-    ThreadedMapData,
-)
+A module is loaded when one of its names is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from ._files import DamagedFile
+    from .base import (
+        DataFlow,
+        DataFlowTerminated,
+        ProxyDataFlow,
+        RNGDataFlow,
+        StateNotKept,
+        UnknownLength,
+    )
+    from .batch import BatchData
+    from .batch_by_shape import BatchDataByShape
+    from .cache import CacheData
+    from .caffe import CaffeLMDB
+    from .choose import RandomChooseData, RandomMixData
+    from .csv import CSVData
+    from .debug import PrintData, TestDataSpeed
+    from .fake import FakeData
+    from .hdf5 import HDF5Data, HDF5Serializer
+    from .image_files import ImageFolder, ImageFromFile, ImageFromList
+    from .join import ConcatData, JoinData
+    from .lmdb import LMDBData, LMDBDataDecoder, LMDBDataPoint, LMDBSerializer, convert_old_lmdb
+    from .map import MapData, MapDataComponent, SelectComponent
+    from .npz import NumpySerializer
+    from .process_batch import MultiProcessMapAndBatchData, MultiProcessMapAndBatchDataZMQ
+    from .process_map import MultiProcessMapData, MultiProcessMapDataZMQ
+    from .processes import (
+        MultiProcessPrefetchData,
+        MultiProcessRunner,
+        MultiProcessRunnerZMQ,
+        PrefetchData,
+        PrefetchDataZMQ,
+        PrefetchOnGPUs,
+    )
+    from .raw import DataFromGenerator, DataFromIterable, DataFromList, DataFromQueue
+    from .remote import RemoteDataZMQ, make_remote_key, send_dataflow_zmq
+    from .repeat import FixedSizeData, RepeatedData, RepeatedDataPoint
+    from .shared_list import SharedList
+    from .shuffle import LocallyShuffleData
+    from .svmlight import SVMLightData
+    from .tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer
+    from .threads import (
+        MultiThreadMapData,
+        MultiThreadPrefetchData,
+        MultiThreadRunner,
+        ThreadedMapData,
+    )
 
 __all__ = [
     "BatchData",
@@ -112,3 +119,54 @@ __all__ = [
     "make_remote_key",
     "send_dataflow_zmq",
 ]
+
+_NAMES = {  # module -> its public names
+    "_files": "DamagedFile",
+    "base": "DataFlow DataFlowTerminated ProxyDataFlow RNGDataFlow StateNotKept UnknownLength",
+    "batch": "BatchData",
+    "batch_by_shape": "BatchDataByShape",
+    "cache": "CacheData",
+    "caffe": "CaffeLMDB",
+    "choose": "RandomChooseData RandomMixData",
+    "csv": "CSVData",
+    "debug": "PrintData TestDataSpeed",
+    "fake": "FakeData",
+    "hdf5": "HDF5Data HDF5Serializer",
+    "image_files": "ImageFolder ImageFromFile ImageFromList",
+    "join": "ConcatData JoinData",
+    "lmdb": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",
+    "map": "MapData MapDataComponent SelectComponent",
+    "npz": "NumpySerializer",
+    "process_batch": "MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ",
+    "process_map": "MultiProcessMapData MultiProcessMapDataZMQ",
+    "processes": (
+        "MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ PrefetchData "
+        "PrefetchDataZMQ PrefetchOnGPUs"
+    ),
+    "raw": "DataFromGenerator DataFromIterable DataFromList DataFromQueue",
+    "remote": "RemoteDataZMQ make_remote_key send_dataflow_zmq",
+    "repeat": "FixedSizeData RepeatedData RepeatedDataPoint",
+    "shared_list": "SharedList",
+    "shuffle": "LocallyShuffleData",
+    "svmlight": "SVMLightData",
+    "tfrecord": "TFRecordBytes TFRecordData TFRecordSerializer",
+    "threads": "MultiThreadMapData MultiThreadPrefetchData MultiThreadRunner ThreadedMapData",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the module of a public name, or a module of this package, on first use (PEP 562)."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    path = f"{__name__}.{name}"
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:
+            raise
+    raise AttributeError(f"{__name__} has no public name {name!r}")
+
+
+def __dir__() -> List[str]:
+    return list(__all__)
