@@ -119,11 +119,11 @@ def defined_names(path: Path) -> Set[str]:
 
 
 def reexported_names(path: Path) -> Set[str]:
-    """Public names that a package's `__init__` imports at its top level."""
+    """Public names that a package's `__init__` imports from the library, also for editors only."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = set()
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.level or "tensorpack" in str(node.module)):
             names.update(alias.asname or alias.name for alias in node.names)
     return {name for name in names if not name.startswith("_")}
 
