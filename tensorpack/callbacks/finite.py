@@ -4,6 +4,7 @@ import math
 from typing import Any, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import as_list
 
 from .base import Callback
 
@@ -30,7 +31,7 @@ class StopIfNonFinite(Callback):
     _chief_only = False
 
     def __init__(self, tensors: Sequence[Union[str, tf.Tensor]]) -> None:
-        self._tensors = list(tensors)
+        self._tensors = [tensors] if isinstance(tensors, str) else as_list(self, "tensors", tensors)
         self._request: Any = None
 
     def _setup_graph(self) -> None:

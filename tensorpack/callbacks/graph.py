@@ -8,6 +8,7 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_names
 
 from .base import Callback
 
@@ -115,7 +116,7 @@ class ProcessTensors(Callback):
     """
 
     def __init__(self, names: Sequence[str], fn: Callable[..., Any]) -> None:
-        self._names = [names] if isinstance(names, str) else list(names)
+        self._names = as_names(self, "names", names)
         self._fn = fn
         self._fetches: List[tf.Tensor] = []
 

@@ -9,9 +9,9 @@ from typing import Any, Dict, Optional, Sequence
 import numpy as np
 
 from tensorpack.utils import humanize_time_delta, logger
+from tensorpack.utils.checks import as_count, as_names
 from tensorpack.utils.concurrency import subproc_call
 
-from ._checks import whole_number
 from .base import Callback
 from .monitor import MonitorBase
 
@@ -29,7 +29,7 @@ class SendStat(Callback):
 
     def __init__(self, command: str, names: Sequence[str]) -> None:
         self._command = command
-        self._names = [names] if isinstance(names, str) else list(names)
+        self._names = as_names(self, "names", names)
 
     def _trigger(self) -> None:
         monitors = self.trainer.monitors
@@ -46,7 +46,7 @@ class SendMonitorData(MonitorBase):
 
     def __init__(self, command: str, names: Sequence[str]) -> None:
         self._command = command
-        self._names = [names] if isinstance(names, str) else list(names)
+        self._names = as_names(self, "names", names)
         self._values: Dict[str, float] = {}
 
     def process_scalar(self, name: str, val: float) -> None:
@@ -91,7 +91,7 @@ class EstimatedTimeLeft(Callback):
     """
 
     def __init__(self, last_k_epochs: int = 5, median: bool = True) -> None:
-        self._times: deque[float] = deque(maxlen=whole_number("last_k_epochs", last_k_epochs))
+        self._times: deque[float] = deque(maxlen=as_count(self, "last_k_epochs", last_k_epochs))
         self._median = median
         self._last = 0.0
         self._elapsed: Optional[float] = 0.0  # of the epoch, in seconds; None while it runs

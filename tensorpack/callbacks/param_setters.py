@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_count
 
 from .base import Callback
 from .param import HyperParam, as_hyper_param
@@ -278,14 +279,13 @@ class ScheduledHyperParamSetter(HyperParamSetter):
 
 
 def _check_schedule(schedule: Sequence[Tuple[int, float]]) -> List[Tuple[int, float]]:
-    points = sorted((int(when), float(value)) for when, value in schedule)
-    times = [when for when, _ in points]
-    if not points or len(set(times)) < len(times) or times[0] < 0:
+    times = [as_count("A schedule", "the time", when, least=0) for when, _ in schedule]
+    if not times or len(set(times)) < len(times):
         raise ValueError(
             "A schedule is a list of (time, value) with different times from 0 on, got "
             f"{list(schedule)}."
         )
-    return points
+    return sorted((int(when), float(value)) for when, value in schedule)
 
 
 class HyperParamSetterWithFunc(HyperParamSetter):
@@ -338,13 +338,11 @@ class StatMonitorParamSetter(HyperParamSetter):
         reverse: bool = False,
     ) -> None:
         super().__init__(param)
-        if last_k < 2:
-            raise ValueError(f"last_k must be at least 2 values to compare, got {last_k}.")
         self._stat_name = stat_name
         self._value_func = value_func
         self._threshold = threshold
         self._reverse = reverse
-        self._seen: deque[float] = deque(maxlen=int(last_k))
+        self._seen: deque[float] = deque(maxlen=as_count(self, "last_k", last_k, least=2))
         self._last_step = -1
 
     def _get_value_to_set(self) -> Optional[float]:

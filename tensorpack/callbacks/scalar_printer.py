@@ -4,6 +4,7 @@ import re
 from typing import Any, Dict, List, Optional, Sequence
 
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_list
 
 from .monitor import MonitorBase
 
@@ -29,8 +30,8 @@ class ScalarPrinter(MonitorBase):
     ) -> None:
         self._enable_step = enable_step
         self._enable_epoch = enable_epoch
-        self._whitelist = None if whitelist is None else _patterns("whitelist", whitelist)
-        self._blacklist = _patterns("blacklist", blacklist or [])
+        self._whitelist = None if whitelist is None else self._patterns("whitelist", whitelist)
+        self._blacklist = self._patterns("blacklist", blacklist or [])
         self._values: Dict[str, float] = {}
 
     def process_scalar(self, name: str, val: float) -> None:
@@ -65,8 +66,5 @@ class ScalarPrinter(MonitorBase):
             return False
         return self._whitelist is None or any(each.search(name) for each in self._whitelist)
 
-
-def _patterns(argument: str, expressions: Sequence[str]) -> List["re.Pattern[str]"]:
-    if isinstance(expressions, str):
-        raise TypeError(f"{argument} is a list of regular expressions, got {expressions!r}.")
-    return [re.compile(each) for each in expressions]
+    def _patterns(self, name: str, expressions: Sequence[str]) -> List["re.Pattern[str]"]:
+        return [re.compile(each) for each in as_list(self, name, expressions)]

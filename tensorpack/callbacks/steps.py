@@ -6,8 +6,8 @@ from typing import Any, List, Optional, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_global_step_var, get_op_tensor_name
 from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils.checks import as_count, as_names
 
-from ._checks import whole_number
 from .base import Callback
 
 __all__ = ["MaintainStepCounter", "ProgressBar", "SessionRunTimeout", "TensorPrinter"]
@@ -61,7 +61,7 @@ class ProgressBar(Callback):
     _chief_only = False
 
     def __init__(self, names: Sequence[str] = ()) -> None:
-        self._names = [names] if isinstance(names, str) else list(names)
+        self._names = as_names(self, "names", names)
         self._tags = [get_op_tensor_name(name)[0].split("/")[-1] for name in self._names]
         self._request: Optional[tf.train.SessionRunArgs] = None
         self._bar: Any = None
@@ -126,7 +126,7 @@ class TensorPrinter(Callback):
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = [names] if isinstance(names, str) else list(names)
+        self._names = as_names(self, "names", names)
         self._fetches: List[tf.Tensor] = []
 
     def _setup_graph(self) -> None:
@@ -156,7 +156,7 @@ class SessionRunTimeout(Callback):
     _chief_only = False
 
     def __init__(self, timeout_in_ms: int) -> None:
-        timeout = whole_number("timeout_in_ms", timeout_in_ms)
+        timeout = as_count(self, "timeout_in_ms", timeout_in_ms)
         options = tf.RunOptions(timeout_in_ms=timeout)
         self._request = tf.train.SessionRunArgs(fetches=[], options=options)
 

@@ -8,6 +8,7 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_count, as_names
 
 from .base import Callback
 from .graph import RunOp
@@ -52,10 +53,9 @@ def MergeAllSummaries(
         summaries that need a datapoint take one more from the input.
       key: name of the collection.
     """
-    if isinstance(period, bool) or int(period) != period or period < 0:
-        raise ValueError(f"period must be 0 or a positive number of steps, got {period!r}.")
+    steps = as_count("MergeAllSummaries", "period", period, least=0)
     kind = _SummariesAlone if run_alone else _SummariesWithStep
-    return kind(int(period), tf.GraphKeys.SUMMARIES if key is None else key)
+    return kind(steps, tf.GraphKeys.SUMMARIES if key is None else key)
 
 
 class _Summaries(Callback):
@@ -136,10 +136,10 @@ class SimpleMovingAverage(Callback):
     """
 
     def __init__(self, tensors: Sequence[str], window_size: int) -> None:
-        if window_size < 1:
-            raise ValueError(f"window_size must be at least 1 step, got {window_size}.")
-        self._names = [get_op_tensor_name(name)[1] for name in tensors]
-        self._window: deque[Sequence[float]] = deque(maxlen=int(window_size))
+        names = as_names(self, "tensors", tensors)
+        self._names = [get_op_tensor_name(name)[1] for name in names]
+        size = as_count(self, "window_size", window_size)
+        self._window: deque[Sequence[float]] = deque(maxlen=size)
         self._fetches: List[tf.Tensor] = []
 
     def _setup_graph(self) -> None:

@@ -3,7 +3,8 @@
 import time
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from ._checks import positive_number
+from tensorpack.utils.checks import as_positive
+
 from .base import Callback
 
 __all__ = ["ThroughputTracker"]
@@ -31,7 +32,7 @@ class ThroughputTracker(Callback):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if samples_per_step is not None:
-            samples_per_step = positive_number("samples_per_step", samples_per_step)
+            samples_per_step = as_positive(self, "samples_per_step", samples_per_step)
         self._samples_per_step = samples_per_step
         self._clock = clock
         self._epoch: Optional[int] = None  # the last one whose begin was seen

@@ -3,6 +3,7 @@
 from typing import Any, Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import as_count
 
 from .base import Callback, ProxyCallback
 
@@ -39,8 +40,8 @@ class PeriodicTrigger(ProxyCallback):
         before_train: bool = False,
     ) -> None:
         super().__init__(triggerable)
-        self._every_k_steps = _period("every_k_steps", every_k_steps)
-        self._every_k_epochs = _period("every_k_epochs", every_k_epochs)
+        self._every_k_steps = _period(self, "every_k_steps", every_k_steps)
+        self._every_k_epochs = _period(self, "every_k_epochs", every_k_epochs)
         self._trigger_before_train = before_train
         if not (self._every_k_steps or self._every_k_epochs or before_train):
             raise ValueError("PeriodicTrigger needs every_k_steps or every_k_epochs.")
@@ -70,7 +71,7 @@ class PeriodicRunHooks(ProxyCallback):
 
     def __init__(self, callback: Callback, every_k_steps: int) -> None:
         super().__init__(callback)
-        self._every_k_steps = _period("every_k_steps", every_k_steps)
+        self._every_k_steps = as_count(self, "every_k_steps", every_k_steps)
         self._seen = False
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
@@ -152,8 +153,8 @@ class PeriodicCallback(EnableCallbackIf):
         every_k_epochs: Optional[int] = None,
     ) -> None:
         super().__init__(callback, PeriodicCallback.predicate)
-        self._every_k_steps = _period("every_k_steps", every_k_steps)
-        self._every_k_epochs = _period("every_k_epochs", every_k_epochs)
+        self._every_k_steps = _period(self, "every_k_steps", every_k_steps)
+        self._every_k_epochs = _period(self, "every_k_epochs", every_k_epochs)
         if not (self._every_k_steps or self._every_k_epochs):
             raise ValueError("PeriodicCallback needs every_k_steps or every_k_epochs.")
 
@@ -172,10 +173,6 @@ class PeriodicCallback(EnableCallbackIf):
         )
 
 
-def _period(argument: str, value: Optional[int]) -> int:
+def _period(owner: Callback, name: str, value: Optional[int]) -> int:
     """Returns the period, 0 for none."""
-    if value is None:
-        return 0
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise ValueError(f"{argument} must be a whole number of at least 1, got {value!r}.")
-    return int(value)
+    return 0 if value is None else as_count(owner, name, value)

@@ -9,6 +9,7 @@ from typing import Callable, List, Optional
 
 from tensorpack.tfutils.queues import QueueControl, all_queues
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_positive
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.stopping import Failed
 from tensorpack.utils.worker import stack_of
@@ -54,9 +55,7 @@ class Watchdog(Callback):
         error: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if timeout <= 0:
-            raise ValueError(f"The timeout of a Watchdog must be positive, got {timeout}.")
-        self._timeout = float(timeout)
+        self._timeout = as_positive(self, "timeout", timeout)
         self._error = error
         self._clock = clock
         self._queues: List[QueueControl] = []

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from tensorpack.utils.counts import is_integer
+from tensorpack.utils.checks import is_integer
 
 __all__ = ["UnknownLength", "checked_length", "endless", "length_of", "length_or_none"]
 

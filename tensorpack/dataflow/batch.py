@@ -5,7 +5,7 @@ How components become arrays is in `_stack.py`; this file decides which datapoin
 
 from typing import Any, Iterator, List, Sequence
 
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 
 from ._length import length_or_none
 from ._stack import aggregate

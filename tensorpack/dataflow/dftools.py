@@ -7,7 +7,7 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
 from tensorpack.utils.worker import Worker

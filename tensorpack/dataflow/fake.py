@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._state import check_count, check_state

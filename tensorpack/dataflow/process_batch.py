@@ -3,7 +3,7 @@
 import os
 from typing import Any, Callable, Iterator, List, Optional
 
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.packed import Rows
 
 from ._legacy_names import accepts_old_keywords

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 import numpy as np
 
-from tensorpack.utils.counts import check_counts, check_sizes
+from tensorpack.utils.checks import check_counts, check_sizes
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 

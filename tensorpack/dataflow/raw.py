@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, 
 
 import numpy as np
 
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._length import endless

@@ -8,7 +8,7 @@ import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from tensorpack.utils import get_tqdm, logger
-from tensorpack.utils.counts import check_integers
+from tensorpack.utils.checks import check_integers
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 

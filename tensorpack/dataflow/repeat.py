@@ -7,7 +7,7 @@ yields nothing is an error, for it would be tried for ever.
 
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from tensorpack.utils.counts import check_counts, check_integers
+from tensorpack.utils.checks import check_counts, check_integers
 
 from ._legacy_names import accepts_old_keywords
 from ._state import check_count, check_state

@@ -10,7 +10,7 @@ from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Tuple,
 
 import numpy as np
 
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason

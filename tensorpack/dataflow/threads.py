@@ -8,7 +8,7 @@ Whoever starts a thread here stops and joins it, and its error is raised by whoe
 
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.processes import usable_cores
 
 from ._flow import ProcessLocal

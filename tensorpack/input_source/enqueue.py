@@ -8,7 +8,7 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.queues import QueueControl
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.utils import logger
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 
 from .base import FeedfreeInput
 from .consumption import ConsumedCount

@@ -7,7 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.utils import logger
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 
 from .base import FeedfreeInput
 from .enqueue import QueueInput

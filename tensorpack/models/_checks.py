@@ -1,14 +1,13 @@
 """What several layers ask of their inputs and options before they add anything to the graph."""
 
-import numbers
 from typing import Any, List, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import as_count
 
 __all__ = [
     "IntPair",
     "channel_axis",
-    "check_count",
     "check_floating",
     "check_image",
     "check_padding",
@@ -72,17 +71,6 @@ def check_padding(layer_name: str, padding: Any) -> str:
     )
 
 
-def check_count(layer_name: str, what: str, value: Any) -> int:
-    """Returns a positive whole number as an int.
-
-    Raises:
-      ValueError: it is something else.
-    """
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) > 0:
-        return int(value)
-    raise ValueError(f"{layer_name}: {what} must be a positive whole number, got {value!r}.")
-
-
 def check_pair(layer_name: str, what: str, value: Any) -> List[int]:
     """Returns `[height, width]` of a size that may be one number for both.
 
@@ -92,4 +80,4 @@ def check_pair(layer_name: str, what: str, value: Any) -> List[int]:
     pair = list(value) if isinstance(value, (list, tuple)) else [value, value]
     if len(pair) != 2:
         raise ValueError(f"{layer_name}: {what} must be one number or two, got {value!r}.")
-    return [check_count(layer_name, what, each) for each in pair]
+    return [as_count(layer_name, what, each) for each in pair]

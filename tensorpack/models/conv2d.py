@@ -4,11 +4,11 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
+from tensorpack.utils.checks import as_count
 
 from ._checks import (
     IntPair,
     channel_axis,
-    check_count,
     check_image,
     check_padding,
     check_pair,
@@ -71,7 +71,7 @@ def Conv2D(
     """
     data_format = get_data_format(data_format)
     inputs = check_image("Conv2D", inputs, data_format)
-    filters = check_count("Conv2D", "filters", filters)
+    filters = as_count("Conv2D", "filters", filters)
     kernel_size = check_pair("Conv2D", "kernel_size", kernel_size)
     channels = inputs.shape.as_list()[channel_axis(data_format)]
     _check_groups(channels, filters, split)
@@ -175,7 +175,7 @@ Deconv2D = Conv2DTranspose
 
 
 def _check_groups(channels: int, filters: int, split: Any) -> None:
-    check_count("Conv2D", "split", split)
+    split = as_count("Conv2D", "split", split)
     if channels % split or filters % split:
         raise ValueError(
             f"Conv2D: split={split} must divide the input's {channels} channels and the {filters} "
@@ -220,13 +220,13 @@ def _per_axis(strides: Sequence[int], data_format: str) -> List[int]:
 def _parse_output_shape(layer_name: str, filters: Any) -> Any:
     """The fixed (height, width), None for "what strides make of it", and the number of channels."""
     if not isinstance(filters, (list, tuple)):
-        return None, check_count(layer_name, "filters", filters)
+        return None, as_count(layer_name, "filters", filters)
     if len(filters) != 3:
         raise ValueError(
             f"{layer_name}: an output shape has three numbers, (height, width, channels); got "
             f"{filters!r}."
         )
-    height, width, channels = (check_count(layer_name, "output shape", each) for each in filters)
+    height, width, channels = (as_count(layer_name, "output shape", each) for each in filters)
     return [height, width], channels
 
 

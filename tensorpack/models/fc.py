@@ -5,8 +5,9 @@ from typing import Any, Callable, List, Optional
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import as_count
 
-from ._checks import check_count, check_floating
+from ._checks import check_floating
 from ._spelling import RENAMED
 from ._weights import default_kernel_initializer, finish, get_weights
 from .registry import layer_register
@@ -50,7 +51,7 @@ def FullyConnected(
     Raises:
       ValueError: the input is no such tensor, or `units` is no positive number.
     """
-    units = check_count("FullyConnected", "units", units)
+    units = as_count("FullyConnected", "units", units)
     flat = _flatten(check_floating("FullyConnected", tf.convert_to_tensor(inputs)))
     weights = get_weights(
         [flat.shape.as_list()[1], units],

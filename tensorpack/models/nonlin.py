@@ -3,8 +3,8 @@
 from typing import Any, Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import as_count
 
-from ._checks import check_count
 from ._spelling import RENAMED
 from .batch_norm import BatchNorm
 from .registry import VariableHolder, layer_register
@@ -81,7 +81,7 @@ def Maxout(inputs: tf.Tensor, num_unit: int) -> tf.Tensor:
       ValueError: C is unknown or no multiple of `num_unit`.
     """
     inputs = tf.convert_to_tensor(inputs)
-    num_unit = check_count("Maxout", "num_unit", num_unit)
+    num_unit = as_count("Maxout", "num_unit", num_unit)
     channels = inputs.shape.as_list()[-1] if inputs.shape.ndims else None
     if channels is None or channels % num_unit:
         raise ValueError(

@@ -7,6 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_number
 
 from ._checks import check_floating
 from ._spelling import RENAMED
@@ -78,7 +79,7 @@ def l2_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
     Raises:
       ValueError: `scale` is negative.
     """
-    _check_scale("l2_regularizer", scale)
+    scale = as_number("l2_regularizer", "scale", scale, least=0)
     return lambda variable: tf.multiply(
         tf.nn.l2_loss(variable), tf.cast(scale, variable.dtype.base_dtype), name="l2_regularizer"
     )
@@ -93,7 +94,7 @@ def l1_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
     Raises:
       ValueError: `scale` is negative.
     """
-    _check_scale("l1_regularizer", scale)
+    scale = as_number("l1_regularizer", "scale", scale, least=0)
     return lambda variable: tf.multiply(
         tf.reduce_sum(tf.abs(variable)),
         tf.cast(scale, variable.dtype.base_dtype),
@@ -163,11 +164,6 @@ def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
 def _sum(costs: List[tf.Tensor], scope: str) -> tf.Tensor:
     """Their sum as the op that has the name of the scope itself."""
     return tf.add_n([tf.cast(cost, tf.float32) for cost in costs], name=scope)
-
-
-def _check_scale(name: str, scale: float) -> None:
-    if not scale >= 0:
-        raise ValueError(f"{name}: the scale must be 0 or more, got {scale!r}.")
 
 
 def _log_once_per_graph(variables: List[Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Uni
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_list, as_positive
 
 from ._summary_ops import create_histogram_summary, in_main_training_tower
 from .common import PerGraph
@@ -87,9 +88,7 @@ class GlobalNormClip(GradientProcessor):
 
     def __init__(self, global_norm: float) -> None:
         super().__init__()
-        if not global_norm > 0:
-            raise ValueError(f"GlobalNormClip needs a positive norm, got {global_norm}.")
-        self._norm = float(global_norm)
+        self._norm = as_positive(self, "global_norm", global_norm)
 
     def _process(self, grads: GradVars) -> GradVars:
         norm = tf.global_norm([gradient for gradient, _ in grads])
@@ -150,7 +149,9 @@ class SummaryGradient(MapGradient):
 
     def __init__(self, regex: str = ".*", collections: Optional[Iterable[str]] = None) -> None:
         super().__init__(self._summarise, regex)
-        self._collections = None if collections is None else list(collections)
+        self._collections = collections
+        if collections is not None:
+            self._collections = as_list(self, "collections", collections)
 
     def _summarise(self, gradient: Gradient, variable: Any) -> Gradient:
         done = _summarised_variables.get()

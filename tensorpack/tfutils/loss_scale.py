@@ -7,6 +7,7 @@ and with it all that is computed from it, is larger. How much larger is found ou
 from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import as_count, as_number
 
 from .gradproc import map_values
 from .optimizer import GradsAndVars, ProxyOptimizer
@@ -34,23 +35,18 @@ class LossScaleOptimizer(ProxyOptimizer):
       growth_steps: good steps after which it is doubled.
 
     Raises:
-      ValueError: the scale is outside of [1, 2**24], or `growth_steps` is less than 1.
+      ValueError: the scale is outside of [1, 2**24], or `growth_steps` is not a whole number of at
+        least 1.
     """
 
     def __init__(
         self, opt: tf.train.Optimizer, initial_scale: float = 2.0**15, growth_steps: int = 2000
     ) -> None:
-        if not _SMALLEST <= initial_scale <= _LARGEST:
-            raise ValueError(
-                f"initial_scale must be from {_SMALLEST:.0f} to {_LARGEST:.0f}, got "
-                f"{initial_scale}."
-            )
-        if growth_steps < 1:
-            raise ValueError(f"growth_steps is at least 1, got {growth_steps}.")
+        scale = as_number(self, "initial_scale", initial_scale, _SMALLEST, _LARGEST)
+        self._growth_steps = as_count(self, "growth_steps", growth_steps)
         self._guard = _Guard()
         super().__init__(_around_innermost(opt, self._guard), "LossScale")
-        self._growth_steps = int(growth_steps)
-        self._scale = _root_variable("loss_scale/scale", tf.float32, float(initial_scale))
+        self._scale = _root_variable("loss_scale/scale", tf.float32, scale)
         self._good_steps = _root_variable("loss_scale/good_steps", tf.int64, 0)
 
     def compute_gradients(self, loss: tf.Tensor, *args: Any, **kwargs: Any) -> List[Any]:

@@ -6,6 +6,7 @@ Each has the interface of `tf.train.Optimizer`; the work is done inside `apply_g
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import as_count
 
 from .gradproc import FilterNoneGrad, GradientProcessor
 
@@ -160,16 +161,12 @@ class AccumGradOptimizer(ProxyOptimizer):
       niter: number of steps that make one update.
 
     Raises:
-      ValueError: `niter` is less than 1.
+      ValueError: `niter` is not a whole number of at least 1.
     """
 
     def __init__(self, opt: tf.train.Optimizer, niter: int) -> None:
         super().__init__(opt, "AccumGrad")
-        if niter < 1:
-            raise ValueError(
-                f"AccumGradOptimizer updates every 1 or more steps, not every {niter}."
-            )
-        self._niter = int(niter)
+        self._niter = as_count(self, "niter", niter)
 
     def apply_gradients(
         self,

@@ -74,12 +74,6 @@ def test_the_time_left_is_logged_while_there_is_some(capsys):
     assert all(line.startswith("Estimated Time Left: ") for line in lines)
 
 
-@pytest.mark.parametrize("epochs", [0, -1, 0.5, float("nan"), True, None, "5"])
-def test_the_time_left_is_not_taken_from_no_epochs(epochs):
-    with pytest.raises(ValueError, match=f"last_k_epochs must be .*, got {epochs!r}"):
-        EstimatedTimeLeft(last_k_epochs=epochs)
-
-
 def test_the_time_left_is_taken_from_so_many_epochs():
     left = EstimatedTimeLeft(last_k_epochs=np.int64(2))
     MiniTrainer([left], max_epoch=3).train()

@@ -172,9 +172,9 @@ def test_an_interpolated_schedule_of_steps_is_logged_once_an_epoch(capsys):
     ]
 
 
-@pytest.mark.parametrize("schedule", [[], [(1, 0.1), (1, 0.2)], [(-1, 0.1)]])
+@pytest.mark.parametrize("schedule", [[], [(1, 0.1), (1, 0.2)], [(-1, 0.1)], [(1.5, 0.1)]])
 def test_a_schedule_that_makes_no_sense_is_refused(schedule):
-    with pytest.raises(ValueError, match="A schedule is a list"):
+    with pytest.raises(ValueError, match="A schedule"):
         ScheduledHyperParamSetter(param(), schedule)
 
 
@@ -302,8 +302,3 @@ def test_no_value_is_a_warning(capsys):
         "No cost yet: exploration is left alone.",
         "There is no new value of cost since step 4.",
     ]
-
-
-def test_one_value_cannot_be_compared():
-    with pytest.raises(ValueError, match="last_k must be at least 2"):
-        StatMonitorParamSetter(param(), "cost", lambda old: old, 0.1, 1)

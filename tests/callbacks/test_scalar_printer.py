@@ -1,5 +1,3 @@
-import pytest
-
 from tensorpack.callbacks import Callback, ScalarPrinter
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
@@ -57,8 +55,3 @@ def test_lists_choose_by_regular_expressions(capsys):
     assert printed(capsys, scalars=scalars, whitelist=["^grad"]) == ["grad/W: 2", "grad/b: 2"]
     assert printed(capsys, scalars=scalars, blacklist=["^grad"]) == ["cost: 2"]
     assert printed(capsys, scalars=scalars, whitelist=["W"], blacklist=["grad"]) == []
-
-
-def test_a_list_is_a_list():
-    with pytest.raises(TypeError, match="whitelist is a list"):
-        ScalarPrinter(whitelist="cost")

@@ -156,12 +156,6 @@ def test_a_run_that_takes_too_long_fails():
         MiniTrainer([SessionRunTimeout(50)], train_op=queue.dequeue()).train()
 
 
-@pytest.mark.parametrize("timeout", [0, -1, 0.5, 1.5, float("nan"), float("inf"), True, "1"])
-def test_what_is_no_number_of_milliseconds_is_refused(timeout):
-    with pytest.raises(ValueError, match=f"timeout_in_ms must be .*, got {timeout!r}"):
-        SessionRunTimeout(timeout)
-
-
 @pytest.mark.parametrize("timeout", [7, 7.0, np.int64(7), np.float32(7)])
 def test_a_timeout_is_any_whole_number(timeout):
     assert SessionRunTimeout(timeout)._request.options.timeout_in_ms == 7

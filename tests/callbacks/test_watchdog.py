@@ -125,8 +125,3 @@ def test_it_ends_the_run_if_that_is_wanted():
     assert isinstance(reason, Failed) and reason.where == "Watchdog"
     assert isinstance(reason.error, StalledTraining) and "global_step=0" in str(reason.error)
     assert not [each for each in threading.enumerate() if each.name == "Watchdog"]
-
-
-def test_refuses_a_timeout_that_is_none():
-    with pytest.raises(ValueError, match="got 0"):
-        Watchdog(timeout=0)

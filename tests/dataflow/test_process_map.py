@@ -533,7 +533,7 @@ def test_reset_state_starts_the_processes_and_resets_the_flow():
         ({"map_func": abs, "num_proc": 0}, ValueError, "num_proc must be at least 1, but got 0"),
         ({"map_func": abs, "buffer_size": 0}, ValueError, "buffer_size must be at least 1"),
         ({"map_func": abs, "buffer_size": 2.5}, TypeError, "buffer_size must be an integer, but"),
-        ({"map_func": abs, "buffer_bytes": 0}, ValueError, "buffer_bytes is a size, but got 0"),
+        ({"map_func": abs, "buffer_bytes": 0}, ValueError, "buffer_bytes must be a whole number"),
         ({"map_func": abs, "start_method": "x"}, ValueError, "start_method is one of"),
     ],
 )

@@ -332,7 +332,7 @@ class TestMixtures:
     [
         (MultiProcessRunner, {"num_prefetch": 0}, "num_prefetch must be at least 1, but"),
         (MultiProcessRunner, {"num_prefetch": 1, "num_proc": 0}, "num_proc must be at least 1"),
-        (MultiProcessRunner, {"num_prefetch": 1, "buffer_bytes": 0}, "buffer_bytes is a size"),
+        (MultiProcessRunner, {"num_prefetch": 1, "buffer_bytes": 0}, "buffer_bytes must be a"),
         (MultiProcessRunner, {"num_prefetch": 1, "start_method": "x"}, "start_method is one of"),
         (MultiProcessRunnerZMQ, {"num_proc": -1}, "MultiProcessRunnerZMQ: num_proc must be"),
         (PrefetchOnGPUs, {"gpus": []}, "at least one GPU"),
@@ -352,7 +352,7 @@ def test_wrong_arguments(kind, options, message):
         (MultiProcessRunnerZMQ, {"num_proc": "2"}, "num_proc must be an integer, but got '2'"),
         (MultiProcessRunnerZMQ, {"num_proc": None}, "num_proc must be an integer, but got None"),
         (MultiProcessRunnerZMQ, {"hwm": 2.5}, "hwm must be an integer, but got 2.5"),
-        (MultiProcessRunnerZMQ, {"buffer_bytes": None}, "buffer_bytes is a size, but got None"),
+        (MultiProcessRunnerZMQ, {"buffer_bytes": None}, "buffer_bytes must be a number, but got"),
     ],
 )
 def test_arguments_that_are_no_numbers(kind, options, message):

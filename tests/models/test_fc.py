@@ -80,5 +80,5 @@ def test_axes_must_be_known(shape):
 
 
 def test_units_must_be_a_number():
-    with pytest.raises(ValueError, match="units must be a positive whole number, got -1"):
+    with pytest.raises(ValueError, match="units must be a whole number of at least 1, but got -1"):
         FullyConnected("fc", tf.zeros([1, 2]), -1)

@@ -110,7 +110,7 @@ def test_images_only(layer):
 
 def test_bad_options():
     x = tf.zeros([1, 4, 4, 1])
-    with pytest.raises(ValueError, match="pool_size must be a positive"):
+    with pytest.raises(ValueError, match="pool_size must be a whole number"):
         MaxPooling("p", x, 0)
     with pytest.raises(ValueError, match="padding must be"):
         MaxPooling("q", x, 2, padding="reflect")

@@ -144,7 +144,7 @@ def test_clipping_nothing_gives_nothing():
 
 @pytest.mark.parametrize("norm", [0, -1.0, float("nan")])
 def test_global_norm_clip_refuses_a_norm_that_is_not_positive(norm):
-    with pytest.raises(ValueError, match="positive norm"):
+    with pytest.raises(ValueError, match="GlobalNormClip: global_norm must be a positive"):
         GlobalNormClip(norm)
 
 

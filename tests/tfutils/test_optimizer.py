@@ -158,5 +158,6 @@ def test_accumulation_refuses_a_global_step_and_no_steps(use_resource):
     (v,) = make(use_resource, v=0.0)
     with pytest.raises(ValueError, match="global_step"):
         AccumGradOptimizer(sgd(), 2).minimize(v * 2, tf.train.get_or_create_global_step())
-    with pytest.raises(ValueError, match="not every 0"):
-        AccumGradOptimizer(sgd(), 0)
+    for niter in 0, 2.9:
+        with pytest.raises(ValueError, match=f"niter must be a whole .* got {niter}"):
+            AccumGradOptimizer(sgd(), niter)

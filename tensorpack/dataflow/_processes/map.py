@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Optional
 
 import numpy as np
 
-from tensorpack.utils.counts import check_counts, check_sizes
+from tensorpack.utils.checks import check_counts, check_sizes
 from tensorpack.utils.rng import get_rng
 
 from ..base import DataFlow, ProxyDataFlow, RNGDataFlow

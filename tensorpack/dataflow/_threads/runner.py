@@ -4,7 +4,7 @@ import itertools
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from tensorpack.utils.counts import check_counts
+from tensorpack.utils.checks import check_counts
 
 from .._flow import is_flow, what_instead
 from .._legacy_names import accepts_old_keywords

@@ -1,0 +1,191 @@
+"""Checks of arguments, each with an error that names the owner, the argument and the value.
+
+`check_*` only checks. `as_*` returns the value in the one form that the code behind it uses, so it
+also takes `1e6` or `np.float32(3)` for a whole number, and one name for a list of names.
+"""
+
+import math
+import numbers
+import operator
+from typing import Any, List
+
+import numpy as np
+
+__all__ = [
+    "as_count",
+    "as_list",
+    "as_names",
+    "as_number",
+    "as_positive",
+    "check_counts",
+    "check_integers",
+    "check_sizes",
+    "is_integer",
+]
+
+
+def is_integer(value: Any) -> bool:
+    """Returns whether a value is an integer of Python or numpy; a bool is not one."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def check_integers(owner: Any, **numbers: Any) -> None:
+    """Checks that arguments are integers, see `is_integer`.
+
+    Args:
+      owner: whose arguments they are; an object, which is named by its class, or a name.
+      numbers: the arguments by their names.
+
+    Raises:
+      TypeError: an argument is not an integer.
+    """
+    for name, number in numbers.items():
+        if not is_integer(number):
+            is_finite = isinstance(number, (float, np.floating)) and np.isfinite(number)
+            advice = " Divide with // instead of /, or use int()." if is_finite else ""
+            raise TypeError(
+                f"{_name(owner)}: {name} must be an integer, but got {number!r}.{advice}"
+            )
+
+
+def check_counts(owner: Any, least: int = 1, **counts: Any) -> None:
+    """Checks that arguments are integers and large enough.
+
+    Args:
+      owner: as in `check_integers`.
+      least: the smallest number that is allowed.
+      counts: the arguments by their names.
+
+    Raises:
+      TypeError: an argument is not an integer.
+      ValueError: an argument is too small.
+    """
+    check_integers(owner, **counts)
+    for name, count in counts.items():
+        if count < least:
+            raise ValueError(f"{_name(owner)}: {name} must be at least {least}, but got {count}.")
+
+
+def check_sizes(owner: Any, **sizes: Any) -> None:
+    """Checks that arguments are numbers of bytes, of at least 1; `1e9` is allowed.
+
+    Raises:
+      TypeError: an argument is not a number.
+      ValueError: an argument is not whole, or too small.
+    """
+    for name, size in sizes.items():
+        as_count(owner, name, size)
+
+
+def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
+    """Returns a whole number as an int, whatever its type.
+
+    Args:
+      owner: as in `check_integers`.
+      name: of the argument.
+      value: of the argument.
+      least: the smallest number that is allowed.
+
+    Raises:
+      TypeError: it is not a number.
+      ValueError: it is not whole, not finite, or too small.
+    """
+    if is_integer(value):
+        count = operator.index(value)
+    else:
+        number = _real(owner, name, value)
+        count = int(number) if math.isfinite(number) else least - 1
+        if count != number:
+            count = least - 1
+    if count < least:
+        raise ValueError(
+            f"{_name(owner)}: {name} must be a whole number of at least {least}, but got {value!r}."
+        )
+    return count
+
+
+def as_number(
+    owner: Any, name: str, value: Any, least: float = -math.inf, most: float = math.inf
+) -> float:
+    """Returns a finite number as a float.
+
+    Args:
+      owner: as in `check_integers`.
+      name: of the argument.
+      value: of the argument.
+      least: the smallest number that is allowed; for a probability, 0.
+      most: the largest number that is allowed; for a probability, 1.
+
+    Raises:
+      TypeError: it is not a number.
+      ValueError: it is not finite, or not in the range.
+    """
+    number = _real(owner, name, value)
+    if math.isfinite(number) and least <= number <= most:
+        return number
+    ends = [f" of at least {least:g}"] if least > -math.inf else []
+    ends += [f" of at most {most:g}"] if most < math.inf else []
+    raise ValueError(
+        f"{_name(owner)}: {name} must be a finite number{' and'.join(ends)}, but got {value!r}."
+    )
+
+
+def as_positive(owner: Any, name: str, value: Any) -> float:
+    """Returns a finite number above zero as a float.
+
+    Raises:
+      TypeError: it is not a number.
+      ValueError: it is not positive, or not finite.
+    """
+    number = _real(owner, name, value)
+    if 0 < number < math.inf:
+        return number
+    raise ValueError(
+        f"{_name(owner)}: {name} must be a positive, finite number, but got {value!r}."
+    )
+
+
+def as_list(owner: Any, name: str, value: Any) -> List[Any]:
+    """Returns the members of an iterable; a string is not split into its letters.
+
+    Raises:
+      TypeError: it is a string, bytes, or not an iterable.
+    """
+    if not isinstance(value, (str, bytes)):
+        try:
+            return list(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{_name(owner)}: {name} must be a list, but got {value!r}.")
+
+
+def as_names(owner: Any, name: str, value: Any) -> List[str]:
+    """Returns a list of names, given as one string or as several.
+
+    Raises:
+      TypeError: it is something else.
+    """
+    names = [value] if isinstance(value, str) else as_list(owner, name, value)
+    for each in names:
+        if not isinstance(each, str):
+            raise TypeError(f"{_name(owner)}: {name} must be a list of names, but has {each!r}.")
+    return names
+
+
+def _real(owner: Any, name: str, value: Any) -> float:
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:  # an integer of more than 1024 bits
+            return math.inf if value > 0 else -math.inf
+    raise TypeError(f"{_name(owner)}: {name} must be a number, but got {value!r}.")
+
+
+def _name(owner: Any) -> str:
+    return owner if isinstance(owner, str) else type(owner).__name__

@@ -1,0 +1,107 @@
+"""Arguments are what the code behind them can use; otherwise the error names what is wrong."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tensorpack.utils.checks import (
+    as_count,
+    as_list,
+    as_names,
+    as_number,
+    as_positive,
+    check_counts,
+    check_integers,
+    check_sizes,
+)
+
+
+class DataFlow:
+    """Goes by its name in errors."""
+
+
+@pytest.mark.parametrize("number", [1, 2**70, np.int64(3), np.uint8(1), np.array(5)])
+def test_integers_of_every_kind(number):
+    check_counts(DataFlow(), num=number)
+    check_integers("what", num=number, other=-1)
+    check_counts("what", least=-1, num=0, other=number)
+
+
+@pytest.mark.parametrize("number", [None, "2", b"2", [2], 2j, True, np.bool_(True), float("inf")])
+def test_what_is_no_integer(number):
+    for check in check_integers, check_counts:
+        with pytest.raises(TypeError) as error:
+            check(DataFlow(), good=1, num=number)
+        assert str(error.value) == f"DataFlow: num must be an integer, but got {number!r}."
+
+
+@pytest.mark.parametrize("number", [2.0, 2.5, np.float32(3)])
+def test_the_result_of_a_division(number):
+    with pytest.raises(TypeError, match="num must be an integer, but got .* Divide with // inst"):
+        check_counts("what", num=number)
+
+
+def test_numbers_that_are_too_small():
+    with pytest.raises(ValueError, match=r"^what: num must be at least 1, but got 0\.$"):
+        check_counts("what", num=0)
+    with pytest.raises(ValueError, match=r"^DataFlow: num must be at least 0, but got -1\.$"):
+        check_counts(DataFlow(), least=0, good=0, num=np.int64(-1))
+
+
+def test_sizes():
+    check_sizes("what", one=1, many=1e9, of_numpy=np.int64(7))
+    for wrong, kind in (0, ValueError), (2.5, ValueError), (None, TypeError):
+        with pytest.raises(kind, match=f"what: room must be a .*number.*, but got {wrong}"):
+            check_sizes("what", room=wrong)
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.int64(3), np.float32(3), np.array(3), Fraction(6, 2)])
+def test_counts_are_returned_as_int(value):
+    count = as_count("what", "num", value)
+    assert (count, type(count)) == (3, int)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.9, float("inf"), float("nan"), Fraction(5, 2)])
+def test_counts_that_are_not_whole_or_too_small(value):
+    with pytest.raises(ValueError) as error:
+        as_count(DataFlow(), "num", value)
+    got = f"but got {value!r}."
+    assert str(error.value) == f"DataFlow: num must be a whole number of at least 1, {got}"
+
+
+def test_counts_from_zero_on_and_beyond_a_float():
+    assert as_count("what", "num", 0.0, least=0) == 0
+    assert as_count("what", "num", 2**70) == 2**70
+
+
+@pytest.mark.parametrize("as_what", [as_count, as_number, as_positive])
+@pytest.mark.parametrize("value", [True, np.bool_(True), "2", None, [2], 2j])
+def test_what_is_not_a_number(as_what, value):
+    with pytest.raises(TypeError, match="what: num must be a number, but got "):
+        as_what("what", "num", value)
+
+
+def test_numbers_in_a_range():
+    assert as_positive("what", "num", np.float32(0.5)) == 0.5
+    assert [as_number("what", "p", value, 0, 1) for value in (0, 1, 0.5)] == [0, 1, 0.5]
+    for value in -0.1, 1.1, float("nan"):
+        with pytest.raises(ValueError, match="a finite number of at least 0 and of at most 1, but"):
+            as_number("what", "p", value, 0, 1)
+    for value in 0, -1, float("inf"), 10**400, float("nan"):
+        with pytest.raises(ValueError, match="what: num must be a positive, finite number, but"):
+            as_positive("what", "num", value)
+        with pytest.raises(ValueError, match="must be a finite number of at most -2, but got"):
+            as_number("what", "num", value, most=-2)
+
+
+def test_a_string_is_not_split_into_letters():
+    assert as_list("what", "members", (each for each in (1, "ab"))) == [1, "ab"]
+    for value in "cost", b"cost", 3, None:
+        with pytest.raises(TypeError) as error:
+            as_list("what", "members", value)
+        assert str(error.value) == f"what: members must be a list, but got {value!r}."
+    assert as_names("what", "names", "cost") == ["cost"]
+    assert as_names("what", "names", ("cost", "error")) == ["cost", "error"]
+    with pytest.raises(TypeError, match="what: names must be a list of names, but has 3"):
+        as_names("what", "names", ["cost", 3])
