@@ -8,7 +8,7 @@ that this script does not know.
 
 import argparse
 
-from _dqn_runs import bare, whole
+from _programs import bare, whole
 from _report import Measured, alternate, report
 
 BARE_SECONDS = 10

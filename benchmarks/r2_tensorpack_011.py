@@ -10,7 +10,7 @@ import os
 import statistics
 import sys
 
-from _dqn_runs import tensorpack_011, whole
+from _programs import tensorpack_011, whole
 from _report import Measured, report
 
 TARGETS = {"fp32": ">= 2.0", "bf16": ">= 3.0"}

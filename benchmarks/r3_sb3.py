@@ -8,7 +8,7 @@ three of the Double-DQN.
 
 import argparse
 
-from _dqn_runs import sb3, whole
+from _programs import sb3, whole
 from _report import Measured, alternate, report
 
 

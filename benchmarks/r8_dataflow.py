@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 
-from _environments import output_of, peer_python
+from _programs import output_of, peer_python
 from _report import Measured, report
 from _stream import BATCH, KINDS, count_per_second, decode, endless, pictures
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from _environments import ROOT
+from _programs import ROOT
 from _report import Measured, report
 
 IMPORT = "import tensorpack"

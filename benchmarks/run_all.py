@@ -18,9 +18,8 @@ import time
 from pathlib import Path
 from typing import Dict, NamedTuple, Tuple
 
-from _environments import ROOT, rom_path
-from _report import parse
-from _table import NOT_MEASURED, insert, markdown, merge
+from _programs import ROOT, rom_path
+from _report import NOT_MEASURED, insert, markdown, merge, parse
 
 HERE = Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "performance.md"
@@ -155,7 +154,7 @@ def run(name, job, quick):
 
 
 def result(job, status, rows=(), versions=None):
-    """What is known of a job, in a form that JSON can hold; see `_table.markdown`."""
+    """What is known of a job, in a form that JSON can hold; see `_report.markdown`."""
     return {
         "figure": job.figure,
         "title": job.title,

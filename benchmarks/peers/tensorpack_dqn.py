@@ -36,9 +36,8 @@ from tensorpack import (
     launch_train_with_config,
     logger,
 )
-from tensorpack.tfutils import optimizer, summary
+from tensorpack.tfutils import summary
 from tensorpack.tfutils.argscope import argscope
-from tensorpack.tfutils.gradproc import GlobalNormClip, SummaryGradient
 
 BATCH, HISTORY, SIDE, DISCOUNT = 64, 4, 84, 0.99
 UPDATE_FREQUENCY = 4  # transitions for each batch
@@ -46,6 +45,7 @@ FRAME_SKIP = 4
 AHEAD = 5  # batches that the players may lag behind
 EXPLORATION = 0.91  # that of dqn_run.py
 TARGET_SYNC = 2500  # steps
+LEARNING_RATE, MAX_GRADIENT_NORM = 1e-3, 10.0
 
 
 class Game:
@@ -81,38 +81,33 @@ class Game:
 
 
 class Lane:
-    """The transitions of one game, in a ring."""
+    """The transitions of one game, in a ring. Each entry knows how old its episode is."""
 
     def __init__(self, capacity):
         self._frames = np.zeros((capacity, SIDE, SIDE), np.uint8)
-        self._actions = np.zeros(capacity, np.int64)
-        self._rewards = np.zeros(capacity, np.float32)
-        self._over = np.zeros(capacity, bool)
-        self._capacity, self._position, self._size = capacity, 0, 0
-
-    def __len__(self):
-        return self._size
+        # action, reward, whether a life was lost, frames of the episode before this one
+        kinds = [("action", "i8"), ("reward", "f4"), ("over", "?"), ("age", "i8")]
+        self._facts = np.zeros(capacity, kinds)
+        self._capacity, self._count, self._age = capacity, 0, 0
 
     def append(self, frame, action, reward, over):
-        at = self._position
-        self._frames[at] = frame
-        self._actions[at], self._rewards[at], self._over[at] = action, reward, over
-        self._position = (at + 1) % self._capacity
-        self._size = min(self._size + 1, self._capacity)
+        row = self._count % self._capacity
+        self._frames[row] = frame
+        self._facts[row] = action, reward, over, self._age
+        self._age = 0 if over else self._age + 1
+        self._count += 1
 
     def sample(self, rng):
         """One transition: frames `[84, 84, 5]`, action, reward, whether it was the last one."""
-        # the oldest ones may be overwritten meanwhile
-        start = rng.randint(2 * UPDATE_FREQUENCY * AHEAD, self._size - HISTORY - 1)
-        start = (self._position - self._size + start) % self._capacity
-        index = np.arange(start, start + HISTORY + 1) % self._capacity
-        frames = self._frames[index]
-        for k in range(HISTORY - 2, -1, -1):
-            if self._over[index[k]]:
-                frames[: k + 1] = 0
-                break
-        at = index[HISTORY - 1]
-        return frames.transpose(1, 2, 0), self._actions[at], self._rewards[at], self._over[at]
+        # Players write meanwhile: entries that they may reach are left out.
+        oldest = max(self._count - self._capacity, 0) + 2 * UPDATE_FREQUENCY * AHEAD
+        newest = rng.randint(oldest + HISTORY - 1, self._count - 1)
+        rows = np.arange(newest - HISTORY + 1, newest + 2) % self._capacity
+        action, reward, over, age = self._facts[rows[-2]].item()
+        stack = np.zeros((SIDE, SIDE, HISTORY + 1), np.uint8)
+        known = min(age, HISTORY - 1) + 2  # frames of this episode, with the one that followed
+        stack[..., -known:] = self._frames[rows[-known:]].transpose(1, 2, 0)
+        return stack, action, reward, over
 
 
 class Player(threading.Thread):
@@ -233,10 +228,23 @@ class Model(ModelDesc):
         return cost
 
     def optimizer(self):
-        rate = tf.get_variable("learning_rate", initializer=1e-3, trainable=False)
+        rate = tf.Variable(LEARNING_RATE, trainable=False, name="learning_rate")
         tf.summary.scalar("learning_rate-summary", rate)
-        adam = tf.train.AdamOptimizer(rate, epsilon=1e-3)
-        return optimizer.apply_grad_processors(adam, [GlobalNormClip(10), SummaryGradient()])
+        return ClippedAdam(rate, epsilon=1e-3)
+
+
+class ClippedAdam(tf.train.AdamOptimizer):
+    """Adam on gradients that are clipped to a joint norm of 10, with a summary of each."""
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        gradients, variables = zip(*grads_and_vars)
+        clipped, _ = tf.clip_by_global_norm(gradients, MAX_GRADIENT_NORM)
+        sizes = [
+            tf.sqrt(tf.reduce_mean(tf.square(gradient)), name=f"{variable.op.name}/gradient-rms")
+            for gradient, variable in zip(clipped, variables)
+        ]
+        summary.add_moving_summary(*sizes)
+        return super().apply_gradients(zip(clipped, variables), global_step, name)
 
 
 def _prelu(x, name=None):
