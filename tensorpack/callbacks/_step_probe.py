@@ -24,10 +24,9 @@ class StepProbe:
     """
 
     def __init__(self, trainer: Any) -> None:
-        config = getattr(trainer, "config", None)
-        step_op = getattr(trainer, "step_op", None)
+        config, step_op = trainer.config, trainer.step_op
         self.request: Optional[tf.train.SessionRunArgs] = None
-        self._fed = isinstance(getattr(config, "data", None), FeedInput)
+        self._fed = config is not None and isinstance(config.data, FeedInput)
         self._probes: List[WaitProbe] = []
         self._asked_at = 0.0  # on the clock of the graph
         if step_op is None:

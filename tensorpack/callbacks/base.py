@@ -1,6 +1,6 @@
 """The public address of the callback contract, and callbacks made from a callback or functions."""
 
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
@@ -44,6 +44,10 @@ class ProxyCallback(Callback):
     ) -> None:
         self.cb.after_run(ctx, run_values)
 
+    def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
+        """The ops of the callback inside."""
+        return self.cb.run_along(sess, fetches)
+
     def _trigger_step(self) -> None:
         self.cb.trigger_step()
 
@@ -55,6 +59,10 @@ class ProxyCallback(Callback):
 
     def _trigger(self) -> None:
         self.cb.trigger()
+
+    def callback_returned(self) -> None:
+        """Tells the callback inside."""
+        self.cb.callback_returned()
 
     def _after_train(self) -> None:
         self.cb.after_train()
@@ -82,9 +90,14 @@ class ProxyCallback(Callback):
         return self
 
     @property
-    def sets_up_last(self) -> bool:
-        """Whether the callback inside must see the ops of all others, see `Callbacks`."""
-        return getattr(self.cb, "sets_up_last", False)
+    def sets_up_last(self) -> bool:  # type: ignore[override]
+        """That of the callback inside."""
+        return self.cb.sets_up_last
+
+    @property
+    def sees_runs(self) -> bool:  # type: ignore[override]
+        """That of the callback inside."""
+        return self.cb.sees_runs
 
     def __str__(self) -> str:
         return f"{type(self).__name__}-{self.cb}"

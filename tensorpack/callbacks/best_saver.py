@@ -55,7 +55,7 @@ class MinSaver(Callback):
             return
         if not self._is_better(value):
             return
-        saver = getattr(self.trainer, "state_saver", None)
+        saver = self.trainer.state_saver
         if saver is not None:
             saver.wait()
         newest = tf.train.latest_checkpoint(self.checkpoint_dir)

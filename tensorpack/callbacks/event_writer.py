@@ -65,7 +65,8 @@ class TFEventWriter(MonitorBase):
     def _before_train(self) -> None:
         step, resumed = self.global_step, self._loaded is not None
         self._attempt(self._restore)
-        if not step and getattr(self.trainer.config, "resume", "") == "auto":
+        config = self.trainer.config
+        if not step and config is not None and config.resume == "auto":
             self._attempt(self._take_out_all)
         if not self._files:
             graph = self.graph.as_graph_def().SerializeToString()

@@ -26,10 +26,6 @@ class Callbacks(Callback):
     it runs for every callback whose `before_train` was entered, whatever the others do; the first
     error is raised when all have run. Between two callbacks a requested stop ends the round.
 
-    A callback with a true attribute `sets_up_last` is set up after all those without, so that it
-    sees the variables and summaries that they add. A callback with a method `callback_returned` is
-    told whenever one has done its part outside of the steps.
-
     A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when some callbacks had
     their turn and others not (`unfinished_round`), and be finished in another process
     (`finish_round`).
@@ -52,20 +48,22 @@ class Callbacks(Callback):
         self._step_round = Round("trigger_step", self._stepped)
         self._names = names_of(self.cbs)
         self._round: Optional[Round] = None
-        told = [getattr(each, "callback_returned", None) for each in self.cbs]
-        self._told: List[Callable[[], None]] = [each for each in told if each is not None]
 
     def setup_graph(self, trainer: Any) -> None:
         """Sets each callback up, under its own name scope only."""
         self.trainer = trainer
         self.graph = tf.get_default_graph()
-        for each in sorted(self.cbs, key=lambda cb: bool(getattr(cb, "sets_up_last", False))):
+        for each in sorted(self.cbs, key=lambda cb: cb.sets_up_last):
             each.setup_graph(trainer)
             trainer.check_stop()
 
     def get_hooks(self) -> List[tf.train.SessionRunHook]:
         """Returns a hook for each callback that does something before or after a run."""
         return [CallbackToHook(each) for each in self.cbs if sees_runs(each)]
+
+    def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
+        """Returns what any of the callbacks lets run along with these fetches."""
+        return [op for each in self.cbs for op in each.run_along(sess, fetches)]
 
     def _before_train(self) -> None:
         for each in self.cbs:
@@ -200,8 +198,8 @@ class Callbacks(Callback):
             raise first
 
     def _tell(self) -> None:
-        for callback_returned in self._told:
-            callback_returned()
+        for each in self.cbs:
+            each.callback_returned()
 
 
 def _count_kinds(names: Iterable[str]) -> "Counter[str]":

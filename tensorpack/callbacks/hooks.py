@@ -13,8 +13,7 @@ class CallbackToHook(tf.train.SessionRunHook):
     """The part of a callback that sees the runs of a session, as a hook.
 
     Args:
-      cb: the callback; its `before_run` and `after_run` are called, and `run_along` where it has
-        that, see `HookedSession`; nothing else.
+      cb: the callback; only its `before_run` and `after_run` are called.
     """
 
     def __init__(self, cb: Callback) -> None:
@@ -24,8 +23,6 @@ class CallbackToHook(tf.train.SessionRunHook):
             self.before_run = cb.before_run
         if isinstance(cb, ProxyCallback) or _overrides(cb, "after_run", "_after_run"):
             self.after_run = cb.after_run
-        if hasattr(cb, "run_along"):
-            self.run_along = cb.run_along
 
 
 class HookToCallback(Callback):
@@ -72,17 +69,11 @@ class HookToCallback(Callback):
 
 
 def sees_runs(callback: Callback) -> bool:
-    """Tells whether a callback has something to do before, in or after each run of the session.
-
-    A false attribute `sees_runs`, looked at when the session is made, says that it has not,
-    although it overrides what is called there.
-    """
-    if not getattr(callback, "sees_runs", True):
+    """Tells whether a callback has something to do before or after each run of the session."""
+    if not callback.sees_runs:
         return False
     if isinstance(callback, ProxyCallback):
         return sees_runs(callback.cb)
-    if hasattr(callback, "run_along"):
-        return True
     return _overrides(callback, "before_run", "_before_run", "after_run", "_after_run")
 
 

@@ -30,7 +30,8 @@ class MaintainStepCounter(Callback):
     def _setup_graph(self) -> None:
         step = get_global_step_var()
         # Whatever reads the counter within a step reads the number of steps before it.
-        behind = [op for op in [getattr(self.trainer, "step_op", None)] if op is not None]
+        step_op = self.trainer.step_op
+        behind = [] if step_op is None else [step_op]
         with tf.device(step.device), tf.control_dependencies(behind):
             add = tf.assign_add(step, 1).op
             with tf.name_scope(None):

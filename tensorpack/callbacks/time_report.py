@@ -82,8 +82,9 @@ class TimeReport(Callback):
     def _setup_graph(self) -> None:
         self._silent = bool(self.trainer.deterministic)
         if self._source is None:
-            self._source = getattr(getattr(self.trainer, "config", None), "dataflow", None)
-        self._step_op = None if self._silent else getattr(self.trainer, "step_op", None)
+            config = self.trainer.config
+            self._source = None if config is None else config.dataflow
+        self._step_op = None if self._silent else self.trainer.step_op
         self._probe = StepProbe(self.trainer)
 
     def _before_train(self) -> None:

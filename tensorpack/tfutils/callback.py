@@ -1,17 +1,18 @@
-"""The contract between a training run and what rides along with it.
+"""The contract between a trainer and its callbacks: what each may ask of the other.
 
-It lies this low in the package because input sources bring callbacks of their own and must not
-import upwards; its public address is `tensorpack.callbacks`.
+It is in this low layer because input sources bring callbacks and must not import upwards. The
+public address of `Callback` is `tensorpack.callbacks`.
 """
 
 import weakref
 from typing import Any, Dict, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.stopping import StopToken
 
 from .common import get_op_or_tensor_by_name, get_tensors_by_names
 
-__all__ = ["Callback", "StopTraining"]
+__all__ = ["Callback", "StopTraining", "TrainerContract"]
 
 
 # Looked up once: TensorFlow 1.15 does so by way of a wrapper, in each run of each callback.
@@ -22,6 +23,52 @@ class StopTraining(BaseException):
     """Raised by a callback or a step to end the training in order, as if the last epoch were
     over.
     """
+
+
+class TrainerContract:
+    """What a callback may ask of its trainer, with the defaults of a trainer that lacks it.
+
+    Attributes:
+      config: the `TrainConfig`, or None.
+      sess: the `tf.Session`, once it is created.
+      hooked_sess: the `HookedSession` around it.
+      monitors: the `Monitors`, once the callbacks are set up.
+      stop_token: the `StopToken` of the run; any thread may end the run through it.
+      step_op: the op that a step runs, once and alone; None where a step does something else.
+      towers: the `TowerTensorHandles` of the towers built so far, or None.
+      state_saver: the callback that saves the state of the run, or None.
+      is_chief: whether this process saves and logs.
+      resumed: whether the run continues a saved state.
+      resume_strictly: whether it is an error if the run cannot be continued exactly.
+      deterministic: whether equal programs do equal runs, see `TrainConfig`.
+      epoch_num, local_step, global_step: see `Callback`.
+      steps_per_epoch, starting_epoch, max_epoch: the plan of the run.
+    """
+
+    config: Any = None
+    sess: Any = None
+    hooked_sess: Any = None
+    monitors: Any = None
+    stop_token: StopToken
+    step_op: Any = None
+    towers: Any = None
+    state_saver: Any = None
+    is_chief = True
+    resumed = False
+    resume_strictly = False
+    deterministic = False
+
+    def check_stop(self) -> None:
+        """Unwinds a long loop on the main thread if the run was asked to end.
+
+        Raises:
+          StopRequested: it was. Do not catch it: the trainer turns it into the reason.
+        """
+        self.stop_token.raise_if_requested()
+
+    def adopt_saver(self, saver: Any) -> bool:
+        """Tells whether this `ModelSaver` is to save the state of the run with the variables."""
+        return False
 
 
 class Callback:
@@ -49,11 +96,17 @@ class Callback:
       trainer: the trainer (a weak proxy), from `setup_graph` on.
       graph: the `tf.Graph` of the run, from `setup_graph` on.
       name_scope: under which name `_setup_graph` adds its ops; the class name by default.
+      sets_up_last: whether it is set up after all callbacks without this, so that it sees the
+        variables and summaries that they add.
+      sees_runs: set it to False, in `_setup_graph` at the latest, if `before_run` and `after_run`
+        have nothing to do in this run although they are overridden: steps become faster.
     """
 
     trainer: Any = None
     graph: Optional[tf.Graph] = None
     name_scope: Optional[str] = None
+    sets_up_last = False
+    sees_runs = True
     _chief_only = True
 
     def setup_graph(self, trainer: Any) -> None:
@@ -113,6 +166,18 @@ class Callback:
     ) -> None:
         """Override to look at `run_values.results`, shaped as the fetches of `_before_run`."""
 
+    def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
+        """Returns ops that must run in each hooked run of these fetches.
+
+        Called when a kind of run is prepared, not in each run. Unlike `before_run` it is told all
+        that the caller and the callbacks ask for.
+
+        Args:
+          sess: the session.
+          fetches: a list of all structures that are fetched.
+        """
+        return []
+
     def trigger_step(self) -> None:
         """Called after each step."""
         self._trigger_step()
@@ -143,6 +208,9 @@ class Callback:
         """Override to do something that may be scheduled freely, for example by
         `PeriodicTrigger`.
         """
+
+    def callback_returned(self) -> None:
+        """Called whenever any callback of the run has returned, outside of the steps."""
 
     def after_train(self) -> None:
         """Called once after the run, however it ended, if `before_train` was entered."""
@@ -214,7 +282,7 @@ class Callback:
         try:
             return get_tensors_by_names([name])[0]
         except KeyError:
-            towers = getattr(self.trainer, "towers", None)
+            towers = self.trainer.towers
             training = towers.training() if towers is not None else []
             if not training:
                 raise

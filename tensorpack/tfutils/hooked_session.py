@@ -3,10 +3,6 @@
 It has the interface of `tf.train.MonitoredSession` (`run`, `should_stop`, `close`, `graph`) and
 calls ordinary `tf.train.SessionRunHook` objects, but it never re-creates a session, and a run whose
 fetches and feeds were seen before goes the way that was prepared then.
-
-A hook may have a method `run_along(sess, fetches)`. It is called when a run is prepared, with a
-list of all that the caller and the hooks ask for, and returns ops that have to run whenever just
-this does. What `before_run` knows of is less: what the caller asks for.
 """
 
 from collections import OrderedDict
@@ -44,10 +40,18 @@ class HookedSession:
     Args:
       sess: the session; closed by `close`.
       hooks: called in this order, before and after each run.
+      run_along: called with the session and a list of all that the caller and the hooks fetch, when
+        a kind of run is prepared; returns ops that must run in each run of that kind.
     """
 
-    def __init__(self, sess: tf.Session, hooks: Sequence[tf.train.SessionRunHook] = ()) -> None:
+    def __init__(
+        self,
+        sess: tf.Session,
+        hooks: Sequence[tf.train.SessionRunHook] = (),
+        run_along: Callable[[tf.Session, List[Any]], List[tf.Operation]] = lambda sess, fetches: [],
+    ) -> None:
         self._sess = sess
+        self._run_along = run_along
         self._before: List[Callable[[Any], Any]] = []
         # `after_run`, and which of `structures` is that of the same hook, if it asks for any
         self._after: List[Tuple[Callable[..., None], Optional[int]]] = []
@@ -57,7 +61,6 @@ class HookedSession:
                 self._before.append(each.before_run)
             if _does(each, "after_run"):
                 self._after.append((each.after_run, len(self._before) if asks else None))
-        self._along = [each.run_along for each in hooks if hasattr(each, "run_along")]
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._shortcuts: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._own = _Args(None)  # what the caller of the last run asked for
@@ -113,11 +116,7 @@ class HookedSession:
         """
         if self._closed:
             raise RuntimeError(_CLOSED)
-        return self._sess.run([fetches, self._companions([fetches])])[0]
-
-    def _companions(self, structures: List[Any]) -> List[Any]:
-        """What has to run along with these, according to the hooks."""
-        return [run_along(self._sess, structures) for run_along in self._along]
+        return self._sess.run([fetches, self._run_along(self._sess, [fetches])])[0]
 
     def _run(self, context: Any, asked: List[Any], options: Any, metadata: Any) -> Any:
         own = context.original_args
@@ -146,7 +145,7 @@ class HookedSession:
     ) -> Any:
         metadata = tf.RunMetadata() if metadata is None else metadata
         wanted = _wanted(structures)
-        fetches = [structures[i] for i in wanted] + self._companions(structures)
+        fetches = [structures[i] for i in wanted] + self._run_along(self._sess, structures)
         results = self._sess.run(fetches, feeds, options, metadata)
         by_index: Dict[Optional[int], Any] = dict(zip(wanted, results))
         for after_run, index in self._after:
@@ -170,7 +169,7 @@ class HookedSession:
         graph = self._sess.graph
         tensors = [graph.as_graph_element(each, allow_operation=False) for each in fed]
         wanted = _wanted(structures)
-        fetches = [structures[i] for i in wanted] + self._companions(structures)
+        fetches = [structures[i] for i in wanted] + self._run_along(self._sess, structures)
         call, found = prepare(self._sess, fetches, tensors)
         where: Dict[Optional[int], Any] = dict(zip(wanted, found))
         told = [(after_run, where.get(index)) for after_run, index in self._after]

@@ -10,7 +10,7 @@ from tensorpack.callbacks.monitor import MonitorBase, Monitors
 from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.callback import StopTraining, TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.tfutils.model_utils import describe_trainable_vars
 from tensorpack.tfutils.sesscreate import NewSessionCreator
@@ -29,10 +29,10 @@ from .run_state import RunState
 
 __all__ = ["StopTraining", "Trainer"]
 
-_ENDLESS = 99999  # epochs
+_ENDLESS = 9999999  # epochs
 
 
-class Trainer:
+class Trainer(TrainerContract):
     """Runs `run_step` again and again, with callbacks around it.
 
     A run goes through these phases, each once and in this order::
@@ -67,11 +67,7 @@ class Trainer:
       deterministic: whether the data is made in step with the training, see `TrainConfig`.
     """
 
-    is_chief = True
     stop_grace = 20.0
-    resumed = False
-    resume_strictly = False
-    deterministic = False
 
     def __init__(self, config: Optional[TrainConfig] = None) -> None:
         if config is not None and not isinstance(config, TrainConfig):
@@ -147,14 +143,19 @@ class Trainer:
         session_init: Any = None,
         steps_per_epoch: Optional[int] = None,
         starting_epoch: int = 1,
-        max_epoch: int = 9999999,
+        max_epoch: int = _ENDLESS,
         extra_callbacks: Optional[Sequence[Callback]] = None,
     ) -> None:
         """As `train`, with the default extra callbacks and monitors where none are given."""
-        extra = DEFAULT_CALLBACKS() if extra_callbacks is None else list(extra_callbacks)
+        if self.config is None:
+            extra = DEFAULT_CALLBACKS() if extra_callbacks is None else list(extra_callbacks)
+            callbacks = list(callbacks or []) + extra
+            monitors = DEFAULT_MONITORS() if monitors is None else monitors
+        else:
+            _refuse_arguments(extra_callbacks=extra_callbacks)
         self.train(
-            list(callbacks or []) + extra,
-            DEFAULT_MONITORS() if monitors is None else monitors,
+            callbacks,
+            monitors,
             session_creator,
             session_init,
             steps_per_epoch,
@@ -211,11 +212,18 @@ class Trainer:
     @call_only_once
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """Creates the session, gives the variables their values and finalises the graph."""
+        if self.train_op is None and type(self).run_step is Trainer.run_step:
+            raise NotImplementedError(
+                f"{type(self).__name__} has nothing to run in a step: set self.train_op in "
+                "_setup(), or override run_step()."
+            )
         logger.info("Creating the session ...")
         self._ending.find_queues()
         self.sess = (session_creator or NewSessionCreator()).create_session()
         self.check_stop()
-        self.hooked_sess = HookedSession(self.sess, self._callbacks.get_hooks())
+        self.hooked_sess = HookedSession(
+            self.sess, self._callbacks.get_hooks(), self._callbacks.run_along
+        )
         logger.info("Initializing the session ...")
         self._state.session_init(session_init or JustCurrentSession()).init(self.sess)
         self.sess.graph.finalize()
@@ -295,10 +303,6 @@ class Trainer:
 
         The first run of `hooked_sess` in a step counts the step.
         """
-        if self.train_op is None:
-            raise NotImplementedError(
-                f"{type(self).__name__} must set self.train_op or override run_step()."
-            )
         self.hooked_sess.run(self.train_op)
 
     @property
@@ -324,14 +328,6 @@ class Trainer:
         if not isinstance(callback, Callback):
             raise TypeError(f"register_callback takes a Callback, got {type(callback).__name__}.")
         self._registered.append(callback)
-
-    def check_stop(self) -> None:
-        """Unwinds a long loop on the main thread if the run has been asked to end.
-
-        Raises:
-          StopRequested: it has. Let it pass: the trainer turns it into what the reason was.
-        """
-        self.stop_token.raise_if_requested()
 
     def _only_mine(self, callbacks: Sequence[Callback]) -> List[Callback]:
         if self.is_chief:
@@ -384,5 +380,6 @@ def _refuse_arguments(**given: Any) -> None:
     names = [name for name, value in given.items() if value is not None]
     if names:
         raise ValueError(
-            f"This trainer has a TrainConfig: put {', '.join(names)} there, train() takes nothing."
+            f"This trainer has a TrainConfig: put {', '.join(names)} there, and call train() "
+            "without arguments."
         )

@@ -33,9 +33,16 @@ class SimpleTrainer(SingleCostTrainer):
         self._wrap: Callable[[Any], InputSource] = FeedInput
 
     def _setup(self) -> None:
-        if self._tower_func is not None or self.config.model is None:
+        if self._tower_func is not None:
             return  # setup_graph() was called by hand
         config, model = self.config, self.config.model
+        if model is None:
+            if type(self).run_step is not Trainer.run_step:
+                return  # a subclass whose steps need no model
+            raise ValueError(
+                f"{type(self).__name__} has no model to train: give TrainConfig(model=...), or "
+                "call setup_graph() before train()."
+            )
         if not isinstance(model, ModelDesc):
             raise TypeError(
                 f"{type(self).__name__} needs a ModelDesc, which has a cost, got "

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from tensorpack.callbacks import Callbacks, Monitors
 from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.utils import logger
-from tensorpack.utils.stopping import StopRequested, StopToken
+from tensorpack.utils.stopping import StopToken
 
 
-class MiniTrainer:
+class MiniTrainer(TrainerContract):
     """Runs an op `steps_per_epoch` times an epoch, in the default graph.
 
     Args:
@@ -20,13 +21,6 @@ class MiniTrainer:
       monitors: run behind the callbacks, their group last.
       train_op: what a step runs; nothing by default.
     """
-
-    is_chief = True
-    towers = None
-    config = None
-    resumed = False
-    resume_strictly = False
-    deterministic = False
 
     def __init__(
         self,
@@ -51,19 +45,11 @@ class MiniTrainer:
         self.train_op = train_op
         everyone = [MaintainStepCounter(), *callbacks, *monitors, self.monitors]
         self.callbacks = Callbacks(everyone)
-        self.sess = None
 
     @property
     def loop(self):
         """What callbacks may ask of the loop of a trainer."""
         return types.SimpleNamespace(steps_taken=self.global_step - self.in_run)
-
-    def adopt_saver(self, saver):
-        return False  # the state of a run is tested with real trainers
-
-    def check_stop(self):
-        if self.stop_token.requested:
-            raise StopRequested(self.stop_token.reason)
 
     @contextmanager
     def session(self):
@@ -73,7 +59,9 @@ class MiniTrainer:
         start = tf.assign(tf.train.get_global_step(), self.global_step).op
         with tf.Session() as sess:
             self.sess = sess
-            self.hooked_sess = HookedSession(sess, self.callbacks.get_hooks())
+            self.hooked_sess = HookedSession(
+                sess, self.callbacks.get_hooks(), self.callbacks.run_along
+            )
             self.graph.finalize()
             sess.run(init)
             sess.run(start)

@@ -66,7 +66,9 @@ class ResumableTrainer(MiniTrainer):
         self.callbacks.setup_graph(self)
         with tf.Session() as sess:
             self.sess = sess
-            self.hooked_sess = HookedSession(sess, self.callbacks.get_hooks())
+            self.hooked_sess = HookedSession(
+                sess, self.callbacks.get_hooks(), self.callbacks.run_along
+            )
             init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
             self.graph.finalize()
             sess.run(init)

@@ -1,6 +1,13 @@
 import pytest
 
-from tensorpack.callbacks import CallbackFactory, ProxyCallback
+from tensorpack.callbacks import (
+    Callback,
+    CallbackFactory,
+    EnableCallbackIf,
+    PeriodicTrigger,
+    ProxyCallback,
+    Watchdog,
+)
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import CallbackContract
 from tests.helpers import CallbackSpy
@@ -32,6 +39,31 @@ def test_a_proxy_forwards_everything():
     spy = CallbackSpy()
     MiniTrainer([ProxyCallback(ProxyCallback(spy))], steps_per_epoch=1).train()
     assert spy.tape == WHOLE_RUN
+
+
+def test_a_proxy_has_the_other_parts_of_the_contract_too():
+    class Inner(Callback):
+        sets_up_last, sees_runs, returned = True, False, 0
+
+        def run_along(self, sess, fetches):
+            return [fetches]
+
+        def callback_returned(self):
+            self.returned += 1
+
+    inner = Inner()
+    proxy = PeriodicTrigger(ProxyCallback(inner), every_k_steps=1)
+    assert (proxy.sets_up_last, proxy.sees_runs) == (True, False)
+    assert proxy.run_along(None, "fetches") == ["fetches"]
+    MiniTrainer([proxy]).train()
+    # of three members in before_train, before_epoch, after_epoch, trigger_epoch and after_train
+    assert inner.returned == 3 * 5
+
+
+def test_a_proxied_watchdog_hears_of_callbacks():
+    watchdog = Watchdog(60)
+    MiniTrainer([EnableCallbackIf(watchdog, lambda self: False)]).train()
+    assert watchdog._returned == 3 * 5
 
 
 def test_a_proxy_forwards_the_fetches():

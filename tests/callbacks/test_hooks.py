@@ -114,15 +114,6 @@ def test_a_hook_has_only_the_methods_that_its_callback_overrides():
     assert set(vars(CallbackToHook(ProxyCallback(Runs())))) == {"before_run", "after_run"}
 
 
-def test_a_callback_may_let_something_run_along():
-    class Along(Callback):
-        def run_along(self, sess, fetches):
-            return []
-
-    assert sees_runs(Along())
-    assert set(vars(CallbackToHook(Along()))) == {"run_along"}
-
-
 def test_an_override_on_the_instance_counts():
     callback = Callback()
     callback._trigger_step = lambda: None

@@ -1,22 +1,21 @@
 """A run without a trainer: a real session, a real stop token, and the hooks in their order."""
 
-import types
 import weakref
 from contextlib import contextmanager
 
-from tensorpack.callbacks import CallbackToHook
+from tensorpack.callbacks import Callbacks
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
+from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.utils.stopping import Finished, StopToken
 
 
-class Trainer(types.SimpleNamespace):
+class Trainer(TrainerContract):
     """What the callbacks of an input source ask of a trainer."""
 
-    __slots__ = ("__weakref__",)
-    deterministic = False
-    resume_strictly = False
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
 
 
 class FlowOf(DataFlow):
@@ -46,7 +45,8 @@ class FlowOf(DataFlow):
 
 def hooked(sess, callbacks):
     """The session with the callbacks as the hooks that a trainer makes of them."""
-    return HookedSession(sess, [CallbackToHook(each) for each in callbacks])
+    group = Callbacks(callbacks)
+    return HookedSession(sess, group.get_hooks(), group.run_along)
 
 
 @contextmanager

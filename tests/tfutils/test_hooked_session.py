@@ -28,8 +28,8 @@ class Hook(tf.train.SessionRunHook):
 def session():
     sessions = []
 
-    def make(*hooks):
-        sessions.append(HookedSession(tf.Session(), hooks))
+    def make(*hooks, **options):
+        sessions.append(HookedSession(tf.Session(), hooks, **options))
         return sessions[-1]
 
     yield make
@@ -229,26 +229,25 @@ def test_none_is_refused_as_by_a_session(session):
             session(Hook()).run(None, options=options)
 
 
-class Along(Hook):
+class Along:
     """Lets an op run whenever a tensor is computed."""
 
     def __init__(self, tensor, op):
-        super().__init__()
         self._tensor, self._op, self.asked = tensor, op, []
 
-    def run_along(self, sess, fetches):
+    def __call__(self, sess, fetches):
         self.asked.append(fetches)
         return [self._op] if dependency_of_fetches(fetches, self._tensor) else []
 
 
 @pytest.fixture
 def counted(session):
-    """A session of which a hook asks for b, another counts the runs that compute it."""
+    """A session of which a hook asks for b; the runs that compute it are counted."""
     a, b = tf.constant(1), tf.constant(2)
     counter = tf.get_variable("counter", initializer=0)
     asking = Hook()
     along = Along(b, counter.assign_add(1).op)
-    sess = session(along, asking)
+    sess = session(asking, run_along=along)
     sess.session.run(counter.initializer)
     return sess, a, b, counter, asking, along
 

@@ -194,6 +194,18 @@ def test_what_belongs_into_the_config_is_refused_beside_it(given, named):
         Counting(config([])).train(**given)
 
 
+def test_defaults_are_for_a_trainer_without_a_config():
+    trainer = Counting()
+    trainer.train_with_defaults(steps_per_epoch=1, max_epoch=1, monitors=[])
+    assert "ProgressBar" in [str(each) for each in trainer.config.callbacks]
+    with tf.Graph().as_default():
+        trainer = Counting(config([]))
+        with pytest.raises(ValueError, match="put extra_callbacks there"):
+            trainer.train_with_defaults(extra_callbacks=[])
+        trainer.train_with_defaults()
+    assert trainer.global_step == 2
+
+
 def test_a_second_run_of_the_same_trainer_is_refused():
     trainer = Counting(config([]))
     trainer.train()
@@ -207,8 +219,10 @@ def test_takes_nothing_but_a_config():
 
 
 def test_a_step_without_a_train_op():
-    with pytest.raises(NotImplementedError, match="must set self.train_op"):
-        Trainer(config([])).train()
+    trainer = Trainer(config([]))
+    with pytest.raises(NotImplementedError, match="nothing to run in a step: set self.train_op"):
+        trainer.train()
+    assert trainer.sess is None
 
 
 def test_scalars_of_callbacks_reach_the_monitors():

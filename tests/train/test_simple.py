@@ -98,6 +98,7 @@ def test_a_queue_trainer_refuses_other_sources():
     [
         ({}, ValueError, "needs dataflow or data"),
         ({"dataflow": flow(), "model": ModelDescBase()}, TypeError, "needs a ModelDesc"),
+        ({"dataflow": flow(), "model": None}, ValueError, r"no model .* TrainConfig\(model="),
         ({"dataflow": flow(), "nr_tower": 2}, ValueError, "trains one tower"),
     ],
 )
