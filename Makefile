@@ -1,4 +1,4 @@
-# Each target does its own set-up in a virtual environment; a second call installs nothing.
+# Each target sets up its virtual environment on the first call.
 #
 #   make dqn                 train Double-DQN on Breakout      (ARGS="--algo DQN" to add flags)
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
@@ -6,9 +6,9 @@
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments (20 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 50 minutes)
-#   make bench-peers         install what some of them are held against, each in a .venv-peer-*
+#   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
-#   make names               write the tables of public names anew
+#   make names               regenerate the tables of public names
 #
 #   make dqn EXTRAS=gpu,atari VENV=.venv-gpu      with the GPU build of TensorFlow
 #   make dqn PYTHON=/usr/bin/python3.12           with a Python of your choice
@@ -41,7 +41,7 @@ reliability:
 
 soak:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
-	@TENSORPACK_SOAK_KILLS="$${TENSORPACK_SOAK_KILLS:-200}" VENV="$(VENV)" scripts/test -s -m slow \
+	@TENSORPACK_SOAK_KILLS="$${TENSORPACK_SOAK_KILLS:-200}" VENV="$(VENV)" scripts/test -s -m "slow or soak" \
 		tests/faults/test_soak.py $(ARGS)
 
 bench:
