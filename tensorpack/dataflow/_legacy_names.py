@@ -1,4 +1,4 @@
-"""Accepts the argument and method names of 2017, so that the flows themselves use the later ones only."""
+"""Accepts the names of 2017, so that the flows themselves use only the later ones."""
 
 import functools
 from typing import Any, Callable

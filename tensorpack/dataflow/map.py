@@ -1,38 +1,54 @@
-"""One datapoint in, one (or none) out: functions applied on the way, in the same process."""
+"""Functions applied to every datapoint, one by one, in the process that iterates.
+
+`threads.py` and `process_map.py` apply functions elsewhere; they share the rules of this module: a
+function may change the list or dict it gets, and None drops a datapoint.
+"""
 
 import copy
 from typing import Any, Callable, Hashable, Iterator, List, Sequence, Tuple, Union
 
 from .base import DataFlow, ProxyDataFlow
 
-__all__ = ["MapData", "MapDataComponent", "SelectComponent", "shallow_copy"]
+__all__ = ["MapData", "MapDataComponent", "SelectComponent", "apply_function", "checked_function"]
 
 
-class MapData(ProxyDataFlow):
-    """Applies a function to every datapoint, and drops those for which it returns None.
+def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
+    """Returns the function that a flow was given.
 
-    `len` stays that of the wrapped flow, so it is too large if datapoints are dropped.
+    Raises:
+      TypeError: it cannot be called.
     """
+    if not callable(func):
+        name = type(flow).__name__
+        raise TypeError(f"{name} applies a function, but got {type(func).__name__}: {func!r}.")
+    return func
 
-    def __init__(self, ds: DataFlow, func: Callable[[Any], Any]) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          func: takes a datapoint and returns a datapoint, or None to drop it. A list or dict is
-            its own to change; the components in it are not copied.
 
-        Raises:
-          TypeError: `func` cannot be called.
-        """
-        super().__init__(ds)
-        self.func = _callable(self, func)
+def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
+    """Calls a function with a datapoint that it may change; None drops the datapoint.
+
+    Raises:
+      RuntimeError: the function raised StopIteration, which would silently end a pass.
+    """
+    try:
+        # A datapoint may be its source's own. Components are not copied, only what holds them.
+        return func(copy.copy(datapoint) if isinstance(datapoint, (list, dict)) else datapoint)
+    except StopIteration as error:
+        raise RuntimeError(
+            "The function that is applied to the datapoints raised StopIteration, which does not "
+            "end a pass. Return None to drop a datapoint."
+        ) from error
+
+
+class _DatapointMap(ProxyDataFlow):
+    """A flow that makes each datapoint from one of the wrapped flow, or drops it."""
 
     def __iter__(self) -> Iterator[Any]:
         return self._pass(iter(self.ds))
 
     def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         for datapoint in datapoints:
-            result = self.func(shallow_copy(datapoint))
+            result = self._apply(datapoint)
             if result is not None:
                 yield result
 
@@ -40,19 +56,45 @@ class MapData(ProxyDataFlow):
         self, first: int, step: int, before: Callable[[int], Any]
     ) -> Iterator[Tuple[int, Any]]:
         for position, datapoint in self._share_of_ds(first, step, before):
-            if datapoint is not None:
-                datapoint = self.func(shallow_copy(datapoint))
-            yield position, datapoint
+            yield position, None if datapoint is None else self._apply(datapoint)
 
     state_dict = ProxyDataFlow.state_dict
     load_state_dict = ProxyDataFlow.load_state_dict
 
+    def _apply(self, datapoint: Any) -> Any:
+        """Returns the datapoint to yield, or None to drop it."""
+        raise NotImplementedError
 
-class MapDataComponent(ProxyDataFlow):
+
+class MapData(_DatapointMap):
+    """Applies a function to every datapoint, and drops those for which it returns None.
+
+    `len` is that of the wrapped flow, so it is too large if datapoints are dropped.
+    """
+
+    def __init__(self, ds: DataFlow, func: Callable[[Any], Any]) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          func: takes a datapoint and returns a datapoint, or None to drop it. It may change the
+            list or dict it gets; the components in it are not copied.
+
+        Raises:
+          TypeError: `func` cannot be called.
+        """
+        super().__init__(ds)
+        self.func = checked_function(self, func)
+
+    def _apply(self, datapoint: Any) -> Any:
+        return apply_function(self.func, datapoint)
+
+
+class MapDataComponent(_DatapointMap):
     """Applies a function to one component, and drops the datapoint if it returns None.
 
-    The datapoint of the wrapped flow is not changed; a tuple comes out as a list. `len` stays
-    that of the wrapped flow, so it is too large if datapoints are dropped.
+    The datapoint of the wrapped flow is not changed; a tuple comes out as a list. `len` is that of
+    the wrapped flow, so it is too large if datapoints are dropped. A datapoint without the
+    component raises an `IndexError` or `KeyError` while iterating.
     """
 
     def __init__(
@@ -69,7 +111,7 @@ class MapDataComponent(ProxyDataFlow):
           TypeError: `func` cannot be called, or `index` is a list.
         """
         super().__init__(ds)
-        self.func = _callable(self, func)
+        self.func = checked_function(self, func)
         if isinstance(index, (list, set, dict)):
             raise TypeError(
                 f"MapDataComponent takes the index of one component, but got {index!r}. Use one "
@@ -77,21 +119,7 @@ class MapDataComponent(ProxyDataFlow):
             )
         self.index = index
 
-    def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          LookupError: a datapoint has no component of this index; an `IndexError` or `KeyError`.
-        """
-        return self._pass(iter(self.ds))
-
-    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        for datapoint in datapoints:
-            result = self._mapped(datapoint)
-            if result is not None:
-                yield result
-
-    def _mapped(self, datapoint: Any) -> Any:
+    def _apply(self, datapoint: Any) -> Any:
         component = self.func(_component(self, datapoint, self.index))
         if component is None:
             return None
@@ -99,18 +127,12 @@ class MapDataComponent(ProxyDataFlow):
         result[self.index] = component
         return result
 
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
-    ) -> Iterator[Tuple[int, Any]]:
-        for position, datapoint in self._share_of_ds(first, step, before):
-            yield position, None if datapoint is None else self._mapped(datapoint)
 
-    state_dict = ProxyDataFlow.state_dict
-    load_state_dict = ProxyDataFlow.load_state_dict
+class SelectComponent(_DatapointMap):
+    """Yields some components of every datapoint, as a list in the order asked for.
 
-
-class SelectComponent(ProxyDataFlow):
-    """Yields some components of every datapoint, as a list in the order asked for."""
+    A datapoint without one of them raises an `IndexError` or `KeyError` while iterating.
+    """
 
     def __init__(self, ds: DataFlow, idxs: Sequence[Union[int, Hashable]]) -> None:
         """
@@ -126,29 +148,8 @@ class SelectComponent(ProxyDataFlow):
             raise TypeError(f"SelectComponent takes a list of indices, but got {idxs!r}.")
         self.idxs = list(idxs)
 
-    def __iter__(self) -> Iterator[List[Any]]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          LookupError: a datapoint has no component of an index; an `IndexError` or `KeyError`.
-        """
-        return self._pass(iter(self.ds))
-
-    def _pass(self, datapoints: Iterator[Any]) -> Iterator[List[Any]]:
-        for datapoint in datapoints:
-            yield self._selected(datapoint)
-
-    def _selected(self, datapoint: Any) -> List[Any]:
+    def _apply(self, datapoint: Any) -> List[Any]:
         return [_component(self, datapoint, index) for index in self.idxs]
-
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
-    ) -> Iterator[Tuple[int, Any]]:
-        for position, datapoint in self._share_of_ds(first, step, before):
-            yield position, None if datapoint is None else self._selected(datapoint)
-
-    state_dict = ProxyDataFlow.state_dict
-    load_state_dict = ProxyDataFlow.load_state_dict
 
 
 def _component(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:
@@ -173,16 +174,3 @@ def _component(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> A
             f"{name} takes component {index!r}, but the datapoint is a {type(datapoint).__name__}. "
             f"{advice}"
         ) from error
-
-
-def _callable(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
-    if not callable(func):
-        name = type(flow).__name__
-        raise TypeError(f"{name} applies a function, but got {type(func).__name__}: {func!r}.")
-    return func
-
-
-def shallow_copy(datapoint: Any) -> Any:
-    """What a function may change without changing the datapoint of its source."""
-    # Only what holds components is copied: copying an array would copy its elements.
-    return copy.copy(datapoint) if isinstance(datapoint, (list, dict)) else datapoint

@@ -12,7 +12,7 @@ from ._processes.answers import answers_as_they_come
 from ._processes.map import ProcessMap
 from ._stack import aggregate
 from .base import DataFlow, RNGDataFlow
-from .map import shallow_copy
+from .map import apply_function
 
 __all__ = ["MultiProcessMapAndBatchData", "MultiProcessMapAndBatchDataZMQ"]
 
@@ -149,7 +149,7 @@ class _MapAndBatch:
         self._func, self._batch_size = func, batch_size
 
     def __call__(self, group: List[Any]) -> Any:
-        mapped = [self._func(shallow_copy(datapoint)) for datapoint in group]
+        mapped = [apply_function(self._func, datapoint) for datapoint in group]
         kept = [datapoint for datapoint in mapped if datapoint is not None]
         if len(kept) < self._batch_size:
             return kept

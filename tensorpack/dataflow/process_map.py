@@ -13,7 +13,7 @@ from ._processes.map import ProcessMap
 from ._processes.worker_seeds import MOST_SEED, DatapointSeeds
 from ._state import check_state
 from .base import DataFlow, RNGDataFlow, StateNotKept
-from .map import shallow_copy
+from .map import apply_function
 
 __all__ = ["MultiProcessMapData", "MultiProcessMapDataZMQ"]
 
@@ -202,4 +202,4 @@ class _Map:
             if seed != self._seeds[0]:
                 self._seeds = seed, DatapointSeeds(seed)
             self._seeds[1](item["number"])
-        return self._func(shallow_copy(item["datapoint"]))
+        return apply_function(self._func, item["datapoint"])

@@ -21,7 +21,7 @@ from ._threads.passes import Passes
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
 from ._threads.source import Source
 from .base import DataFlow, ProxyDataFlow, StateNotKept
-from .map import _callable
+from .map import checked_function
 
 __all__ = [
     "MultiThreadMapData",
@@ -88,7 +88,7 @@ class MultiThreadMapData(ProxyDataFlow):
         """
         super().__init__(ds)
         self.num_thread = usable_cores() if num_thread is None else num_thread
-        self.map_func = _callable(self, map_func)
+        self.map_func = checked_function(self, map_func)
         self.buffer_size = buffer_size
         self.buffer_bytes = buffer_bytes
         self.strict = strict

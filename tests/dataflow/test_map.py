@@ -165,3 +165,8 @@ def test_keys_of_every_kind():
         assert list(MapDataComponent(flow_of({key: 1, 7: 2}), negative, key)) == [{key: -1, 7: 2}]
     with pytest.raises(TypeError, match="the datapoint is a dict. Give the key"):
         list(SelectComponent(flow_of({"a": 1}), [["a"]]))
+
+
+def test_stop_iteration_of_the_function_does_not_end_the_pass():
+    with pytest.raises(RuntimeError, match="raised StopIteration.*Return None to drop"):
+        list(MapData(flow_of([0], [1]), lambda dp: next(iter([]))))

@@ -6,9 +6,11 @@ from typing import Any, Callable, Dict, Optional
 import numpy as np
 
 from tensorpack.utils.checks import check_counts, check_sizes
+from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import get_rng
 
 from ..base import DataFlow, ProxyDataFlow, RNGDataFlow
+from ..map import checked_function
 from .channel import Limits
 from .orders import Orders
 from .start_method import choose_start_method
@@ -41,17 +43,14 @@ class ProcessMap(ProxyDataFlow, RNGDataFlow):
         start_method: Optional[str],
     ) -> None:
         super().__init__(ds)
-        name = type(self).__name__
         if num_proc is None:
-            num_proc = len(os.sched_getaffinity(0))
-        if not callable(func):
-            raise TypeError(f"{name} applies a function, but got {type(func).__name__}: {func!r}.")
+            num_proc = usable_cores()
         check_counts(self, num_proc=num_proc, buffer_size=most)
         check_sizes(self, buffer_bytes=buffer_bytes)
         if start_method is not None:
             choose_start_method(start_method)
         self.num_proc = num_proc
-        self.func = func
+        self.func = checked_function(self, func)
         self._most = most
         self._limits = Limits.of(most + num_proc, buffer_bytes, num_proc, others=num_proc)
         self._start_method = start_method

@@ -8,7 +8,7 @@ import itertools
 import threading
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple
 
-from ..map import shallow_copy
+from ..map import apply_function
 from .buffer import Buffer
 from .pool import ThreadPool
 from .size import nbytes_of
@@ -121,21 +121,12 @@ class MapPass:
 
     def _map(self, number: int, datapoint: Any, state: Any) -> None:
         try:
-            result = self._call(shallow_copy(datapoint))
+            result = apply_function(self._func, datapoint)
             nbytes = nbytes_of(result)
         except BaseException as error:
             self._fail(number, error)
         else:
             self._deliver(number, result, nbytes, state)
-
-    def _call(self, datapoint: Any) -> Any:
-        try:
-            return self._func(datapoint)
-        except StopIteration as error:
-            raise RuntimeError(
-                "The function that is applied to the datapoints raised StopIteration, which does "
-                "not end a pass. Return None to drop a datapoint."
-            ) from error
 
     def _deliver(self, number: int, result: Any, nbytes: int, state: Any) -> None:
         if result is None:
