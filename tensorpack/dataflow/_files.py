@@ -6,13 +6,13 @@ counts those that a pass goes past, so that a broken data set is not taken for a
 
 import os
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Callable, Dict, Iterator, Sequence, Tuple, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterator, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import open_atomic
 from tensorpack.utils.rng import rng_state
 
-from .raw import DataFromList
+from .raw import DataFromList, share_positions
 
 __all__ = [
     "DamagedFile",
@@ -107,7 +107,7 @@ class RecordsFlow(DataFromList):
             yield datapoint
 
     def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
         limit = ErrorLimit(self.max_errors)
@@ -115,7 +115,7 @@ class RecordsFlow(DataFromList):
         order: Sequence[int] = range(len(self.lst))
         if self.shuffle:
             order = self.rng.permutation(len(self.lst)).tolist()
-        for position in range(first, len(order), step):
+        for position in share_positions(len(order), first, step, block):
             before(position)
             try:
                 datapoint = self.lst[order[position]]

@@ -21,6 +21,7 @@ from ._state import check_state
 __all__ = [
     "DataFlow",
     "DataFlowTerminated",
+    "Dropped",
     "ProxyDataFlow",
     "RNGDataFlow",
     "StateNotKept",
@@ -34,6 +35,10 @@ class DataFlowTerminated(Exception):
 
 class StateNotKept(NotImplementedError):
     """A flow cannot say where it is, so another process can only go through its data again."""
+
+
+class Dropped(Exception):
+    """Raised by `DataFlow.iterate_share`: a datapoint was dropped, so all later groups shift."""
 
 
 class DataFlow:
@@ -159,23 +164,30 @@ class DataFlow:
         return True
 
     def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        """Begins a pass of which some other processes make the rest.
+        """Begins a pass that several processes share; yields the part of this one.
 
-        Each of `step` processes has an equal flow, and takes every `step`-th datapoint. This one
-        makes all datapoints and leaves out those of the others. A flow that can do without making
+        Each process has an equal flow, and the positions are divided between them by blocks: one
+        process gets `block` positions, the next process gets the next `block`, and so on. This
+        default makes every datapoint and leaves out those of other processes. A flow that can skip
         them overrides it, together with `__iter__`; a class that defines `__iter__` alone gets
-        this one.
+        this default.
 
         Args:
-          first: the position of the first datapoint to be yielded; the first of a pass is 0.
-          step: the distance to the next one.
+          first: the position where the first block begins; the first of a pass is 0.
+          step: the distance from the begin of a block to the begin of the next one.
           before: called with a position before anything random is drawn for its datapoint.
+          block: the number of positions in a block; None for all positions of the pass, with
+            `first=0`. A flow that groups datapoints, such as a batch, can fill up for dropped ones
+            only then; see `Dropped`.
 
         Yields:
-          positions and datapoints, by increasing position; None in place of a datapoint, or
-          nothing at all, where one was dropped.
+          positions and datapoints, for every position of the share in increasing order; None in
+          place of a datapoint that was dropped.
+
+        Raises:
+          Dropped: what this process yields depends on what others drop.
         """
         datapoints = iter(self)
         for position in itertools.count():
@@ -184,7 +196,7 @@ class DataFlow:
                 datapoint = next(datapoints)
             except StopIteration:
                 return
-            if position >= first and (position - first) % step == 0:
+            if block is None or position >= first and (position - first) % step < block:
                 yield position, datapoint
 
     def start_processes(self) -> None:
@@ -257,16 +269,16 @@ class ProxyDataFlow(DataFlow):
             close()
 
     def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        return self._share_of_ds(first, step, before)
+        return self._share_of_ds(first, step, before, block)
 
     def _share_of_ds(
-        self, first: int, step: int, before: Callable[[int], Any]
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int]
     ) -> Iterator[Tuple[int, Any]]:
         if not hasattr(self.ds, "iterate_share"):
-            return DataFlow.iterate_share(self.ds, first, step, before)
-        return self.ds.iterate_share(first, step, before)
+            return DataFlow.iterate_share(self.ds, first, step, before, block)
+        return self.ds.iterate_share(first, step, before, block)
 
     def _state_of_ds(self) -> Dict[str, Any]:
         if not hasattr(self.ds, "state_dict"):  # whoever has __iter__ and reset_state is a flow

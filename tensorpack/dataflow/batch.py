@@ -3,13 +3,13 @@
 How components become arrays is in `_stack.py`; this file decides which datapoints go together.
 """
 
-from typing import Any, Iterator, List, Sequence
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tensorpack.utils.checks import check_counts
 
 from ._length import length_or_none
 from ._stack import aggregate
-from .base import DataFlow, ProxyDataFlow
+from .base import DataFlow, Dropped, ProxyDataFlow
 
 __all__ = ["BatchData"]
 
@@ -89,6 +89,29 @@ class BatchData(ProxyDataFlow):
                 yield batch
         if datapoints and self.remainder:
             yield self.aggregate_batch(datapoints, self.use_list)
+
+    def iterate_share(
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
+    ) -> Iterator[Tuple[int, Any]]:
+        """Begins a share of a pass, as in `DataFlow`; maps only the datapoints of its batches.
+
+        Raises (while iterating):
+          Dropped: a datapoint of a batch was dropped, and `block` is not None.
+        """
+        size, number, datapoints = self.batch_size, -1, []
+        inner = None if block is None else block * size
+        for position, datapoint in self._share_of_ds(first * size, step * size, before, inner):
+            if datapoint is not None:
+                datapoints.append(datapoint)
+            elif block is not None:
+                raise Dropped
+            if len(datapoints) == size:
+                number = number + 1 if block is None else position // size
+                yield number, self.aggregate_batch(datapoints, self.use_list)
+                datapoints = []
+        if datapoints and self.remainder:
+            number = number + 1 if block is None else position // size
+            yield number, self.aggregate_batch(datapoints, self.use_list)
 
     state_dict = ProxyDataFlow.state_dict
     load_state_dict = ProxyDataFlow.load_state_dict

@@ -106,9 +106,9 @@ class LMDBDataDecoder(ProxyDataFlow):
                 yield datapoint
 
     def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        for position, record in self._share_of_ds(first, step, before):
+        for position, record in self._share_of_ds(first, step, before, block):
             yield position, None if record is None else self.decoder(*record)
 
     state_dict = ProxyDataFlow.state_dict
@@ -200,11 +200,11 @@ class _Decoded(ProxyDataFlow):
                 yield datapoint
 
     def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
         limit = ErrorLimit(self.max_errors)
-        for position, record in self._share_of_ds(first, step, before):
+        for position, record in self._share_of_ds(first, step, before, block):
             yield position, None if record is None else self._datapoint(record, limit)
 
     def _datapoint(self, record: Any, limit: ErrorLimit) -> Optional[Any]:

@@ -5,7 +5,7 @@ function may change the list or dict it gets, and None drops a datapoint.
 """
 
 import copy
-from typing import Any, Callable, Hashable, Iterator, List, Sequence, Tuple, Union
+from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from .base import DataFlow, ProxyDataFlow
 
@@ -53,9 +53,9 @@ class _DatapointMap(ProxyDataFlow):
                 yield result
 
     def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        for position, datapoint in self._share_of_ds(first, step, before):
+        for position, datapoint in self._share_of_ds(first, step, before, block):
             yield position, None if datapoint is None else self._apply(datapoint)
 
     state_dict = ProxyDataFlow.state_dict

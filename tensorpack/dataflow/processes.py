@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _GIB = 2**30
-_NAMES = ("rng", "flow", "position", "over")
+_NAMES = ("rng", "flow", "position", "over", "blocks")
 
 
 class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
@@ -46,11 +46,13 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
     arrival, so the data does not come again in the same order.
 
     **With `strict=True`** each pass has each datapoint of the flow once, in an order, and with
-    values, that do not depend on the number of processes. Sources and maps share the work: each
-    process makes only its part. Everything else, such as a batch or a local shuffle, is made by
-    each process for itself, and it leaves out what is for others. Random numbers in functions come
-    from `numpy.random` or `random`, which are seeded for each datapoint, or the function depends on
-    what else its process has made. A pass ends as it does without processes, and has a state. Each
+    values, that do not depend on the number of processes. Lists, files with an index, maps and
+    batches share the work: each process makes only its part. What comes after any other flow, such
+    as a local shuffle, is shared as well, but that flow itself is run whole by each process. If a
+    map drops datapoints in front of a batch, all later batches shift: from there on each process
+    makes all batches and leaves out those of others. Functions should draw random numbers from
+    `numpy.random` or `random`, which are seeded for each datapoint; other streams depend on what
+    else the process has made. A pass ends as it does without processes, and has a state. Each
     process begins a pass from the state of the flow at the end of the last one, in which there are
     no datapoints: a `CacheData` in the flow would read everything again, so put it behind this.
 
@@ -117,10 +119,11 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
     def _forget(self) -> None:
         # Of the pass that was begun or advanced last: the random stream and the state of the flow
         # at its begin, and the next position. None before the first, and when its end was seen.
-        self._position: Optional[Tuple[Dict[str, Any], Any, int]] = None
-        self._loaded: Optional[Tuple[Any, int, bool]] = None
+        self._position: Optional[Tuple[Dict[str, Any], Any, int, bool]] = None
+        self._loaded: Optional[Tuple[Any, int, bool, bool]] = None
         self._over = False
         self._flow_state: Any = None  # between two passes, if the flow keeps one
+        self._blocks = True  # no datapoint inside of a batch was dropped yet
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
@@ -136,14 +139,16 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
         self._leave_fork()
         if not self.strict:
             return self._mixture()
-        flow_state, position, over = self._loaded or (self._flow_state, 0, False)
+        start = self._loaded or (self._flow_state, 0, False, self._blocks)
+        flow_state, position, over, self._blocks = start
         self._loaded = None
         if over:  # what was loaded is the end of a pass
             return iter(())
         begin = rng_state(self.rng)
         seed = int(self.rng.randint(0, MOST_SEED, dtype=np.int64))
-        self._position, self._over, self._flow_state = (begin, flow_state, position), False, None
-        return self._ordered(seed, begin, flow_state, position)
+        self._position = begin, flow_state, position, self._blocks
+        self._over, self._flow_state = False, None
+        return self._ordered(seed, begin, flow_state, position, self._blocks)
 
     def reset_state(self) -> None:
         """Gives the processes new random streams, and starts them if there are none."""
@@ -177,17 +182,22 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
           StateNotKept: the flow is not strict.
         """
         self._check_keeps_state()
-        begin, flow_state, position = self._position or (rng_state(self.rng), self._flow_state, 0)
-        return {"rng": begin, "flow": flow_state, "position": position, "over": self._over}
+        start = rng_state(self.rng), self._flow_state, 0, self._blocks
+        begin, flow_state, position, blocks = self._position or start
+        state = {"rng": begin, "flow": flow_state, "position": position}
+        return {**state, "over": self._over, "blocks": blocks}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_keeps_state()
+        if isinstance(state, dict) and set(state) == set(_NAMES[:-1]):  # of an earlier version
+            state = {**state, "blocks": False}
         check_state(self, state, _NAMES)
         set_rng_state(self.rng, state["rng"])
-        flow_state, position, over = state["flow"], state["position"], state["over"]
-        self._loaded, self._over = (flow_state, position, over), over
+        flow_state, position = state["flow"], state["position"]
+        over, blocks = state["over"], state["blocks"]
+        self._loaded, self._over = (flow_state, position, over, blocks), over
         self._flow_state = flow_state if over else None
-        self._position = None if over else (state["rng"], flow_state, position)
+        self._position = None if over else (state["rng"], flow_state, position, blocks)
 
     def _check_keeps_state(self) -> None:
         if not self.strict:
@@ -225,20 +235,21 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
             self._teams.give_back(team)
 
     def _ordered(
-        self, seed: int, begin: Dict[str, Any], flow_state: Any, position: int
+        self, seed: int, begin: Dict[str, Any], flow_state: Any, position: int, blocks: bool
     ) -> Iterator[Any]:
         team = self._teams.take(self._make_team)
         try:
-            orders = [
-                {"seed": seed, "flow": flow_state, "first": position + index, "step": len(team)}
-                for index in range(len(team))
-            ]
-            team.order(orders)
             ends: List[Optional[bytes]] = []
-            for at, datapoint in merged(team, position, ends):
-                self._position, self._over = (begin, flow_state, at + 1), False
-                yield datapoint
-                datapoint = None  # its memory may be waited for
+            while not ends:
+                order = {"seed": seed, "flow": flow_state, "step": len(team), "blocks": blocks}
+                team.order([{**order, "first": position + i} for i in range(len(team))])
+                for at, datapoint in merged(team, position, ends):
+                    position = at + 1
+                    self._position, self._over = (begin, flow_state, position, blocks), False
+                    yield datapoint
+                    datapoint = None  # its memory may be waited for
+                if not ends:  # a datapoint inside of a batch was dropped: later ones shift
+                    self._blocks = blocks = False
             self._position, self._over = None, True
             self._flow_state = None if ends[0] is None else loads(ends[0])
         finally:

@@ -15,7 +15,13 @@ from ._length import endless
 from ._state import check_count, check_state
 from .base import DataFlow, RNGDataFlow, UnknownLength
 
-__all__ = ["DataFromGenerator", "DataFromIterable", "DataFromList", "DataFromQueue"]
+__all__ = [
+    "DataFromGenerator",
+    "DataFromIterable",
+    "DataFromList",
+    "DataFromQueue",
+    "share_positions",
+]
 
 
 class DataFromList(RNGDataFlow):
@@ -51,13 +57,13 @@ class DataFromList(RNGDataFlow):
         return self._pass(begin, order, first)
 
     def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any]
+        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         begin = rng_state(self.rng)
         order: Sequence[int] = range(len(self.lst))
         if self.shuffle:
             order = self.rng.permutation(len(self.lst)).tolist()
-        for position in range(first, len(order), step):
+        for position in share_positions(len(order), first, step, block):
             before(position)
             yield position, self.lst[order[position]]
         self._position, self._skip = (begin, len(order)), 0
@@ -86,6 +92,14 @@ class DataFromList(RNGDataFlow):
         set_rng_state(self.rng, state["rng"])
         self._position = state["rng"], state["count"]
         self._skip = state["count"]
+
+
+def share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
+    """Yields the positions of a share of a pass; see `DataFlow.iterate_share`."""
+    if block is None:
+        first, step, block = 0, length or 1, length
+    for begin in range(first, length, step):
+        yield from range(begin, min(begin + block, length))
 
 
 class DataFromIterable(DataFlow):

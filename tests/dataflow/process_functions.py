@@ -106,6 +106,16 @@ class At:
         return datapoint
 
 
+class Drops:
+    """Drops the datapoint of one number."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __call__(self, datapoint):
+        return None if datapoint[0] == self.number else datapoint
+
+
 def fail():
     raise LookupError("no such datapoint")
 

@@ -124,6 +124,7 @@ class TestStrictZMQ(ContractOfProcesses):
         return MultiProcessRunnerZMQ(numbers(5), 2, 4, strict=True, **FORKED)
 
 
+AT_17 = functions.Drops(17)
 FLOWS = {
     "list": lambda: numbers(11, shuffle=True),
     "map": lambda: MapData(numbers(11, shuffle=True), functions.drawn),
@@ -131,6 +132,12 @@ FLOWS = {
         MapData(numbers(20, shuffle=True), functions.not_of_three), functions.drawn
     ),
     "batches": lambda: BatchData(MapData(numbers(11, shuffle=True), functions.drawn), 3),
+    "batches of what is left": lambda: BatchData(
+        MapData(MapData(numbers(40, shuffle=True), functions.not_of_three), functions.drawn), 4
+    ),
+    "batches with a late drop": lambda: MapData(
+        BatchData(MapData(MapData(numbers(23), AT_17), functions.drawn), 3, True), functions.drawn
+    ),
     "a map of batches": lambda: MapData(
         BatchData(MapData(numbers(12, shuffle=True), functions.drawn), 2), functions.drawn
     ),
@@ -181,6 +188,47 @@ class TestStrict:
         workers = [pid for _, pid in found]
         assert len(set(workers[::2])) == len(set(workers[1::2])) == 1
         assert workers[0] != workers[1] and os.getpid() not in workers
+
+    @pytest.mark.parametrize("num_proc", [1, 2, 3])
+    def test_they_share_the_maps_of_batches(self, num_proc):
+        made = multiprocessing.get_context("fork").Value("i", 0)
+
+        def count(datapoint):
+            with made.get_lock():
+                made.value += 1
+            return functions.in_process(datapoint)
+
+        with closing(strict(BatchData(MapData(numbers(60), count), 5), num_proc)) as flow:
+            found = list(flow)
+        assert np.concatenate([numbers for numbers, _ in found]).tolist() == list(range(60))
+        assert made.value == 60
+        assert len({pid for _, pids in found for pid in pids.tolist()}) == num_proc
+
+    def test_a_state_goes_on_behind_a_dropped_datapoint(self):
+        for taken in range(9):
+            fix_rng_seed(3)
+            expected = passes(strict(FLOWS["batches with a late drop"](), 2), 2)
+            fix_rng_seed(3)
+            with closing(strict(FLOWS["batches with a late drop"](), 2)) as flow:
+                flow.reset_state()
+                begun = list(itertools.islice(flow, taken))
+                state = flow.state_dict()
+            with closing(strict(FLOWS["batches with a late drop"](), 3)) as other:
+                other.load_state_dict(state)
+                assert_same([begun + list(other), list(other)], expected)
+
+    def test_a_state_from_before_batches_were_shared(self):
+        ds = BatchData(MapData(numbers(30), functions.not_of_three), 4)
+        with closing(strict(ds, 2)) as flow:
+            expected = list(flow)
+            begun = list(itertools.islice(flow, 2))
+            state = flow.state_dict()
+            assert state.pop("blocks") is False
+        with closing(
+            strict(BatchData(MapData(numbers(30), functions.not_of_three), 4), 3)
+        ) as other:
+            other.load_state_dict(state)
+            assert_same(begun + list(other), expected)
 
     @pytest.mark.parametrize("taken", [0, 1, 4])
     def test_a_pass_that_was_left_leaves_nothing_in_the_next(self, taken):
@@ -252,13 +300,17 @@ class TestStrict:
         size=st.integers(0, 30),
         num_proc=st.integers(1, 3),
         num_prefetch=st.integers(1, 8),
-        dropped=st.booleans(),
+        func=st.sampled_from([functions.tenfold, functions.not_of_three, AT_17]),
+        batch=st.integers(0, 4),
+        remainder=st.booleans(),
     )
-    def test_what_comes_out_is_what_went_in(self, size, num_proc, num_prefetch, dropped):
-        func = functions.not_of_three if dropped else functions.tenfold
-        ds = MapData(numbers(size), func)
+    def test_what_comes_out_is_what_went_in(
+        self, size, num_proc, num_prefetch, func, batch, remainder
+    ):
+        ds = MapData(Unsized(numbers(size)), func)
+        ds = BatchData(ds, batch, remainder) if batch else ds
         expected = list(ds)
-        assert passes(strict(ds, num_proc, num_prefetch)) == [expected, expected]
+        assert_same(passes(strict(ds, num_proc, num_prefetch)), [expected, expected])
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import pytest
 
 from tensorpack.dataflow import BatchData, DataFlow, MapData
 from tensorpack.dataflow._processes.worker_seeds import DatapointSeeds
+from tensorpack.dataflow.base import Dropped
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
@@ -22,6 +23,7 @@ class TestShares:
             lambda: MapData(numbers(10, shuffle=True), functions.not_of_three),
             lambda: Unsized(MapData(numbers(10), functions.drawn)),
             lambda: BatchData(numbers(10), 3),
+            lambda: BatchData(BatchData(MapData(Plain(12), functions.drawn), 2), 2, True),
             lambda: Plain(4),
             lambda: MapData(MapData(Plain(7), functions.drawn), functions.odd),
         ],
@@ -51,9 +53,30 @@ class TestShares:
 
     def test_the_others_make_all(self):
         told = []
-        flow = BatchData(numbers(6), 1)
-        assert [at for at, _ in flow.iterate_share(1, 4, told.append)] == [1, 5]
+        assert [at for at, _ in Plain(6).iterate_share(1, 4, told.append)] == [1, 5]
         assert told == list(range(7))
+
+    @pytest.mark.parametrize("make", [numbers, Plain])
+    def test_blocks(self, make):
+        share = make(12).iterate_share(2, 5, lambda at: None, 3)
+        assert [at for at, _ in share] == [2, 3, 4, 7, 8, 9]
+        everything = make(4).iterate_share(0, 1, lambda at: None, None)
+        assert [at for at, _ in everything] == [0, 1, 2, 3]
+
+    def test_a_batch_makes_only_its_datapoints(self):
+        told = []
+        flow = BatchData(numbers(13), 3, remainder=True)
+        shares = [(at, dp[0].tolist()) for at, dp in flow.iterate_share(1, 3, told.append)]
+        assert shares == [(1, [3, 4, 5]), (4, [12])]
+        assert told == [3, 4, 5, 12]
+
+    def test_a_batch_that_depends_on_what_others_drop(self):
+        flow = BatchData(MapData(numbers(12), lambda dp: None if dp[0] == 4 else dp), 3)
+        assert [at for at, _ in flow.iterate_share(0, 2, lambda at: None)] == [0, 2]
+        with pytest.raises(Dropped):
+            list(flow.iterate_share(1, 2, lambda at: None))
+        whole = flow.iterate_share(0, 1, lambda at: None, None)
+        assert [dp[0].tolist() for _, dp in whole] == [[0, 1, 2], [3, 5, 6], [7, 8, 9]]
 
     def test_a_class_that_defines_iter_alone_gets_that_of_all_flows(self):
         class Backwards(MapData):

@@ -8,18 +8,19 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from tensorpack.utils.serialize import dumps
 
-from ..base import DataFlow, StateNotKept
+from ..base import DataFlow, Dropped, StateNotKept
 from .orders import Orders
 from .team import Team
 from .worker_seeds import DatapointSeeds, seed_process
 
 __all__ = ["merged", "produce"]
 
+_SHIFTED = 2**63  # added to a position from which on a share cannot be told
 _END = 2**64 - 1  # in place of a position
 
 
 def merged(team: Team, position: int, ends: List[Optional[bytes]]) -> Iterator[Tuple[int, Any]]:
-    """Yields what processes send, by position.
+    """Yields what processes send, by position, up to the end or to a position that is `SHIFTED`.
 
     Args:
       team: that carries out an order for a share of a pass.
@@ -37,6 +38,8 @@ def merged(team: Team, position: int, ends: List[Optional[bytes]]) -> Iterator[T
             if at == position:
                 heads[index] = None
                 yield position, obj
+            elif at == position + _SHIFTED:
+                return
             elif at == _END:
                 ended[index] = obj
             else:  # what was to be at this position has been dropped
@@ -96,9 +99,18 @@ def _share(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) -> No
             )
     before = DatapointSeeds(order["seed"])
     iterate_share = getattr(ds, "iterate_share", functools.partial(DataFlow.iterate_share, ds))
-    for position, datapoint in iterate_share(order["first"], order["step"], before):
-        if datapoint is not None:
-            send(datapoint, position)
+    first, step = order["first"], order["step"]
+    share = (first, step, before, 1) if order["blocks"] else (0, 1, before, None)
+    following = first
+    try:
+        for position, datapoint in iterate_share(*share):
+            if position >= first and (position - first) % step == 0:
+                following = position + step
+                if datapoint is not None:
+                    send(datapoint, position)
+    except Dropped:
+        send(None, following + _SHIFTED)
+        return
     try:
         state = dumps(DataFlow.state_dict(ds) if not hasattr(ds, "state_dict") else ds.state_dict())
     except StateNotKept:
