@@ -1,12 +1,12 @@
 """TFRecord files, written and read without TensorFlow.
 
-Such a file is a row of records, each with a checksum of its length and one of its bytes, and
-nothing else: no header, no index, no mark at the end. So it is read from front to back, a file
-that ends between two records looks whole, and after a damaged length nothing can be found. Give
-`size` to have a file that is too short found out.
+Such a file is a sequence of records, each with a checksum of its length and one of its bytes (by
+google-crc32c), and nothing else: no header, no index, no mark at the end. It is read from front to
+back; a file that ends between two records looks whole, and after a damaged length nothing can be
+found. Give `size` to detect a file that is too short.
 
-What `TFRecordSerializer` writes are datapoints as `tensorpack.utils.serialize` encodes them, whose
-version and checksum are in each record. Reading runs no code, whatever the file holds.
+`TFRecordSerializer` writes datapoints as `tensorpack.utils.serialize` encodes them, with a version
+and a checksum in each record. Reading runs no code, whatever the file holds.
 """
 
 import os
@@ -14,19 +14,27 @@ import struct
 from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, Optional, Tuple
 
 from tensorpack.utils import get_tqdm
+from tensorpack.utils.checks import check_counts
+from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import dumps, loads
 
-from ._crc32c import masked_crc32c
 from ._files import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip, open_new
 from ._length import length_or_none
 from ._state import check_count, check_state
 from .base import DataFlow, UnknownLength
 
-__all__ = ["TFRecordBytes", "TFRecordData", "TFRecordSerializer", "dump_dataflow_to_tfrecord"]
+__all__ = [
+    "TFRecordBytes",
+    "TFRecordData",
+    "TFRecordSerializer",
+    "dump_dataflow_to_tfrecord",
+    "masked_crc32c",
+]
 
 _HEADER = struct.Struct("<QI")  # the length, and the checksum of its 8 bytes
 _CHECKSUM = struct.Struct("<I")
 _FRAMING = _HEADER.size + _CHECKSUM.size
+_MASK_DELTA = 0xA282EAD8
 
 
 class _Place(NamedTuple):
@@ -58,11 +66,13 @@ class TFRecordBytes(DataFlow):
 
         Raises:
           FileNotFoundError: there is no such file.
+          ImportError: google-crc32c is not installed.
           IsADirectoryError: it is a folder.
           ValueError: `size` or `max_errors` is negative.
         """
-        if size is not None and size < 0:
-            raise ValueError(f"size is a number of records, or None, but got {size}.")
+        if size is not None:
+            check_counts(self, least=0, size=size)
+        require("google_crc32c")
         self.path = input_path(path)
         self.max_errors = ErrorLimit(max_errors).max_errors
         self._size = size
@@ -179,9 +189,11 @@ class TFRecordSerializer:
 
         Raises:
           FileExistsError: there is a file of this name.
+          ImportError: google-crc32c is not installed.
           TypeError: a datapoint has a component that cannot be encoded.
           ValueError: one is too large, or there are no datapoints.
         """
+        require("google_crc32c")
         df.reset_state()
         count = 0
         with open_new(path) as file, get_tqdm(
@@ -211,6 +223,12 @@ def _encoded(datapoint: Any, index: int) -> bytes:
         raise TypeError(f"Datapoint {index}: {error}") from error
     except (ValueError, OverflowError) as error:
         raise ValueError(f"Datapoint {index}: {error}") from error
+
+
+def masked_crc32c(data: bytes) -> int:
+    """Returns the checksum that TFRecord files have: CRC-32C turned by 15 bits, plus a constant."""
+    crc = require("google_crc32c").value(data)
+    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 def _write_record(file: BinaryIO, data: bytes) -> None:

@@ -7,7 +7,13 @@ from typing import Optional
 __all__ = ["require"]
 
 # Modules whose package has another name.
-_PACKAGES = {"cv2": "opencv-python-headless", "pynvml": "nvidia-ml-py", "zmq": "pyzmq"}
+_PACKAGES = {
+    "cv2": "opencv-python-headless",
+    "google_crc32c": "google-crc32c",
+    "pynvml": "nvidia-ml-py",
+    "sklearn": "scikit-learn",
+    "zmq": "pyzmq",
+}
 
 
 def require(module: str, package: Optional[str] = None) -> ModuleType:

@@ -12,7 +12,6 @@ from tensorpack.utils import logger
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import dumps, loads
 
-from .._crc32c import masked_crc32c
 from .._files import DamagedFile
 from .._hdf5_rows import VERSION_KEY
 from .._lmdb.keys import HEADER_KEY
@@ -24,7 +23,7 @@ from ..base import DataFlow
 from ..hdf5 import HDF5Data
 from ..lmdb import LMDBData, LMDBDataPoint
 from ..npz import NumpySerializer
-from ..tfrecord import TFRecordBytes, TFRecordData
+from ..tfrecord import TFRecordBytes, TFRecordData, masked_crc32c
 from .errors import CommandError
 from .source import EVERY, Source, watch_skipped
 

@@ -16,7 +16,7 @@ from tensorpack.dataflow import (
     NumpySerializer,
     TFRecordSerializer,
 )
-from tensorpack.dataflow._crc32c import masked_crc32c
+from tensorpack.dataflow.tfrecord import masked_crc32c
 
 needs_h5py = pytest.mark.skipif(not importlib.util.find_spec("h5py"), reason="needs h5py")
 needs_lmdb = pytest.mark.skipif(not importlib.util.find_spec("lmdb"), reason="needs lmdb")

@@ -270,7 +270,7 @@ def test_wrong_lines(run, tmp_path):
     ran = run("show", path, "--check")
     assert ran.code == 1
     assert "DAMAGED: 2 found, beside 1" in ran.out
-    assert f"{path}: line 2, column 3: " in ran.out and f"{path}: line 3" in ran.out
+    assert f"{path}: line 2: " in ran.out and f"{path}: line 3" in ran.out
 
 
 @needs_lmdb
