@@ -60,7 +60,7 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
     to TensorFlow. The memory of one is used again when the last array that views it is gone. Who
     keeps very many of them gets copies.
 
-    **What can be sent**: None, bool, int of 64 bits, float, str, bytes, numpy arrays and scalars
+    **What can be sent**: None, bool, int, float, str, bytes, numpy arrays and scalars
     without objects, and lists, tuples and dicts of these. Anything else is an error.
 
     **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and are

@@ -39,8 +39,8 @@ def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
     """Returns an object as bytes.
 
     Args:
-      obj: None, booleans, integers of 64 bits, floats, text, bytes, numpy arrays and scalars, and
-        lists, tuples and dicts of these.
+      obj: None, booleans, integers, floats, text, bytes, numpy arrays and scalars, and lists,
+        tuples and dicts of these.
       max_bytes: how many bytes it may have as a frame.
 
     Raises:

@@ -167,10 +167,6 @@ def test_dicts_of_different_keys(tmp_path):
         ([[1, 2], Pair(1, 2)], TypeError, "Datapoint 1 is a Pair"),
         ([collections.OrderedDict(a=1)], TypeError, "Datapoint 0 is a OrderedDict"),
         ([[Pair(1, 2)]], TypeError, "Component 0 of datapoint 0: .*Pair"),
-        ([[0, np.zeros(2, "M8[s]")]], TypeError, "Component 1 of datapoint 0: .*datetime64"),
-        ([[0, np.zeros(2, "m8[s]")]], TypeError, "Component 1 of datapoint 0: .*timedelta64"),
-        ([[0, np.datetime64(1, "s")]], TypeError, "Component 1 of datapoint 0: "),
-        ([[np.zeros(2, [("a", "i4")])]], TypeError, "Component 0 of datapoint 0: "),
     ],
 )
 def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):

@@ -1,5 +1,6 @@
 """Objects come back from memory as they were; from damaged memory come errors, or arrays in it."""
 
+import collections
 import struct
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tensorpack.utils.aligned import aligned_empty
 from tensorpack.utils.packed import (
     MAX_DIMENSIONS,
+    MAX_INTEGER_BYTES,
     MAX_TUPLES,
     Rows,
     aligned,
@@ -87,9 +89,9 @@ def scalars():
 PLAIN = st.one_of(
     st.none(),
     st.booleans(),
-    st.integers(-(2**63), 2**64 - 1),
+    st.integers(),
     st.floats(),
-    st.text(max_size=5),
+    st.text(st.characters(blacklist_categories=()), max_size=5),
     st.binary(max_size=5),
 )
 KEYS = st.one_of(st.text(max_size=3), st.integers(0, 9), st.tuples(st.integers(0, 9), st.none()))
@@ -124,11 +126,68 @@ def test_every_bit_of_floats_comes_back():
         assert_same(through(array)[0], array)
 
 
-@pytest.mark.parametrize(
-    "scalar", [np.str_(""), np.bytes_(b""), np.str_("\U0001f600"), np.bool_(0)]
-)
-def test_scalars(scalar):
-    assert_same(through(scalar)[0], scalar)
+INNER = np.dtype([("x", "<f4"), ("y", "i2", (2, 3))], align=True)
+EXACT = [
+    np.str_(""),
+    np.str_("a\0"),
+    np.str_("\U0001f600\udc80"),
+    np.bytes_(b""),
+    np.bytes_(b"a\0\0"),
+    np.bool_(0),
+    np.longdouble(1) / 3,
+    np.datetime64("2020-01-02T03:04", "m"),
+    np.timedelta64(5, "25us"),
+    np.array((1, [[2, 3, 4], [5, 6, 7]]), INNER)[()],
+    np.array(["2020-01-02", "NaT"], "M8[D]"),
+    np.array([1], "m8"),
+    np.zeros((2, 30), INNER)[:, ::2],
+    np.array((1, 2), "u1,>f8"),
+    np.zeros(3, [("a", INNER), ("b", "S3"), ("c", "<U2")])[::2],
+    np.zeros((0, 2), INNER),
+    2**64,
+    -(2**63) - 1,
+    -(10**4000),
+    "\ud83d\ude00",
+    {"\udc80": [np.arange(200), (2**70, np.zeros(2, INNER), np.arange(200))]},
+    msgpack.Timestamp(1, 2),
+    float.fromhex("0x1p-1074"),
+    struct.unpack("<d", bytes.fromhex("010000000000f8ff"))[0],
+]
+
+
+@pytest.mark.parametrize("number", range(len(EXACT)))
+def test_types_and_bits_are_kept(number):
+    for obj in (EXACT[number], [0, {"k": (EXACT[number],)}]):
+        assert_same(through(obj)[0], obj)
+
+
+def test_the_largest_integers():
+    for number in (1 << 8 * MAX_INTEGER_BYTES - 1) - 1, 1 - (1 << 8 * MAX_INTEGER_BYTES - 1):
+        assert through(number)[0] == number
+
+
+def test_a_memory_map_is_read_as_an_array(tmp_path):
+    mapped = np.memmap(str(tmp_path / "raw"), np.int16, "w+", shape=(3,))
+    assert_same(through([mapped])[0], [np.zeros(3, np.int16)])
+
+
+def test_dtypes_of_other_libraries_are_refused():
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    for value in (np.zeros(2, bfloat16), bfloat16(1), np.zeros(2, [("a", bfloat16)])):
+        with pytest.raises(TypeError, match="cannot be sent or stored"):
+            pack(value)
+
+
+def test_keys_of_one_hash_are_refused_before_they_cost_time():
+    keys = [tuple(-1 - (bits >> i & 1) for i in range(12)) for bits in range(4096)]
+    assert len(set(map(hash, keys))) < 10
+    packed = pack(dict.fromkeys(keys[:50]))
+    assert len(unpack(np.frombuffer(packed.structure, np.uint8), len(packed.structure))) == 50
+    packed = pack(dict.fromkeys(keys))
+    with pytest.raises(ValueError, match="made to have the same hash"):
+        unpack(np.frombuffer(packed.structure, np.uint8), len(packed.structure))
+    grid = {(x, y): 1 for x in range(-50, 50) for y in range(-50, 50)}
+    assert through(grid)[0] == grid
 
 
 def test_arrays_lie_at_multiples_of_64_and_are_read_only_views():
@@ -182,6 +241,9 @@ def test_an_error_of_keep_comes_out():
         through([np.zeros(1000)], keep=keep)
 
 
+Pair = collections.namedtuple("Pair", "a b")
+
+
 class Listlike(list):
     pass
 
@@ -193,15 +255,20 @@ UNFIT = [
     (range(3), "a range"),
     (Listlike(), "a Listlike"),
     (True.__class__, "a type"),
-    (2**64, "(the integer 18446744073709551616|an integer of 65 bits)"),
-    (-(2**63) - 1, "(the integer -9223372036854775809|an integer of 64 bits)"),
+    (1 << 8 * MAX_INTEGER_BYTES, "an integer of 32769 bits"),
     (np.array([None]), "an array of object"),
     (np.array([1, "a"], dtype=object), "an array of object"),
-    (np.zeros(2, "i4,f4"), "an array of "),
+    (np.array([(None,)], [("a", "O")]), "an array of "),
     (np.zeros(2, "V3"), "an array of "),
-    (np.array(["2017-07-24"], dtype="M8[D]"), r"an array of datetime64\[D\]"),
-    (np.array([1], dtype="m8[s]"), r"an array of timedelta64\[s\]"),
-    (np.datetime64("2017-07-24"), r"an array of datetime64\[D\]"),
+    (np.zeros(2, "V0"), "an array of "),
+    (np.void(b"ab"), "an array of "),
+    (np.zeros((1, 1)).view(np.matrix), "a matrix"),
+    (np.ma.masked_array([1, 2], [True, False]), "a MaskedArray"),
+    (np.rec.array([(1,)], [("a", "i4")]), "a recarray"),
+    (np.rec.array([(1,)], [("a", "i4")])[0], "an? (array of|record)"),
+    (Pair(1, 2), "a Pair"),
+    (msgpack.ExtType(3, b"ab"), "a ExtType"),
+    (msgpack.ExtType(99, b""), "a ExtType"),
     (bytearray(b"ab"), "a bytearray"),
     (bytearray(300), "a bytearray"),
     (bytearray(70000), "a bytearray"),
@@ -227,8 +294,8 @@ def test_what_does_not_fit_is_named_with_its_place(number):
 def test_a_key_that_does_not_fit():
     with pytest.raises(TypeError, match="a frozenset cannot be sent or stored"):
         pack([{frozenset(): 1}])
-    for key in memoryview(b"a"), (1, memoryview(b"a")):
-        with pytest.raises(TypeError, match="a memoryview cannot be sent or stored"):
+    for key in memoryview(b"a"), (1, memoryview(b"a")), msgpack.ExtType(1, b""):
+        with pytest.raises(TypeError, match="a (memoryview|ExtType) cannot be sent or stored"):
             pack([{key: 1}])
 
 
@@ -236,8 +303,8 @@ def test_buffers_are_told_what_to_become():
     with pytest.raises(TypeError) as caught:
         pack({"a": memoryview(np.arange(2.0))})
     assert str(caught.value) == (
-        "['a']: a memoryview cannot be sent or stored, for it would come back as bytes. Make it "
-        "bytes(...), or an array by np.asarray(...)."
+        "['a']: a memoryview cannot be sent or stored, because it would be read as another type. "
+        "Make it bytes(...), or an array with np.asarray(...)."
     )
 
 
@@ -261,7 +328,7 @@ def test_tuples_are_nested_no_deeper_than_they_can_be_read():
     for _ in range(MAX_TUPLES - 1):
         deep = (deep,)
     assert_same(through(deep)[0], deep)
-    with pytest.raises(ValueError, match=f"nested {MAX_TUPLES} deep"):
+    with pytest.raises(ValueError, match=f"at most {MAX_TUPLES} deep"):
         pack((deep,))
     many = [((1,), (2,))] * (2 * MAX_TUPLES)  # side by side they may be as many as one likes
     assert_same(through(many)[0], many)
@@ -288,13 +355,13 @@ def test_memory_that_is_too_small_is_an_error():
 
 @pytest.mark.parametrize("start, nbytes, end", [(-64, 8, None), (0, 129, None), (64, 65, None)])
 def test_an_object_outside_of_the_memory_is_refused(start, nbytes, end):
-    with pytest.raises(ValueError, match="does not lie in 128 bytes"):
+    with pytest.raises(ValueError, match="does not fit in 128 bytes"):
         unpack(np.zeros(128, np.uint8), nbytes, start, end)
 
 
 @pytest.mark.parametrize("nbytes, end", [(-1, None), (8, 129), (8, 7), (2**63, None)])
 def test_an_end_outside_of_the_memory_is_refused(nbytes, end):
-    with pytest.raises(ValueError, match="does not lie in 128 bytes"):
+    with pytest.raises(ValueError, match="does not fit in 128 bytes"):
         unpack(np.zeros(128, np.uint8), nbytes, 0, end)
 
 
@@ -425,15 +492,6 @@ def test_a_width_that_overflows_in_old_numpy():
     assert done.returncode == 0, done.stdout
 
 
-def test_timestamps_of_msgpack_are_no_part_of_the_format():
-    for data in (bytes(4), bytes(8), bytes(12)):
-        try:
-            found = read(extension(-1, data))
-        except ValueError:
-            continue
-        assert type(found) in (int, float)
-
-
 def test_text_with_characters_that_do_not_exist():
     for dtype in "<U2", ">U2":
         code = "<I" if dtype[0] == "<" else ">I"
@@ -463,16 +521,6 @@ def test_more_dimensions_than_can_be_read_are_not_written():
         pytest.skip("this numpy has no such arrays")
     with pytest.raises(TypeError, match="33 dimensions"):
         pack([array])
-
-
-def test_a_masked_array_is_not_stripped_of_its_mask():
-    with pytest.raises(TypeError, match="MaskedArray"):
-        pack([np.ma.masked_array([1, 2], [True, False])])
-
-
-def test_an_integer_too_long_to_print():
-    with pytest.raises(TypeError, match="cannot be sent or stored"):
-        pack([10**5000])
 
 
 def test_small_arrays_may_be_kept_by_a_consumer_that_writes():

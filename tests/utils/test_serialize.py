@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorpack.utils.packed import Rows
+from tensorpack.utils.packed import MAX_INTEGER_BYTES, Rows
 from tensorpack.utils.serialize import MAX_STRUCTURE_BYTES, FrameError, dumps, loads
 
 msgpack = pytest.importorskip("msgpack")
@@ -21,9 +21,9 @@ PLAIN = st.recursive(
     st.one_of(
         st.none(),
         st.booleans(),
-        st.integers(-(2**63), 2**64 - 1),
+        st.integers(),
         st.floats(allow_nan=False),
-        st.text(max_size=5),
+        st.text(st.characters(blacklist_categories=()), max_size=5),
         st.binary(max_size=5),
     ),
     lambda inner: st.one_of(
@@ -155,19 +155,7 @@ def test_what_is_no_buffer_is_a_type_error():
         loads("text")
 
 
-@pytest.mark.parametrize(
-    "obj",
-    [
-        object(),
-        {1, 2},
-        2**64,
-        -(2**63) - 1,
-        np.array([None]),
-        np.zeros(2, dtype="i4,f4"),
-        np.array(["2017-07-24"], dtype="M8[D]"),
-        1j,
-    ],
-)
+@pytest.mark.parametrize("obj", [object(), {1, 2}, np.array([None]), 1j])
 def test_other_things_are_refused_with_their_place(obj):
     with pytest.raises(TypeError, match=r"^\[1\]\['x'\]: .* cannot be sent or stored"):
         dumps([0, {"x": obj}])
@@ -201,8 +189,8 @@ WRONG_HEADERS = [
     (frame_of(b"\x01", frame=2**63), "says that it has 92"),
     (frame_of(b"\x01", frame=0), "says that it has 0"),
     (frame_of(b"\x01", structure=2**63), "structure of 9223372036854775808"),
-    (frame_of(b"\x01", structure=MAX_STRUCTURE_BYTES), "does not lie in"),
-    (frame_of(b"\x01", structure=65), "does not lie in"),
+    (frame_of(b"\x01", structure=MAX_STRUCTURE_BYTES), "does not fit in"),
+    (frame_of(b"\x01", structure=65), "does not fit in"),
     (frame_of(b"\x01", structure=0), "not the bytes of one object"),
     (frame_of(b"\x01\x02"), "not the bytes of one object"),
     (dumps(1) + bytes(64), "192 bytes, and the frame says"),
@@ -220,6 +208,25 @@ def test_a_wrong_header_is_named(number):
 AREA = bytes(1024)
 
 
+def records(fields, shape, data):
+    return extension(8, msgpack.packb([fields, shape, False, msgpack.ExtType(1, data)]))
+
+
+BYTES4 = array_header("|u1", 4) + b"\xff" * 4
+WRONG_RECORDS = [
+    ([["a", "|O8"]], [0], array_header("|u1", 0)),
+    ([["a", "<M8[s/0]"]], [0], array_header("|u1", 0)),
+    ([["a", "<i4", [1 << 62]]], [0], array_header("|u1", 0)),
+    ([["a", "<i4"]], [2], BYTES4),
+    ([["a", "<i4"]], ["a"], BYTES4),
+    ([["a", "<U1"]], [1], BYTES4),
+    ([["a", [["b", "<U1"]]]], [1], BYTES4),
+    ([["a"]], [1], BYTES4),
+    ([[1, "<i4"]], [1], BYTES4),
+    ("<i4", [1], BYTES4),
+    ([], [4], BYTES4),
+    ([["a", "<i4"]], [1], array_header("<i4", 1) + b"1234"),
+]
 WRONG_STRUCTURES = [
     b"\xc1",
     b"\x92\x01",
@@ -240,7 +247,8 @@ WRONG_STRUCTURES = [
     extension(1, array_header("<f4", *[1] * 33) + b"1234"),
     extension(1, array_header("|O", 1) + bytes(8)),
     extension(1, array_header("|O8", 1) + bytes(8)),
-    extension(1, array_header("<M8", 1) + bytes(8)),
+    extension(1, array_header("<M8[s/0]", 1) + bytes(8)),
+    extension(1, array_header("<M8[0s]", 1) + bytes(8)),
     extension(1, array_header("|V8", 1) + bytes(8)),
     extension(1, array_header("i4,f4", 1) + bytes(8)),
     extension(1, array_header("<f3", 1) + b"123"),
@@ -264,6 +272,12 @@ WRONG_STRUCTURES = [
     extension(4, msgpack.packb(5)),
     extension(4, msgpack.packb({1: 2})),
     extension(4, b"\x92\x01"),
+    extension(7, bytes(MAX_INTEGER_BYTES + 1)),
+    extension(5, b"\xff"),
+    extension(8, b""),
+    extension(8, msgpack.packb([])),
+    extension(8, msgpack.packb([[["a", "<i4"]], [1], False, b"1234"])),
+    *[records(*each) for each in WRONG_RECORDS],
     extension(0, b""),
     extension(77, b""),
     extension(127, pickle.dumps([1])),
@@ -347,7 +361,8 @@ def test_a_pickle_in_a_frame_does_nothing(tmp_path):
         ]
         for frame in frames:
             try:
-                assert loads(frame) == payload  # as bytes, that is what it is
+                # As the bytes that it is, or as a text or a number of these bytes.
+                assert type(loads(frame)) in (bytes, np.bytes_, np.str_, int)
             except FrameError:
                 pass
         assert not canary.exists()

@@ -16,19 +16,20 @@ import pytest
 
 from tensorpack.utils.serialize import FrameError, dumps, loads
 
-pytest.importorskip("msgpack")
+msgpack = pytest.importorskip("msgpack")
 pytestmark = pytest.mark.fault_row(31)
 
 SPARE_BYTES = 256 << 20  # what one frame may take, with all else that is there
 GROWTH_BYTES = 64 << 20  # by which the process may have grown in the end
 HEADER_BYTES = 64
-PLAIN = (type(None), bool, int, float, str, bytes)
+PLAIN = (type(None), bool, int, float, str, bytes, msgpack.Timestamp)
 
 OBJECTS = [
     None,
     [1, -1, 2**40, 1.5, True, "text", b"bytes"],
     {"image": np.arange(12, dtype=np.uint8).reshape(3, 4), "label": 3, "names": ["a", "b"]},
     [np.arange(6, dtype=">i4").reshape(2, 3), np.zeros((2, 0), np.float32)],
+    [np.zeros(2, "u1,<U2,M8[D]"), np.str_("a\0"), np.bytes_(b"b"), 2**70],
     (1, (2.5, ("three", [4, (5,)]))),
     {1: {2: {3: {4: [[[[{}]]]]}}}},
     [np.float32(1), np.int64(-1), np.bool_(True), np.str_("ab"), np.bytes_(b"cd")],
@@ -132,7 +133,7 @@ def check_plain(obj):
             todo.extend(each)
             todo.extend(each.values())
         elif kind is np.ndarray or isinstance(each, np.generic):
-            assert each.dtype.kind in "biufcSU", each.dtype
+            assert each.dtype.kind in "biufcSUmMV", each.dtype
             each.tobytes()
         else:
             assert kind in PLAIN, kind
