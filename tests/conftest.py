@@ -9,6 +9,7 @@ import contextlib
 import importlib.util
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -64,7 +65,10 @@ else:
 
 
 def pytest_configure(config):
-    """Makes property tests draw the same cases on every run, without a deadline."""
+    """Lets Ctrl-C be tested in a background job; makes property tests draw the same cases."""
+    # A shell starts background jobs with SIGINT ignored, and child processes inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         from hypothesis import settings
     except ImportError:

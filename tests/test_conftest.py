@@ -1,7 +1,9 @@
 """What a test leaves behind is found and named."""
 
+import functools
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -10,7 +12,7 @@ import pytest
 from tests.checks import ROOT
 
 LEAKY = """
-import os, subprocess, sys, threading, time, warnings
+import os, signal, subprocess, sys, threading, time, warnings
 
 def test_thread():
     threading.Thread(target=time.sleep, args=(20,), name="sleeper", daemon=True).start()
@@ -31,6 +33,10 @@ def test_folder():
 
 def test_warning():
     warnings.warn("old", DeprecationWarning)
+
+def test_interrupt():
+    child = [sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIGINT))"]
+    assert b"default_int_handler" in subprocess.check_output(child)
 
 def test_short_thread():
     threading.Thread(target=time.sleep, args=(0.1,)).start()
@@ -59,6 +65,7 @@ def report(tmp_path_factory):
         stderr=subprocess.STDOUT,
         text=True,
         cwd=str(root),
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_IGN),
     )
     return done.stdout
 
@@ -89,3 +96,7 @@ def test_what_ends_in_time_is_no_leak(report, test):
 
 def test_nothing_else_is_reported(report):
     assert re.search(r"1 failed, 7 passed, 4 errors", report), report
+
+
+def test_children_hear_an_interrupt_also_in_a_background_job(report):
+    assert re.search(r"^PASSED tests/utils/test_leaky.py::test_interrupt", report, re.MULTILINE)
