@@ -17,9 +17,7 @@ from _report import Measured, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
 
-from agent import Agent
-from scores import Scores
-from simulator import Simulator
+from simulator import Agent, Simulator
 
 from tensorpack.RL import AtariPlayers, ReplayMemory, find_rom
 
@@ -61,7 +59,7 @@ def ours(rom, players, seconds):
     with AtariPlayers(rom, num_envs=players, seed=0) as player:
         memory = ReplayMemory(100000, player.frame_shape, history=4, lanes=players)
         agent = Agent(None, player, 4, np.random.RandomState(0))
-        simulator = Simulator(player, memory, agent, Scores())
+        simulator = Simulator(player, memory, agent)
         simulator.begin()
         return rate_of(lambda: simulator.tick(1.0), seconds)
 

@@ -20,7 +20,7 @@ from _report import Measured, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
 
-from ram import available_bytes
+from checks import available_bytes
 
 from tensorpack.RL import ReplayMemory
 

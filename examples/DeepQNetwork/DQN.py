@@ -4,7 +4,9 @@
     python DQN.py --rom breakout.bin
     python DQN.py --rom breakout.bin --task eval --load train_log/DQN-breakout/model-250000
 
-What can be changed on the command line is in `flags.py`; the other numbers are here.
+`main` parses the command line (`flags.py`), checks it (`checks.py`) and does one of three tasks:
+`train`, `evaluate` or `play`. `get_config` puts the training together. Numbers without a flag are
+constants here.
 """
 
 import argparse
@@ -15,18 +17,11 @@ from typing import Any, Callable, List, Optional, Sequence
 import checks
 import flags
 import numpy as np
-import ram
 
-# TensorFlow is loaded when `tp` is first used, and so it must be: `--help` and mistakes are
-# answered at once, and --gpu is in force before TensorFlow looks for GPUs. The modules beside this
-# one that need it are imported in functions, for the same reason.
+# `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
+# functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
 import tensorpack as tp
-from tensorpack.RL import (
-    AtariPlayers,
-    Player,
-    PreventStuck,
-    ReplayMemory,
-)
+from tensorpack.RL import AtariPlayers, Player, PreventStuck, ReplayMemory
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.gpu import get_num_gpu
 
@@ -34,18 +29,18 @@ HISTORY = 4  # frames that make one state
 FRAME_SKIP = 4  # emulator frames for each action
 DISCOUNT = 0.99  # per action
 
-# (epoch, value from its end on). At first the rate is that of DQNModel.
+# (epoch, value after it). Until then the rate is that of DQNModel.
 LEARNING_RATES = [(60, 4e-4), (100, 2e-4)]
-EXPLORATION = [(0, 1.0), (10, 0.1), (320, 0.01)]  # with straight lines in between
+EXPLORATION = [(0, 1.0), (10, 0.1), (320, 0.01)]  # linear in between
 
-MAX_GAME_ACTIONS = 30000  # after which a game is cut off
-STUCK_ACTIONS = 30  # when evaluating: after so many equal actions ...
-STUCK_BREAKER = 1  # ... this one is done, which in most games begins one
-PREDICTOR = (["state"], ["Qvalue"])  # what it is fed, what it gives
+MAX_GAME_ACTIONS = 30000  # a longer game is truncated
+STUCK_ACTIONS = 30  # in evaluations: after so many equal actions ...
+STUCK_BREAKER = 1  # ... this one is taken, which starts most games
+PREDICTOR = (["state"], ["Qvalue"])  # its inputs and its outputs
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """Does what the command line says.
+    """Does the task that the command line names.
 
     Raises:
       SystemExit: with code 2 where the command line is wrong, see also `Trainer.train`.
@@ -64,17 +59,17 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 
 
 def _check_memory(args: argparse.Namespace, player: Player) -> None:
-    """Ends the program where the replay memory would not fit into what is free."""
+    """Ends the program if the replay memory would not fit into the free memory."""
     size, envs = args.memory_size, player.num_envs
     try:
         needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
-        ram.check_fits(size, needed // size + 1, ram.available_bytes())
+        checks.check_memory(size, needed // size + 1, checks.available_bytes())
     except ValueError as error:
         flags.make_parser().error(str(error))
 
 
 def train(args: argparse.Namespace, rom: str) -> None:
-    """Trains until the last epoch or a signal."""
+    """Trains until the last epoch, or until a signal."""
     backend = "single" if args.deterministic else "auto"
     with get_player(rom, args.num_players, backend=backend) as player:
         _check_memory(args, player)
@@ -85,7 +80,7 @@ def train(args: argparse.Namespace, rom: str) -> None:
 def train_on(
     args: argparse.Namespace, player: Player, get_evaluated: Callable[[int], Player]
 ) -> None:
-    """Trains on any games; see `get_config` for the arguments."""
+    """Trains on the games of any player; see `get_config` for the arguments."""
     resume = checks.prepare_log_dir(args.logdir, args.resume)
     tp.QueueInputTrainer(get_config(args, player, get_evaluated, resume)).train()
 
@@ -93,10 +88,7 @@ def train_on(
 def get_player(
     rom: str, num_envs: int, seed: Optional[int] = None, backend: str = "auto"
 ) -> AtariPlayers:
-    """Returns the games that are learned from; without a seed, with a random stream of their own.
-
-    See `AtariPlayers` for the arguments.
-    """
+    """Returns the games to learn from, see `AtariPlayers`; without a seed, they draw one."""
     return AtariPlayers(
         rom,
         num_envs=num_envs,
@@ -108,12 +100,12 @@ def get_player(
 
 
 def get_eval_player(rom: str, num_envs: int, seed: Optional[int] = None) -> Player:
-    """Returns games to be judged by."""
+    """Returns the games for an evaluation."""
     return prevent_stuck(get_player(rom, num_envs, seed))
 
 
 def prevent_stuck(player: Player) -> Player:
-    """Returns the player with a way out for an agent that waits for a game to begin."""
+    """Returns a player that starts a game which the agent does not start itself."""
     return PreventStuck(player, STUCK_ACTIONS, STUCK_BREAKER)
 
 
@@ -123,13 +115,13 @@ def get_config(
     get_evaluated: Callable[[int], Player],
     resume: str = "never",
 ) -> "tp.TrainConfig":
-    """Returns everything about the training.
+    """Puts a training together.
 
     Args:
       args: the flags.
-      player: the games that are learned from.
-      get_evaluated: makes a `Player` of so many environments, for evaluations.
-      resume: what to go on with, see `TrainConfig`.
+      player: the games to learn from.
+      get_evaluated: makes a `Player` with the given number of environments, for evaluations.
+      resume: see `TrainConfig`.
     """
     from DQNModel import Model
     from expreplay import ExpReplay
@@ -149,7 +141,8 @@ def get_config(
         dataflow=expreplay,
         model=model,
         callbacks=get_callbacks(args, expreplay, model, get_evaluated),
-        session_init=load_weights(args.load),
+        # The weights alone: neither the step nor the state of the optimizer.
+        session_init=None if args.load is None else tp.InitFrom(args.load),
         steps_per_epoch=args.steps_per_epoch,
         max_epoch=args.max_epoch,
         predict_tower=[1] if get_num_gpu() > 1 else [0],  # act on the second GPU if there is one
@@ -160,22 +153,11 @@ def get_config(
     )
 
 
-def load_weights(path: Optional[str]) -> Any:
-    """Returns the `SessionInit` that begins a training with the weights of a file, None for none.
-
-    The weights alone: not the step, nor what the optimizer remembers of another training.
-    """
-    if path is None:
-        return None
-    return tp.InitFrom(path)
-
-
 def get_callbacks(
     args: argparse.Namespace, expreplay: Any, model: Any, get_evaluated: Callable[[int], Player]
 ) -> "List[tp.Callback]":
-    """Returns what rides along with the training, in the order in which it has its turn."""
-    from common import Evaluator
-    from epoch_time import EpochTimeWithoutGPU
+    """Returns the callbacks in the order in which they run."""
+    from common import EpochTimeWithoutGPU, Evaluator
 
     evaluator = Evaluator(args.eval_episodes, *PREDICTOR, get_evaluated, history=HISTORY)
     exploration = tp.ObjAttrParam(expreplay, "exploration")
@@ -209,7 +191,7 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
 
 
 def play(args: argparse.Namespace, rom: str) -> None:
-    """Plays one game where a person can see it."""
+    """Plays one game in a window or into a video file."""
     from common import play_n_episodes
     from video import open_screen
 
@@ -228,8 +210,7 @@ def play(args: argparse.Namespace, rom: str) -> None:
 
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
-    from DQNModel import Model
-    from weights import AllWeights, OtherNetwork
+    from DQNModel import AllWeights, Model, OtherNetwork
 
     model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
     loader = AllWeights(args.load)
@@ -241,7 +222,7 @@ def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
 
 
 def run() -> None:
-    """Runs `main` as a program: a Ctrl-C outside of the training ends with its exit code too."""
+    """Runs `main` as a program; also a Ctrl-C outside of the training exits with its code."""
     try:
         main()
     except KeyboardInterrupt as stop:

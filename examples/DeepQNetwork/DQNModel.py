@@ -1,17 +1,21 @@
-"""The Q networks, the target network that follows them, and the loss, as a `ModelDesc`."""
+"""The Q networks, their target network and the loss, as a `ModelDesc`; loading of weights."""
 
-from typing import Any, List, Sequence
+import sys
+from typing import Any, List, Sequence, Tuple
 
-from frames import as_images
+from flags import ALGORITHMS
 from td import double_qlearning_target, qlearning_target, td_loss
 
+from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.models import Conv2D, FullyConnected, LeakyReLU, PReLU
 from tensorpack.tfutils.argscope import argscope
+from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.gradproc import GlobalNormClip, SummaryGradient
 from tensorpack.tfutils.optimizer import apply_grad_processors
+from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
 from tensorpack.tfutils.summary import (
     add_moving_summary,
     add_param_summary,
@@ -21,14 +25,14 @@ from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.tfutils.variables import VariablePairs, build_twin, record_variables
 from tensorpack.tfutils.varreplace import remap_variables
 from tensorpack.utils import logger
+from tensorpack.utils.gpu import get_num_gpu
 
-__all__ = ["ALGORITHMS", "Model"]
+__all__ = ["AllWeights", "Model", "OtherNetwork", "as_images"]
 
-ALGORITHMS = ("Double", "DQN", "Dueling")
-
-LEARNING_RATE = 1e-3  # at first; a variable, so that schedules and hyper.txt can change it
+LEARNING_RATE = 1e-3  # initial value of a variable, which schedules and hyper.txt change
 ADAM_EPSILON = 1e-3
 MAX_GRADIENT_NORM = 10.0  # of all gradients together
+_WORD = 4  # bytes that are moved as one number
 
 
 class Model(ModelDesc):
@@ -37,15 +41,15 @@ class Model(ModelDesc):
     Tensors by name: `state` (float32 `[B, *frame_shape, history]`, in [0, 255]; predictors feed
     it), `Qvalue` (float32 `[B, num_actions]`), `cost`, `predict_reward` (scalars).
 
-    Inputs, which is what the replay memory yields: `comb_state`, uint8
+    Inputs, as the replay memory yields them: `comb_state`, uint8
     `[B, history + 1, *frame_shape]`, of which the first `history` frames are the state and the last
     `history` the next one; `action`, int64 `[B]`; `reward`, float32 `[B]`, as the game gives it;
     `isOver`, bool `[B]`.
 
     Args:
       num_actions: how many actions there are.
-      algo: one of `ALGORITHMS`: double Q-learning; Q-learning as of 2015; the same with a dueling
-        network.
+      algo: one of `flags.ALGORITHMS`: double Q-learning; Q-learning as of 2015; the same with a
+        dueling network.
       frame_shape: height and width of a frame in pixels.
       history: frames that make one state.
       discount: in [0, 1], per action.
@@ -82,7 +86,7 @@ class Model(ModelDesc):
     def build_graph(
         self, comb_state: tf.Tensor, action: tf.Tensor, reward: tf.Tensor, is_over: tf.Tensor
     ) -> Any:
-        # Frames come one after the other, as in memory; convolutions want them as channels.
+        # Frames are stored one after the other; convolutions need them as channels.
         state, next_state = as_images(comb_state, self._history)
         state = tf.identity(state, name="state")
         q, online = record_variables(self._network, state)
@@ -158,10 +162,84 @@ class Model(ModelDesc):
 
 
 def _for_bytes(variable: Any) -> Any:
-    """Makes the kernel of a convolution, one for values in [0, 1], fit values in [0, 255]."""
-    # A few thousand numbers to divide, where the images have a few million.
+    """Scales the kernel of a convolution for inputs in [0, 255] instead of [0, 1]."""
+    # It has a few thousand numbers to divide; the images have a few million.
     return variable / 255.0 if variable.shape.ndims == 4 else variable
 
 
 def _leaky_relu(x: tf.Tensor, name: str = "output") -> tf.Tensor:
     return LeakyReLU(x, 0.01, name=name)
+
+
+def as_images(frames: tf.Tensor, history: int) -> Tuple[tf.Tensor, tf.Tensor]:
+    """Returns the first `history` frames and the last ones, each as float32 `[B, H, W, history]`.
+
+    The values are not scaled: they stay in [0, 255].
+
+    Args:
+      frames: uint8 `[B, N, H, W]`, N known.
+      history: how many frames make one image, at most N.
+
+    Raises:
+      ValueError: the frames have another shape.
+    """
+    count = frames.shape.as_list()[1] if frames.shape.ndims == 4 else None
+    if count is None or not 1 <= history <= count:
+        raise ValueError(
+            f"as_images needs frames [B, N, H, W] with a known N >= history={history}, got shape "
+            f"{frames.shape}."
+        )
+    with tf.name_scope("as_images"):
+        if history == _WORD and _words_are_faster():
+            planes = tf.unstack(frames, axis=1)
+            return _as_words(planes[:history]), _as_words(planes[-history:])
+        images = tf.cast(tf.transpose(frames, [0, 2, 3, 1]), tf.float32)
+        return images[..., :history], images[..., -history:]
+
+
+def _words_are_faster() -> bool:
+    # A GPU transposes fast, a CPU does not. TensorFlow 1 casts too slowly for it to pay.
+    return sys.byteorder == "little" and tf_version()[0] >= 2 and get_num_gpu() == 0
+
+
+def _as_words(planes: List[tf.Tensor]) -> tf.Tensor:
+    """Packs four frames into one, each pixel of which is a number of four bytes, lowest first."""
+    first, second, third, last = planes
+    # The sign is in the highest byte. Multiplications, because shifts are slower.
+    bytes_of_word = [tf.cast(each, tf.int32) for each in [first, second, third]]
+    bytes_of_word.append(tf.cast(tf.bitcast(last, tf.int8), tf.int32))
+    shifted = [each * (1 << 8 * i) if i else each for i, each in enumerate(bytes_of_word)]
+    return tf.cast(tf.bitcast(tf.add_n(shifted), tf.uint8), tf.float32)
+
+
+class OtherNetwork(ValueError):
+    """A file has the weights of another network."""
+
+
+class AllWeights(SessionInit):
+    """Loads all variables of a network that is to act; a missing one is an error.
+
+    Args:
+      path: as in `get_model_loader`.
+
+    Raises:
+      OtherNetwork: in `init`; names the variables that the file does not have.
+      Exception: see `get_model_loader`.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._loader = get_model_loader(path)
+
+    def _run_init(self, sess: Any) -> None:
+        archive = self._path.endswith(".npz")
+        reader = load_checkpoint_vars(self._path) if archive else CheckpointReader(self._path).names
+        saved = frozenset(reader)
+        needed = [each.op.name for each in tf.global_variables()]
+        missing = [name for name in needed if name not in saved]
+        if missing:
+            raise OtherNetwork(
+                f"it has no {', '.join(missing)}, which this network needs: give the --algo and "
+                "the game that it was trained with"
+            )
+        self._loader.init(sess)

@@ -1,24 +1,37 @@
-"""What a command line can only be judged by with a look at the machine; wrong ones end the program.
+"""Checks a command line against the machine, its files and the run that is resumed.
 
-As with `flags`, that is by a line on standard error and exit code 2. All of it comes before a graph
-is built.
+A flag that cannot work ends the program before a graph is built: one line on standard error, exit
+code 2, as in `flags`. TensorFlow is loaded only where a check needs it, after --gpu is in force.
 """
 
 import contextlib
-from typing import Iterator, Type
+import os
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
 import flags
 
-# TensorFlow is loaded when `tp` is first used: where it is needed, and after --gpu is in force.
 import tensorpack as tp
 from tensorpack.RL import check_rom, find_rom
 
-__all__ = ["check_precision", "find_game", "find_weights", "prepare_log_dir", "refusing"]
+__all__ = [
+    "available_bytes",
+    "check_memory",
+    "check_precision",
+    "check_rules",
+    "find_game",
+    "find_model",
+    "find_weights",
+    "prepare_log_dir",
+    "refusing",
+]
+
+RESERVED_BYTES = 2 * 2**30  # for TensorFlow, 50 batches in the queue, and everything else
+_FIXED_RULES = ("algo",)  # weights that were learned with another one are of no use
 
 
 @contextlib.contextmanager
 def refusing(flag: str, *errors: Type[Exception]) -> Iterator[None]:
-    """Turns errors that mean that a flag is wrong into the end of the program.
+    """Ends the program if one of these errors is raised, because it means that a flag is wrong.
 
     Args:
       flag: with its value.
@@ -39,15 +52,35 @@ def find_game(name: str) -> str:
 
 
 def find_weights(path: str) -> str:
-    """Returns the checkpoint or archive that `--load` means."""
-    from weights import find_model
-
+    """Returns the checkpoint or archive that `--load` names."""
     with refusing(f"--load {path}", OSError, ValueError, tp.CheckpointCorrupt):
         return find_model(path)
 
 
+def find_model(path: str) -> str:
+    """Returns the checkpoint or archive that a path names.
+
+    Args:
+      path: of a checkpoint, a log directory or an `.npz` archive.
+
+    Raises:
+      FileNotFoundError: there is none.
+      ValueError: it is a file of another kind.
+      CheckpointCorrupt: it cannot be read; of a checkpoint only the index is read.
+    """
+    from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
+    from tensorpack.tfutils.sessinit import get_model_loader
+
+    if path.endswith(".npy"):
+        get_model_loader(path)  # its error says what to do with it
+    if path.endswith(".npz"):
+        load_checkpoint_vars(path)
+        return path
+    return CheckpointReader(path).path
+
+
 def check_precision(precision: str) -> None:
-    """Checks that this TensorFlow can compute so."""
+    """Checks that this TensorFlow can compute in this precision."""
     if precision == "fp32":
         return
     from tensorpack.tfutils.precision import Computing
@@ -65,3 +98,127 @@ def prepare_log_dir(dirname: str, resume: str) -> str:
         if resume == "must" and not candidates(dirname):
             raise FileNotFoundError("there is no checkpoint in it, and --resume must needs one")
         return tp.prepare_log_dir(dirname, resume)
+
+
+def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Compares the rules of a saved state with those of the run that resumes it.
+
+    Rules that only one of them has are not compared: older states have none.
+
+    Args:
+      before: name of a rule to its value, when the state was saved.
+      now: the same of this run.
+
+    Returns:
+      the differences in words; empty if there are none.
+
+    Raises:
+      ValueError: the algorithm is another one.
+    """
+    changed = {
+        name: f"{name} was {value}, and is {now[name]}"
+        for name, value in before.items()
+        if name in now and value != now[name]
+    }
+    fixed = [changed[name] for name in _FIXED_RULES if name in changed]
+    if fixed:
+        raise ValueError(
+            f"The run cannot be resumed with another algorithm: {'; '.join(fixed)}. Resume with "
+            "the same one, or start a new run with the weights (--load)."
+        )
+    return "; ".join(changed.values())
+
+
+def check_memory(memory_size: int, bytes_each: int, available: Optional[int]) -> None:
+    """Checks that a replay memory fits into what is free.
+
+    Its pages are taken one by one, so that without this check the process would be killed after
+    hours of training.
+
+    Args:
+      memory_size: number of transitions.
+      bytes_each: what one of them takes.
+      available: free bytes, or None if unknown.
+
+    Raises:
+      ValueError: it does not fit; names the largest size that does.
+    """
+    if available is None or memory_size * bytes_each <= available - RESERVED_BYTES:
+        return
+    exactly = max(available - RESERVED_BYTES, 0) // bytes_each
+    largest = exactly // 1000 * 1000 or exactly
+    raise ValueError(
+        f"a replay memory of {memory_size} transitions takes {memory_size * bytes_each / 1e9:.1f} "
+        f"GB, but {available / 1e9:.1f} GB are free, of which {RESERVED_BYTES / 1e9:.1f} GB are "
+        "reserved for everything else: "
+        + (f"use --memory-size {largest} or less" if largest else "free some memory first")
+    )
+
+
+def available_bytes(root: str = "/") -> Optional[int]:
+    """Returns how many bytes this process can take without swapping or being killed.
+
+    That is the minimum of what the machine has left and what each control group of this process
+    (containers and batch systems use them) has left; None if unknown.
+
+    Args:
+      root: where `/proc` and `/sys` are.
+    """
+    found = [_left_on_machine(root), *_left_in_groups(root)]
+    known = [each for each in found if each is not None]
+    return max(min(known), 0) if known else None
+
+
+def _left_on_machine(root: str) -> Optional[int]:
+    for line in _read(os.path.join(root, "proc/meminfo")).splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _left_in_groups(root: str) -> Iterator[Optional[int]]:
+    for mount, group, names in _memory_groups(root):
+        # A group is limited by all those above it. In a container the path may be that of the
+        # host, of which only the top is to be seen.
+        parts = [part for part in group.split("/") if part]
+        for depth in range(len(parts), -1, -1):
+            yield _left_in_group(os.path.join(mount, *parts[:depth]), names)
+
+
+_Names = Tuple[str, str, str]  # files: the limit, what is used, and the key of reclaimable pages
+
+_V1: _Names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_V2: _Names = ("memory.max", "memory.current", "inactive_file")
+
+
+def _memory_groups(root: str) -> List[Tuple[str, str, _Names]]:
+    """Returns mount point, path and file names of each control group for memory."""
+    groups = []
+    for line in _read(os.path.join(root, "proc/self/cgroup")).splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            groups.append((os.path.join(root, "sys/fs/cgroup"), path, _V2))
+        elif "memory" in controllers.split(","):
+            groups.append((os.path.join(root, "sys/fs/cgroup/memory"), path, _V1))
+    return groups
+
+
+def _left_in_group(directory: str, names: _Names) -> Optional[int]:
+    limit, used = (_read(os.path.join(directory, name)).strip() for name in names[:2])
+    if not limit.isdigit() or not used.isdigit():  # "max", or no such group
+        return None
+    cache = int(_statistics(os.path.join(directory, "memory.stat")).get(names[2], 0))
+    return int(limit) - int(used) + cache
+
+
+def _statistics(path: str) -> Dict[str, str]:
+    lines = (line.split() for line in _read(path).splitlines())
+    return {parts[0]: parts[1] for parts in lines if len(parts) == 2}
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -1,21 +1,21 @@
-"""Plays whole games with a trained network: for a score now and then, or once and for all."""
+"""Plays whole games for their scores, also as a callback; and tells how long an epoch takes."""
 
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
-from agent import Agent
+from simulator import Agent
 
 from tensorpack.callbacks import Callback
 from tensorpack.RL import Player
-from tensorpack.utils import get_rng, get_tqdm, logger
+from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-__all__ = ["EVAL_EPSILON", "Evaluator", "play_n_episodes"]
+__all__ = ["EVAL_EPSILON", "EpochTimeWithoutGPU", "Evaluator", "play_n_episodes"]
 
-EVAL_EPSILON = 0.001  # probability of an action by chance
+EVAL_EPSILON = 0.001  # probability of a random action
 _LONG_SECONDS = 600.0  # an evaluation that takes longer ...
-_SHORTEN = 0.94  # ... has this share of its games the next time
+_SHORTEN = 0.94  # ... plays this share of its games the next time
 
 
 def play_n_episodes(
@@ -30,19 +30,19 @@ def play_n_episodes(
 ) -> List[float]:
     """Plays n whole games and returns their scores, in the order in which they ended.
 
-    Every environment plays its share of the games, decided beforehand. Were the first n games to
-    end the ones that count, long games would be missing, and they are the good ones.
+    Each environment plays a fixed share of the games. If the first n games to end were counted,
+    long games would be missing, and those are the good ones.
 
     Args:
       player: plays them; reset first.
       predict: the predictor that acts, see `Agent`.
       n: number of games.
       history: frames that make one state.
-      epsilon: probability of an action by chance.
-      rng: for what is left to chance; a new stream by default.
-      seed: of the games; by default the player goes on with the streams it has.
+      epsilon: probability of a random action.
+      rng: for random actions; a new stream by default.
+      seed: of the games; by default the player keeps its random streams.
       on_tick: called after every action with the frames, uint8 `[N, *frame_shape]`, and the number
-        of games that ended; what it raises ends the playing.
+        of games that ended; an error that it raises ends the playing.
 
     Raises:
       ValueError: n is less than 1.
@@ -67,9 +67,9 @@ def play_n_episodes(
 class Evaluator(Callback):
     """Plays whole games when triggered, and logs `mean_score` and `max_score`.
 
-    If the run is asked to end meanwhile, the evaluation is given up and logs nothing; if the run
-    is resumed, it is done again, with the same games. If one takes longer than ten minutes, the
-    next one has 6 % fewer games, but not in a deterministic run.
+    If the run is asked to end meanwhile, the evaluation is cancelled and logs nothing; a resumed
+    run repeats it with the same games. After an evaluation of more than ten minutes the next one
+    has 6 % fewer games, except in a deterministic run.
 
     Args:
       nr_eval: number of games.
@@ -109,7 +109,7 @@ class Evaluator(Callback):
         before = rng_state(self._rng)
         try:
             scores = self._play()
-        except BaseException:  # given up: as if it had not been begun
+        except BaseException:  # cancelled: the next one plays the same games
             set_rng_state(self._rng, before)
             raise
         monitors = self.trainer.monitors
@@ -132,10 +132,65 @@ class Evaluator(Callback):
             )
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the number of games, and where the random stream is."""
+        """Returns the number of games and the state of the random stream."""
         return {"eval_episode": self.eval_episode, "rng": rng_state(self._rng)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes back what `state_dict` returned."""
+        """Restores what `state_dict` returned."""
         self.eval_episode = state["eval_episode"]
         set_rng_state(self._rng, state["rng"])
+
+
+class EpochTimeWithoutGPU(Callback):
+    """Without a GPU, logs after some steps how long an epoch will take.
+
+    The time between two epochs does not count.
+
+    Args:
+      warmup: first steps, which are slower and do not count.
+      steps: the step after which it logs.
+      clock: returns seconds; only differences count.
+    """
+
+    def __init__(
+        self, warmup: int = 20, steps: int = 100, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._warmup = warmup
+        self._steps = steps
+        self._clock = clock
+        self._first_step = 0
+        self._since = 0.0
+        self._seconds = 0.0  # of the steps that count, before `_since`
+        self._active = False
+
+    def _before_train(self) -> None:
+        kinds = {device.device_type for device in self.trainer.sess.list_devices()}
+        self._active = "GPU" not in kinds
+        self._first_step = self.global_step
+        if self._active:
+            logger.info("TensorFlow has no GPU here: training on the CPU.")
+
+    def _before_epoch(self) -> None:
+        self._since = self._clock()
+
+    def _after_epoch(self) -> None:
+        self._seconds += self._clock() - self._since
+
+    def _trigger_step(self) -> None:
+        if not self._active:
+            return
+        done = self.global_step - self._first_step
+        if done == self._warmup:
+            self._since, self._seconds = self._clock(), 0.0
+        elif done == self._steps:
+            self._active = False
+            seconds = self._seconds + self._clock() - self._since
+            self._log(seconds / (self._steps - self._warmup))
+
+    def _log(self, seconds_per_step: float) -> None:
+        steps = self.trainer.steps_per_epoch
+        logger.info(
+            f"An epoch of {steps} steps will take about "
+            f"{humanize_time_delta(steps * seconds_per_step)}, at {1 / seconds_per_step:.1f} "
+            "steps/s."
+        )

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Draws how the scores of a training went, beside those of a player who knows nothing.
+"""Draws the scores of a training over its updates, beside the score of random play.
 
     python plot_scores.py train_log/DQN-breakout --rom breakout.bin --out scores.svg
 
@@ -11,14 +11,14 @@ import json
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+import DQN
 import numpy as np
 
-from tensorpack.RL import Player
+from tensorpack.RL import Player, find_rom
 from tensorpack.utils import get_rng, get_tqdm, logger
 
 __all__ = ["Scores", "draw", "play_at_random", "read_scores"]
 
-HISTORY = 4  # frames that make one state, as in DQN.py
 GAMES_AT_ONCE = 8
 # Title of a curve, its name in stats.json, and how it is drawn.
 CURVES = [
@@ -29,7 +29,7 @@ CURVES = [
 
 
 class Scores(NamedTuple):
-    """One curve: numbers of updates, and the score that was reached after each."""
+    """One curve: numbers of updates, and the score after each."""
 
     steps: List[int]
     values: List[float]
@@ -39,7 +39,7 @@ def read_scores(directory: str) -> Dict[str, Scores]:
     """Returns the curves in the `stats.json` of a log directory, by their names in it.
 
     Raises:
-      ValueError: there is no such file, or not one score is in it.
+      ValueError: there is no such file, or it has no scores.
     """
     path = os.path.join(directory, "stats.json")
     try:
@@ -56,25 +56,25 @@ def read_scores(directory: str) -> Dict[str, Scores]:
             curves[name] = Scores(*(list(column) for column in zip(*points)))
     if not curves:
         raise ValueError(
-            f"{path} has {len(epochs)} epochs and no scores: let the run go on until games have "
-            "ended in an epoch, or an evaluation is over."
+            f"{path} has {len(epochs)} epochs and no scores: resume the run until a game or an "
+            "evaluation has ended."
         )
     return curves
 
 
 def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:
-    """Returns the scores of whole games in which all actions are left to chance."""
+    """Returns the scores of whole games with random actions."""
     from common import play_n_episodes
 
     def no_network(*states: Any) -> Any:
-        raise RuntimeError("A player at random asks no network.")
+        raise RuntimeError("Random play needs no network.")
 
     with get_tqdm(total=games) as bar:
         return play_n_episodes(
             player,
             no_network,
             games,
-            HISTORY,
+            DQN.HISTORY,
             epsilon=1.0,
             rng=get_rng(),
             seed=seed,
@@ -83,17 +83,17 @@ def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:
 
 
 def draw(path: str, curves: Dict[str, Scores], chance: Sequence[float], title: str) -> None:
-    """Writes the picture; the extension says in which format.
+    """Writes the picture, in the format of its extension.
 
     Args:
       path: of the picture.
       curves: as `read_scores` returns them.
-      chance: scores of games at random; may be empty.
+      chance: scores of random games; may be empty.
       title: above the picture.
 
     Raises:
       ImportError: matplotlib is not installed.
-      ValueError: it does not write such pictures.
+      ValueError: matplotlib does not know the format.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -119,32 +119,29 @@ def draw(path: str, curves: Dict[str, Scores], chance: Sequence[float], title: s
         )
     axes.set(xlabel="updates", ylabel="score of a game", title=title)
     axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0 if _all_positive(curves) else None)
+    lowest = min(min(each.values) for each in curves.values())
+    axes.set_ylim(bottom=0 if lowest >= 0 else None)
     axes.grid(alpha=0.3)
     axes.legend()
     figure.tight_layout()
     figure.savefig(path)
 
 
-def _all_positive(curves: Dict[str, Scores]) -> bool:
-    return min(min(each.values) for each in curves.values()) >= 0
-
-
 def parse(argv: Optional[Sequence[str]] = None) -> Tuple[argparse.ArgumentParser, Any]:
-    """Returns the parser and what it made of a command line."""
+    """Returns the parser and the flags of a command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("logdir", help="the log directory of the run")
     parser.add_argument("--out", default="scores.svg", help="the picture: .svg, .png or .pdf")
     parser.add_argument(
-        "--rom", metavar="GAME.bin", help="also play this game at random, for comparison"
+        "--rom", metavar="GAME.bin", help="also draw the mean score of random play of this game"
     )
-    parser.add_argument("--games", type=int, default=50, help="how many games at random")
+    parser.add_argument("--games", type=int, default=50, help="number of random games")
     parser.add_argument("--title", help="above the picture (default: name of the log directory)")
     return parser, parser.parse_args(argv)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """Does what the command line says.
+    """Draws the picture that the command line asks for.
 
     Raises:
       SystemExit: with code 2 where the command line is wrong.
@@ -154,10 +151,6 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     try:
         curves = read_scores(args.logdir)
         if args.rom is not None:
-            import DQN
-
-            from tensorpack.RL import find_rom
-
             games = min(args.games, GAMES_AT_ONCE)
             with DQN.get_eval_player(find_rom(args.rom), games, seed=0) as player:
                 chance = play_at_random(player, args.games)

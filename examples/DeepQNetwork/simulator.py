@@ -1,75 +1,155 @@
-"""Who steps which environments, in which thread, and hands their transitions to the memory."""
+"""Plays the games: an agent chooses actions, a simulator steps all games and stores transitions."""
 
-from typing import Any, Callable, Dict, Optional
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence
 
 import numpy as np
-from agent import Agent
-from budget import TransitionBudget
-from gate import Gate
-from scores import Scores
+from pacer import Pacer
 
-from tensorpack.RL import Player, PlayerStep, ReplayMemory
+from tensorpack.RL import FrameHistory, Player, PlayerStep, ReplayMemory, epsilon_greedy
 from tensorpack.utils.concurrency import ShareSessionThread
+from tensorpack.utils.rng import rng_state, set_rng_state
 
-__all__ = ["Simulator", "SimulatorThread"]
+__all__ = ["Agent", "Simulator", "SimulatorThread"]
+
+
+class Agent:
+    """Acts in N environments, epsilon-greedily, and remembers the last frames of each.
+
+    ::
+
+        agent.observe(player.reset(), starts=np.ones(n, bool))
+        repeat:
+            step = player.step(agent.act(epsilon))
+            agent.observe(step.frames, starts=step.reset)
+
+    Args:
+      predict: a predictor: takes `[M, *frame_shape, history]`, the newest frame last, and returns a
+        list with the values of the actions, `[M, num_actions]`.
+      player: the environments; only its attributes are read.
+      history: frames that make one state; those before the start of an episode are black.
+      rng: for random actions.
+    """
+
+    def __init__(
+        self,
+        predict: Callable[..., Sequence[Any]],
+        player: Player,
+        history: int,
+        rng: np.random.RandomState,
+    ) -> None:
+        self._predict = predict
+        self._num_envs = player.num_envs
+        self._num_actions = player.num_actions
+        dtype = np.dtype(player.frame_dtype).type
+        self._history = FrameHistory(player.num_envs, player.frame_shape, history, dtype)
+        self._rng = rng
+
+    def observe(self, frames: np.ndarray, starts: np.ndarray) -> None:
+        """Takes the next frame of each environment.
+
+        Args:
+          frames: `[N, *frame_shape]`.
+          starts: bool `[N]`, True where an episode begins: earlier frames are forgotten.
+        """
+        self._history.push(frames, starts)
+
+    def act(self, epsilon: float) -> np.ndarray:
+        """Returns an action for each environment, int64 `[N]`.
+
+        The network is called once, for the environments that do not act at random.
+
+        Args:
+          epsilon: probability of a random action.
+        """
+        count = self._num_envs
+        actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)
+        greedy = self._rng.random_sample(count) >= epsilon
+        if greedy.any():
+            states = self._history.states(None if greedy.all() else greedy)
+            actions[greedy] = epsilon_greedy(self._predict(states)[0], 0.0, self._rng)
+        return actions
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the frames that are remembered and the state of the random stream."""
+        return {"history": self._history.state_dict(), "rng": rng_state(self._rng)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores what `state_dict` returned.
+
+        Raises:
+          ValueError: the state is of other frames, or of another number of environments.
+        """
+        self._history.load_state_dict(state["history"])
+        set_rng_state(self._rng, state["rng"])
 
 
 class Simulator:
     """Plays all environments of a player, tick after tick, and fills a replay memory.
 
-    A lost life ends an episode for learning: nothing is expected to follow, and the agent forgets
-    what it saw. It does not end the game, whose score is counted as a whole. Called by one thread
-    at a time.
+    A lost life ends an episode for learning: its transition is terminal, and the agent forgets the
+    frames. It does not end the game, whose score is counted as a whole. Call it from one thread at
+    a time; only `take_scores` is thread-safe.
 
     Args:
-      player: the environments; left alone until `begin` or `load_state_dict`.
+      player: the environments; not touched until `begin` or `load_state_dict`.
       memory: gets one frame per environment and tick, in one lane for each environment.
       agent: chooses the actions.
-      scores: gets the score of each game that ends.
 
     Attributes:
-      transitions: how many were stored so far, by this object.
+      transitions: how many this object has stored so far.
     """
 
-    def __init__(self, player: Player, memory: ReplayMemory, agent: Agent, scores: Scores) -> None:
+    def __init__(self, player: Player, memory: ReplayMemory, agent: Agent) -> None:
         self._player = player
         self._memory = memory
         self._agent = agent
-        self._scores = scores
+        self._scores: Deque[float] = deque()  # of games that ended and were not reported yet
         self._frames: Optional[np.ndarray] = None
         self.transitions = 0
 
     @property
     def playing(self) -> bool:
-        """Whether there are games that `tick` goes on with."""
+        """True if games are under way."""
         return self._frames is not None
 
     def begin(self) -> None:
-        """Begins a new game everywhere; games that were under way are cut off."""
+        """Begins a new game in each environment; games that were under way are cut off."""
         self._memory.end_episodes()
         self._frames = self._player.reset()
         self._agent.observe(self._frames, starts=np.ones(self._player.num_envs, bool))
 
     def tick(self, epsilon: float) -> int:
-        """Lets every environment take one action. Only when `playing`.
+        """Takes one action in each environment; `playing` must be True.
 
         Args:
-          epsilon: probability that an action is left to chance.
+          epsilon: probability of a random action.
 
         Returns:
-          how many transitions were stored: one for each environment that did not begin a new game
-          instead.
+          how many transitions were stored: one for each environment, without those that began a
+          new game.
         """
         actions = self._agent.act(epsilon)
         step = self._player.step(actions)
         stored = self._store(actions, step)
         self.transitions += stored
         ended = ~np.isnan(step.episode_score)
-        if ended.any():
-            self._scores.add(step.episode_score[ended].tolist())
+        self._scores.extend(step.episode_score[ended].tolist())
         self._frames = step.frames
         self._agent.observe(step.frames, starts=step.reset | step.life_lost)
         return stored
+
+    def take_scores(self) -> List[float]:
+        """Returns the scores of the games that ended since the last call, in order."""
+        return [self._scores.popleft() for _ in range(len(self._scores))]
+
+    def waiting_scores(self) -> List[float]:
+        """Returns what `take_scores` would return, without taking it; between two ticks."""
+        return list(self._scores)
+
+    def restore_scores(self, scores: Iterable[float]) -> None:
+        """Replaces the scores that wait to be taken."""
+        self._scores = deque(scores)
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the games and the agent as they are between two ticks; not the memory.
@@ -83,10 +163,10 @@ class Simulator:
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> str:
-        """Takes back what `state_dict` returned.
+        """Restores what `state_dict` returned.
 
         Returns:
-          why there are no games to go on with; "" if there are.
+          why the games cannot be restored; "" if they are.
 
         Raises:
           ValueError: the state is of other frames, or of another number of environments.
@@ -117,37 +197,29 @@ class Simulator:
 
 
 class SimulatorThread(ShareSessionThread):
-    """Plays whenever the budget allows, until stopped. An error goes to who guards the thread.
+    """Plays what is granted until it is stopped. Its errors go to the guard of the thread.
 
     Args:
-      simulator: what plays; nobody else may use it while the thread runs.
-      budget: says when; closed by `stop`.
-      epsilon: returns the present probability of an action by chance.
-      gate: each tick, together with what it costs, is a piece of work of this gate.
+      simulator: plays; only this thread may use it while it runs.
+      pacer: grants transitions; each tick is one of its pieces of work. Closed by `stop`.
+      epsilon: returns the current probability of a random action.
     """
 
-    def __init__(
-        self,
-        simulator: Simulator,
-        budget: TransitionBudget,
-        epsilon: Callable[[], float],
-        gate: Gate,
-    ) -> None:
+    def __init__(self, simulator: Simulator, pacer: Pacer, epsilon: Callable[[], float]) -> None:
         super().__init__()
         self.name = "SimulatorThread"
         self._simulator = simulator
-        self._budget = budget
+        self._pacer = pacer
         self._epsilon = epsilon
-        self._gate = gate
 
     def run(self) -> None:
         """Plays; called by `start`."""
         with self.default_sess():
-            while self._budget.wait() and not self.stopped():
-                with self._gate.piece():
-                    self._budget.spend(self._simulator.tick(self._epsilon()))
+            while self._pacer.wait() and not self.stopped():
+                with self._pacer:
+                    self._pacer.spend(self._simulator.tick(self._epsilon()))
 
     def stop(self) -> None:
-        """Asks the thread to end after the tick that is under way, and wakes it if it waits."""
+        """Asks the thread to end after the current tick, and wakes it if it waits."""
         super().stop()
-        self._budget.close()
+        self._pacer.close()

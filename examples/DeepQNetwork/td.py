@@ -1,7 +1,7 @@
-"""One-step targets of Q-learning and the loss that follows them, as pure functions of tensors.
+"""One-step targets of Q-learning and the loss, as pure functions of tensors.
 
-Actions are indices in `[0, A)`. A subscript t is the state that the action was taken in, t+1 the
-state that followed. The discount is per agent step (of four emulator frames), not per frame.
+Actions are indices in `[0, A)`. The action was taken in state t and led to state t+1. The discount
+is per agent step (of four emulator frames), not per frame.
 """
 
 from typing import Optional, Sequence
@@ -24,9 +24,11 @@ def action_value(q: tf.Tensor, action: tf.Tensor, name: str = "action_value") ->
       ValueError: a tensor has another rank, or A is not known.
     """
     _check_ranks(name, q=(q, 2), action=(action, 1))
+    num_actions = q.shape.as_list()[1]
+    if num_actions is None:
+        raise ValueError(f"{name}: the number of actions must be known, got shape {q.shape}.")
     with tf.name_scope(name):
-        taken = tf.one_hot(action, _num_actions(name, q), dtype=q.dtype)
-        return tf.reduce_sum(q * taken, 1)
+        return tf.reduce_sum(q * tf.one_hot(action, num_actions, dtype=q.dtype), 1)
 
 
 def qlearning_target(
@@ -45,7 +47,7 @@ def qlearning_target(
     Args:
       q_next: float32 `[B, A]`, values Q' of the next state, by the target network.
       reward: float32 `[B]`.
-      is_over: bool `[B]`, True where nothing follows, so nothing is added to the reward.
+      is_over: bool `[B]`, True where the episode ended, so that the target is the reward alone.
       discount: in [0, 1].
       name: of the name scope.
 
@@ -69,7 +71,7 @@ def double_qlearning_target(
 
     `y_t = r_t + (1 - over_t) * discount * Q'(s_{t+1}, argmax_a Q(s_{t+1}, a))`
 
-    One network says which action is best, the other what it is worth.
+    One network selects the action, the other gives its value.
 
     Reference: van Hasselt et al., "Deep Reinforcement Learning with Double Q-learning", 2015.
 
@@ -77,7 +79,7 @@ def double_qlearning_target(
       q_next: float32 `[B, A]`, values Q' of the next state, by the target network.
       q_next_selector: float32 `[B, A]`, values Q of the next state, by the online network.
       reward: float32 `[B]`.
-      is_over: bool `[B]`, True where nothing follows, so nothing is added to the reward.
+      is_over: bool `[B]`, True where the episode ended, so that the target is the reward alone.
       discount: in [0, 1].
       name: of the name scope.
 
@@ -118,7 +120,7 @@ def _target(
     _check_ranks(name, reward=(reward, 1), is_over=(is_over, 1))
     if not 0 <= discount <= 1:
         raise ValueError(f"{name}: discount must be in [0, 1], got {discount}.")
-    # Not by a multiplication with 0: what follows the end may be anything, NaN included.
+    # No multiplication by 0: the value after the end may be anything, NaN included.
     followed = tf.where_v2(is_over, 0.0, next_value)
     return tf.stop_gradient(reward + discount * followed)
 
@@ -127,10 +129,3 @@ def _check_ranks(op: str, **tensors: Sequence) -> None:
     for name, (tensor, rank) in tensors.items():
         if tensor.shape.ndims != rank:
             raise ValueError(f"{op}: {name} must have rank {rank}, got shape {tensor.shape}.")
-
-
-def _num_actions(op: str, q: tf.Tensor) -> int:
-    count = q.shape.as_list()[1]
-    if count is None:
-        raise ValueError(f"{op}: the number of actions must be known, got shape {q.shape}.")
-    return count

@@ -1,4 +1,4 @@
-"""Shows games to people: in a window where there is a screen, in a video file otherwise."""
+"""Shows a game in a window, or writes it to a video file."""
 
 import os
 from typing import Any, Optional, Union
@@ -10,7 +10,7 @@ from tensorpack.utils.optional import require
 
 __all__ = ["VideoFile", "Window", "open_screen"]
 
-FRAMES_PER_SECOND = 15.0  # 60 of the console, of which the agent sees every fourth
+FRAMES_PER_SECOND = 15.0  # the console has 60; the agent sees every fourth
 _SCALE = 3  # pixels of the video for each pixel of the screen, in both directions
 
 
@@ -18,10 +18,10 @@ class VideoFile:
     """Writes screens to an mp4 file; to be used in a `with` block.
 
     Args:
-      path: of the file; its folder is made if need be.
+      path: of the file; its folder is created.
 
     Raises:
-      OSError: the file cannot be written (when the first frame comes).
+      OSError: in `show`, the file cannot be written.
     """
 
     def __init__(self, path: str) -> None:
@@ -72,7 +72,7 @@ class Window:
             raise OSError("This OpenCV cannot open windows.") from error
 
     def show(self, screen: np.ndarray) -> None:
-        """Shows a screen, uint8 `[height, width, 3]`, red first, until the next one is due."""
+        """Shows a screen, uint8 `[height, width, 3]`, red first, for the time of one frame."""
         self._cv2.imshow(self._title, enlarge(screen))
         self._cv2.waitKey(int(1000 / FRAMES_PER_SECOND))
 
@@ -84,7 +84,7 @@ class Window:
 
 
 def open_screen(path: Optional[str], path_without_screen: str) -> Union[VideoFile, Window]:
-    """Returns something that shows frames: a file if one is named, a window if that is possible.
+    """Returns what shows the frames: a file if one is named, else a window if possible.
 
     Args:
       path: of the video file; None to show the frames in a window.
@@ -100,6 +100,6 @@ def open_screen(path: Optional[str], path_without_screen: str) -> Union[VideoFil
 
 
 def enlarge(screen: np.ndarray) -> np.ndarray:
-    """Returns the screen enlarged, and with blue first, as OpenCV wants it."""
+    """Returns the screen enlarged, and with blue first, as OpenCV needs it."""
     large = screen.repeat(_SCALE, 0).repeat(_SCALE, 1)
     return np.ascontiguousarray(large[..., ::-1])

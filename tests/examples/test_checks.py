@@ -1,14 +1,21 @@
-"""What is wrong with a command line on this machine: said in a line, with exit code 2."""
+"""Checks against the machine and its files: flags, free memory, the weights of a network."""
 
 import os
 
 import checks
+import DQN
+import flags
+import numpy as np
 import pytest
+from DQNModel import AllWeights, OtherNetwork
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
 from tensorpack.utils import logger
+from tests.examples.running import SMALL, small_catch, train
 from tests.RL.players import breakout_rom
+
+GB = 10**9
 
 
 @pytest.fixture(autouse=True)
@@ -71,3 +78,141 @@ def test_a_log_directory_without_a_run_is_not_made_to_resume_it(tmp_path, capsys
     assert said.startswith(f"--resume {tmp_path}: There is no checkpoint in")
     assert os.listdir(str(tmp_path)) == []
     assert checks.prepare_log_dir(path, "auto") == "auto"
+
+
+def load_into(names, path):
+    """The values of a network with these variables, from a file."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        variables = [tf.get_variable(name, [2]) for name in names]
+        loader = AllWeights(path)
+        sess.run(tf.global_variables_initializer())
+        loader.init(sess)
+        return [value.tolist() for value in sess.run(variables)]
+
+
+@pytest.fixture(params=["model-5", "model.npz"])
+def saved(request, tmp_path):
+    path = str(tmp_path / request.param)
+    save_checkpoint_vars({"a": np.ones(2, "f"), "b": np.zeros(2, "f")}, path)
+    return path
+
+
+def test_all_weights_are_there(saved):
+    assert load_into(["b", "a"], saved) == [[0, 0], [1, 1]]
+    assert load_into(["a"], saved) == [[1, 1]]
+
+
+def test_weights_that_are_missing_are_named(saved):
+    with pytest.raises(OtherNetwork, match="it has no c, d, which .* give the --algo"):
+        load_into(["c", "a", "d"], saved)
+
+
+def test_find_model(saved):
+    assert checks.find_model(saved) == saved
+
+
+def test_find_model_says_why_not(tmp_path):
+    for name in ["letter", "letter.npz"]:
+        (tmp_path / name).write_text("Dear network")
+        with pytest.raises(CheckpointCorrupt, match=name):
+            checks.find_model(str(tmp_path / name))
+    np.save(str(tmp_path / "one.npy"), np.zeros(3))
+    with pytest.raises(ValueError, match="one array"):
+        checks.find_model(str(tmp_path / "one.npy"))
+    with pytest.raises(FileNotFoundError, match="There is no checkpoint"):
+        checks.find_model(str(tmp_path))
+
+
+def predictor_of(path, algo):
+    """What acts in --task eval, on the game of catch."""
+    args = flags.parse([*SMALL, "--task", "eval", "--load", path, "--algo", algo])
+    return DQN._load_predictor(args, small_catch())
+
+
+def test_a_model_of_another_algorithm_is_not_evaluated(log_dir, capsys):
+    train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
+    path = os.path.join(log_dir, "model-10")
+    with pytest.raises(SystemExit) as exit:
+        predictor_of(path, "Dueling")
+    assert exit.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"--load {path}: it has no fctV/W, fctV/b, fctA/W, fctA/b, which" in said
+    with predictor_of(path, "DQN") as predictor:  # the same network
+        assert predictor(np.zeros((1, 14, 14, 4), np.float32))[0].shape == (1, 3)
+
+
+@pytest.fixture
+def add(tmp_path):
+    """A function that adds a file to the root folder `tmp_path`."""
+
+    def add(path, text):
+        target = tmp_path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+    return add
+
+
+MEMINFO = "MemTotal: 20 kB\nMemFree: 1 kB\nMemAvailable: {} kB\n"
+
+
+def test_of_a_machine_without_limits_the_available_memory_counts(add, tmp_path):
+    add("proc/meminfo", MEMINFO.format(1000))
+    add("proc/self/cgroup", "0::/user.slice\n")
+    add("sys/fs/cgroup/user.slice/memory.max", "max\n")
+    add("sys/fs/cgroup/user.slice/memory.current", "5\n")
+    assert checks.available_bytes(str(tmp_path)) == 1000 * 1024
+
+
+def test_the_limit_of_an_outer_group_counts_and_cache_is_free(add, tmp_path):
+    add("proc/meminfo", MEMINFO.format(1000))
+    add("proc/self/cgroup", "0::/pod/job\n")
+    add("sys/fs/cgroup/pod/job/memory.max", "max\n")
+    add("sys/fs/cgroup/pod/memory.max", "5000\n")
+    add("sys/fs/cgroup/pod/memory.current", "3000\n")
+    add("sys/fs/cgroup/pod/memory.stat", "anon 1\ninactive_file 700\n")
+    assert checks.available_bytes(str(tmp_path)) == 2700
+
+
+def test_groups_of_the_first_version(add, tmp_path):
+    add("proc/meminfo", MEMINFO.format(1000))
+    add("proc/self/cgroup", "7:cpu:/x\n4:hugetlb,memory:/docker/abc\n")
+    # inside of a container the group lies at the top, whatever its path says
+    add("sys/fs/cgroup/memory/memory.limit_in_bytes", "4000\n")
+    add("sys/fs/cgroup/memory/memory.usage_in_bytes", "1000\n")
+    assert checks.available_bytes(str(tmp_path)) == 3000
+
+
+def test_a_group_over_its_limit_has_nothing_left(add, tmp_path):
+    add("proc/self/cgroup", "0::/\n")
+    add("sys/fs/cgroup/memory.max", "100\n")
+    add("sys/fs/cgroup/memory.current", "300\n")
+    assert checks.available_bytes(str(tmp_path)) == 0
+
+
+def test_without_these_files_nothing_is_known_and_nothing_refused(tmp_path):
+    assert checks.available_bytes(str(tmp_path)) is None
+    checks.check_memory(10**9, 7000, None)
+
+
+def test_this_machine_has_some_memory():
+    assert 10**7 < checks.available_bytes() < 10**15
+
+
+def test_what_is_too_large_is_refused_with_what_would_fit():
+    available = checks.RESERVED_BYTES + 3 * GB
+    checks.check_memory(428000, 7000, available)
+    with pytest.raises(ValueError, match=r"7\.0 GB.*5\.1 GB are free.*--memory-size 428000 or"):
+        checks.check_memory(10**6, 7000, available)
+
+
+def test_a_small_memory_is_counted_exactly():
+    available = checks.RESERVED_BYTES + 5 * 10**6
+    checks.check_memory(704, 7100, available)
+    with pytest.raises(ValueError, match=r"--memory-size 704 or less"):
+        checks.check_memory(705, 7100, available)
+
+
+def test_where_nothing_fits_another_size_is_not_advised():
+    with pytest.raises(ValueError, match="1.5 GB are free, .*: free some memory first"):
+        checks.check_memory(500, 7100, 15 * 10**8)

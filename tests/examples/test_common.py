@@ -1,10 +1,11 @@
-"""Playing whole games: quotas, scores, and the evaluator within a run."""
+"""Whole games: shares, scores, the evaluator within a run; how long an epoch takes."""
 
 import numpy as np
 import pytest
-from common import Evaluator, play_n_episodes
+from common import EpochTimeWithoutGPU, Evaluator, play_n_episodes
 
 from tensorpack.RL import Player, PlayerStep
+from tensorpack.utils import logger
 from tests.examples.catch import CatchPlayer
 from tests.helpers import FakeClock
 
@@ -221,3 +222,80 @@ def test_an_evaluation_that_was_given_up_is_done_again_with_the_same_games():
     with pytest.raises(KeyboardInterrupt):
         second.evaluator.trigger()
     np.testing.assert_array_equal(evaluated(first), evaluated(second))
+
+
+class Device:
+    def __init__(self, kind):
+        self.device_type = kind
+
+
+class DeviceTrainer:
+    """As much of a trainer as the callback looks at."""
+
+    steps_per_epoch = 25000
+
+    def __init__(self, kinds, global_step=0):
+        self.sess = self
+        self.global_step = global_step
+        self._devices = [Device(kind) for kind in kinds]
+
+    def list_devices(self):
+        return self._devices
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """What is logged as information."""
+    logged = []
+    monkeypatch.setattr(logger, "info", logged.append)
+    return logged
+
+
+def run_steps(trainer, count):
+    """Each step takes 10 seconds at first, and half a second after twenty of them."""
+    clock = FakeClock()
+    callback = EpochTimeWithoutGPU(clock=clock)
+    callback.trainer = trainer
+    callback.before_train()
+    for step in range(count):
+        clock.advance(10 if step < 20 else 0.5)
+        trainer.global_step += 1
+        callback.trigger_step()
+
+
+def test_told_once_from_the_steps_after_the_warm_up(lines):
+    run_steps(DeviceTrainer(["CPU"]), 300)
+    assert lines == [
+        "TensorFlow has no GPU here: training on the CPU.",
+        "An epoch of 25000 steps will take about 3 hours 28 minutes 20 seconds, at 2.0 steps/s.",
+    ]
+
+
+def test_told_after_a_hundred_steps_of_this_run(lines):
+    run_steps(DeviceTrainer(["CPU"], global_step=777), 99)
+    assert len(lines) == 1
+    run_steps(DeviceTrainer(["CPU"], global_step=777), 100)
+    assert len(lines) == 3
+
+
+def test_what_is_between_epochs_does_not_count(lines):
+    clock, trainer = FakeClock(), DeviceTrainer(["CPU"])
+    callback = EpochTimeWithoutGPU(clock=clock)
+    callback.trainer = trainer
+    callback.before_train()
+    for _ in range(12):
+        callback.before_epoch()
+        for _ in range(9):
+            clock.advance(0.5)
+            trainer.global_step += 1
+            callback.trigger_step()
+        callback.after_epoch()
+        clock.advance(1000)
+    assert lines[1:] == [
+        "An epoch of 25000 steps will take about 3 hours 28 minutes 20 seconds, at 2.0 steps/s."
+    ]
+
+
+def test_with_a_gpu_nothing_is_said(lines):
+    run_steps(DeviceTrainer(["CPU", "XLA_GPU", "GPU"]), 300)
+    assert lines == []

@@ -191,10 +191,10 @@ def test_it_yields_only_in_a_run():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be at least 1, but got 0"),
         ({"init_memory_size": 501}, "init_memory_size=501, memory_size=500"),
         ({"init_memory_size": 0}, "init_memory_size=0"),
-        ({"update_frequency": 0}, "grant=0"),
+        ({"update_frequency": 0}, "update_frequency must be at least 1"),
     ],
 )
 def test_sizes_are_checked(options, message):

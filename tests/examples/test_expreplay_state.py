@@ -199,7 +199,7 @@ def test_a_lost_memory_is_populated_anew_by_the_trained_network(save, tmp_path, 
     assert second.player.played == played + 60
     assert second.player.resets == 0  # the games go on
     (said,) = warnings
-    assert "replay memory" in said and "populated anew" in said
+    assert "replay memory" in said and "populated again" in said
     second.batches(3)
 
 
@@ -213,7 +213,7 @@ def test_populating_anew_is_with_the_exploration_of_the_state(save, tmp_path, wa
 
 def test_games_that_cannot_be_saved_are_an_error_where_the_run_must_go_on_exactly(save):
     state = save(Playing(small_catch(kind=ForgetfulCatch)))
-    with pytest.raises(RuntimeError, match="does not save games.*another policy than must"):
+    with pytest.raises(RuntimeError, match="does not save games.*use --resume auto"):
         Playing(small_catch(kind=ForgetfulCatch), state)
 
 
@@ -224,7 +224,7 @@ def test_lost_games_begin_anew_in_the_memory_too(save, warnings):
     state = save(first)
     second = Playing(player, state, strictly=False)
     assert (player.resets, player.played) == (1, 0)
-    assert ["new ones are begun" in each for each in warnings] == [True]
+    assert ["new ones begin" in each for each in warnings] == [True]
     memory = second.expreplay._memory
     before = memory.num_sampleable
     second.batches(1)
@@ -282,10 +282,10 @@ def test_other_rules_of_learning_are_an_error_where_the_run_must_go_on_exactly(s
     state = save(Playing(small_catch(), rules={"discount": 0.99}))
     changed = {"batch_size": 5, "update_frequency": 9, "rules": {"discount": 0.5}}
     said = (
-        "by other rules from here on: discount was 0.99, and is 0.5; batch_size was 8, and is 5; "
+        "with other rules: discount was 0.99, and is 0.5; batch_size was 8, and is 5; "
         "update_frequency was 4, and is 9."
     )
-    with pytest.raises(RuntimeError, match=f"{said} If that is good enough"):
+    with pytest.raises(RuntimeError, match=f"{said} If that is acceptable"):
         Playing(small_catch(), state, **changed)
     assert warnings == []
     Playing(small_catch(), state, strictly=False, **changed)
@@ -311,7 +311,7 @@ def test_after_a_run_in_which_a_thread_played_its_debts_are_paid_first(save):
 def test_a_player_that_hangs_is_named(monkeypatch):
     monkeypatch.setattr(expreplay, "_LONG_TICK_SECONDS", 0.05)
     playing = Playing(small_catch())
-    with playing.expreplay._gate.piece(), pytest.raises(RuntimeError, match="has not come back"):
+    with playing.expreplay._pacer, pytest.raises(RuntimeError, match="has not returned"):
         playing.expreplay.state_dict()
 
 

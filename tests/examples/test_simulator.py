@@ -1,15 +1,12 @@
-"""The simulator: what it stores, which scores it reports, and its thread."""
+"""The agent chooses, the simulator stores and reports scores, its thread plays what is granted."""
 
 import threading
 import time
 
 import numpy as np
 import pytest
-from agent import Agent
-from budget import TransitionBudget
-from gate import Gate
-from scores import Scores
-from simulator import Simulator, SimulatorThread
+from pacer import Pacer
+from simulator import Agent, Simulator, SimulatorThread
 
 from tensorpack.RL import Player, PlayerStep, ReplayMemory
 from tensorpack.utils.concurrency import guard_thread
@@ -70,12 +67,12 @@ class Played:
     """A script that was played to its end, by the network."""
 
     def __init__(self, events, ticks):
-        player, self.scores, self.network = Script(events), Scores(), Asked()
+        player, self.network = Script(events), Asked()
         self.memory = ReplayMemory(100, (1, 1), history=HISTORY)
         agent = Agent(self.network, player, HISTORY, np.random.RandomState(0))
-        simulator = Simulator(player, self.memory, agent, self.scores)
-        simulator.begin()
-        self.stored = [simulator.tick(epsilon=0.0) for _ in range(ticks)]
+        self.simulator = Simulator(player, self.memory, agent)
+        self.simulator.begin()
+        self.stored = [self.simulator.tick(epsilon=0.0) for _ in range(ticks)]
 
     def transitions(self):
         """All that can be sampled: (frames, action, reward, over), each once, sorted."""
@@ -116,7 +113,7 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
         ((2, 3, 0), 1, 3.0, True),
     ]
     assert played.network.states == [[0, 1], [0, 2], [2, 3]]
-    assert played.scores.take() == [9.0]
+    assert played.simulator.take_scores() == [9.0]
 
 
 def test_a_game_that_is_cut_off_would_have_gone_on():
@@ -124,18 +121,35 @@ def test_a_game_that_is_cut_off_would_have_gone_on():
     # event     . c   r .
     played = Played(".c..", ticks=4)
     assert ((1, 2, 3), 1, 3.0, False) in played.transitions()
-    assert played.scores.take() == [6.0]
+    assert played.simulator.waiting_scores() == [6.0]
+    assert played.simulator.take_scores() == [6.0]
+    assert played.simulator.take_scores() == []  # each score is reported once
 
 
 def test_several_environments_have_a_lane_each():
-    player, memory, scores = CatchPlayer(num_envs=3), ReplayMemory(300, (84, 84), 4, 3), Scores()
+    player, memory = CatchPlayer(num_envs=3), ReplayMemory(300, (84, 84), 4, 3)
     agent = Agent(None, player, 4, np.random.RandomState(0))
-    simulator = Simulator(player, memory, agent, scores)
+    simulator = Simulator(player, memory, agent)
     simulator.begin()
     # six steps and one that begins the next game
     assert [simulator.tick(1.0) for _ in range(14)] == ([3] * 6 + [0]) * 2
     assert len(memory) == 36
-    assert len(scores.take()) == 6
+    assert len(simulator.take_scores()) == 6
+
+
+def test_no_score_is_lost_between_threads():
+    simulator = Simulator(Script(""), None, None)
+    taken = []
+
+    def play():
+        for score in range(3000):
+            simulator._scores.extend([score])
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    while thread.is_alive():
+        taken += simulator.take_scores()
+    assert taken + simulator.take_scores() == list(range(3000))
 
 
 class CountingSimulator:
@@ -164,8 +178,8 @@ def run_thread():
     """Starts a SimulatorThread, which is stopped and joined after the test."""
     threads = []
 
-    def run(simulator, budget, epsilon=lambda: 0.5, on_error=None, gate=None):
-        thread = SimulatorThread(simulator, budget, epsilon, gate or Gate())
+    def run(simulator, pacer, epsilon=lambda: 0.5, on_error=None):
+        thread = SimulatorThread(simulator, pacer, epsilon)
         if on_error is not None:
             guard_thread(thread, on_error)
         # it wants the session that is the default one; what it plays with here needs none
@@ -181,37 +195,156 @@ def run_thread():
 
 
 def test_the_thread_plays_what_is_granted_and_no_more(run_thread):
-    simulator, budget = CountingSimulator(), TransitionBudget(grant=8)
+    simulator, pacer = CountingSimulator(), Pacer(grant=8)
     epsilons = iter([1.0, 0.9, 0.8, 0.7])
-    run_thread(simulator, budget, lambda: next(epsilons))
-    budget.grant()
-    budget.grant()
+    run_thread(simulator, pacer, lambda: next(epsilons))
+    pacer.grant()
+    pacer.grant()
     wait_until(lambda: len(simulator.ticks) == 4)
     time.sleep(0.05)
     assert simulator.ticks == [1.0, 0.9, 0.8, 0.7]
 
 
 def test_stopping_wakes_the_thread(run_thread):
-    thread = run_thread(CountingSimulator(), TransitionBudget(grant=1))
+    thread = run_thread(CountingSimulator(), Pacer(grant=1))
     thread.stop()
     thread.join(5)
     assert not thread.is_alive()
 
 
-def test_an_error_goes_to_who_guards_the_thread(run_thread):
-    errors, budget = [], TransitionBudget(grant=8)
-    thread = run_thread(CountingSimulator(fails_at=2), budget, on_error=errors.append)
-    budget.grant()
+def test_an_error_goes_to_the_guard_of_the_thread(run_thread):
+    errors, pacer = [], Pacer(grant=8)
+    thread = run_thread(CountingSimulator(fails_at=2), pacer, on_error=errors.append)
+    pacer.grant()
     thread.join(5)
     assert [str(error) for error in errors] == ["the emulator broke"]
 
 
-def test_the_thread_does_nothing_in_a_pause_of_its_gate(run_thread):
-    simulator, budget, gate = CountingSimulator(), TransitionBudget(grant=8), Gate()
-    with gate.pause():
-        run_thread(simulator, budget, gate=gate)
-        budget.grant()
+def test_the_thread_does_nothing_in_a_pause(run_thread):
+    simulator, pacer = CountingSimulator(), Pacer(grant=8)
+    with pacer.pause():
+        run_thread(simulator, pacer)
+        pacer.grant()
         time.sleep(0.05)
-        assert (simulator.ticks, budget.open) == ([], 8)
-    wait_until(lambda: budget.open == 0)
+        assert (simulator.ticks, pacer.open) == ([], 8)
+    wait_until(lambda: pacer.open == 0)
     assert len(simulator.ticks) == 2
+
+
+class Network:
+    """Values one action above the others; keeps what it was asked."""
+
+    def __init__(self, best, num_actions=3):
+        self.asked = []
+        self._values = np.eye(num_actions)[best]
+
+    def __call__(self, states):
+        self.asked.append(states.copy())
+        return [np.tile(self._values, (len(states), 1))]
+
+
+class Shape(Player):
+    """All that an agent asks of a player."""
+
+    num_actions = 3
+    frame_shape = (1, 2)
+
+    def __init__(self, num_envs):
+        self.num_envs = num_envs
+
+
+def make_agent(network, num_envs=2, seed=0):
+    return Agent(network, Shape(num_envs), history=3, rng=np.random.RandomState(seed))
+
+
+def frames(*values):
+    """A frame for each environment, all of its pixels alike."""
+    return np.array([[[value, value]] for value in values], np.uint8)
+
+
+def test_the_network_sees_the_last_frames_of_each_newest_last():
+    network = Network(best=0)
+    agent = make_agent(network)
+    for i in range(1, 5):
+        agent.observe(frames(i, 10 * i), starts=np.array([False, False]))
+    agent.act(0.0)
+    assert network.asked[0].shape == (2, 1, 2, 3)
+    assert network.asked[0][:, 0, 0].tolist() == [[2, 3, 4], [20, 30, 40]]
+
+
+def test_an_episode_begins_with_black_frames_and_leaves_the_others_alone():
+    network = Network(best=0)
+    agent = make_agent(network)
+    for i in range(1, 4):
+        agent.observe(frames(i, i), starts=np.array([False, False]))
+    agent.observe(frames(9, 4), starts=np.array([True, False]))
+    agent.act(0.0)
+    assert network.asked[0][:, 0, 1].tolist() == [[0, 0, 9], [2, 3, 4]]
+
+
+def test_without_chance_the_best_action_is_taken_in_one_call():
+    network = Network(best=2)
+    agent = make_agent(network, num_envs=5)
+    agent.observe(frames(*range(5)), starts=np.ones(5, bool))
+    actions = agent.act(epsilon=0.0)
+    assert (actions.tolist(), actions.dtype) == ([2] * 5, np.int64)
+    assert [len(states) for states in network.asked] == [5]
+
+
+def test_with_chance_alone_the_network_is_not_asked():
+    network = Network(best=2)
+    agent = make_agent(network)
+    actions = np.concatenate([agent.act(epsilon=1.0) for _ in range(300)])
+    assert network.asked == []
+    assert np.all(np.bincount(actions, minlength=3) > 150)
+
+
+def test_the_network_is_asked_only_about_those_that_need_it():
+    network = Network(best=2)
+    agent = make_agent(network, num_envs=100)
+    agent.observe(frames(*range(100)), starts=np.ones(100, bool))
+    actions = agent.act(epsilon=0.5)
+    asked = network.asked[0][:, 0, 0, -1].astype(int)
+    assert 25 < len(asked) < 75
+    assert np.all(actions[asked] == 2)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7])
+def test_chance_has_its_share(epsilon):
+    agent = make_agent(Network(best=1), num_envs=200)
+    agent.observe(frames(*range(200)), starts=np.ones(200, bool))
+    share = np.mean([agent.act(epsilon) == 1 for _ in range(10)])
+    assert share == pytest.approx(1 - epsilon * 2 / 3, abs=0.04)
+
+
+def test_the_same_seed_acts_the_same():
+    acted = []
+    for _ in range(2):
+        agent = make_agent(Network(best=0), num_envs=50, seed=7)
+        agent.observe(frames(*range(50)), starts=np.ones(50, bool))
+        acted.append(agent.act(0.5).tolist())
+    assert acted[0] == acted[1]
+
+
+def test_a_state_is_what_was_seen_and_where_chance_is():
+    def play(agent, network):
+        network.asked.clear()
+        actions = [agent.act(0.5).tolist()]
+        agent.observe(frames(7, 8), starts=np.array([False, True]))
+        actions += [agent.act(0.5).tolist() for _ in range(9)]
+        return actions, [asked.tolist() for asked in network.asked]
+
+    networks = Network(best=1), Network(best=1)
+    first, second = make_agent(networks[0]), make_agent(networks[1], seed=1)
+    for i in range(1, 5):
+        first.observe(frames(i, 10 * i), starts=np.array([False, False]))
+        first.act(0.5)
+    second.load_state_dict(first.state_dict())
+    assert play(first, networks[0]) == play(second, networks[1])
+
+
+def test_a_state_of_other_frames_is_refused():
+    with pytest.raises(ValueError):
+        make_agent(Network(best=0), num_envs=3).load_state_dict(
+            make_agent(Network(best=0)).state_dict()
+        )

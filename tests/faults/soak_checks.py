@@ -16,7 +16,7 @@ _SAVED = re.compile(r"Model saved to \S*?model-([0-9]+)\.\s")
 _STARTED = re.compile(r"Start training with global_step=([0-9]+)")
 # What a resumed run says if something of it was lost.
 _LOSSES = (
-    *("cannot be continued exactly", "populated anew", "cannot be gone on with", "begins anew in"),
+    *("cannot be continued exactly", "populated again", "cannot be restored", "begins anew in"),
     *("is passed over", "is whole; the best that there is", "Nobody knows where"),
 )
 _WITH_SEGMENTS = 2  # how many states keep theirs

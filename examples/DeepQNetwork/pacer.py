@@ -1,0 +1,119 @@
+"""Keeps playing and training in step, and holds both between two pieces of work for a save."""
+
+import threading
+from contextlib import contextmanager
+from typing import Any, Iterator, Optional
+
+__all__ = ["Pacer"]
+
+
+class Pacer:
+    """Coordinates the thread that plays with the thread that samples batches.
+
+    ::
+
+        sampling:  with pacer: ...      # one piece of work: a batch
+                   pacer.grant()        # allows the transitions of one batch
+        playing:   pacer.wait()         # for something that is granted
+                   with pacer: ...      # one piece of work: a tick of all games
+                       pacer.spend(n)   # which played n transitions
+        saving:    with pacer.pause():  # no piece is half done, and none begins
+
+    Sampling waits while playing is `max_grants` grants behind. A tick may play more than was
+    granted, where many environments move at once; later grants pay for it. Pieces of work run at
+    the same time as each other. Do not ask for a pause within a piece. Thread-safe.
+
+    Args:
+      grant: transitions that are granted for one batch.
+      max_grants: how many grants may be open.
+
+    Raises:
+      ValueError: an argument is less than 1.
+    """
+
+    def __init__(self, grant: int, max_grants: int = 5) -> None:
+        if grant < 1 or max_grants < 1:
+            raise ValueError(
+                f"A Pacer needs a grant and max_grants of at least 1, got grant={grant}, "
+                f"max_grants={max_grants}."
+            )
+        self._grant = grant
+        self._most_open = grant * max_grants
+        self._open = 0
+        self._closed = False
+        self._inside = 0  # pieces of work that are under way
+        self._pauses = 0
+        self._change = threading.Condition()
+
+    @property
+    def open(self) -> int:
+        """Transitions that are granted and not yet played; negative if played in advance."""
+        return self._open
+
+    @open.setter
+    def open(self, count: int) -> None:
+        with self._change:
+            self._open = count
+            self._change.notify_all()
+
+    def grant(self) -> bool:
+        """Grants the transitions of one batch, as soon as there is room; False once closed."""
+        with self._change:
+            self._change.wait_for(
+                lambda: self._closed or self._open + self._grant <= self._most_open
+            )
+            if not self._closed:
+                self._open += self._grant
+                self._change.notify_all()
+            return not self._closed
+
+    def wait(self) -> bool:
+        """Waits until there is something to play; returns False once closed."""
+        with self._change:
+            self._change.wait_for(lambda: self._closed or self._open > 0)
+            return not self._closed
+
+    def spend(self, count: int) -> None:
+        """Takes `count` transitions off what is open: they were played."""
+        with self._change:
+            self._open -= count
+            self._change.notify_all()
+
+    def close(self) -> None:
+        """Ends `grant` and `wait` for ever, also those that wait now."""
+        with self._change:
+            self._closed = True
+            self._change.notify_all()
+
+    def __enter__(self) -> None:
+        with self._change:
+            while self._pauses:
+                self._change.wait()
+            self._inside += 1
+
+    def __exit__(self, *exc_info: Any) -> None:
+        with self._change:
+            self._inside -= 1
+            if self._pauses:
+                self._change.notify_all()
+
+    @contextmanager
+    def pause(self, timeout: Optional[float] = None) -> Iterator[bool]:
+        """Holds all work: no piece begins during the block, and none is half done.
+
+        Args:
+          timeout: seconds to wait for the pieces that are under way; None for no limit.
+
+        Returns:
+          a context manager whose value is False if a piece was still under way after that.
+        """
+        with self._change:
+            self._pauses += 1
+        try:
+            with self._change:
+                calm = self._change.wait_for(lambda: not self._inside, timeout)
+            yield calm
+        finally:
+            with self._change:
+                self._pauses -= 1
+                self._change.notify_all()
