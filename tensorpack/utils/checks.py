@@ -183,7 +183,7 @@ def _real(owner: Any, name: str, value: Any) -> float:
         try:
             return float(value)
         except OverflowError:  # an integer of more than 1024 bits
-            return math.inf if value > 0 else -math.inf
+            return math.inf if int(value) > 0 else -math.inf
     raise TypeError(f"{_name(owner)}: {name} must be a number, but got {value!r}.")
 
 

@@ -1,0 +1,183 @@
+"""Measures a run within its epochs: which steps to look into, how long they wait, and sums."""
+
+import random
+import time
+from collections import deque
+from typing import Any, List, NamedTuple, Optional
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import FeedInput
+from tensorpack.input_source.waiting import WaitProbe, WaitReading, wait_probes
+
+from .diagnosis import Figures
+
+__all__ = ["Meters", "SampleSchedule", "StepProbe", "Window"]
+
+_RECENT_STEPS = 64  # over which the duration of a step is averaged
+_LEAST = 1e-4  # probability of a step to be chosen
+_RECENT_FILLS = 10000  # readings of the queue that are kept, about a quarter of an hour
+
+
+class SampleSchedule:
+    """Chooses steps at random, about one in a given time, and says how many each stands for.
+
+    The probability of a step follows the speed of the steps before it, and a measurement counts as
+    often as the inverse: so sums are right, also where the speed changes. The choice is stratified:
+    the samples are spread evenly, at no period.
+
+    Args:
+      seconds: between two samples, on average.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._per_second = 1 / seconds
+        self._draw = random.Random(0).random
+        self._last = 0.0  # when the last step began
+        self._duration = seconds  # of a step, lately; the first steps are all chosen
+        self._sum = 0.0  # of the probabilities of all steps
+        self._stratum, self._next = 0, self._draw()  # where in that sum the next sample is
+
+    def resume(self, now: float) -> None:
+        """Says that the time until now belongs to no step."""
+        self._last = now
+
+    def weight(self, now: float) -> float:
+        """Returns how many steps the one that begins now stands for; 0 if it is not chosen."""
+        took, self._last = now - self._last, now
+        self._duration += (took - self._duration) / _RECENT_STEPS
+        probability = min(1.0, max(_LEAST, self._duration * self._per_second))
+        self._sum += probability
+        chosen = 0
+        while self._sum >= self._next:
+            chosen += 1
+            self._stratum += 1
+            self._next = self._stratum + self._draw()
+        return chosen / probability
+
+
+class StepProbe:
+    """Measures how long a step of the training waits for its data.
+
+    Made while ops may still be added to the graph, for a trainer with one op per step whose input
+    is a queue or a `FeedInput`; for others `request` is None.
+
+    Args:
+      trainer: the trainer.
+
+    Attributes:
+      request: what to fetch along with the step; None if nothing can be measured.
+    """
+
+    def __init__(self, trainer: Any) -> None:
+        config, step_op = trainer.config, trainer.step_op
+        self.request: Optional[tf.train.SessionRunArgs] = None
+        self._fed = config is not None and isinstance(config.data, FeedInput)
+        self._probes: List[WaitProbe] = []
+        self._asked_at = 0.0  # on the clock of the graph
+        if step_op is None:
+            return
+        if self._fed:
+            self.request = tf.train.SessionRunArgs(tf.timestamp(name="begin"))
+            return
+        self._probes = [each for each in wait_probes(step_op.graph) if each.belongs_to(step_op)]
+        if self._probes:
+            self.request = tf.train.SessionRunArgs([each.fetches for each in self._probes])
+
+    def ask(self) -> Optional[tf.train.SessionRunArgs]:
+        """Returns `request`, to be used at once."""
+        self._asked_at = time.time()
+        return self.request
+
+    def read(self, results: Any, longest: float) -> WaitReading:
+        """Returns what the results of the request say.
+
+        Args:
+          results: of the session.
+          longest: seconds that the step took; no wait is longer, whatever the clocks say.
+        """
+        if self._fed:
+            return WaitReading(min(max(0.0, results - self._asked_at), longest), None)
+        readings = [probe.read(values) for probe, values in zip(self._probes, results)]
+        seconds = max(each.seconds for each in readings)
+        fills = [each.fill for each in readings if each.fill is not None]
+        return WaitReading(min(seconds, longest), min(fills) if fills else None)
+
+
+class Meters(NamedTuple):
+    """Readings of what only grows, at one moment; or the differences of two."""
+
+    seconds: float = 0.0
+    steps: int = 0
+    inside: float = 0.0  # seconds in runs of the session
+    cpu: float = 0.0  # seconds of processor time
+    machine: float = 0.0  # seconds that the average core was busy
+    env_steps: int = 0
+
+    def since(self, begin: "Meters") -> "Meters":
+        """Returns the difference of each reading."""
+        return Meters._make(mine - its for mine, its in zip(self, begin))
+
+
+class Window:
+    """A part of a run that is measured, without the time between epochs.
+
+    Args:
+      begin: the meters now.
+    """
+
+    def __init__(self, begin: Meters) -> None:
+        self._begin = begin
+        self._left: Optional[Meters] = None  # between two epochs: at the end of the first
+        self._waited = self._looked = 0.0  # seconds in the sampled steps, times their weights
+        self._fills: deque[float] = deque(maxlen=_RECENT_FILLS)
+
+    def leave(self, now: Meters) -> None:
+        """Says that an epoch ends."""
+        self._left = now
+
+    def enter(self, now: Meters) -> None:
+        """Says that an epoch begins."""
+        if self._left is not None:
+            self._begin = now.since(self._left.since(self._begin))
+            self._left = None
+
+    def total(self, now: Meters) -> Meters:
+        """Returns how much of everything the window has."""
+        return (now if self._left is None else self._left).since(self._begin)
+
+    def take(self, reading: WaitReading, took: float, weight: float) -> None:
+        """Takes what was measured in one step.
+
+        Args:
+          reading: what the probe read.
+          took: seconds of the run.
+          weight: how many steps it stands for.
+        """
+        self._waited += weight * reading.seconds
+        self._looked += weight * took
+        if reading.fill is not None:
+            self._fills.append(reading.fill)
+
+    def figures(self, now: Meters, **known: Any) -> Figures:
+        """Returns the figures of the window, with fields of `Figures` that are known otherwise."""
+        total = self.total(now)
+        seconds = max(total.seconds, 1e-9)
+        callbacks = min(1.0, max(0.0, (total.seconds - total.inside) / seconds))
+        waiting = None
+        if self._looked > 0:
+            waiting = min(1.0, self._waited / self._looked) * (1.0 - callbacks)
+        count = len(self._fills)
+        slope = np.polyfit(range(count), self._fills, 1)[0] if count > 1 else 0.0
+        return Figures(
+            seconds=total.seconds,
+            steps=total.steps,
+            waiting=waiting,
+            callbacks=callbacks,
+            fill=float(np.mean(self._fills)) if count else None,
+            trend=float(slope) * (count - 1),
+            machine=total.machine / seconds,
+            busy=total.cpu / seconds / known.get("cores", 1),
+            **known,
+        )

@@ -1,0 +1,95 @@
+import sys
+import threading
+
+import pytest
+
+from tensorpack.callbacks import Callback, Callbacks, PeriodicTrigger
+from tensorpack.callbacks.time_report.callback_sampler import CallbackSampler, running_callback
+from tests.helpers import CallbackSpy
+
+
+class Inner(Callback):
+    """Notes which callback a sample finds while it is executed."""
+
+    found = ""
+
+    def _look(self, *_):
+        self.found = running_callback(sys._getframe())
+
+    _trigger_step = _before_run = _after_run = _look
+
+
+@pytest.fixture
+def inner():
+    return Inner()
+
+
+def group(*callbacks):
+    everyone = Callbacks(callbacks)
+    for each in callbacks:
+        each.trainer = CallbackSpy  # has a global step
+    return everyone
+
+
+@pytest.mark.parametrize("hook, arguments", [("before_run", 1), ("after_run", 2)])
+def test_the_hooks_of_a_run_are_found(hook, arguments, inner):
+    getattr(inner, hook)(*[None] * arguments)
+    assert inner.found == "Inner"
+
+
+def test_a_callback_is_found_below_the_group_and_a_proxy_instead_of_the_one_inside(monkeypatch):
+    inner = Inner()
+    group(inner).trigger_step()
+    assert inner.found == "Inner"
+    inner._trigger = inner._look
+    outer = PeriodicTrigger(inner, every_k_steps=1)
+    monkeypatch.setattr(CallbackSpy, "global_step", 4)
+    group(outer).trigger_step()
+    assert inner.found == "PeriodicTrigger-Inner"
+
+
+def test_elsewhere_there_is_none():
+    def trigger_step(self):
+        return running_callback(sys._getframe())
+
+    assert running_callback(None) is running_callback(sys._getframe()) is None
+    assert trigger_step("not a callback") is None
+
+
+def test_the_most_frequent_one_is_the_slowest_and_only_samples_that_count_do():
+    class Busy(Callback):
+        def _trigger_step(self):
+            sampler.sample(threading.get_ident())
+
+    class Busier(Busy):
+        def _trigger_step(self):
+            super()._trigger_step()
+            super()._trigger_step()
+
+    counts = False
+    sampler = CallbackSampler(lambda: counts)
+    group(Busy(), Busier()).trigger_step()
+    assert sampler.slowest() == ""
+    counts = True
+    group(Busy(), Busier()).trigger_step()
+    assert sampler.slowest() == "Busier"
+    sampler.reset()
+    assert sampler.slowest() == ""
+
+
+def test_its_thread_samples_and_ends():
+    class Waiting(Callback):
+        def _trigger_step(self):
+            for _ in range(200):
+                if sampler.slowest():
+                    return
+                threading.Event().wait(0.05)
+
+    sampler = CallbackSampler()
+    sampler.stop()
+    sampler.start()
+    group(Waiting()).trigger_step()
+    sampler.stop()
+    sampler.stop()
+    assert sampler.slowest() == "Waiting"
+    assert "CallbackSampler" not in [each.name for each in threading.enumerate()]
