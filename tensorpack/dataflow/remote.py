@@ -1,24 +1,24 @@
-"""A flow whose datapoints come over a socket from other processes, here or on other machines.
+"""Datapoints that come over a socket from other processes, on this machine or on others.
 
 The programs that make the data call `send_dataflow_zmq`, and the one that uses it iterates a
 `RemoteDataZMQ`. Reading what comes never runs code. Without a key both stay on this machine.
 """
 
-import os
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 from tensorpack.utils import get_tqdm, logger
-from tensorpack.utils.checks import check_integers
+from tensorpack.utils.checks import as_count, as_positive
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES, FrameError
 
+from ._flow import ProcessLocal, is_flow, what_instead
 from ._length import endless, length_or_none
-from ._remote.address import Address, parse_address
+from ._remote.address import parse_address
 from ._remote.key import load_key, make_remote_key
-from ._remote.message import DATA, Message, Senders, decode
+from ._remote.message import DATA, END, Senders
 from ._remote.sender import Sender
-from ._remote.socket import Hub, Part, Receiver, attach
-from .base import DataFlow
+from ._remote.socket import Arrival, Hub, Receiver, attach
+from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
 
 __all__ = ["RemoteDataZMQ", "make_remote_key", "send_dataflow_zmq"]
@@ -39,13 +39,17 @@ def send_dataflow_zmq(
     key: Optional[str] = None,
     timeout: Optional[float] = None,
 ) -> None:
-    """Sends the datapoints of a flow to a `RemoteDataZMQ`; goes through the flow for ever.
+    """Sends the datapoints of a flow to a `RemoteDataZMQ`, pass after pass.
 
-    It waits for the receiver, and whenever that has enough. A receiver that is started again gets
-    what was not under way. Ctrl-C ends it: what was sent has a second to leave, and the flow is
-    closed. Several senders may send to one receiver. If it is the sender that binds, its datapoints
-    are dealt out to all receivers that connect, and only one of them hears that there is no more:
-    the others need a `timeout`.
+    It waits for the receiver at the start, and whenever the receiver's buffer is full. Several
+    senders may send to one receiver. A receiver that is started again gets the datapoints that were
+    not yet under way. Ctrl-C ends the function: what was sent has a second to leave.
+
+    The receiver answers each datapoint. With `passes` the function returns only when all of them
+    have been taken, and raises an error if some were lost; the receiver gets an error, too.
+
+    A sender that binds deals its datapoints out to all receivers that connect. Only one of them is
+    told that there is no more; the others need a `timeout`.
 
     The positions of 2017, `(df, addr, hwm, print_interval, format)`, are understood too.
 
@@ -55,33 +59,32 @@ def send_dataflow_zmq(
         machine needs a key.
       hwm: how many datapoints may wait on this side.
       format: None; there is one format.
-      bind: whether to bind to the address and not to connect to it. The other side does the other.
-      print_interval: the progress bar is drawn after so many datapoints at the earliest.
-      passes: how often to go through the flow. After them the receiver, or one of several, is told
-        that there is no more, and the function returns when all has left. None for ever. Not over
-        `ipc://`, where what the receiver has not read yet would be lost when the sender ends.
+      bind: whether to bind to the address instead of connecting to it. The other side does the
+        other.
+      print_interval: the progress bar is drawn at most once for so many datapoints.
+      passes: how often to go through the flow; None to repeat it forever.
       key: path of a file that `make_remote_key` wrote; the receiver needs the same.
-      timeout: for how many seconds nobody may take a datapoint; and, behind the last of `passes`,
-        how many seconds there are in all for what still waits then, which may be as many datapoints
-        as `hwm` here. What was not taken is lost. None to wait as long as it takes.
+      timeout: an error is raised when for so many seconds no datapoint is taken. None to wait as
+        long as it takes.
 
     Raises:
-      DataFlowTerminated: nobody took a datapoint within the timeout, or not all of them were taken
-        within that time of the end.
+      DataFlowTerminated: nothing was taken within the timeout, or datapoints were lost.
       ImportError: pyzmq or msgpack is not installed.
-      OSError: the address cannot be bound, or the key not be read.
-      TypeError: there is something in a datapoint that cannot be sent; says where. Or `df` is no
-        flow, or an argument of a wrong type.
-      ValueError: an argument is out of range, the address leaves the machine without a key, or
-        `passes` are given for `ipc://`.
+      OSError: the address cannot be bound, or the key cannot be read.
+      TypeError: a datapoint has a part that cannot be sent; or `df` is not a flow, or an argument
+        has a wrong type.
+      ValueError: a datapoint is larger than the receiver's `max_bytes`; or an argument is out of
+        range, or the address leaves the machine without a key.
     """
     format, bind, print_interval = _either_order(format, bind, print_interval)
     _check_format(format)
-    passes_or_none = 0 if passes is None else passes
-    check_integers(_SEND, hwm=hwm, passes=passes_or_none)
-    _check_positive(hwm=hwm, print_interval=print_interval, passes=passes, timeout=timeout)
-    _check_end(parse_address(addr, bind, key is not None), passes)
-    _check_flow(df)
+    hwm = as_count(_SEND, "hwm", hwm)
+    as_count(_SEND, "print_interval", print_interval)
+    passes = None if passes is None else as_count(_SEND, "passes", passes)
+    timeout = None if timeout is None else as_positive(_SEND, "timeout", timeout)
+    parse_address(addr, bind, key is not None)
+    if not is_flow(df):
+        raise TypeError(f"{_SEND} sends the datapoints of a DataFlow, but got {what_instead(df)}")
     flow = RepeatedData(df, -1 if passes is None else passes)
     require("msgpack")
     with Sender(addr, hwm, bind, key, timeout) as sender:
@@ -97,7 +100,6 @@ def send_dataflow_zmq(
 
 def _send_all(flow: RepeatedData, sender: Sender, print_interval: int) -> None:
     flow.reset_state()
-    sender.hello()
     with get_tqdm(total=length_or_none(flow), miniters=print_interval) as bar:
         for datapoint in flow:
             sender.send(datapoint)
@@ -108,25 +110,30 @@ def _send_all(flow: RepeatedData, sender: Sender, print_interval: int) -> None:
 class RemoteDataZMQ(DataFlow):
     """Yields the datapoints that one or several `send_dataflow_zmq` send, in the order they come.
 
-    A pass has no end, unless senders go through their flows a given number of times: it is over
-    when all that have sent anything have said that there is no more. What follows is another pass.
-    A sender that is killed says nothing, and the pass goes on with the others, and with one that
-    takes its place; `timeout` is for those who do not want to wait for it.
+    A pass has no end, unless senders go through their flows a given number of times: it ends when
+    all senders of a datapoint have said that there is no more. What follows is another pass. A
+    sender that is killed says nothing, and the pass goes on with the others, and with one that
+    takes its place; use `timeout` to limit the wait.
 
     All passes share one connection: what one of them yields, the others do not. It is opened by
-    `reset_state`, or by the first pass, stays open between passes, and is opened anew after
-    `close`, and in a process that was forked. No state is kept: the data is made elsewhere.
+    `reset_state`, or by the first pass, stays open between passes, and is opened again after
+    `close`, and in a forked process. No state is kept, because the data is made elsewhere.
 
-    A message that is not from `send_dataflow_zmq` is dropped, counted and logged; too many of them
-    are an error.
+    A message that is not from `send_dataflow_zmq`, or larger than `max_bytes`, is dropped, counted
+    and logged; too many of them are an error. A sender whose datapoint was too large, or was lost
+    otherwise, raises an error, and so does the pass.
+
+    Memory: at most `hwm` messages of each sender wait, and each has at most `max_bytes`. Before a
+    peer has shown the key, ZeroMQ reads at most 65 KiB of it. A peer that has the key, or, without
+    a key, any program that can connect, is trusted not to send a message of endless parts, which
+    ZeroMQ collects before it can be refused. Use a key, or `ipc://` in a folder of your own, where
+    other users of the machine are not trusted.
 
     Attributes:
       cnt1: how many datapoints came to the first address.
       cnt2: how many came to the second one.
       malformed: how many messages were dropped.
     """
-
-    _receiver: Optional[Receiver] = None
 
     def __init__(
         self,
@@ -144,45 +151,47 @@ class RemoteDataZMQ(DataFlow):
         """
         Args:
           addr1: where the datapoints come to, as in `send_dataflow_zmq`. The port may be `*` for
-            any that is free, see `endpoints`.
+            any free one, see `endpoints`.
           addr2: a second address, such as that of another network; both are read in turn.
           hwm: how many datapoints of each sender may wait on this side.
-          bind: whether to bind to the addresses and not to connect to them.
+          bind: whether to bind to the addresses instead of connecting to them.
           key: path of a file that `make_remote_key` wrote; the senders need the same.
-          timeout: for how many seconds nothing may come. None to wait as long as it takes. Where
-            several receivers connect to one sender, only one of them hears its end, and the others
-            need this.
-          senders: a pass is not over before so many senders have said that there is no more.
+          timeout: an error is raised when for so many seconds nothing comes. None to wait as long
+            as it takes. If several receivers connect to one sender, only one of them is told of
+            its end, and the others need this.
+          senders: a pass does not end before so many senders have said that there is no more.
           max_errors: how many malformed messages are dropped before there is an error.
-          max_bytes: how large a message may be. Whoever sends a larger one is cut off.
+          max_bytes: how large the message of a datapoint may be; the sender of a larger one raises
+            an error.
 
         Raises:
           OSError: the key cannot be read.
-          TypeError: an address is no string, or a number has a wrong type.
+          TypeError: an address is not a string, or a number has a wrong type.
           ValueError: an argument is out of range, or an address leaves the machine without a key.
         """
-        check_integers(self, hwm=hwm, max_bytes=max_bytes)
-        _check_positive(hwm=hwm, timeout=timeout, senders=senders, max_bytes=max_bytes)
-        if max_errors < 0:
-            raise ValueError(f"max_errors is a count of messages, but got {max_errors}.")
+        self._hwm = as_count(self, "hwm", hwm)
+        self._max_bytes = as_count(self, "max_bytes", max_bytes)
+        self._least = as_count(self, "senders", senders)
+        self._max_errors = as_count(self, "max_errors", max_errors, least=0)
+        self._timeout = None if timeout is None else as_positive(self, "timeout", timeout)
         if key is not None:
-            load_key(key)  # what is wrong with it is said here, and not in the middle of a run
+            load_key(key)  # raises now, not in the middle of a run
         self._addresses = [addr1] if addr2 is None else [addr1, addr2]
         for addr in self._addresses:
             parse_address(addr, bind, key is not None)
-        self._hwm, self._bind, self._key, self._timeout = hwm, bind, key, timeout
-        self._least, self._max_errors, self._max_bytes = senders, max_errors, max_bytes
-        self._inherited: List[Receiver] = []
+        self._bind, self._key = bind, key
+        self._receiver: ProcessLocal[Receiver] = ProcessLocal(_connect)
         self.cnt1 = self.cnt2 = self.malformed = 0
 
     @property
     def endpoints(self) -> List[str]:
         """The addresses with their true ports; empty while there is no connection."""
-        return [] if self._receiver is None else list(self._receiver.endpoints)
+        receiver = self._receiver.current()
+        return [] if receiver is None else list(receiver.endpoints)
 
     @property
     def seeded(self) -> bool:
-        """False: the senders do not begin again with us."""
+        """False: the senders do not start again with this process."""
         return False
 
     def __len__(self) -> int:
@@ -197,23 +206,24 @@ class RemoteDataZMQ(DataFlow):
         """Begins a pass.
 
         Raises (while iterating):
-          DataFlowTerminated: `close` was called, or nothing came within the timeout.
+          DataFlowTerminated: `close` was called, nothing came within the timeout, or a sender says
+            that datapoints were lost.
           FrameError: there were more malformed messages than allowed; a `ValueError`.
 
         Raises:
           ImportError: pyzmq or msgpack is not installed.
-          OSError: an address cannot be bound, or the key not be read.
+          OSError: an address cannot be bound, or the key cannot be read.
         """
         return self._pass(self._connected())
 
     def reset_state(self) -> None:
-        """Connects, if this process has no connection yet; else what waits in it stays there."""
+        """Connects if this process has no connection; keeps what waits in one."""
         self._connected()
 
     def close(self) -> None:
         """Closes the connection. What had come and was not yielded is lost."""
-        receiver, self._receiver = self._receiver, None
-        if receiver is not None and receiver.pid == os.getpid():
+        receiver = self._receiver.take()
+        if receiver is not None:
             receiver.close()
 
     def bind_or_connect(self, socket: Any, addr: str) -> None:
@@ -224,56 +234,33 @@ class RemoteDataZMQ(DataFlow):
         """
         attach(socket, addr, self._bind, self._loaded_key())
 
-    def __getstate__(self) -> Dict[str, Any]:
-        return {**self.__dict__, "_receiver": None, "_inherited": []}
-
     def _loaded_key(self) -> Any:
         return None if self._key is None else load_key(self._key)
 
     def _connected(self) -> Receiver:
-        receiver = self._receiver
-        if receiver is not None and receiver.pid != os.getpid():
-            # It is the parent's. Kept, for the end of such an object is not free of side effects.
-            self._inherited.append(receiver)
-            receiver = None
-        if receiver is None or receiver.closed:
-            require("msgpack")
-            hub = Hub(self._loaded_key(), self._bind)
-            receiver = self._receiver = Receiver(
-                self._addresses,
-                self._hwm,
-                self._max_bytes,
-                hub,
-                self.bind_or_connect,
-                Senders(self._least),
-            )
-        return receiver
+        receiver = self._receiver.current()
+        if receiver is not None and receiver.closed:
+            self._receiver.take()
+        return self._receiver.get(self)
 
     def _pass(self, receiver: Receiver) -> Iterator[Any]:
         while True:
-            part = receiver.receive(self._timeout)
-            message = self._message(part, receiver.senders)
+            arrival = receiver.receive(self._timeout)
+            message = arrival.message
             if message is None:
-                continue
-            if message.kind == DATA:
-                self._count(part.address)
+                self._drop(arrival)
+            elif message.kind == DATA:
+                self._count(arrival.address)
                 yield message.datapoint
-            elif receiver.senders.take_end():
-                return
+            elif message.kind == END:
+                over = receiver.senders.take_end()
+                if message.datapoint is not None:
+                    raise DataFlowTerminated(f"A sender says: {message.datapoint!s:.500}")
+                if over:
+                    return
 
-    def _message(self, part: Part, senders: Senders) -> Optional[Message]:
-        """Reads a message; None if there is something wrong with it."""
-        try:
-            if part.parts != 1:
-                raise FrameError(f"A message of {part.parts} parts, and each has one.")
-            message = decode(part.data, self._max_bytes)
-            senders.note(message)
-            return message
-        except FrameError as error:
-            self._drop(self._addresses[part.address], error)
-            return None
-
-    def _drop(self, addr: str, error: FrameError) -> None:
+    def _drop(self, arrival: Arrival) -> None:
+        addr, error = self._addresses[arrival.address], arrival.error
         self.malformed += 1
         if self.malformed > self._max_errors:
             raise FrameError(
@@ -293,6 +280,19 @@ class RemoteDataZMQ(DataFlow):
             self.cnt2 += 1
 
 
+def _connect(flow: RemoteDataZMQ) -> Receiver:
+    require("msgpack")
+    return Receiver(
+        flow._addresses,
+        flow._hwm,
+        flow._max_bytes,
+        Hub(flow._loaded_key(), flow._bind),
+        flow.bind_or_connect,
+        flow._bind,
+        Senders(flow._least),
+    )
+
+
 def _either_order(format: Any, bind: Any, print_interval: int) -> Tuple[Any, bool, int]:
     """Sorts arguments that came in the order of 2017: a number first, then the format."""
     if isinstance(format, int) and not isinstance(format, bool):
@@ -308,35 +308,3 @@ def _check_format(format: Any) -> None:
             f"There is no format {format!r} here: leave it out. 'zmq_ops' was for receivers inside "
             "of TensorFlow graphs; use RemoteDataZMQ and an input source."
         )
-
-
-def _check_flow(df: Any) -> None:
-    if not hasattr(df, "__iter__") or not callable(getattr(df, "reset_state", None)):
-        raise TypeError(
-            f"{_SEND} sends the datapoints of a DataFlow, but got {type(df).__name__}. Wrap a list "
-            "in DataFromList, any other iterable in DataFromIterable."
-        )
-
-
-def _check_end(address: Address, passes: Optional[int]) -> None:
-    """Refuses what would lose datapoints.
-
-    ZeroMQ ends a connection over a socket file as soon as the other side is gone, with all that
-    waits in it.
-    """
-    if passes is not None and address.path:
-        raise ValueError(
-            f"passes={passes} at {address.text}: when the sender ends, what the receiver has not "
-            "read yet would be lost, and with it that there is no more. Use tcp://127.0.0.1:PORT, "
-            "or send for ever, without passes."
-        )
-
-
-def _check_positive(**numbers: Any) -> None:
-    for name, number in numbers.items():
-        try:
-            wrong = number is not None and not number > 0
-        except TypeError as error:
-            raise TypeError(f"{name} must be a number, but got {number!r}.") from error
-        if wrong:
-            raise ValueError(f"{name} must be more than 0, but got {number}.")

@@ -6,7 +6,9 @@ import threading
 from socket import socket as Socket
 
 from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow._remote.message import Answer, decode
 from tensorpack.dataflow.remote import send_dataflow_zmq
+from tensorpack.utils.serialize import MAX_BYTES
 
 A, B = b"a" * 16, b"b" * 16
 SECONDS = 60  # what is awaited comes at once; this is for machines that stand still
@@ -89,11 +91,13 @@ def free_address():
         return f"tcp://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def drain(pull, sending):
-    """Takes what a sender that binds still has, so that it comes to its end."""
+def drain(router, sending):
+    """Takes the rest of a sender that binds, and answers that all has been taken."""
     while sending.is_alive():
-        if pull.poll(20):
-            pull.recv()
+        if router.poll(20):
+            peer, *parts = router.recv_multipart()
+            kind = decode(b"".join(parts), MAX_BYTES).kind
+            router.send_multipart([peer, Answer(kind, A, 1 << 40, MAX_BYTES).encode()])
     sending.end()
 
 

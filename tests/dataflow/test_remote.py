@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromList
-from tensorpack.dataflow._remote.message import DATA, END, HELLO, Message, encode
+from tensorpack.dataflow._remote.message import DATA, END, SYNC, Message, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
 from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.dataflow.helpers import consumer_of
 from tests.dataflow.remote_peers import (
     ANY_PORT,
     SECONDS,
@@ -58,7 +59,7 @@ class TestRemoteDataZMQ(DataFlowContract):
             flow.close()
         Tracked.connected.clear()
         source.stop.set()
-        drain(raw(zmq.PULL, self._addr), sending)
+        drain(raw(zmq.ROUTER, self._addr), sending)
 
     def make_flow(self):
         return Tracked(self._addr, bind=False, timeout=SECONDS)
@@ -82,8 +83,9 @@ def test_datapoints_come_as_they_were_sent_and_a_stream_may_have_an_end(receive,
     assert "6/6" in captured.err
 
 
-def test_what_follows_the_end_is_another_pass(receive):
-    flow = receive()
+@pytest.mark.parametrize("kind", ["tcp", "ipc"])
+def test_what_follows_the_end_is_another_pass(receive, tmp_path, kind):
+    flow = receive(ANY_PORT if kind == "tcp" else f"ipc://{tmp_path}/socket")
     for count in 3, 5:
         sending = Sending(numbers(count), flow.endpoints[0], passes=1)
         assert list(flow) == list(numbers(count))
@@ -93,12 +95,12 @@ def test_what_follows_the_end_is_another_pass(receive):
 
 def test_a_pass_is_over_when_all_who_began_are_at_their_end(receive, raw):
     flow = receive()
-    first, second = (raw(zmq.PUSH, flow.endpoints[0]) for _ in range(2))
+    first, second = (raw(zmq.DEALER, flow.endpoints[0]) for _ in range(2))
     datapoints = iter(flow)
-    first.send(encode(Message(HELLO, A, 0)))
+    first.send(encode(Message(SYNC, A, 0)))
     first.send(encode(Message(DATA, A, 0, ["a"])))
     assert next(datapoints) == ["a"]
-    second.send(encode(Message(HELLO, B, 0)))
+    second.send(encode(Message(SYNC, B, 0)))
     second.send(encode(Message(DATA, B, 0, ["b"])))
     assert next(datapoints) == ["b"]
     first.send(encode(Message(END, A, 1)))
@@ -149,13 +151,14 @@ def test_a_sender_that_binds_goes_on_with_another_receiver(receive, raw):
         datapoints = iter(second)
         assert next(datapoints)[0] > 0
         second.close()
-        with pytest.raises(DataFlowTerminated, match="Nobody took the datapoints"):
+        with pytest.raises(DataFlowTerminated, match="Nothing was taken at ipc.* for 1.0 s: "):
             sending.end()
+        assert os.listdir(f"{folder}/new") == []
     finally:
         shutil.rmtree(folder)
 
 
-def test_a_sender_goes_on_when_the_receiver_is_started_again(receive):
+def test_a_sender_goes_on_when_the_receiver_is_started_again_and_says_what_was_lost(receive):
     source = Until()
     first = receive()
     addr = first.endpoints[0]
@@ -168,9 +171,13 @@ def test_a_sender_goes_on_when_the_receiver_is_started_again(receive):
     assert begin > 0
     assert next(datapoints) == [begin + 1]
     source.stop.set()
-    rest = list(datapoints)
+    rest = []
+    lost = rf"{begin - 1} of [0-9]+ datapoints sent to {addr} were lost"
+    with pytest.raises(DataFlowTerminated, match=f"A sender says: {lost}"):
+        rest.extend(datapoints)
     assert rest == [[i] for i in range(begin + 2, source.count + 1)]
-    sending.end()
+    with pytest.raises(DataFlowTerminated, match=lost):
+        sending.end()
 
 
 def test_a_sender_waits_when_the_receiver_has_enough(receive):
@@ -180,10 +187,10 @@ def test_a_sender_waits_when_the_receiver_has_enough(receive):
     def large():
         for i in itertools.count():
             taken.append(i)
-            yield [np.zeros(1 << 20, np.uint8)]
+            yield [np.zeros(1 << 19, np.uint8)]
 
     sending = Sending(DataFromGenerator(large), flow.endpoints[0], hwm=2, timeout=0.5)
-    with pytest.raises(DataFlowTerminated, match="Nobody took the datapoints at tcp.* for 0.5 s"):
+    with pytest.raises(DataFlowTerminated, match="Nothing was taken at tcp.* for 0.5 s: 0 of"):
         sending.end()
     assert 4 <= len(taken) <= 60  # two on each side, and what the kernel holds
 
@@ -203,22 +210,22 @@ def test_closing_waits_until_all_has_left(receive):
     sending.end()
 
 
-def test_a_sender_without_a_receiver_gives_up_when_asked_to():
-    # one that connects has room for three, so it comes to its end
-    for bind, message in (True, "Nobody took the datapoints"), (False, "within 0.1 s of the end"):
-        addr = ANY_PORT if bind else "tcp://127.0.0.1:1"
-        with pytest.raises(DataFlowTerminated, match=message):
-            send_dataflow_zmq(numbers(3), addr, bind=bind, passes=1, timeout=0.1)
+@pytest.mark.parametrize("bind", [True, False])
+def test_a_sender_without_a_receiver_gives_up_when_asked_to(bind):
+    addr = ANY_PORT if bind else "tcp://127.0.0.1:1"
+    with pytest.raises(DataFlowTerminated, match="Nothing was taken at tcp.* for 0.1 s: 0 of"):
+        send_dataflow_zmq(numbers(3), addr, bind=bind, passes=1, timeout=0.1)
 
 
 def test_a_receiver_without_senders_gives_up_when_asked_to(receive, raw):
-    flow = receive(timeout=0.05)
-    with pytest.raises(DataFlowTerminated, match="Nothing came to tcp.* for 0.05 s.* 0 have not"):
+    flow = receive(timeout=0.3)
+    with pytest.raises(DataFlowTerminated, match="Nothing came to tcp.* for 0.3 s.* 0 have not"):
         next(iter(flow))
-    flow = receive(timeout=2)
-    raw(zmq.PUSH, flow.endpoints[0]).send(encode(Message(HELLO, A, 0)))
-    with pytest.raises(DataFlowTerminated, match="sent something, 1 have not said"):
-        next(iter(flow))
+    raw(zmq.DEALER, flow.endpoints[0]).send(encode(Message(DATA, A, 0, ["a"])))
+    datapoints = iter(flow)
+    assert next(datapoints) == ["a"]
+    with pytest.raises(DataFlowTerminated, match="sent datapoints, 1 have not said"):
+        next(datapoints)
 
 
 def test_close_ends_a_pass_that_waits_and_the_flow_can_be_used_again(receive, raw):
@@ -234,7 +241,7 @@ def test_close_ends_a_pass_that_waits_and_the_flow_can_be_used_again(receive, ra
 
     thread = threading.Thread(target=consume)
     thread.start()
-    raw(zmq.PUSH, flow.endpoints[0]).send(encode(Message(DATA, A, 0, ["first"])))
+    raw(zmq.DEALER, flow.endpoints[0]).send(encode(Message(DATA, A, 0, ["first"])))
     assert begun.wait(SECONDS)
     flow.close()
     thread.join(SECONDS)
@@ -250,7 +257,7 @@ def test_close_ends_a_pass_that_waits_and_the_flow_can_be_used_again(receive, ra
 
 def test_a_pass_that_does_not_wait_ends_too(receive, raw):
     flow = receive()
-    socket = raw(zmq.PUSH, flow.endpoints[0])
+    socket = raw(zmq.DEALER, flow.endpoints[0])
     for i in range(3):
         socket.send(encode(Message(DATA, A, i, [i])))
     datapoints = iter(flow)
@@ -263,7 +270,7 @@ def test_a_pass_that_does_not_wait_ends_too(receive, raw):
 def test_reset_state_keeps_the_connection_and_what_waits_in_it(receive, raw):
     flow = receive()
     endpoints = flow.endpoints
-    socket = raw(zmq.PUSH, endpoints[0])
+    socket = raw(zmq.DEALER, endpoints[0])
     for i in range(3):
         socket.send(encode(Message(DATA, A, i, [i])))
     assert next(iter(flow)) == [0]
@@ -366,3 +373,17 @@ def test_a_flow_without_datapoints_is_an_error(receive):
     flow = receive()
     with pytest.raises(RuntimeError, match="yielded nothing"):
         send_dataflow_zmq(numbers(0), flow.endpoints[0])
+
+
+def test_two_receivers_share_the_datapoints_of_a_sender_that_binds(receive):
+    addr = free_address()
+    flows = [receive(addr, bind=False, timeout=5) for _ in range(2)]
+    consumers = [consumer_of(flow) for flow in flows]
+    sending = Sending(numbers(2000), addr, bind=True, passes=1, hwm=5)
+    sending.end()
+    flows[0].close(), flows[1].close()
+    found = []
+    for thread, outcome, _ in consumers:
+        thread.join(SECONDS)
+        found += [each for each in outcome if isinstance(each, list)]
+    assert sorted(found) == list(numbers(2000))

@@ -1,13 +1,16 @@
-"""Which addresses a flow may be sent to or come from, and under which conditions."""
+"""The addresses that a flow may be sent to or received at, and what each of them needs."""
 
 import ipaddress
 import os
 import re
-import socket
+import shutil
 import stat
-from typing import NamedTuple
+import tempfile
+from socket import AF_UNIX, SOCK_STREAM
+from socket import socket as Socket
+from typing import Any, NamedTuple
 
-__all__ = ["Address", "parse_address", "prepare_ipc"]
+__all__ = ["Address", "bind_file", "parse_address"]
 
 _HOST = re.compile(r"[A-Za-z0-9_.-]+")
 _PORT = re.compile(r"[0-9]{1,5}|\*")
@@ -37,7 +40,7 @@ def parse_address(addr: str, bind: bool, keyed: bool) -> Address:
       keyed: whether the connection has a key.
 
     Raises:
-      TypeError: it is no string.
+      TypeError: it is not a string.
       ValueError: it is of another kind, or leaves the machine without a key.
     """
     if not isinstance(addr, str):
@@ -47,21 +50,37 @@ def parse_address(addr: str, bind: bool, keyed: bool) -> Address:
         return _parse_tcp(addr, rest, bind, keyed)
     if kind == "ipc" and colon:
         return _parse_ipc(addr, rest)
-    raise ValueError(f"The address {addr!r} is of no kind that is used here: it must be {_KINDS}.")
+    raise ValueError(f"The address {addr!r} is of an unknown kind: it must be {_KINDS}.")
 
 
-def prepare_ipc(path: str) -> None:
-    """Makes the folder of a socket file, for this user alone, and sees that the name is free.
+def bind_file(socket: Any, path: str) -> None:
+    """Binds a ZeroMQ socket to a socket file that only this user can connect to.
+
+    The file is made in a new folder that other users cannot enter, and moved to its place when its
+    mode is set.
 
     Raises:
-      OSError: there is something else of that name, or a socket that somebody listens at.
+      OSError: there is a file of that name, or a program listens at it; or as by `socket.bind`.
     """
-    os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+    folder = os.path.dirname(path) or "."
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    _check_free(path)
+    private = tempfile.mkdtemp(prefix=".", dir=folder)
+    made = os.path.join(private, "s")
+    try:
+        socket.bind(f"ipc://{made}")
+        os.chmod(made, 0o600)
+        os.rename(made, path)
+    finally:
+        shutil.rmtree(private)
+
+
+def _check_free(path: str) -> None:
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
         raise FileExistsError(f"{path} is a file, and binding a socket there would delete it.")
-    if _somebody_listens(path):
+    if _has_listener(path):
         raise FileExistsError(f"A program listens at {path}: end it, or use another path.")
 
 
@@ -70,11 +89,11 @@ def _parse_tcp(addr: str, rest: str, bind: bool, keyed: bool) -> Address:
     ipv6 = host.startswith("[") and host.endswith("]")
     name = host[1:-1] if ipv6 else host
     if not _is_host(name, ipv6) and not (host == "*" and bind):
-        raise ValueError(f"There is no host in {addr!r}: it must be {_KINDS}.")
+        raise ValueError(f"The address {addr!r} has no host: it must be {_KINDS}.")
     if not _PORT.fullmatch(port) or (port == "*" and not bind) or int(port.strip("*") or 0) > 65535:
-        raise ValueError(f"There is no port in {addr!r}, which is a number up to 65535.")
+        raise ValueError(f"The address {addr!r} has no port, a number up to 65535.")
     if host == "localhost":
-        host = name = "127.0.0.1"  # no name service is asked, and sockets are bound to numbers
+        host = name = "127.0.0.1"  # without a name service; sockets are bound to numbers
     if not keyed and not _is_loopback(name):
         raise ValueError(_needs_a_key(addr, bind))
     return Address(f"tcp://{host}:{port}", ipv6)
@@ -93,7 +112,7 @@ def _is_host(name: str, ipv6: bool) -> bool:
 def _is_loopback(name: str) -> bool:
     try:
         return ipaddress.ip_address(name).is_loopback
-    except ValueError:  # a name, of which one cannot know where it leads
+    except ValueError:  # a name may lead anywhere
         return False
 
 
@@ -101,10 +120,10 @@ def _needs_a_key(addr: str, bind: bool) -> str:
     danger = (
         "every machine that reaches it could send datapoints or receive them"
         if bind
-        else "everybody on the way could read the datapoints or change them"
+        else "every machine on the way could read the datapoints or change them"
     )
     return (
-        f"{'Binding' if bind else 'Connecting'} to {addr} needs a key, for {danger}. Make one, "
+        f"{'Binding' if bind else 'Connecting'} to {addr} needs a key, because {danger}. Make one, "
         "once, with tensorpack.dataflow.make_remote_key('remote.key'), copy the file to the other "
         "machine, and give key='remote.key' on both sides. Or stay on this machine: "
         "tcp://127.0.0.1:PORT or ipc://PATH."
@@ -114,14 +133,15 @@ def _needs_a_key(addr: str, bind: bool) -> str:
 def _parse_ipc(addr: str, path: str) -> Address:
     if not path or path.startswith(("@", "*")) or "\0" in path:
         raise ValueError(
-            f"{addr!r} is no socket file, and sockets without one are open to every user of the "
-            "machine: give a path, best in a folder of your own, such as ipc:///home/me/run/data."
+            f"{addr!r} does not name a socket file, and sockets without one are open to every user "
+            "of the machine: give a path, best in a folder of your own, such as "
+            "ipc:///home/me/run/data."
         )
     return Address(addr, path=path)
 
 
-def _somebody_listens(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+def _has_listener(path: str) -> bool:
+    with Socket(AF_UNIX, SOCK_STREAM) as probe:
         try:
             probe.connect(path)
         except (ConnectionRefusedError, FileNotFoundError):

@@ -1,4 +1,4 @@
-"""The key that both ends of a connection have where it leaves the machine."""
+"""The key that both ends of a connection need if it leaves the machine."""
 
 import os
 import re
@@ -16,8 +16,8 @@ _MAX_FILE_BYTES = 1024
 class RemoteKey:
     """Two pairs of CURVE keys, one of the end that binds and one of those that connect.
 
-    Everything is encrypted, and each end proves to the other that it has its pair. Whoever has the
-    file can do both, to send or to receive.
+    Everything is encrypted, and each end proves to the other that it has its pair. The file holds
+    both pairs, so its owner can send and receive.
 
     Args:
       keys: public and secret key of the end that binds, then of the ends that connect; each of 40
@@ -39,22 +39,22 @@ class RemoteKey:
             socket.curve_secretkey = self._client_secret
 
     def start_guard(self, context: Any) -> Any:
-        """Starts the thread that turns away who has another key than the clients' one.
+        """Starts the thread that refuses peers without the clients' key.
 
         Args:
           context: the ZeroMQ context whose sockets are bound; they must not be bound yet.
 
         Returns:
-          what is to be stopped by its `stop()`, before the context ends.
+          the thread; call its `stop()` before the context ends.
         """
         guard = require("zmq.auth.thread").ThreadAuthenticator(context)
         guard.start()
-        guard.configure_curve_callback("*", _GuestList(self._client_public))
+        guard.configure_curve_callback("*", _AllowedKey(self._client_public))
         return guard
 
 
-class _GuestList:
-    """Answers the one question that the thread asks."""
+class _AllowedKey:
+    """Tells the thread which keys are allowed."""
 
     def __init__(self, client_public: bytes) -> None:
         self._client_public = client_public
@@ -66,14 +66,14 @@ class _GuestList:
 def make_remote_key(path: str) -> None:
     """Makes a key for `send_dataflow_zmq` and `RemoteDataZMQ`, in a file that only you can read.
 
-    Copy the file to the other machine on a safe way, such as `scp`, and give its path as `key=` on
-    both sides. Whoever has it can send datapoints to you, and receive yours.
+    Copy the file to the other machine in a safe way, such as `scp`, and give its path as `key=` on
+    both sides. Anyone who has it can send datapoints to you, and receive yours.
 
     Args:
       path: of the new file.
 
     Raises:
-      FileExistsError: there is something of that name, which stays as it is.
+      FileExistsError: there is a file of that name; it is not changed.
       OSError: the file cannot be written.
       RuntimeError: the installed ZeroMQ cannot encrypt.
     """
@@ -96,12 +96,12 @@ def make_remote_key(path: str) -> None:
 
 
 def load_key(path: str) -> RemoteKey:
-    """Reads what `make_remote_key` wrote.
+    """Reads a file that `make_remote_key` wrote.
 
     Raises:
       OSError: it cannot be read. A PermissionError if others can read it too.
       RuntimeError: the installed ZeroMQ cannot encrypt.
-      ValueError: it is no such file.
+      ValueError: it is another file, or damaged.
     """
     zmq = _zmq_with_curve()
     with _open_key(path) as file:
@@ -112,7 +112,7 @@ def load_key(path: str) -> RemoteKey:
             )
         title, *keys = file.read(_MAX_FILE_BYTES).split(b"\n")
     if title != _TITLE.encode("ascii") or len(keys) != 5 or keys.pop() != b"":
-        raise ValueError(f"{path} is no key that make_remote_key() made.")
+        raise ValueError(f"{path} is not a key that make_remote_key() made.")
     for public, secret in (keys[:2], keys[2:]):
         if not _is_pair(zmq, public, secret):
             raise ValueError(f"The key {path} is damaged: copy it again.")

@@ -1,31 +1,47 @@
-"""What a sender of datapoints says, each time in one frame, and who has said what.
+"""The messages between senders and receivers.
 
-A sender says `HELLO`, then `DATA` with a datapoint as often as it likes, and `END` if it has sent
-all that there is. Each message has the sender's id, 16 random bytes, and how many datapoints it
-has sent before.
+A sender sends `DATA` with each datapoint, `SYNC` to be told how many have arrived, and `END` after
+the last one. Each message has the sender's id, 16 random bytes, and the number of datapoints it has
+sent before. It is one frame, cut into parts of at most `PART_BYTES`, because ZeroMQ limits the
+size of a part, not of a message.
+
+The receiver answers every message with an `Answer`, so a sender knows what has been taken.
 """
 
-from typing import Any, Dict, NamedTuple
+import struct
+from typing import Any, Dict, List, NamedTuple, Optional
 
-from tensorpack.utils import logger
 from tensorpack.utils.serialize import FrameError, dumps, loads
 
-__all__ = ["DATA", "END", "HELLO", "Message", "Senders", "decode", "encode"]
+__all__ = [
+    "Answer",
+    "DATA",
+    "END",
+    "Message",
+    "PART_BYTES",
+    "SYNC",
+    "Senders",
+    "decode",
+    "encode",
+    "split",
+]
 
-HELLO, DATA, END = 0, 1, 2
+SYNC, DATA, END = 0, 1, 2
+PART_BYTES = 1 << 16
 
 _ID_BYTES = 16
 _MAX_SENDERS = 10000
+_ANSWER = struct.Struct("<B16sQQQ")
 
 
 class Message(NamedTuple):
-    """A message.
+    """A message of a sender.
 
     Attributes:
-      kind: HELLO, DATA or END.
+      kind: SYNC, DATA or END.
       sender: its id.
       number: how many datapoints it has sent before this message.
-      datapoint: None unless this is DATA.
+      datapoint: of DATA; with END, why datapoints are missing, or None.
     """
 
     kind: int
@@ -34,17 +50,52 @@ class Message(NamedTuple):
     datapoint: Any = None
 
 
+class Answer(NamedTuple):
+    """The answer of a receiver to a message.
+
+    Attributes:
+      kind: of the message.
+      receiver: the id of the receiver.
+      taken: how many datapoints of this sender the receiver has taken.
+      max_bytes: the largest message it takes.
+      refused: the bytes of the message if it was too large, else 0.
+    """
+
+    kind: int
+    receiver: bytes
+    taken: int
+    max_bytes: int
+    refused: int = 0
+
+    def encode(self) -> bytes:
+        """Returns the answer as bytes."""
+        return _ANSWER.pack(*self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Optional["Answer"]:
+        """Reads what `encode` returned; None if it is something else."""
+        return cls(*_ANSWER.unpack(data)) if len(data) == _ANSWER.size else None
+
+
 def encode(message: Message) -> bytes:
     """Returns a message as a frame.
 
     Raises:
-      TypeError, ValueError: the datapoint cannot be sent; says where in it.
+      TypeError, ValueError: the datapoint cannot be sent; names the place in it.
     """
     try:
         return dumps(list(message))
     except (TypeError, ValueError):
-        dumps(message.datapoint)  # it fails too, and says where without counting the message in
+        dumps(message.datapoint)  # fails too, and counts places from the datapoint
         raise
+
+
+def split(frame: bytes) -> List[Any]:
+    """Returns the parts of a frame, as ZeroMQ sends them."""
+    if len(frame) <= PART_BYTES:
+        return [frame]
+    view = memoryview(frame)
+    return [view[begin : begin + PART_BYTES] for begin in range(0, len(view), PART_BYTES)]
 
 
 def decode(data: Any, max_bytes: int) -> Message:
@@ -55,14 +106,14 @@ def decode(data: Any, max_bytes: int) -> Message:
       max_bytes: as in `loads`.
 
     Raises:
-      FrameError: it is none.
+      FrameError: it is not a message.
     """
     fields = loads(data, max_bytes)
     if type(fields) is not list or len(fields) != len(Message._fields):
-        raise FrameError(f"A frame with a {type(fields).__name__}, which is no message.")
+        raise FrameError(f"A frame with a {type(fields).__name__} is not a message.")
     message = Message(*fields)
-    if type(message.kind) is not int or message.kind not in (HELLO, DATA, END):
-        raise FrameError("A message of no known kind.")
+    if type(message.kind) is not int or message.kind not in (SYNC, DATA, END):
+        raise FrameError("A message of an unknown kind.")
     if type(message.sender) is not bytes or len(message.sender) != _ID_BYTES:
         raise FrameError("A message without a sender.")
     if type(message.number) is not int or message.number < 0:
@@ -71,48 +122,44 @@ def decode(data: Any, max_bytes: int) -> Message:
 
 
 class Senders:
-    """Who sends, and who has said that there is no more.
+    """The senders of a stream, and how many of their datapoints have arrived.
+
+    A sender counts from its first datapoint or its end: a connection alone, or a SYNC, proves
+    nothing and does not keep a pass open.
 
     Args:
-      least: how many have to come to their end before there is no more from anybody.
+      least: the number of senders that must end before the stream does.
     """
 
     def __init__(self, least: int) -> None:
         self._least = least
         self._ended = 0
-        self._open: Dict[bytes, int] = {}  # id -> how many of its datapoints came here
+        self._open: Dict[bytes, int] = {}  # id -> number of datapoints
 
     @property
     def open(self) -> int:
-        """How many have sent something, and have not said END."""
+        """The number of senders that have sent a datapoint and not END."""
         return len(self._open)
 
-    def note(self, message: Message) -> None:
-        """Takes notice of a message.
+    def note(self, message: Message) -> int:
+        """Counts a message; returns how many datapoints its sender has sent here.
 
         Raises:
-          FrameError: it is one of too many senders.
+          FrameError: there are too many senders.
         """
-        if message.kind == END:
-            self._end(message)
-            return
-        if message.sender not in self._open and len(self._open) >= _MAX_SENDERS:
-            raise FrameError(f"A message of one more sender, where {_MAX_SENDERS} are known.")
-        came = self._open.get(message.sender, 0)
-        self._open[message.sender] = came + (message.kind == DATA)
+        taken = self._open.get(message.sender, 0)
+        if message.kind == DATA:
+            if not taken and len(self._open) >= _MAX_SENDERS:
+                raise FrameError(f"A datapoint of one more sender than {_MAX_SENDERS}.")
+            taken = self._open[message.sender] = taken + 1
+        elif message.kind == END:
+            self._open.pop(message.sender, None)
+            self._ended += 1
+        return taken
 
     def take_end(self) -> bool:
-        """Whether all have come to their end; if so, a new stream begins."""
+        """Returns whether all senders have ended; if so, a new stream begins."""
         if self._open or self._ended < self._least:
             return False
         self._ended = 0
         return True
-
-    def _end(self, message: Message) -> None:
-        came = self._open.pop(message.sender, 0)
-        self._ended += 1
-        if came != message.number:
-            logger.warning(
-                f"A sender says that it has sent {message.number} datapoints, and {came} of them "
-                "came here. The others went to another receiver, or were lost with a connection."
-            )

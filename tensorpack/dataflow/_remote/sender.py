@@ -1,48 +1,55 @@
-"""The end of a connection that sends: one socket, and what it has sent so far."""
+"""The sending end of a connection."""
 
 import os
-import time
-from typing import Any, Optional
+from contextlib import suppress
+from typing import Any, Callable, Dict, Optional
 
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import MAX_BYTES
 
 from ..base import DataFlowTerminated
 from .key import load_key
-from .message import DATA, END, HELLO, Message, encode
+from .message import DATA, END, SYNC, Answer, Message, encode, split
 from .socket import Hub, attach
 
 __all__ = ["Sender"]
 
-_HURRY_SECONDS = 1.0  # for what was sent to leave, where the sender fails or is interrupted
+_LAST_SECONDS = 1.0  # for what was sent to leave, where the sender fails or is interrupted
+_UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver has told its limit
 
 
 class Sender:
-    """A context within which datapoints are sent; at its end it waits until they have left.
+    """A context within which datapoints are sent; `end` waits until all have been taken.
 
     Args:
-      addr: where to.
+      addr: the address.
       hwm: how many messages wait at most.
-      bind: whether to bind to the address; else it is connected.
+      bind: whether to bind to the address instead of connecting to it.
       key: path of the key, or None.
-      timeout: for how many seconds nobody may take anything, and how long what waits at the end
-        may take in all; None if that does not matter.
+      timeout: for how many seconds nothing may be taken, or None for no limit.
+
+    Attributes:
+      count: how many datapoints were sent.
     """
 
     def __init__(
         self, addr: str, hwm: int, bind: bool, key: Optional[str], timeout: Optional[float]
     ) -> None:
         self._zmq = require("zmq")
-        self._addr = addr
-        self._timeout = timeout
+        self._addr, self._bind, self._timeout = addr, bind, timeout
         self._id = os.urandom(16)
         self.count = 0
+        self._taken: Dict[bytes, int] = {}  # id of a receiver -> number of datapoints
+        self._limit = MAX_BYTES
+        self._answered = -1  # kind of the message that was answered last
+        self._milliseconds = -1 if timeout is None else int(1000 * timeout)
         loaded = None if key is None else load_key(key)
         self._hub = Hub(loaded, bind)
         try:
-            self._socket = self._hub.socket(self._zmq.PUSH, hwm, MAX_BYTES)
-            self._socket.sndtimeo = -1 if timeout is None else int(1000 * timeout)
+            self._socket = self._hub.socket(self._zmq.DEALER, sndhwm=hwm)
+            self._socket.sndtimeo = self._milliseconds
             attach(self._socket, addr, bind, loaded)
+            self._hub.remove_file_at_end(addr, bind)
         except BaseException:
             self._hub.close()
             raise
@@ -51,54 +58,103 @@ class Sender:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is not None:
-            self._hub.close(_HURRY_SECONDS)
-            return
-        begin = time.monotonic()
-        self._hub.close(self._timeout)
-        # ZeroMQ does not say whether all has left; its clock is coarser than ours.
-        if self._timeout is not None and time.monotonic() - begin >= 0.9 * self._timeout:
-            raise DataFlowTerminated(
-                f"The last datapoints for {self._addr} were not taken within {self._timeout} s of "
-                f"the end, so some of {self.count} may be lost. Raise the timeout, or take them "
-                "faster, if a receiver is there at all."
-            )
-
-    def hello(self) -> None:
-        """Makes the sender known; waits until somebody could take it.
-
-        Raises:
-          DataFlowTerminated: nobody did in time, as in the other methods.
-        """
-        self._send(Message(HELLO, self._id, 0))
+        self._hub.close(_LAST_SECONDS)
 
     def send(self, datapoint: Any) -> None:
         """Sends a datapoint.
 
         Raises:
-          TypeError, ValueError: it cannot be sent; says where in it.
+          DataFlowTerminated: nothing was taken within the timeout, as in `end`.
+          TypeError, ValueError: it cannot be sent, or the receiver refuses its size.
         """
-        message = Message(DATA, self._id, self.count, datapoint)
         try:
-            frame = encode(message)
+            frame = encode(Message(DATA, self._id, self.count, datapoint))
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"Datapoint {self.count} cannot be sent: {error}") from error
-        self._send(message, frame)
+        if len(frame) > _UNASKED_BYTES and not self._taken:
+            self._ask()
+        if len(frame) > self._limit:
+            self._refuse(len(frame))
+        self._send(frame)
         self.count += 1
+        while self._socket.get(self._zmq.EVENTS) & self._zmq.POLLIN:
+            self._read()
 
     def end(self) -> None:
-        """Says that there is no more."""
-        self._send(Message(END, self._id, self.count))
+        """Waits until every datapoint has been taken, and ends the stream.
 
-    def _send(self, message: Message, frame: Optional[bytes] = None) -> None:
+        Raises:
+          DataFlowTerminated: datapoints were lost, for example with a connection.
+          ValueError: the receiver has refused one.
+        """
+        self._ask()
+        if self._bind:  # other receivers, which were not asked, may have the rest
+            self._wait(lambda: self._total >= self.count)
+        if self._total < self.count:
+            lost = (
+                f"{self.count - self._total} of {self.count} datapoints sent to {self._addr} were "
+                "lost: the connection broke, or a receiver was closed before it took them."
+            )
+            self._end(lost)
+            raise DataFlowTerminated(f"{lost} Send them again.")
+        self._end(None)
+        self._wait(lambda: self._answered == END)
+
+    @property
+    def _total(self) -> int:
+        return sum(self._taken.values())
+
+    def _ask(self) -> None:
+        """Waits for the answer to a SYNC, which comes after those to all messages before it."""
+        self._answered = -1
+        self._send(encode(Message(SYNC, self._id, self.count)))
+        self._wait(lambda: self._answered == SYNC)
+
+    def _end(self, missing: Optional[str]) -> None:
+        self._send(encode(Message(END, self._id, self.count, missing)))
+
+    def _refuse(self, nbytes: int) -> None:
+        refusal = (
+            f"a datapoint of {nbytes} bytes was not taken at {self._addr}, where the receiver "
+            f"takes at most max_bytes={self._limit}"
+        )
+        with suppress(DataFlowTerminated):
+            self._end(refusal)
+        raise ValueError(
+            f"Of {self.count} datapoints or the next one, {refusal}. Give the receiver a larger "
+            "max_bytes, or send smaller datapoints."
+        )
+
+    def _send(self, frame: bytes) -> None:
+        parts = split(frame)
         try:
-            self._socket.send(encode(message) if frame is None else frame)
+            for part in parts[:-1]:
+                self._socket.send(part, self._zmq.SNDMORE)
+            self._socket.send(parts[-1])
         except self._zmq.Again as error:
-            raise self._nobody() from error
+            raise self._nothing_taken() from error
 
-    def _nobody(self) -> DataFlowTerminated:
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            if not self._socket.poll(None if self._timeout is None else self._milliseconds):
+                raise self._nothing_taken()
+            self._read()
+
+    def _read(self) -> None:
+        answer = Answer.decode(self._socket.recv())
+        if answer is None:
+            return
+        before = self._taken.get(answer.receiver, 0)
+        self._taken[answer.receiver] = max(before, answer.taken)
+        self._limit = min(self._limit, answer.max_bytes)
+        self._answered = answer.kind
+        if answer.refused:
+            self._refuse(answer.refused)
+
+    def _nothing_taken(self) -> DataFlowTerminated:
         return DataFlowTerminated(
-            f"Nobody took the datapoints at {self._addr} for {self._timeout} s, so the last of "
-            f"{self.count} may be lost. Start the receiver, or give a longer timeout."
+            f"Nothing was taken at {self._addr} for {self._timeout} s: {self._total} of "
+            f"{self.count} datapoints have been taken, the others may be lost. Start the receiver, "
+            "or give a longer timeout."
         )

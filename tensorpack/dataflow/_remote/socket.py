@@ -3,23 +3,28 @@
 import operator
 import os
 import threading
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+from contextlib import suppress
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.utils.optional import require
+from tensorpack.utils.serialize import FrameError
 
 from ..base import DataFlowTerminated
-from .address import parse_address, prepare_ipc
+from .address import bind_file, parse_address
 from .key import RemoteKey
-from .message import Senders
+from .message import DATA, PART_BYTES, Answer, Message, Senders, decode
 
-__all__ = ["Hub", "Part", "Receiver", "attach", "endpoint_of"]
+__all__ = ["Arrival", "Hub", "Receiver", "attach"]
 
-_ENVELOPE_BYTES = 1024  # what encryption may add to a message
+_MAX_ANSWERS = 1000  # that may wait on either side
+_ENVELOPE_BYTES = 1024  # what encryption may add to a part
 _OPTIONS = {
     "linger": 0,  # unless Hub.close() says otherwise
-    "handshake_ivl": 10000,  # milliseconds until a peer that says nothing is dropped
-    # Heartbeats of ZeroMQ would end the connection to a slow receiver, which reads no more
-    # when it has enough. The kernel answers for it.
+    "handshake_ivl": 10000,  # milliseconds until a peer that has not shown its key is dropped
+    # A peer that sends a larger part, also before it has shown its key, is disconnected.
+    "maxmsgsize": PART_BYTES + _ENVELOPE_BYTES,
+    # Heartbeats of ZeroMQ would end the connection to a slow receiver, which stops reading when
+    # its buffer is full. The kernel answers for it.
     "tcp_keepalive": 1,
     "tcp_keepalive_idle": 60,
     "tcp_keepalive_intvl": 10,
@@ -37,6 +42,7 @@ class Hub:
 
     def __init__(self, key: Optional[RemoteKey], bind: bool) -> None:
         self._sockets: List[Any] = []
+        self._files: List[Tuple[str, os.stat_result]] = []
         self._guard = None
         self._context = require("zmq").Context()
         if key is not None and bind:
@@ -46,21 +52,20 @@ class Hub:
                 self.close()
                 raise
 
-    def socket(self, kind: int, hwm: int, max_bytes: int) -> Any:
+    def socket(self, kind: int, sndhwm: int = _MAX_ANSWERS, rcvhwm: int = _MAX_ANSWERS) -> Any:
         """Makes a socket; see `attach`.
 
         Args:
-          kind: such as `zmq.PULL`.
-          hwm: how many messages wait at most, for each peer.
-          max_bytes: a peer that sends a larger message is cut off.
+          kind: such as `zmq.ROUTER`.
+          sndhwm: how many messages may wait to be sent, for each peer.
+          rcvhwm: how many messages may wait to be read, for each peer.
         """
         socket = self._context.socket(kind)
         self._sockets.append(socket)
         for name, value in _OPTIONS.items():
             setattr(socket, name, value)
-        # pyzmq takes no integers of numpy.
-        socket.sndhwm = socket.rcvhwm = operator.index(hwm)
-        socket.maxmsgsize = operator.index(max_bytes) + _ENVELOPE_BYTES
+        # pyzmq does not take integers of numpy.
+        socket.sndhwm, socket.rcvhwm = operator.index(sndhwm), operator.index(rcvhwm)
         return socket
 
     def pair(self) -> Any:
@@ -72,18 +77,27 @@ class Hub:
         second.connect(name)
         return first, second
 
-    def close(self, seconds: Optional[float] = 0.0) -> None:
+    def remove_file_at_end(self, addr: str, bind: bool) -> None:
+        """Lets `close` remove the socket file of an address that a socket was bound to."""
+        path = parse_address(addr, bind, keyed=True).path
+        if bind and path:
+            self._files.append((path, os.lstat(path)))
+
+    def close(self, seconds: float = 0.0) -> None:
         """Closes everything.
 
         Args:
-          seconds: how long to wait until what was sent has left; None as long as it takes.
+          seconds: how long to wait until what was sent has left.
         """
-        linger = -1 if seconds is None else int(1000 * seconds)
         for socket in self._sockets:
-            socket.close(linger)
+            socket.close(int(1000 * seconds))
         if self._guard is not None:
             self._guard.stop()
         self._context.term()
+        for path, made in self._files:
+            with suppress(OSError):
+                if os.path.samestat(made, os.lstat(path)):  # not that of another program
+                    os.unlink(path)
 
 
 def attach(socket: Any, addr: str, bind: bool, key: Optional[RemoteKey]) -> None:
@@ -97,50 +111,52 @@ def attach(socket: Any, addr: str, bind: bool, key: Optional[RemoteKey]) -> None
     socket.ipv6 = address.ipv6
     if key is not None:
         key.secure(socket, bind)
-    if bind and address.path:
-        prepare_ipc(address.path)
     zmq = require("zmq")
     try:
-        (socket.bind if bind else socket.connect)(address.text)
+        if bind and address.path:
+            bind_file(socket, address.path)
+        else:
+            (socket.bind if bind else socket.connect)(address.text)
     except zmq.ZMQError as error:
         raise OSError(
             error.errno,
             f"Cannot {'bind' if bind else 'connect'} to {addr}: {zmq.strerror(error.errno)}. "
             "Give another address, or end the program that uses this one.",
         ) from error
-    if bind and address.path:
-        os.chmod(address.path, 0o600)
 
 
-def endpoint_of(socket: Any) -> str:
-    """The address of a socket, with the port that was found for `*`."""
+def _endpoint_of(socket: Any, addr: str) -> str:
+    """Returns the address of a socket, with the port that was found for `*`."""
+    if addr.startswith("ipc:"):
+        return addr  # the socket has that from before its file was moved
     return socket.last_endpoint.rstrip(b"\0").decode("utf-8")
 
 
-class Part(NamedTuple):
-    """A message as it came.
+class Arrival(NamedTuple):
+    """A message that has arrived.
 
     Attributes:
-      address: the index of the address that it came to.
-      data: its first part, as a buffer.
-      parts: how many parts it has.
+      address: the index of its address.
+      message: the message, or None if it is malformed.
+      error: what is wrong with it, or None.
     """
 
     address: int
-    data: Any
-    parts: int
+    message: Optional[Message]
+    error: Optional[FrameError]
 
 
 class Receiver:
-    """PULL sockets that are read by one thread at a time, and closed by any.
+    """ROUTER sockets that are read and answered by one thread at a time, and closed by any.
 
     Args:
       addresses: one for each socket.
-      hwm: as in `Hub.socket`.
-      max_bytes: as in `Hub.socket`.
+      hwm: how many messages of each peer may wait.
+      max_bytes: the largest message that is taken; the sender of a larger one is told.
       hub: makes the sockets; is closed with them, also if this fails.
       attach: called with each socket and its address, binds or connects it.
-      senders: for those who read, to note who sends.
+      bind: which of the two it does.
+      senders: notes the messages.
     """
 
     def __init__(
@@ -150,23 +166,26 @@ class Receiver:
         max_bytes: int,
         hub: Hub,
         attach: Callable[[Any, str], None],
+        bind: bool,
         senders: Senders,
     ) -> None:
         self._zmq = require("zmq")
         self._hub = hub
-        self._lock = threading.Lock()  # held by whoever uses the sockets
+        self._max_bytes = operator.index(max_bytes)
+        self._id = os.urandom(16)
+        self._lock = threading.Lock()  # held while the sockets are used
         self._end_lock = threading.Lock()
         self._turn = 0
         self.senders = senders
         self.closed = False
-        self.pid = os.getpid()
         self._addresses = ", ".join(addresses)
         try:
             self._waker, self._wake = hub.pair()
-            self._sockets = [hub.socket(self._zmq.PULL, hwm, max_bytes) for _ in addresses]
+            self._sockets = [hub.socket(self._zmq.ROUTER, rcvhwm=hwm) for _ in addresses]
             for socket, addr in zip(self._sockets, addresses):
                 attach(socket, addr)
-            self.endpoints = [endpoint_of(socket) for socket in self._sockets]
+                hub.remove_file_at_end(addr, bind)
+            self.endpoints = [_endpoint_of(*pair) for pair in zip(self._sockets, addresses)]
         except BaseException:
             hub.close()
             raise
@@ -174,11 +193,11 @@ class Receiver:
         for socket in (self._wake, *self._sockets):
             self._poller.register(socket, self._zmq.POLLIN)
 
-    def receive(self, seconds: Optional[float] = None) -> Part:
-        """Waits for a message; takes from all addresses in turn.
+    def receive(self, seconds: Optional[float] = None) -> Arrival:
+        """Waits for a message and answers it; takes from all addresses in turn.
 
         Args:
-          seconds: how long to wait; None as long as it takes.
+          seconds: how long to wait; None for no limit.
 
         Raises:
           DataFlowTerminated: nothing came for so long, or `close` was called.
@@ -187,13 +206,13 @@ class Receiver:
             while not self.closed:
                 for _ in self._sockets:
                     self._turn = (self._turn + 1) % len(self._sockets)
-                    part = self._part(self._turn)
-                    if part is not None:
-                        return part
+                    arrival = self._receive_at(self._turn)
+                    if arrival is not None:
+                        return arrival
                 if not self._poller.poll(None if seconds is None else int(1000 * seconds)):
                     raise DataFlowTerminated(
-                        f"Nothing came to {self._addresses} for {seconds} s. Of those that had "
-                        f"sent something, {self.senders.open} have not said that there is no more."
+                        f"Nothing came to {self._addresses} for {seconds} s. Of those that have "
+                        f"sent datapoints, {self.senders.open} have not said that there is no more."
                     )
         raise DataFlowTerminated(f"The connection at {self._addresses} was closed.")
 
@@ -207,15 +226,42 @@ class Receiver:
             with self._lock:
                 self._hub.close()
 
-    def _part(self, index: int) -> Optional[Part]:
-        """The next message of a socket, if there is one."""
+    def _receive_at(self, index: int) -> Optional[Arrival]:
+        """Returns the next message of a socket and answers it; None if there is no message."""
         socket = self._sockets[index]
         try:
-            first = frame = socket.recv(self._zmq.NOBLOCK, copy=False)
+            peer = socket.recv(self._zmq.NOBLOCK)
         except self._zmq.Again:
             return None
-        count = 1
-        while frame.more:  # they are all there: messages come as a whole
-            frame = socket.recv(copy=False)
+        try:
+            data = self._read(socket, peer)
+            message = decode(data, self._max_bytes)
+            taken = self.senders.note(message)
+        except FrameError as error:
+            return Arrival(index, None, error)
+        self._answer(socket, peer, Answer(message.kind, self._id, taken, self._max_bytes))
+        return Arrival(index, message, None)
+
+    def _read(self, socket: Any, peer: bytes) -> Any:
+        """Returns the frame of a message. ZeroMQ has all of its parts already."""
+        parts: List[Any] = []
+        count = nbytes = 0
+        more = True
+        while more:
+            part = socket.recv(copy=False)
+            more = part.more
             count += 1
-        return Part(index, first.buffer, count)
+            nbytes += len(part.buffer)
+            if nbytes <= self._max_bytes and count <= 1 + nbytes // PART_BYTES:
+                parts.append(part.buffer)
+        if nbytes > self._max_bytes:
+            self._answer(socket, peer, Answer(DATA, self._id, 0, self._max_bytes, nbytes))
+            raise FrameError(f"A message of {nbytes} bytes; max_bytes={self._max_bytes}.")
+        if len(parts) != count or count > max(1, -(-nbytes // PART_BYTES)):
+            raise FrameError(f"A message of {nbytes} bytes in {count} parts.")
+        return parts[0] if count == 1 else b"".join(parts)
+
+    def _answer(self, socket: Any, peer: bytes, answer: Answer) -> None:
+        # A ROUTER drops what a peer does not read, so this never waits, and bounds the memory.
+        with suppress(self._zmq.ZMQError):
+            socket.send_multipart([peer, answer.encode()], self._zmq.NOBLOCK)

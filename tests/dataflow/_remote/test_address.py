@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from tensorpack.dataflow._remote.address import parse_address, prepare_ipc
+from tensorpack.dataflow._remote.address import bind_file, parse_address
 
 LOOPBACK = [
     ("tcp://127.0.0.1:5555", "tcp://127.0.0.1:5555", False),
@@ -69,23 +69,23 @@ def test_elsewhere_needs_a_key_and_the_error_says_how_to_make_one(addr):
 
 
 def test_all_interfaces_need_a_key_and_can_only_be_bound():
-    with pytest.raises(ValueError, match="needs a key, for every machine"):
+    with pytest.raises(ValueError, match="needs a key, because every machine"):
         parse_address("tcp://*:5555", bind=True, keyed=False)
     assert parse_address("tcp://*:5555", bind=True, keyed=True).text == "tcp://*:5555"
-    with pytest.raises(ValueError, match="no host"):
+    with pytest.raises(ValueError, match="has no host"):
         parse_address("tcp://*:5555", bind=False, keyed=True)
 
 
 def test_any_free_port_can_only_be_bound():
     assert parse_address("tcp://127.0.0.1:*", True, False).text == "tcp://127.0.0.1:*"
-    with pytest.raises(ValueError, match="no port"):
+    with pytest.raises(ValueError, match="has no port"):
         parse_address("tcp://127.0.0.1:*", bind=False, keyed=False)
 
 
 @pytest.mark.parametrize("number", range(len(WRONG)))
 def test_other_addresses_are_refused(number):
     for bind in True, False:
-        with pytest.raises(ValueError, match="must be|no port|no socket file"):
+        with pytest.raises(ValueError, match="must be|has no port|does not name a socket file"):
             parse_address(WRONG[number], bind, keyed=True)
 
 
@@ -99,30 +99,52 @@ def test_a_socket_file():
     assert address == ("ipc:///tmp/folder/name", False, "/tmp/folder/name")
 
 
-def test_the_folder_is_made_for_this_user_alone(tmp_path):
-    prepare_ipc(str(tmp_path / "new" / "socket"))
+@pytest.fixture
+def bound():
+    """A bare ROUTER socket."""
+    zmq = pytest.importorskip("zmq")
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as made:
+        yield made
+
+
+def test_only_this_user_can_connect_at_any_moment(tmp_path, bound, monkeypatch):
+    def watched(source, target):
+        assert stat.S_IMODE(os.stat(os.path.dirname(source)).st_mode) == 0o700
+        assert stat.S_IMODE(os.stat(source).st_mode) == 0o600
+        assert not os.path.lexists(target)
+        rename(source, target)
+
+    rename = os.rename
+    monkeypatch.setattr(os, "rename", watched)
+    before = os.umask(0)
+    try:
+        bind_file(bound, str(tmp_path / "new" / "socket"))
+    finally:
+        os.umask(before)
     assert stat.S_IMODE(os.stat(str(tmp_path / "new")).st_mode) == 0o700
-    prepare_ipc(str(tmp_path / "new" / "socket"))
+    assert os.listdir(str(tmp_path / "new")) == ["socket"]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer.connect(str(tmp_path / "new" / "socket"))
 
 
-def test_a_file_stays(tmp_path):
+def test_a_file_stays(tmp_path, bound):
     path = tmp_path / "thesis"
     path.write_text("text")
     with pytest.raises(FileExistsError, match="would delete it"):
-        prepare_ipc(str(path))
+        bind_file(bound, str(path))
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "nowhere")
     with pytest.raises(FileExistsError, match="would delete it"):
-        prepare_ipc(str(link))
+        bind_file(bound, str(link))
     assert path.read_text() == "text" and link.is_symlink()
+    assert sorted(os.listdir(str(tmp_path))) == ["link", "thesis"]
 
 
-def test_a_socket_that_somebody_listens_at_stays_and_a_dead_one_does_not(tmp_path):
+def test_a_socket_with_a_listener_stays_and_a_dead_one_does_not(tmp_path, bound):
     path = str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(path)
-        prepare_ipc(path)  # nobody listens yet
         listening.listen(1)
         with pytest.raises(FileExistsError, match="A program listens at"):
-            prepare_ipc(path)
-    prepare_ipc(path)
+            bind_file(bound, path)
+    bind_file(bound, path)
