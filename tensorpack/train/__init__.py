@@ -7,8 +7,8 @@ from .base import StopTraining, Trainer
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
 from .interface import launch_train_with_config
-from .interrupt import DataEnded, TrainingInterrupted
 from .resume import prepare_log_dir
+from .signals import DataEnded, TrainingInterrupted
 from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer
 from .tower import SingleCostTrainer, TowerTrainer
 

@@ -23,9 +23,9 @@ from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
 from .determinism import fix_graph_seed, warn_of_random_ops
 from .ending import Ending
 from .epochs import Epochs
-from .interrupt import RunGuard
 from .loop import TrainLoop
 from .run_state import RunState
+from .signals import SignalGuard
 
 __all__ = ["StopTraining", "Trainer"]
 
@@ -88,7 +88,7 @@ class Trainer(TrainerContract):
         self._registered: List[Callback] = []
         self._callbacks: Optional[Callbacks] = None
         self._ending = Ending(self)
-        self._guard: Optional[RunGuard] = None
+        self._guard: Optional[SignalGuard] = None
 
     def train(
         self,
@@ -133,7 +133,7 @@ class Trainer(TrainerContract):
             )
         self._refuse_a_second_run()
         with self._guarded():
-            self._ending.run(self._interruptible_setup, self._loop)
+            self._ending.run(lambda: self._guard.run_setup(self.setup), self._loop)
 
     def train_with_defaults(
         self,
@@ -180,11 +180,6 @@ class Trainer(TrainerContract):
 
     def _callbacks_to_come(self) -> List[Callback]:
         return list(self._require_config().callbacks) + self._registered
-
-    def _interruptible_setup(self) -> None:
-        with self._guard.raising():
-            self.setup()
-            self.check_stop()
 
     def _setup(self) -> None:
         """Override to build the graph and set `train_op`, or whatever `run_step` needs."""
@@ -241,8 +236,8 @@ class Trainer(TrainerContract):
                 "A trainer runs once: make a new one, in a new graph, to train again."
             )
 
-    def _guarded(self) -> RunGuard:
-        self._guard = RunGuard(self.stop_token, self.stop_grace)
+    def _guarded(self) -> SignalGuard:
+        self._guard = SignalGuard(self.stop_token, self.stop_grace)
         if self._require_config().deterministic:
             # What the step waits for has been begun for it, and without it nothing can be saved.
             self._guard.unblock_seconds = self.stop_grace / 2

@@ -33,7 +33,7 @@ from tensorpack.utils.stopping import (
     StopRequested,
 )
 
-from .interrupt import DataEnded, TrainingInterrupted
+from .signals import DataEnded, TrainingInterrupted
 
 __all__ = ["Ending"]
 

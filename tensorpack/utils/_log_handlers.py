@@ -9,7 +9,7 @@ from typing import Any, Iterator, Optional
 from tqdm import tqdm
 
 from ._directory_lock import DirectoryLock
-from ._streams import is_terminal, point_at_devnull, same_screen
+from ._streams import can_write, is_terminal, point_at_devnull, same_screen
 
 __all__ = ["ConsoleHandler", "LineFormatter", "LogFileHandler"]
 
@@ -83,7 +83,8 @@ class _SinkHandler(logging.Handler):
 class ConsoleHandler(_SinkHandler):
     """Writes to whatever `sys.stdout` is at that moment, in colour on a terminal.
 
-    A progress bar that shares the screen is taken away for the time of the line.
+    A progress bar that shares the screen is taken away for the time of the line. Lines are dropped
+    while the reader of standard output does not read, and counted in the next line that is shown.
     """
 
     sink = "standard output"
@@ -92,6 +93,7 @@ class ConsoleHandler(_SinkHandler):
         super().__init__()
         self._plain = LineFormatter(coloured=False)
         self._coloured = LineFormatter(coloured=True)
+        self._dropped = 0
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the text of a record for the present standard output."""
@@ -103,6 +105,12 @@ class ConsoleHandler(_SinkHandler):
         stream = sys.stdout
         if stream is None:  # a process without a console
             return
+        if not can_write(stream, stalled=self._dropped > 0):
+            self._dropped += 1
+            return
+        if self._dropped:
+            line = f"({self._dropped} lines were not shown: nothing read them.)\n{line}"
+            self._dropped = 0
         with _bars_aside(stream):
             try:
                 _write_encodable(stream, line)

@@ -19,7 +19,7 @@ from typing import Any, List, Optional
 from . import _log_directory
 from ._directory_lock import DirectoryLock
 from ._log_handlers import ConsoleHandler, LogFileHandler
-from ._streams import is_terminal
+from ._streams import is_terminal, open_standard_descriptors
 from .aside import move_aside
 
 __all__ = [
@@ -52,7 +52,8 @@ class _RunLog:
         self.logger.setLevel(logging.INFO)
         for handler in list(self.logger.handlers):  # where this module is loaded a second time
             self.logger.removeHandler(handler)
-        self.logger.addHandler(ConsoleHandler())
+        self._console = ConsoleHandler()
+        self.logger.addHandler(self._console)
         self.directory: Optional[str] = None
         self._file: Optional[LogFileHandler] = None
 
@@ -61,7 +62,9 @@ class _RunLog:
         before, self._file = self._file, file
         self.directory = directory
         if file is not None:
-            self.logger.addHandler(file)
+            self.logger.removeHandler(self._console)
+            self.logger.addHandler(file)  # before the console, which may block
+            self.logger.addHandler(self._console)
         if before is not None:
             self.logger.removeHandler(before)
             before.close()
@@ -190,6 +193,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     letter = None if action is None else _letter_of(action)
     if action is not None and letter is None:
         raise ValueError(f"Unknown action {action!r}: use one of {', '.join(_ACTIONS)}.")
+    open_standard_descriptors()
     dirname = os.path.normpath(os.fspath(dirname))
     current = _run_log.directory
     if current and os.path.realpath(current) == os.path.realpath(dirname):
@@ -244,11 +248,11 @@ def _make_way(dirname: str, letter: str, news: List[str]) -> str:
         raise SystemExit(1)
     if letter == "n":
         dirname = _log_directory.make_numbered(dirname)
-        warning(f"Use a new log directory {dirname}.")
+        warning(f"This run logs to {dirname} instead.")
         return dirname
     with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
         if letter == "b":
-            news.append(f"Directory '{dirname}' backuped to '{move_aside(dirname)}'")
+            news.append(f"What was in {dirname} before is now in {move_aside(dirname)}.")
         elif letter == "d":
             _log_directory.delete(dirname)
     return dirname

@@ -4,6 +4,7 @@ import hashlib
 import multiprocessing
 import operator
 import os
+import threading
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
@@ -101,26 +102,48 @@ def _words(name: Union[int, str]) -> List[int]:
     return [0, number]
 
 
+class _Branch:
+    """Hands out the children of a node, in the order in which threads ask for them."""
+
+    def __init__(self, node: SeedTree, count: int = 0) -> None:
+        self._node = node
+        self._lock = threading.Lock()
+        self.count = count
+
+    def next(self) -> SeedTree:
+        """Returns the next child."""
+        with self._lock:
+            self.count += 1
+            return self._node.child(self.count - 1)
+
+
 class _Streams:
-    """Hands out the streams of this process, in the order they are asked for."""
+    """Hands out the streams of this process, in the order in which they are asked for."""
 
     def __init__(self) -> None:
         self.seeded = False
         self.plant(SeedTree())
 
     def plant(self, root: SeedTree, count: int = 0) -> None:
-        """Starts over from another root, as if `count` nodes had been handed out."""
-        self.root = self._branch = root
-        self._pid = os.getpid()
-        self.count = count
+        """Starts from another root, as if `count` nodes had been handed out."""
+        self.root = root
+        self._branches = {os.getpid(): _Branch(root, count)}
+
+    @property
+    def count(self) -> int:
+        """How many nodes were handed out."""
+        return self._branch().count
 
     def next(self) -> SeedTree:
         """Returns a node that was never returned before, here or in a related process."""
-        if os.getpid() != self._pid:  # forked: the copy of our branch belongs to the parent
-            self._pid, self.count = os.getpid(), 0
-            self._branch = self.root.child("process", *_process_identity())
-        self.count += 1
-        return self._branch.child(self.count - 1)
+        return self._branch().next()
+
+    def _branch(self) -> _Branch:
+        pid = os.getpid()
+        if pid not in self._branches:  # forked: the branch and its lock belong to the parent
+            new = _Branch(self.root.child("process", *_process_identity()))
+            self._branches.setdefault(pid, new)  # atomic
+        return self._branches[pid]
 
 
 def _process_identity() -> Tuple[Union[int, str], ...]:

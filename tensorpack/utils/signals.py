@@ -65,6 +65,11 @@ class SignalListener:
             multiprocessing.util.register_after_fork(self, SignalListener._leave_to_parent)
         return self
 
+    @property
+    def hears_signals(self) -> bool:
+        """Whether it has installed its handlers, which only the main thread may do."""
+        return bool(self._outer_handlers)
+
     def _leave_to_parent(self) -> None:
         """In a forked copy: signals are the copy's own again, and no news for the parent."""
         if self._outer_handlers:

@@ -1,12 +1,13 @@
-"""Threads that can be asked to stop, and that hand their errors over.
+"""Threads that can be asked to stop, and that hand over their errors.
 
-Whoever starts a thread stops and joins it, and hears its error (`guard_thread`). The loops here are
-daemons only so that a program that forgot to stop one can still exit.
+Code that starts a thread also stops and joins it, and receives its error (`guard_thread`). The
+threads here are daemons only so that a program that forgot to stop one can still exit.
 """
 
 import queue
 import threading
-from typing import Any, Callable, Optional
+from contextlib import suppress
+from typing import Any, Callable, Optional, Tuple, Type
 
 __all__ = ["LoopThread", "StoppableThread", "guard_thread"]
 
@@ -33,27 +34,30 @@ class StoppableThread(threading.Thread):
         return self._stop_event.is_set()
 
     def queue_put_stoppable(self, q: Any, obj: Any) -> bool:
-        """Puts an object into a queue of `queue` or `multiprocessing`; gives up when stopped.
+        """Waits for room in a queue of `queue` or `multiprocessing` and puts an object there.
 
         Returns:
-          True if it is in the queue, False if the thread was asked to stop.
+          whether it is in the queue; False if the thread was asked to stop.
         """
-        while not self.stopped():
-            try:
-                q.put(obj, timeout=_POLL_SECONDS)
-                return True
-            except queue.Full:
-                pass
-        return False
+        return self._retry(lambda seconds: q.put(obj, True, seconds), queue.Full)[0]
 
     def queue_get_stoppable(self, q: Any) -> Any:
-        """Takes an object from a queue of `queue` or `multiprocessing`; None when stopped."""
-        while not self.stopped():
-            try:
-                return q.get(timeout=_POLL_SECONDS)
-            except queue.Empty:
-                pass
-        return None
+        """Waits for an object in a queue of `queue` or `multiprocessing` and returns it.
+
+        Returns None if the thread was asked to stop.
+        """
+        return self._retry(lambda seconds: q.get(True, seconds), queue.Empty)[1]
+
+    def _retry(
+        self, attempt: Callable[[float], Any], timed_out: Type[Exception]
+    ) -> Tuple[bool, Any]:
+        """Calls `attempt` with a time limit until it keeps it; returns whether it did, and what it
+        returned.
+        """
+        for _ in iter(self.stopped, True):
+            with suppress(timed_out):
+                return True, attempt(_POLL_SECONDS)
+        return False, None
 
 
 class LoopThread(StoppableThread):
@@ -88,7 +92,7 @@ class LoopThread(StoppableThread):
     def _begin_call(self) -> bool:
         with self._change:
             while self._paused and not self.stopped():
-                self._change.wait(_POLL_SECONDS)  # the stop event may be somebody else's
+                self._change.wait(_POLL_SECONDS)  # another thread may set a shared stop event
             self._busy = not self.stopped()
             return self._busy
 

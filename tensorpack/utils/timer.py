@@ -4,6 +4,8 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Dict, Iterator, Optional
 
+from tabulate import tabulate
+
 from . import logger
 from .stats import StatCounter
 
@@ -117,12 +119,11 @@ def total_timer(msg: str, clock: _Clock = time.perf_counter) -> Iterator[None]:
 
 
 def print_total_timer() -> None:
-    """Logs the totals of `total_timer`, one line for each operation."""
-    for msg, counter in _totals.counters.items():
-        logger.info(
-            f"{msg}: {counter.sum:.4f} sec, {counter.count} times, {counter.average:.4g} sec/time",
-            stacklevel=2,
-        )
+    """Logs the totals of `total_timer` as one table, the longest total first."""
+    totals = sorted(_totals.counters.items(), key=lambda item: -item[1].sum)
+    rows = [(msg, each.sum, each.count, 1000 * each.average) for msg, each in totals]
+    table = tabulate(rows, ["operation", "seconds", "calls", "ms per call"], floatfmt=".4g")
+    logger.info(f"Time by operation:\n{table}", stacklevel=2)
 
 
 class IterSpeedCounter:
@@ -148,7 +149,7 @@ class IterSpeedCounter:
         self.reset()
 
     def reset(self) -> None:
-        """Starts counting anew."""
+        """Restarts the count."""
         self._rounds = 0
         self._start = self._clock()
 

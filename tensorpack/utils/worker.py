@@ -9,6 +9,7 @@ from multiprocessing import context, util
 from multiprocessing.process import BaseProcess
 from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Tuple
 
+from ._streams import open_standard_descriptors
 from .processes import sigint_blocked
 from .worker_errors import WorkerDied, failure_from_bytes, failure_to_bytes
 from .worker_pipes import StarterEnds, WorkerEnds, connect
@@ -57,6 +58,7 @@ class Worker(BaseProcess):
         """
         if self._starter is not None:
             raise RuntimeError(f"{self.name} was started before: make a new worker.")
+        open_standard_descriptors()
         self._starter, self._ends = connect()
         # Held by another child as well, the lifeline would not end with this process.
         util.register_after_fork(self, Worker._let_go)

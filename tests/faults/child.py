@@ -8,13 +8,14 @@ other cases are in `cases_*.py`.
 import multiprocessing
 import os
 import signal
+import threading
 import time
 
 from tensorpack.callbacks import Callback, ModelSaver, StartProcOrThread
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.sessinit import SessionInit
-from tensorpack.train import QueueInputTrainer, TrainConfig
-from tensorpack.utils import logger
+from tensorpack.train import QueueInputTrainer, TrainConfig, signals
+from tensorpack.utils import fix_rng_seed, logger
 from tests.helpers import TinyModel
 
 from .data import Flow, blocks, ignores_everything
@@ -202,6 +203,95 @@ def deaf_flow():
 @case
 def deaf_callback():
     train(None, At("trigger_epoch", lambda _: ignores_everything()), grace=2.0)
+
+
+def never_returns(cost):
+    mark("hangs")
+    while True:
+        time.sleep(1)
+
+
+def _op_that_hangs(**options):
+    class Hangs(TinyModel):
+        def build_graph(self, x, y):
+            cost = super().build_graph(x, y)
+            with tf.control_dependencies([tf.py_func(never_returns, [cost], tf.float32)]):
+                return tf.identity(cost)
+
+    train(model=Hangs(), grace=2.0, **options)
+
+
+@case
+def op_hangs():
+    _op_that_hangs()
+
+
+@case
+def op_hangs_in_lockstep():
+    fix_rng_seed(1)
+    _op_that_hangs(deterministic=True)
+
+
+@case
+def reader_stops():
+    def talk(callback):
+        mark("talking")
+        while True:
+            mark("x" * 200)
+
+    train(None, At("trigger_step", talk, step=30), max_epoch=FOR_EVER, grace=2.0)
+
+
+@case
+def descriptors():
+    def note(_):
+        links = [os.readlink(f"/proc/self/fd/{number}") for number in range(3)]
+        with open(os.path.join(logger.get_logger_dir(), "descriptors"), "w") as file:
+            file.write("\n".join(links))
+
+    train(None, At("trigger_step", note, step=30))
+
+
+class StartsTimer(TinyModel):
+    """Starts a timer early in the setup."""
+
+    def __init__(self, timer):
+        super().__init__()
+        self._timer = timer
+
+    def inputs(self):
+        if self._timer.ident is None:
+            self._timer.start()
+        return super().inputs()
+
+
+@case
+def signals_in_the_setup():
+    """Is sent a signal in each of many setups, by itself, at another moment each time.
+
+    Most of them are interrupted at once, at a moment when TensorFlow is not on the stack.
+    """
+    for number in range(int(os.environ["SETUPS"])):
+        signals._SETUP_SECONDS = 0.0 if number % 4 else 0.5
+        signum = (signal.SIGINT, signal.SIGTERM)[number % 2]
+        when = (number * 0.618) % 1.0 * float(os.environ["SPAN"])
+        timer = threading.Timer(when, os.kill, (os.getpid(), signum))
+
+        with tf.Graph().as_default():
+            trainer = QueueInputTrainer(
+                TrainConfig(
+                    model=StartsTimer(timer),
+                    dataflow=Flow(),
+                    callbacks=[At("before_train", lambda each: each.trainer.stop_token.wait(5))],
+                    monitors=[],
+                    steps_per_epoch=STEPS,
+                )
+            )
+            try:
+                trainer.train()
+            except BaseException as error:
+                mark(f"{number} ended by {error!r}")
+            timer.join()
 
 
 @case

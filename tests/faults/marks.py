@@ -8,6 +8,6 @@ __all__ = ["mark"]
 
 def mark(phase):
     """Prints a line that the parent waits for, if there still is one."""
-    with suppress(BrokenPipeError):
+    with suppress(AttributeError, BrokenPipeError):  # there is no standard output, or no reader
         sys.stdout.write(f"PHASE {phase}\n")
         sys.stdout.flush()

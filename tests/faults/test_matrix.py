@@ -109,6 +109,8 @@ OTHER_SIGNALS = [
     Case(9, "deaf_callback", 143, (TERM,), mark="deaf", within=4.0, says=("within 2 seconds",)),
     Case(8, "patient_callback", 130, (INT,) * 3, True, "deaf", 1.5, "", ("third time",)),
     Case(9, "patient_callback", 143, (TERM,) * 3, False, "deaf", 1.5, "", ("third time",)),
+    Case(47, "op_hangs", 130, (INT,), mark="hangs", within=4.0, says=("within 2 seconds",)),
+    Case(47, "op_hangs_in_lockstep", 143, (TERM,), mark="hangs", within=4.0),
     Case(10, "step", 129, (HUP,), True, within=5.0, says=("PHASE after_train",)),
 ]
 

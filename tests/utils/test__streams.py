@@ -2,11 +2,21 @@
 
 import io
 import os
+import subprocess
 import sys
+import time
 
 import pytest
 
-from tensorpack.utils._streams import ForgivingStream, is_terminal, point_at_devnull, same_screen
+from tensorpack.utils import _streams
+from tensorpack.utils._streams import (
+    ForgivingStream,
+    can_write,
+    is_terminal,
+    point_at_devnull,
+    same_screen,
+)
+from tests.checks import ROOT
 
 
 class Failing(io.StringIO):
@@ -56,6 +66,31 @@ def test_a_forgiving_stream_hides_no_other_error():
         ForgivingStream(Failing(RuntimeError())).write("x")
 
 
+def test_a_forgiving_stream_without_a_stream_drops_everything():
+    stream = ForgivingStream(None)
+    assert stream.write("four") == 4
+    stream.flush()
+    assert stream == ForgivingStream(None)
+
+
+def test_a_forgiving_stream_does_not_wait_long_for_a_reader_that_stopped(full_pipe, monkeypatch):
+    monkeypatch.setattr(_streams, "_PATIENCE_SECONDS", 0.2)
+    stream, drain = full_pipe
+    forgiving, begin = ForgivingStream(stream), time.monotonic()
+    for _ in range(100):
+        forgiving.write("lost")
+        forgiving.flush()
+    assert 0.2 <= time.monotonic() - begin < 1.0
+    drain()
+    forgiving.write("read")
+    forgiving.flush()
+    assert drain() == b"read"
+
+
+def test_what_has_no_descriptor_takes_everything():
+    assert can_write(None) and can_write(io.StringIO())
+
+
 def test_a_forgiving_stream_is_its_stream_to_others():
     inner = io.StringIO()
     stream = ForgivingStream(inner)
@@ -83,3 +118,20 @@ def test_a_stream_without_a_descriptor_is_left_alone():
     point_at_devnull(None)
     stream.write("still here")
     assert stream.getvalue() == "still here"
+
+
+@pytest.mark.parametrize("redirections", ["2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_descriptors_are_opened_and_no_other(redirections, tmp_path):
+    code = (
+        "import os\n"
+        "from tensorpack.utils._streams import open_standard_descriptors\n"
+        "open_standard_descriptors()\n"
+        "number = os.open('links', os.O_WRONLY | os.O_CREAT)\n"
+        "links = [os.readlink(f'/proc/self/fd/{each}') for each in range(3)]\n"
+        "os.write(number, f'{number} {links}'.encode())\n"
+    )
+    command = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-c", code]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=str(tmp_path), stdin=subprocess.PIPE, env=env, check=True)
+    number, links = (tmp_path / "links").read_text().split(" ", 1)
+    assert number == "3" and links.count("/dev/null") == redirections.count("-")

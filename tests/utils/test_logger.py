@@ -171,7 +171,7 @@ def test_new_takes_the_first_free_number(used_dir, action, capsys):
     logger.set_logger_dir(str(used_dir), action)  # standard input is no terminal here
     assert logger.LOG_DIR == str(used_dir) + "-2"
     assert visible(used_dir) == ["model"]
-    assert f"WRN Use a new log directory {used_dir}-2." in capsys.readouterr().out
+    assert f"WRN This run logs to {used_dir}-2 instead." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("action", ["keep", "b", "D", "new", None])

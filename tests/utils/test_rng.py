@@ -3,6 +3,8 @@
 import itertools
 import multiprocessing
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.utils import fix_rng_seed, get_rng
-from tensorpack.utils.rng import SeedTree
+from tensorpack.utils.rng import SeedTree, _streams
 
 NAMES = st.one_of(st.integers(0, 3), st.text(max_size=2))
 PATHS = st.lists(NAMES, min_size=1, max_size=4)
@@ -75,6 +77,17 @@ def test_without_a_seed_streams_differ():
 def test_one_object_gets_a_new_stream_each_time():
     owner = object()
     assert get_rng(owner).randint(2**31) != get_rng(owner).randint(2**31)
+
+
+def test_threads_never_share_a_stream():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            nodes = list(pool.map(lambda _: _streams.next(), range(6000)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(set(nodes)) == 6000
 
 
 def test_forked_processes_have_streams_of_their_own():

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.train.interrupt import RunGuard, TrainingInterrupted
+from tensorpack.train.signals import SignalGuard, TrainingInterrupted
 from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
 
 
@@ -26,7 +26,7 @@ def wait_until(condition, seconds=5):
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_first_signal_requests_the_stop(signum):
     token = StopToken()
-    with RunGuard(token) as guard:
+    with SignalGuard(token) as guard:
         guard.left_loop()
         send(signum)
         assert token.wait(5)
@@ -36,7 +36,7 @@ def test_first_signal_requests_the_stop(signum):
 
 def test_second_skips_what_is_optional_and_third_ends_the_process(capfd):
     token, codes = StopToken(), []
-    with RunGuard(token, hard_exit=codes.append) as guard:
+    with SignalGuard(token, hard_exit=codes.append) as guard:
         guard.left_loop()
         send()
         assert token.wait(5)
@@ -51,7 +51,7 @@ def test_second_skips_what_is_optional_and_third_ends_the_process(capfd):
 
 def test_grace_runs_out():
     token, codes = StopToken(), []
-    with RunGuard(token, grace=0.05, hard_exit=codes.append) as guard:
+    with SignalGuard(token, grace=0.05, hard_exit=codes.append) as guard:
         guard.left_loop()
         send(signal.SIGTERM)
         wait_until(lambda: codes)
@@ -60,7 +60,7 @@ def test_grace_runs_out():
 
 def test_a_step_that_hangs_is_unblocked_on_another_thread():
     token, threads = StopToken(), []
-    with RunGuard(token) as guard:
+    with SignalGuard(token) as guard:
         guard.unblock = lambda: threads.append(threading.current_thread())
         token.request(Failed(ValueError(), "feeder"))  # no signal at all
         wait_until(lambda: threads)
@@ -69,16 +69,30 @@ def test_a_step_that_hangs_is_unblocked_on_another_thread():
 
 def test_a_signal_in_a_long_step_is_answered(capfd):
     token, calls = StopToken(), []
-    with RunGuard(token) as guard:
+    with SignalGuard(token) as guard:
         guard.unblock = lambda: calls.append(1)
         send()
         wait_until(lambda: calls)
     assert "Stopping when the running step or callback is over." in capfd.readouterr().out
 
 
+def test_what_blocks_stops_neither_the_counting_nor_the_deadline():
+    token, codes, release = StopToken(), [], threading.Event()
+    token.on_request(release.wait)  # as a reader of the log does that has stopped reading
+    with SignalGuard(token, hard_exit=codes.append) as guard:
+        guard.left_loop()
+        send()
+        send()
+        wait_until(lambda: guard.skip_optional)
+        send()
+        wait_until(lambda: codes)
+        release.set()
+    assert codes[0] == 130
+
+
 def test_nothing_is_unblocked_once_the_loop_is_left():
     token, calls = StopToken(), []
-    with RunGuard(token) as guard:
+    with SignalGuard(token) as guard:
         guard.unblock = lambda: calls.append(1)
         guard.left_loop()
         token.request(Interrupted(2))
@@ -93,58 +107,107 @@ def test_exception_tells_the_exit_code_and_is_a_keyboard_interrupt():
     assert (caught.value.code, caught.value.signum) == (143, 15)
 
 
-def test_a_signal_raises_out_of_what_cannot_look_at_the_token_and_only_there():
+def test_a_signal_interrupts_a_setup_that_does_not_look_at_the_token_and_nothing_later():
     token = StopToken()
-    with RunGuard(token) as guard:
+    with SignalGuard(token) as guard:
         guard.left_loop()
         with pytest.raises(StopRequested):
-            with guard.raising():
-                send()
-                time.sleep(5)
+            guard.run_setup(lambda: (send(), time.sleep(5)))
         assert token.reason == Interrupted(signal.SIGINT)
         send()  # the setup is over: nothing is raised any more
         time.sleep(0.01)
 
 
-def test_only_the_first_signal_raises():
-    token = StopToken()
-    with RunGuard(token) as guard:
-        guard.left_loop()
-        with guard.raising():
-            with pytest.raises(StopRequested):
-                send()
+def test_a_setup_that_ends_soon_is_not_interrupted_in_the_middle():
+    done = []
+    with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
+        guard.run_setup(lambda: (send(), time.sleep(0.05), done.append(1)))
+    assert done == [1]
+
+
+def test_cleaning_up_after_the_interruption_is_not_interrupted_again():
+    cleaned = []
+
+    def setup():
+        try:
             send()
+            time.sleep(5)
+        finally:
+            send()
+            time.sleep(0.1)
+            cleaned.append(1)
 
-
-def test_a_signal_does_not_raise_inside_a_session_run():
-    def interrupt():
-        send()
-        token.wait(5)
-        return 7.0
-
-    token, seven = StopToken(), tf.py_func(interrupt, [], tf.float64)
-    with tf.Session() as sess, RunGuard(token) as guard:
+    with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
         guard.left_loop()
-        with guard.raising():
-            assert sess.run(seven) == 7.0
-    assert token.reason == Interrupted(signal.SIGINT)
+        guard.run_setup(setup)
+    assert cleaned == [1]
+
+
+def test_an_error_of_an_interrupted_setup_is_the_interruption(capfd):
+    def setup():
+        send()
+        time.sleep(0.05)
+        raise RuntimeError("error_already_set")
+
+    with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
+        guard.run_setup(setup)
+    assert "RuntimeError('error_already_set')" in capfd.readouterr().out
+    with SignalGuard(StopToken()) as guard, pytest.raises(ValueError):  # without a signal
+        guard.run_setup(lambda: int("one"))
+
+
+def while_building(wait):
+    tf.cond(tf.constant(True), lambda: (wait(), tf.constant(1))[1], lambda: tf.constant(2))
+
+
+def while_running(wait):
+    with tf.Session() as sess:
+        sess.run(tf.py_func(lambda: (wait(), 7.0)[1], [], tf.float64))
+
+
+@pytest.mark.parametrize("call_in_tensorflow", [while_building, while_running])
+def test_nothing_is_raised_into_tensorflow(call_in_tensorflow):
+    tape = []
+
+    def wait():
+        tape.append("begin")
+        send()
+        time.sleep(0.7)  # longer than a setup is waited for
+        tape.append("end")
+
+    with SignalGuard(StopToken()) as guard, pytest.raises(StopRequested):
+        guard.left_loop()
+        guard.run_setup(lambda: (call_in_tensorflow(wait), time.sleep(5)))
+    assert tape == ["begin", "end"]
 
 
 def test_hangup_ends_the_run_unless_it_is_ignored():
     outer = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         token = StopToken()
-        with RunGuard(token) as guard:
+        with SignalGuard(token) as guard:
             guard.left_loop()
             send(signal.SIGHUP)
             assert not token.wait(0.1)
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        with RunGuard(token) as guard:
+        with SignalGuard(token) as guard:
             guard.left_loop()
             send(signal.SIGHUP)
             assert token.wait(5) and token.reason == Interrupted(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, outer)
+
+
+def test_any_stop_request_interrupts_what_may_be_interrupted_and_in_time():
+    token, tape = StopToken(), []
+    with SignalGuard(token) as guard:
+        guard.left_loop()
+        assert guard.interruptible(lambda: 7) == 7
+        token.request(Failed(ValueError(), "worker"))
+        guard.interruptible(lambda: (time.sleep(0.1), tape.append("whole")), after=0.3)
+        with pytest.raises(StopRequested):
+            guard.interruptible(lambda: time.sleep(10), after=0.3)
+    assert tape == ["whole"]
 
 
 def test_a_signal_that_another_thread_was_given_interrupts_the_main_thread():
@@ -157,10 +220,10 @@ def test_a_signal_that_another_thread_was_given_interrupts_the_main_thread():
 
     thread = threading.Thread(target=idle)
     start = time.monotonic()
-    with RunGuard(StopToken()) as guard:
+    with SignalGuard(StopToken()) as guard:
         thread.start()
-        with pytest.raises(StopRequested), guard.raising():
-            time.sleep(10)
+        with pytest.raises(StopRequested):
+            guard.run_setup(lambda: time.sleep(10))
         time.sleep(0.1)
         assert not guard.skip_optional
     done.set()

@@ -1,0 +1,271 @@
+"""How signals end a run: the guard that turns them into a stop request and enforces the deadline,
+and the exceptions that say how a run ended.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, Callable, List, Optional
+
+from tensorpack.utils import logger
+from tensorpack.utils._streams import open_standard_descriptors
+from tensorpack.utils.signals import SignalListener
+from tensorpack.utils.stopping import Interrupted, StopToken
+
+__all__ = ["DataEnded", "SignalGuard", "TrainingInterrupted"]
+
+# How long a step, or the setup, may take to return by itself after a stop was requested.
+_UNBLOCK_SECONDS = 0.5
+_SETUP_SECONDS = 0.1
+_HEAR_SECONDS = 1.0  # from hearing a signal to the stop request
+_SAMPLE_SECONDS = 0.005  # between two looks for a moment to interrupt the main thread
+_ANNOUNCE_SECONDS = 0.5  # for the last words of a process that is ended without cleaning up
+_TENSORFLOW = ("tensorflow", "tensorflow_core", "tensorflow_estimator", "keras")
+
+
+class TrainingInterrupted(SystemExit, KeyboardInterrupt):
+    """A signal ended the training; everything has been stopped, joined and closed.
+
+    If it is not caught, the process exits with code 130 (SIGINT), 143 (SIGTERM) or 129 (SIGHUP) and
+    prints nothing. `except KeyboardInterrupt` catches it.
+
+    Attributes:
+      signum: the signal.
+      code: the exit code, 128 + signum.
+    """
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(128 + signum)
+        self.signum = signum
+        self.code = 128 + signum
+
+
+class DataEnded(RuntimeError):
+    """The data ended before the training did."""
+
+
+class SignalGuard:
+    """Turns signals into a stop request during one run, and ends the process if it does not stop.
+
+    The first signal requests the stop, the second skips optional work. The third, or `grace`
+    seconds after the first, kills the child processes and ends the process at once. If the main
+    thread does not leave its step soon after a stop request (from any source), `unblock` is called.
+    SIGHUP counts unless it is ignored, as under `nohup`.
+
+    The thread that hears the signals only counts them and watches the deadline. All that may block
+    (logging, the wakers of the stop token, `unblock`) runs on a second thread.
+
+    Args:
+      token: the stop token of the run.
+      grace: seconds that the run has to end in order after a signal.
+      hard_exit: ends the process; called with the exit code.
+
+    Attributes:
+      unblock: ends what a step may wait for.
+      unblock_seconds: how long a step may take to return before `unblock` is called.
+      skip_optional: whether optional work must be skipped.
+    """
+
+    def __init__(
+        self, token: StopToken, grace: float = 20.0, hard_exit: Callable[[int], None] = os._exit
+    ) -> None:
+        self.unblock: Callable[[], None] = lambda: None
+        self.unblock_seconds = _UNBLOCK_SECONDS
+        self.skip_optional = False
+        self._token = token
+        self._grace = grace
+        self._hard_exit = hard_exit
+        self._left_loop = threading.Event()
+        self._unblocked = False
+        self._signals = 0
+        self._signum: Optional[int] = None
+        self._requested_at = float("inf")
+        self._signalled_at = 0.0
+        self._interrupt_after: Optional[float] = None
+        self._overdue = False
+        self._echoes = 0  # signals that the guard sent itself and has not heard yet
+        self._listener = SignalListener(
+            self._on_signal, self._on_tick, _signals_to_hear(), self._on_main_thread
+        )
+        self._actions: SimpleQueue[Optional[Callable[[], None]]] = SimpleQueue()
+        self._actor = threading.Thread(target=self._act, name="SignalGuard", daemon=True)
+
+    def __enter__(self) -> "SignalGuard":
+        open_standard_descriptors()
+        self._actor.start()
+        self._listener.__enter__()
+        self._forget = self._token.on_request(self._listener.poke)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._forget()
+        self._actions.put(None)
+        self._actor.join()  # the listener still enforces the deadline meanwhile
+        self._listener.__exit__(*exc_info)
+
+    def left_loop(self) -> None:
+        """Tells that the main thread has left its last step, so that nothing needs unblocking."""
+        self._left_loop.set()
+
+    def run_setup(self, setup: Callable[[], None]) -> None:
+        """Runs the setup so that a signal ends it, although few parts of it check the stop token.
+
+        Raises:
+          StopRequested: a stop was requested, whatever the setup made of it.
+        """
+        try:
+            self.interruptible(setup, _SETUP_SECONDS)
+        except Exception as error:
+            # What a signal broke is no failure. The stop token may hear of it a little later.
+            if self._signum is None or not self._token.wait(_HEAR_SECONDS):
+                raise
+            logger.warning(f"The setup was interrupted: {error!r}")
+        self._token.raise_if_requested()
+
+    def interruptible(self, function: Callable[[], Any], after: float = _UNBLOCK_SECONDS) -> Any:
+        """Calls a function that need not check the stop token, and returns what it returns.
+
+        If it still runs `after` seconds after a stop request, StopRequested is raised in the main
+        thread wherever that is in our own or in the user's Python code, as Ctrl-C does in any
+        program. It is never raised while TensorFlow is on the stack above this call, because
+        TensorFlow turns it into other errors.
+
+        Raises:
+          StopRequested: the function was interrupted.
+        """
+        self._interrupt_after = after
+        if self._token.requested:
+            self._listener.poke()
+        try:
+            return function()
+        finally:
+            self._interrupt_after = None
+
+    def _on_main_thread(self, signum: int, frame: Any) -> None:
+        if self._overdue and self._interrupt_after is not None and _can_raise_in(frame):
+            self._interrupt_after = None  # raise once: cleaning up must not be interrupted again
+            self._token.raise_if_requested()
+
+    def _on_signal(self, signum: int) -> None:
+        if self._echoes:
+            self._echoes -= 1  # it is ours, or ours is still to come
+            return
+        self._signals += 1
+        if self._signals == 1:
+            self._signalled_at, self._signum = time.monotonic(), signum
+            self._actions.put(lambda: self._request(signum))
+        elif self._signals == 2:
+            self.skip_optional = True
+            self._actions.put(self._warn)
+        else:
+            self._end_process(f"{signal.Signals(signum).name} came for the third time")
+
+    def _on_tick(self) -> Optional[float]:
+        now = time.monotonic()
+        waits = [self._tick_grace(now)]
+        if self._token.requested:
+            self._requested_at = min(self._requested_at, now)
+            waits += [self._tick_interrupt(now), self._tick_unblock(now)]
+        return min((each for each in waits if each is not None), default=None)
+
+    def _tick_grace(self, now: float) -> Optional[float]:
+        if self._signum is None:
+            return None
+        remaining = self._signalled_at + self._grace - now
+        if remaining <= 0:
+            self._end_process(f"the run did not end within {self._grace:g} seconds")
+        return max(remaining, 0.0)
+
+    def _tick_interrupt(self, now: float) -> Optional[float]:
+        """Interrupts what may be interrupted, at a moment when TensorFlow is not on the stack."""
+        after = self._interrupt_after
+        if after is None or not self._listener.hears_signals:
+            return None
+        remaining = self._requested_at + after - now
+        if remaining > 0:
+            return remaining
+        self._overdue = True
+        main = threading.main_thread().ident or 0
+        if not self._echoes and _can_raise_in(sys._current_frames().get(main)):
+            # Has the main thread run its handler, and ends what it waits for in C.
+            self._echoes += 1
+            signal.pthread_kill(main, signal.SIGINT)
+        return _SAMPLE_SECONDS
+
+    def _tick_unblock(self, now: float) -> Optional[float]:
+        if self._unblocked or self._left_loop.is_set():
+            return None
+        remaining = self._requested_at + self.unblock_seconds - now
+        if remaining > 0:
+            return remaining
+        self._unblocked = True
+        self._actions.put(self._unblock)
+        return None
+
+    def _act(self) -> None:
+        while True:
+            action = self._actions.get()
+            if action is None:
+                return
+            try:
+                action()
+            except Exception:
+                logger.exception("Could not wake up the training.")
+
+    def _request(self, signum: int) -> None:
+        self._token.request(Interrupted(signum))
+
+    @staticmethod
+    def _warn() -> None:
+        logger.warning("Stopping. One more signal ends the process at once, without cleaning up.")
+
+    def _unblock(self) -> None:
+        if self._signum is not None:
+            logger.info("Stopping when the running step or callback is over.")
+        self.unblock()
+
+    def _end_process(self, why: str) -> None:
+        """Kills the child processes and ends this one. Waits for nothing without a limit."""
+        try:
+            children = multiprocessing.active_children()
+            for child in children:
+                child.terminate()
+            announcer = threading.Thread(target=_announce, args=[why], daemon=True)
+            with suppress(RuntimeError):  # the system has no more threads
+                announcer.start()
+                announcer.join(_ANNOUNCE_SECONDS)
+            for child in children:
+                child.kill()
+        finally:
+            self._hard_exit(128 + (self._signum or signal.SIGTERM))
+
+
+def _announce(why: str) -> None:
+    logger.error(f"Ending the process without cleaning up: {why}.")
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # closed, or without a reader
+            stream.flush()
+
+
+def _signals_to_hear() -> List[int]:
+    signums = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signums.append(signal.SIGHUP)
+    return [int(each) for each in signums]
+
+
+def _can_raise_in(frame: Any) -> bool:
+    """Whether the setup is under way in `frame`, and neither TensorFlow nor a finalizer is."""
+    while frame is not None:
+        if frame.f_code is SignalGuard.interruptible.__code__:
+            return True
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package in _TENSORFLOW or frame.f_code.co_name == "__del__":
+            return False
+        frame = frame.f_back
+    return False

@@ -1,0 +1,105 @@
+"""Rows 46 and 50 of the matrix: consoles that are blocked or closed, and signals in the setup."""
+
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.harness import NEVER, ROOT
+
+from .surroundings import Surroundings
+from .test_matrix import INT, TERM
+
+
+class Quiet:
+    """A child whose output is read only when it is asked for.
+
+    Args:
+      case: what it runs.
+      tmp_path: a directory for it alone.
+      redirections: of the shell that starts it.
+      env: added to the environment.
+    """
+
+    def __init__(self, case, tmp_path, redirections="", env=()):
+        self.around = Surroundings(tmp_path)
+        self.log = tmp_path / "log"
+        self.process = subprocess.Popen(
+            ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-u"]
+            + ["-m", "tests.faults", case, str(self.log)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(os.environ, PYTHONPATH=str(ROOT), **self.around.env, **dict(env)),
+        )
+        self._fd = self.process.stdout.fileno()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def read_until(self, mark):
+        """Reads no more than up to a mark."""
+        text = b""
+        while mark not in text:
+            assert select.select([self._fd], [], [], 60)[0], text
+            new = os.read(self._fd, 1)
+            assert new, text
+            text += new
+
+    def rest(self):
+        """All that is still to be read, as text."""
+        return self.process.stdout.read().decode(errors="replace")
+
+
+@pytest.mark.timed
+@pytest.mark.slow
+@pytest.mark.fault_row(46)
+@pytest.mark.parametrize("signals", [(INT,) * 4, (TERM,)], ids=["four", "grace"])
+def test_a_reader_that_stops_does_not_keep_the_run_alive(signals, tmp_path):
+    with Quiet("reader_stops", tmp_path) as child:
+        child.read_until(b"PHASE talking")
+        time.sleep(1.0)  # the pipe is full
+        begin = time.monotonic()
+        for signum in signals:
+            child.process.send_signal(signum)
+            time.sleep(0.1)
+        assert child.process.wait(10) == 128 + signals[0]
+        assert time.monotonic() - begin < 5.0
+        assert child.around.leftovers() == []
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(46)
+@pytest.mark.parametrize("redirections", ["2>&-", "<&- >&- 2>&-"])
+def test_a_run_without_standard_descriptors_finishes(redirections, tmp_path):
+    with Quiet("descriptors", tmp_path, redirections) as child:
+        output = child.rest()
+        assert child.process.wait(60) == 0, output
+        assert child.around.leftovers() == []
+    assert "Training has finished!" in (child.log / "log.log").read_text()
+    links = (child.log / "descriptors").read_text().split()
+    assert links[0] == links[2] == "/dev/null"
+    assert links[1].startswith("pipe" if redirections == "2>&-" else "/dev/null")
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(50)
+@pytest.mark.parametrize("setups", [30, pytest.param(500, marks=pytest.mark.soak)])
+def test_a_signal_in_the_setup_is_the_end_of_the_run_whenever_it_comes(setups, tmp_path):
+    env = {"SETUPS": str(setups), "SPAN": "0.3"}
+    with Quiet("signals_in_the_setup", tmp_path, env=env) as child:
+        output = child.rest()
+        assert child.process.wait(60) == 0, output
+    ended = re.findall(r"PHASE \d+ ended by (.*)", output)
+    assert len(ended) == setups, output
+    assert set(ended) == {"TrainingInterrupted(130)", "TrainingInterrupted(143)"}, output
+    assert not [word for word in NEVER if word in output], output
