@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList, dftools
+from tensorpack.dataflow._processes import queue as queue_module
 from tensorpack.dataflow.dftools import dump_dataflow_to_process_queue
 from tensorpack.dataflow.image_files import dump_dataflow_images
 from tensorpack.dataflow.lmdb import dump_dataflow_to_lmdb
@@ -274,8 +275,7 @@ def test_the_end_of_a_killed_process_is_told_also_while_another_consumer_reads_i
     with pytest.raises(WorkerDied, match="SIGKILL"):
         while True:
             queue.get(timeout=LONG)
-    with queue._turn.taken(time.monotonic() + LONG) as is_ours:
-        assert is_ours
+    with queue._queue._rlock:
         with pytest.raises(WorkerDied, match="SIGKILL"):
             queue.get_nowait()
 
@@ -289,55 +289,47 @@ def test_a_killed_process_is_noticed_where_nobody_here_takes_anything(make):
     assert consumer.end()[1] == "DataFlowTerminated"
 
 
-class Deadly:
-    """A connection in whose use this process is killed; counts from the end of a method's calls."""
-
-    def __init__(self, connection, method, calls):
-        self._connection, self._method, self._calls = connection, method, calls
-
-    def __getattr__(self, name):
-        if name == self._method:
-            self._calls -= 1
-            if self._calls == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return getattr(self._connection, name)
-
-
-def get_and_die(queue, method, calls):
-    queue._reader = Deadly(queue._reader, method, calls)
+def get_and_die(queue):
+    queue._queue._recv_bytes = lambda: os.kill(os.getpid(), signal.SIGKILL)
     queue.get()
 
 
-def kill_a_consumer(queue, method, calls):
-    consumer = multiprocessing.get_context("fork").Process(
-        target=get_and_die, args=(queue, method, calls)
-    )
+def test_a_consumer_that_is_killed_while_it_waits_blocks_no_other(make):
+    queue, process = make(numbers(3), start=False)
+    consumer = multiprocessing.get_context("fork").Process(target=queue.get)
+    consumer.start()
+    time.sleep(0.2)  # it waits by now; anywhere before will do
+    consumer.kill()
+    consumer.join(LONG)
+    process.start()
+    assert [number for number, _ in take(queue)] == [0, 1, 2]
+
+
+def test_a_consumer_that_is_killed_while_it_reads_ends_the_others(make, monkeypatch):
+    monkeypatch.setattr(queue_module, "_STUCK_SECONDS", 0.2)
+    queue, _ = make(numbers(3), nr_consumer=2)
+    consumer = multiprocessing.get_context("fork").Process(target=get_and_die, args=(queue,))
     consumer.start()
     consumer.join(LONG)
     assert consumer.exitcode == -signal.SIGKILL
-
-
-@pytest.mark.parametrize("start", [False, True])
-def test_a_consumer_that_is_killed_while_it_waits_holds_up_nobody(make, start):
-    queue, process = make(numbers(3), start=start, nr_consumer=2)
-    kill_a_consumer(queue, "poll", 1)
-    kill_a_consumer(queue, "poll", 1)
-    if not start:
-        process.start()
-    other = Consumer("fork", queue)
-    taken = [number for number, _ in take(queue)]
-    of_other, end = other.end()
-    assert sorted(taken + of_other) == [0, 1, 2] and end == "DIE"
-
-
-@pytest.mark.parametrize("calls", [1, 2])
-def test_a_consumer_that_is_killed_while_it_reads_ends_the_others(make, calls):
-    queue, _ = make(numbers(3), nr_consumer=2)
-    kill_a_consumer(queue, "recv_bytes", calls)
     other = Consumer("fork", queue)
     with pytest.raises(DataFlowTerminated, match="killed or interrupted while it read"):
         queue.get(timeout=LONG)
     assert other.end() == ([], "DataFlowTerminated")
+
+
+def test_a_consumer_that_is_interrupted_while_it_reads_ends_the_others(make, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    queue, _ = make(numbers(3), nr_consumer=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(queue._queue, "_recv_bytes", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            queue.get(timeout=LONG)
+    assert Consumer("fork", queue).end() == ([], "DataFlowTerminated")
+    with pytest.raises(DataFlowTerminated, match="killed or interrupted while it read"):
+        queue.get(timeout=LONG)
 
 
 def test_threads_and_processes_that_consume_get_everything_once(make):
@@ -365,12 +357,10 @@ def test_it_is_terminated_although_nobody_takes_anything(make):
     assert process.exitcode == 128 + signal.SIGTERM
 
 
-def test_it_ends_when_nobody_reads_any_more(make):
-    queue, process = make(Endless(10**6), size=2)
+def test_a_closed_queue_gives_nothing(make):
+    queue, _ = make(Endless(10**6), size=2)
     queue.get(timeout=LONG)
     queue.close()
-    process.join(LONG)
-    assert process.exitcode == 1
     with pytest.raises(OSError, match="closed"):
         queue.get()
 
