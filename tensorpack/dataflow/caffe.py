@@ -1,13 +1,33 @@
-"""Images from the LMDB files that Caffe's tools write, without Caffe or protobuf."""
+"""Images from the LMDB files that Caffe's tools write, without Caffe or protobuf.
 
-from typing import Any
+Their records, `Datum`, are protobuf messages of seven fields, so the few rules of that encoding are
+written out here. All lengths are checked: nothing is read that is not in the record.
+"""
+
+import struct
+from typing import Any, Dict, Iterator, NamedTuple, Tuple
+
+import numpy as np
+
+from tensorpack.utils.optional import require
 
 from ._files import PathLike
-from ._lmdb.datum import datum_image, read_datum
-from ._lmdb.keys import WantedKeys
-from ._lmdb.records import LMDBFlow, Records
+from ._lmdb.file import BadRecord
+from ._lmdb.records import LMDBFlow, Records, WantedKeys
 
-__all__ = ["CaffeLMDB"]
+__all__ = ["CaffeLMDB", "Datum", "datum_image", "read_datum"]
+
+_VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
+_FIELDS = {
+    1: ("channels", _VARINT),
+    2: ("height", _VARINT),
+    3: ("width", _VARINT),
+    4: ("data", _BYTES),
+    5: ("label", _VARINT),
+    7: ("encoded", _VARINT),
+}
+_FLOATS = 6  # the number of the field for pixels that are not bytes
+_MOST_VARINT_BYTES = 10
 
 
 class CaffeLMDB(LMDBFlow):
@@ -48,3 +68,103 @@ class _Images(Records):
     def _element(self, key: bytes, value: bytes) -> Any:
         datum = read_datum(value)
         return [datum_image(datum), datum.label]
+
+
+class Datum(NamedTuple):
+    """A record. `data` is the pixels as `[channels, height, width]`, or an encoded image."""
+
+    channels: int = 0
+    height: int = 0
+    width: int = 0
+    data: bytes = b""
+    label: int = 0
+    encoded: bool = False
+
+
+def read_datum(buf: bytes) -> Datum:
+    """Returns the record that is encoded in some bytes.
+
+    Raises:
+      BadRecord: there is none, or its pixels are floats.
+    """
+    found: Dict[str, Any] = {}
+    for number, kind, value in _fields(buf):
+        if number == _FLOATS:
+            raise BadRecord("Its pixels are floats. Only those of bytes are read.")
+        if number in _FIELDS:
+            name, expected = _FIELDS[number]
+            if kind != expected:
+                raise BadRecord(f"The field {name!r} of the Datum has the encoding {kind}.")
+            found[name] = value if kind == _BYTES else _int32(value)
+    if "encoded" in found:
+        found["encoded"] = bool(found["encoded"])
+    return Datum(**found)
+
+
+def datum_image(datum: Datum) -> np.ndarray:
+    """Returns the image of a record, a new uint8 array `[height, width, channels]`.
+
+    An encoded one is decoded by OpenCV: in colour, as BGR, unless it is to have one channel.
+
+    Raises:
+      BadRecord: there is no image in it.
+      ImportError: it is encoded, and OpenCV is not installed.
+    """
+    if datum.encoded:
+        return _decoded(datum)
+    shape = datum.channels, datum.height, datum.width
+    if min(shape) < 1 or shape[0] * shape[1] * shape[2] != len(datum.data):
+        raise BadRecord(f"An image of {shape} does not have {len(datum.data)} bytes.")
+    return np.frombuffer(datum.data, np.uint8).reshape(shape).transpose(1, 2, 0).copy()
+
+
+def _decoded(datum: Datum) -> np.ndarray:
+    cv2 = require("cv2")
+    is_grey = datum.channels == 1
+    try:
+        image = cv2.imdecode(
+            np.frombuffer(datum.data, np.uint8),
+            cv2.IMREAD_GRAYSCALE if is_grey else cv2.IMREAD_COLOR,
+        )
+    except cv2.error as error:
+        raise BadRecord(f"OpenCV cannot decode the image: {error}") from error
+    if image is None:
+        raise BadRecord(f"OpenCV cannot decode the image of {len(datum.data)} bytes.")
+    return image[:, :, np.newaxis] if is_grey else image
+
+
+def _fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
+    """Yields the number, the encoding and the value of each field."""
+    position = 0
+    while position < len(buf):
+        begin = position
+        tag, position = _varint(buf, position)
+        number, kind = tag >> 3, tag & 7
+        if number and kind == _VARINT:
+            value, position = _varint(buf, position)
+            yield number, kind, value
+            continue
+        if kind == _BYTES:
+            size, position = _varint(buf, position)
+        elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
+            size = 8 if kind == _EIGHT_BYTES else 4
+        else:
+            raise BadRecord(f"This is not a Datum: a field of encoding {kind} at byte {begin}.")
+        if number == 0 or size > len(buf) - position:
+            raise BadRecord(f"This is not a Datum: a wrong field at byte {begin} of {len(buf)}.")
+        yield number, kind, buf[position : position + size]
+        position += size
+
+
+def _varint(buf: bytes, position: int) -> Tuple[int, int]:
+    """Returns a number of 7 bits in each byte, and where the next field begins."""
+    number = 0
+    for index, byte in enumerate(buf[position : position + _MOST_VARINT_BYTES]):
+        number |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return number, position + index + 1
+    raise BadRecord(f"This is not a Datum: a number without an end at byte {position}.")
+
+
+def _int32(number: int) -> int:
+    return struct.unpack("<i", struct.pack("<I", number & 0xFFFFFFFF))[0]

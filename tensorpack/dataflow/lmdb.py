@@ -4,23 +4,23 @@
 `tensorpack.utils.serialize`, so each has a checksum, and reading runs no code. `LMDBData` reads
 keys and values of any LMDB file as they are.
 
-A file is checked before it is opened, in a process of its own, for a damaged one can crash
-liblmdb; `probe=False` leaves that out. It must not be written to while it is read.
+A process of its own reads a file first, because a damaged file can crash liblmdb; `probe=False`
+leaves that out. A file must not be written to while it is read.
 """
 
-import inspect
 import os
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple, Union
 
 from tensorpack.utils import logger
 
 from ._files import ErrorLimit, PathLike
-from ._lmdb.errors import BadRecord, DamagedLMDB, RefusedRecord
-from ._lmdb.keys import WantedKeys
-from ._lmdb.records import LMDBFlow, Records
+from ._flow import is_flow
+from ._lmdb.file import BadRecord, DamagedLMDB, RefusedRecord
+from ._lmdb.records import Datapoints, LMDBFlow, Records, WantedKeys
 from ._lmdb.values import decode_value
 from ._lmdb.write import write_lmdb
 from .base import DataFlow, ProxyDataFlow
+from .map import DatapointMap
 
 __all__ = [
     "DamagedLMDB",
@@ -30,6 +30,7 @@ __all__ = [
     "LMDBSerializer",
     "convert_old_lmdb",
     "dump_dataflow_to_lmdb",
+    "open_old_lmdb",
 ]
 
 
@@ -37,7 +38,7 @@ class LMDBData(LMDBFlow):
     """Yields the records of an LMDB file as `[key, value]`, both bytes.
 
     The file is opened when it is first needed, once in each process, however many flows read it.
-    `close` lets go of it until it is needed again.
+    `close` closes it until it is needed again. Named databases in the file are not read.
     """
 
     def __init__(
@@ -51,20 +52,17 @@ class LMDBData(LMDBFlow):
         """
         Args:
           lmdb_path: the file, or the directory with `data.mdb`.
-          shuffle: whether each pass has an order of its own. If not, records come in the order
-            of `keys`.
+          shuffle: whether each pass has its own order. If not, records come in the order of `keys`.
           keys: a list of keys; or the format that makes them of 0, 1, 2 and so on, such as
             "{:08d}"; or None for all that tensorpack has written. Where the file does not say
-            which these are, or only by a pickle, all keys are read, with a warning; then they
-            come in the order of the file. `LMDBDataPoint` reads such a pickle if it may.
+            which these are, or only by a pickle, all keys are read, with a warning, and come in
+            the order of the file.
           max_errors: how many missing records a pass skips, each with a warning; one more is an
             error. `len` counts them.
-          probe: whether all pages are checked first, in a process of its own. That reads all
-            keys, but not the values that have pages of their own (those of some 2 kB and more):
-            it takes a tenth of a second, and about two seconds per million records. (In files of
-            LMDB 1.0 it reads all.) It is done once for each flow, and not again in worker
-            processes. False is for files that you trust to be whole: a damaged one can then
-            crash this process.
+          probe: whether a process of its own reads the file first: all keys, and the last byte of
+            each value. That takes some tenths of a second, and about five seconds per million
+            records. It is done once for each flow, and not again in worker processes. False is
+            for files that you trust: a damaged one can then crash this process.
 
         Raises:
           ImportError: lmdb is not installed.
@@ -76,10 +74,10 @@ class LMDBData(LMDBFlow):
         super().__init__(records, shuffle, max_errors)
 
 
-class LMDBDataDecoder(ProxyDataFlow):
+class LMDBDataDecoder(DatapointMap):
     """Applies a function to keys and values, and drops those for which it returns None.
 
-    `len` stays that of the wrapped flow, so it is too large if records are dropped.
+    `len` is that of the wrapped flow, so it is too large if records are dropped.
     """
 
     def __init__(self, lmdb_data: DataFlow, decoder: Callable[[Any, Any], Any]) -> None:
@@ -96,130 +94,79 @@ class LMDBDataDecoder(ProxyDataFlow):
             raise TypeError(f"decoder is a function of key and value, but got {decoder!r:.80}.")
         self.decoder = decoder
 
-    def __iter__(self) -> Iterator[Any]:
-        return self._pass(iter(self.ds))
-
-    def _pass(self, records: Iterator[Any]) -> Iterator[Any]:
-        for key, value in records:
-            datapoint = self.decoder(key, value)
-            if datapoint is not None:
-                yield datapoint
-
-    def iterate_share(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        for position, record in self._share_of_ds(first, step, before, block):
-            yield position, None if record is None else self.decoder(*record)
-
-    state_dict = ProxyDataFlow.state_dict
-    load_state_dict = ProxyDataFlow.load_state_dict
+    def _apply(self, datapoint: Any) -> Any:
+        key, value = datapoint
+        return self.decoder(key, value)
 
 
 class LMDBDataPoint(ProxyDataFlow):
     """Yields the datapoints of an LMDB file that tensorpack wrote.
 
-    Give it what `LMDBData` takes, or a flow of `[key, value]`. Values that were written before
-    this version are read as well: those of msgpack as they are, pickles with `allow_pickle=True`.
+    Arguments are those of `LMDBData`, or one flow of `[key, value]` and `max_errors`. Values of
+    msgpack, as tensorpack wrote them in 2017, are read as well. Files with pickles are converted by
+    `convert_old_lmdb`.
     """
 
     def __init__(
-        self, *args: Any, max_errors: int = 0, allow_pickle: bool = False, **kwargs: Any
+        self,
+        lmdb_path: Union[PathLike, DataFlow],
+        shuffle: bool = True,
+        keys: WantedKeys = None,
+        max_errors: int = 0,
+        probe: bool = True,
     ) -> None:
         """
         Args:
-          *args: as for `LMDBData`; or one flow that yields `[key, value]`.
+          lmdb_path: the file, or the directory with `data.mdb`; or a flow of `[key, value]`.
+          shuffle: as for `LMDBData`.
+          keys: as for `LMDBData`.
           max_errors: how many missing or damaged records a pass skips, each with a warning that
             names the key; one more is an error. `len` counts them.
-          allow_pickle: whether values, and the list of keys, may be pickles. Only lists, dicts,
-            numbers, text and plain numpy arrays are taken out of them; all the same, give it only
-            for files that you trust. It makes no difference to files that were written by this
-            version.
-          **kwargs: as for `LMDBData`.
+          probe: as for `LMDBData`.
 
         Raises:
           ImportError, OSError, ValueError: as for `LMDBData`.
-          TypeError: there are other arguments beside the flow, or unknown ones.
+          TypeError: there are other arguments beside a flow.
         """
-        flow = args[0] if args else None
-        if hasattr(flow, "reset_state"):
-            if len(args) > 1 or kwargs:
+        if is_flow(lmdb_path):
+            if (shuffle, keys, probe) != (True, None, True):
                 raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
-            super().__init__(_Decoded(flow, max_errors, allow_pickle))
-        else:
-            kwargs.update(max_errors=max_errors, allow_pickle=allow_pickle)
-            _check_arguments(args, kwargs)
-            super().__init__(_open(*args, **kwargs))
+            super().__init__(_Decoded(lmdb_path, max_errors))
+            return
+        records = Datapoints(lmdb_path, keys, readahead=not shuffle, probed=probe)  # type: ignore[arg-type]
+        super().__init__(LMDBFlow(records, shuffle, max_errors))
 
 
-def _check_arguments(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-    signature = inspect.signature(_open)
-    try:
-        signature.bind_partial(*args, **kwargs)  # an unknown one is named before a missing one
-        signature.bind(*args, **kwargs)
-    except TypeError as error:
-        raise TypeError(
-            "LMDBDataPoint takes a flow as its first argument, or what LMDBData takes, but got "
-            f"something else: {error}."
-        ) from error
+class _Decoded(DatapointMap):
+    """Decodes the values of any flow of `[key, value]`; counts damaged ones for each pass."""
 
-
-def _open(
-    lmdb_path: PathLike,
-    shuffle: bool = True,
-    keys: WantedKeys = None,
-    max_errors: int = 0,
-    probe: bool = True,
-    allow_pickle: bool = False,
-) -> LMDBFlow:
-    records = _Datapoints(lmdb_path, keys, readahead=not shuffle, probed=probe)
-    records.allow_pickle = allow_pickle
-    return LMDBFlow(records, shuffle, max_errors)
-
-
-class _Datapoints(Records):
-    def _element(self, key: bytes, value: bytes) -> Any:
-        return decode_value(value, self.is_new(), self.allow_pickle)
-
-
-class _Decoded(ProxyDataFlow):
-    """Decodes the values of any flow of `[key, value]`."""
-
-    def __init__(self, ds: Any, max_errors: int, allow_pickle: bool) -> None:
+    def __init__(self, ds: Any, max_errors: int) -> None:
         super().__init__(ds)
-        self.max_errors = ErrorLimit(max_errors).max_errors
-        self.allow_pickle = allow_pickle
+        self.max_errors = max_errors
+        self._limit = ErrorLimit(max_errors)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._pass(iter(self.ds))
-
-    def _pass(self, records: Iterator[Any]) -> Iterator[Any]:
-        limit = ErrorLimit(self.max_errors)
-        for record in records:
-            datapoint = self._datapoint(record, limit)
-            if datapoint is not None:
-                yield datapoint
+        self._limit = ErrorLimit(self.max_errors)
+        return super().__iter__()
 
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
-        limit = ErrorLimit(self.max_errors)
-        for position, record in self._share_of_ds(first, step, before, block):
-            yield position, None if record is None else self._datapoint(record, limit)
+        self._limit = ErrorLimit(self.max_errors)
+        return super().iterate_share(first, step, before, block)
 
-    def _datapoint(self, record: Any, limit: ErrorLimit) -> Optional[Any]:
-        key, value = record
-        is_new = isinstance(self.ds, LMDBData) and self.ds.lst.is_new()
+    def _apply(self, datapoint: Any) -> Any:
+        key, value = datapoint
+        is_lmdb = isinstance(self.ds, LMDBData)
+        source = self.ds.lst.path if is_lmdb else type(self.ds).__name__
         try:
-            return decode_value(value, is_new, self.allow_pickle)
+            return decode_value(value, is_lmdb and self.ds.lst.is_new())
         except BadRecord as error:
-            limit.skip(DamagedLMDB(self._source(), str(error), key))
+            self._limit.skip(DamagedLMDB(source, str(error), key))
             return None
         except RefusedRecord as error:
-            raise ValueError(f"{self._source()}, key {key!r}: {error}") from error
-
-    def _source(self) -> str:
-        return self.ds.lst.path if isinstance(self.ds, LMDBData) else type(self.ds).__name__
+            raise ValueError(f"{source}, key {key!r}: {error}") from error
 
     state_dict = ProxyDataFlow.state_dict
     load_state_dict = ProxyDataFlow.load_state_dict
@@ -235,34 +182,17 @@ class LMDBSerializer:
 
     @staticmethod
     def load(
-        path: PathLike,
-        shuffle: bool = True,
-        max_errors: int = 0,
-        allow_pickle: bool = False,
-        probe: bool = True,
+        path: PathLike, shuffle: bool = True, max_errors: int = 0, probe: bool = True
     ) -> LMDBDataPoint:
-        """Returns a flow of the datapoints that `save` wrote.
-
-        Args:
-          path: the file, or the directory with `data.mdb`.
-          shuffle: whether each pass has an order of its own.
-          max_errors: as for `LMDBDataPoint`.
-          allow_pickle: as for `LMDBDataPoint`; for files of old versions.
-          probe: as for `LMDBData`.
-
-        Raises:
-          ImportError, OSError, ValueError: as for `LMDBData`.
-        """
-        return LMDBDataPoint(
-            path, shuffle, max_errors=max_errors, allow_pickle=allow_pickle, probe=probe
-        )
+        """Returns a flow of the datapoints that `save` wrote; see `LMDBDataPoint`."""
+        return LMDBDataPoint(path, shuffle, max_errors=max_errors, probe=probe)
 
 
 def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: int = 5000) -> None:
     """Writes one pass of a flow to a new LMDB file.
 
-    The file appears under its name when all is in it and on the disk. Before that it has a hidden
-    temporary name beside it, which is left behind only by a process that is killed.
+    The file appears under its name when it is complete and on the disk. Until then it has a hidden
+    temporary name beside it, which only a killed process leaves behind.
 
     Args:
       df: the flow. Its pass must have an end; its length need not be known. It is reset first.
@@ -292,16 +222,26 @@ def convert_old_lmdb(
     Args:
       old_path: a file that an earlier version of tensorpack wrote, or its directory.
       new_path: as for `dump_dataflow_to_lmdb`.
-      allow_pickle: must be True if the old file has pickles; see `LMDBDataPoint`.
+      allow_pickle: whether values, and the list of keys, may be pickles. Only lists, dicts,
+        numbers, text and plain numpy arrays are taken out of them; still, give it only for files
+        that you trust.
       write_frequency: as for `dump_dataflow_to_lmdb`.
       probe: as for `LMDBData`.
 
     Raises:
       ImportError, OSError, TypeError, ValueError: as for these two.
     """
-    datapoints = LMDBDataPoint(old_path, shuffle=False, allow_pickle=allow_pickle, probe=probe)
+    datapoints = open_old_lmdb(old_path, allow_pickle, probe=probe)
     try:
         count = write_lmdb(datapoints, new_path, write_frequency)
     finally:
         datapoints.close()
     logger.info("%s", f"{count} datapoints of {os.fspath(old_path)} are in {os.fspath(new_path)}.")
+
+
+def open_old_lmdb(
+    path: PathLike, allow_pickle: bool, max_errors: int = 0, probe: bool = True
+) -> LMDBFlow:
+    """Returns a flow of the datapoints of an old file in their order; see `convert_old_lmdb`."""
+    records = Datapoints(path, probed=probe, allow_pickle=allow_pickle)
+    return LMDBFlow(records, shuffle=False, max_errors=max_errors)

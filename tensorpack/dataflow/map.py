@@ -9,7 +9,14 @@ from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, 
 
 from .base import DataFlow, ProxyDataFlow
 
-__all__ = ["MapData", "MapDataComponent", "SelectComponent", "apply_function", "checked_function"]
+__all__ = [
+    "DatapointMap",
+    "MapData",
+    "MapDataComponent",
+    "SelectComponent",
+    "apply_function",
+    "checked_function",
+]
 
 
 def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
@@ -40,7 +47,7 @@ def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
         ) from error
 
 
-class _DatapointMap(ProxyDataFlow):
+class DatapointMap(ProxyDataFlow):
     """A flow that makes each datapoint from one of the wrapped flow, or drops it."""
 
     def __iter__(self) -> Iterator[Any]:
@@ -66,7 +73,7 @@ class _DatapointMap(ProxyDataFlow):
         raise NotImplementedError
 
 
-class MapData(_DatapointMap):
+class MapData(DatapointMap):
     """Applies a function to every datapoint, and drops those for which it returns None.
 
     `len` is that of the wrapped flow, so it is too large if datapoints are dropped.
@@ -89,7 +96,7 @@ class MapData(_DatapointMap):
         return apply_function(self.func, datapoint)
 
 
-class MapDataComponent(_DatapointMap):
+class MapDataComponent(DatapointMap):
     """Applies a function to one component, and drops the datapoint if it returns None.
 
     The datapoint of the wrapped flow is not changed; a tuple comes out as a list. `len` is that of
@@ -128,7 +135,7 @@ class MapDataComponent(_DatapointMap):
         return result
 
 
-class SelectComponent(_DatapointMap):
+class SelectComponent(DatapointMap):
     """Yields some components of every datapoint, as a list in the order asked for.
 
     A datapoint without one of them raises an `IndexError` or `KeyError` while iterating.

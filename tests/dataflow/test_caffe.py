@@ -6,9 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._lmdb.datum import Datum, datum_image, read_datum
-from tensorpack.dataflow._lmdb.errors import BadRecord
-from tensorpack.dataflow.caffe import CaffeLMDB
+from tensorpack.dataflow._lmdb.file import BadRecord
+from tensorpack.dataflow.caffe import CaffeLMDB, Datum, datum_image, read_datum
 from tensorpack.dataflow.lmdb import DamagedLMDB
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.lmdb_files import write_raw

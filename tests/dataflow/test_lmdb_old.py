@@ -16,6 +16,7 @@ from tensorpack.dataflow.lmdb import (
     LMDBDataPoint,
     LMDBSerializer,
     convert_old_lmdb,
+    open_old_lmdb,
 )
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.lmdb_files import pack_of_2017, read_raw, write_raw
@@ -41,7 +42,7 @@ def pickled_with_a_list(path):
 
 def test_a_pickled_list_of_keys(tmp_path, capsys):
     path = pickled_with_a_list(tmp_path / "old")
-    flow = LMDBSerializer.load(path, shuffle=False, allow_pickle=True)
+    flow = open_old_lmdb(path, True)
     assert list(pickle.loads(pickle.dumps(flow))) == list(flow) == [[2], [10], [1]]
     assert len(flow) == 3
     convert_old_lmdb(path, tmp_path / "new", allow_pickle=True)
@@ -54,8 +55,8 @@ def test_a_pickled_list_of_keys_is_not_read_without_leave(tmp_path, capsys):
     found = [key for key, _ in LMDBData(path, shuffle=False)]
     assert found == [b"1", b"10", b"2", b"__len__"]
     out = capsys.readouterr().out
-    assert f"{path} has a pickled list of keys, which is not read: all its keys are read" in out
-    assert "LMDBDataPoint(path, allow_pickle=True) reads the list." in out
+    assert f"{path} has no list of keys that can be read: all its keys are read now" in out
+    assert "(convert_old_lmdb can read a pickled list.)" in out
 
 
 class Canary:
@@ -72,7 +73,7 @@ def test_code_in_a_pickled_list_of_keys_never_runs(tmp_path, capsys):
     canary = tmp_path / "canary"
     items = [(b"%02d" % number, pickle.dumps([number], 2)) for number in range(20)]
     path = write_raw(tmp_path / "file", [*items, (b"__keys__", pickle.dumps([Canary(canary)]))])
-    flow = LMDBDataPoint(path, shuffle=False, allow_pickle=True)
+    flow = open_old_lmdb(path, True, probe=False)
     assert list(flow) == [[number] for number in range(20)]
     assert "all its keys are read" in capsys.readouterr().out
     assert not canary.exists()
@@ -95,9 +96,12 @@ def test_an_old_file_of_pickles(tmp_path, protocol):
         tmp_path / "old", [*items, (b"__keys__", pickle.dumps([key for key, _ in items]))]
     )
     refused = LMDBDataPoint(path, shuffle=False, max_errors=100)
-    with pytest.raises(ValueError, match="old, key b'00000000': It is a pickle.*allow_pickle=True"):
+    with pytest.raises(
+        ValueError,
+        match="key b'00000000': It is a pickle.*convert_old_lmdb.old, new",
+    ):
         list(refused)
-    found = list(LMDBSerializer.load(path, shuffle=False, allow_pickle=True))
+    found = list(open_old_lmdb(path, True))
     assert_same(found, PICKLED)
 
 
@@ -106,7 +110,7 @@ def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):
     array, shared = np.arange(3), [1]
     value = pickle.dumps([array, [array], shared, [shared]], 2)
     path = write_raw(tmp_path / "old", [(b"0", value)])
-    ((first, (second,), third, (fourth,)),) = LMDBDataPoint(path, allow_pickle=True, probe=False)
+    ((first, (second,), third, (fourth,)),) = open_old_lmdb(path, True, probe=False)
     assert first is second
     assert third is fourth
     first[:] = 0  # and it may be written to
@@ -126,7 +130,7 @@ def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):
 def test_what_else_is_in_a_pickle_is_refused(tmp_path, wrong, reason):
     path = write_raw(tmp_path / "old", [(b"0", pickle.dumps([wrong], 2))])
     with pytest.raises(ValueError, match=reason) as caught:
-        list(LMDBDataPoint(path, allow_pickle=True, max_errors=5, probe=False))
+        list(open_old_lmdb(path, True, max_errors=5, probe=False))
     assert f"{path}, key b'0': " in str(caught.value)
 
 
@@ -135,7 +139,7 @@ def test_code_in_a_pickle_never_runs(tmp_path):
     path = write_raw(tmp_path / "old", [(b"0", pickle.dumps([Canary(canary)]))])
     for allow in False, True:
         with pytest.raises(ValueError, match="pickle"):
-            list(LMDBDataPoint(path, allow_pickle=allow, probe=False))
+            list(open_old_lmdb(path, allow, max_errors=9, probe=False))
     assert not canary.exists()
     pickle.loads(read_raw(path)[b"0"])
     assert canary.exists(), "the canary is alive"
@@ -145,7 +149,7 @@ def test_a_pickle_that_would_take_much_memory(tmp_path):
     value = pickle.dumps([1], 2)[:-1] + b"r\xff\xff\xff\xff."
     path = write_raw(tmp_path / "old", [(b"0", value)])
     with pytest.raises(DamagedLMDB, match="leaves out what it counts"):
-        list(LMDBDataPoint(path, allow_pickle=True, probe=False))
+        list(open_old_lmdb(path, True, probe=False))
 
 
 def test_every_byte_of_a_pickle_damaged(tmp_path):
@@ -160,7 +164,7 @@ def test_every_byte_of_a_pickle_damaged(tmp_path):
     items = [(b"%05d" % number, each) for number, each in enumerate(damaged)]
     path = write_raw(tmp_path / "old", items)
     errors = 0
-    records = LMDBDataPoint(path, allow_pickle=True, probe=False).ds.lst
+    records = open_old_lmdb(path, True, probe=False).lst
     for index in range(len(records)):
         try:
             records[index]
@@ -226,14 +230,14 @@ def test_pickled_objects_in_an_array_of_msgpack_never_run(tmp_path):
     path = write_raw(tmp_path / "old", [(b"0", value)])
     for allow in False, True:
         with pytest.raises(ValueError, match="array of objects"):
-            list(LMDBDataPoint(path, allow_pickle=allow, max_errors=9, probe=False))
+            list(open_old_lmdb(path, allow, max_errors=9, probe=False))
     assert not canary.exists()
 
 
 def test_what_is_neither_new_nor_old(tmp_path):
     path = write_raw(tmp_path / "file", [(b"0", b"anything else")])
     with pytest.raises(DamagedLMDB, match="key b'0'"):
-        list(LMDBDataPoint(path, allow_pickle=True, probe=False))
+        list(open_old_lmdb(path, True, probe=False))
 
 
 def test_an_old_file_is_converted(tmp_path, capsys):

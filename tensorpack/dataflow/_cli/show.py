@@ -8,7 +8,7 @@ from tensorpack.utils import get_tqdm
 
 from .._files import DamagedFile
 from .._length import length_or_none
-from .._lmdb.probe import data_file
+from .._lmdb.file import data_file
 from .formats import check_options, find_source
 from .output import facts_table, size_text, structure, table
 from .source import EVERY, InputOptions, Source, watch_skipped

@@ -14,14 +14,11 @@ from tensorpack.utils.serialize import dumps, loads
 
 from .._files import DamagedFile
 from .._hdf5_rows import VERSION_KEY
-from .._lmdb.keys import HEADER_KEY
-from .._lmdb.msgpack import looks_like_msgpack
-from .._lmdb.pages import PageError, is_known_format
-from .._lmdb.pickle import looks_like_pickle
-from .._lmdb.probe import data_file
+from .._lmdb.records import HEADER_KEY
+from .._lmdb.values import looks_like_msgpack, looks_like_pickle
 from ..base import DataFlow
 from ..hdf5 import HDF5Data
-from ..lmdb import LMDBData, LMDBDataPoint
+from ..lmdb import LMDBData, open_old_lmdb
 from ..npz import NumpySerializer
 from ..tfrecord import TFRecordBytes, TFRecordData, masked_crc32c
 from .errors import CommandError
@@ -29,6 +26,7 @@ from .source import EVERY, Source, watch_skipped
 
 __all__ = ["HDF5Source", "LMDBSource", "NpzSource", "TFRecordSource"]
 
+_LMDB_MAGIC = struct.pack("=I", 0xBEEFC0DE)
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _HDF5_PLACES = (0, 512, 1024, 2048)
 _ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -47,17 +45,11 @@ class LMDBSource(Source):
 
     @classmethod
     def matches(cls, path: str, start: bytes) -> bool:
-        with open(data_file(path), "rb") as file:
-            try:
-                is_known_format(file)
-            except PageError:
-                return False
-        return True
+        return any(start[place : place + 4] == _LMDB_MAGIC for place in (16, 24))
 
     def open(self, max_errors: int = 0) -> DataFlow:
-        # All pages are checked here, and not again by a flow that is made of the same file.
+        # The file is checked here, and not again by a flow that is made of the same file.
         raw = LMDBData(self.path, shuffle=False, max_errors=max_errors)
-        raw.lst.allow_pickle = self.options.allow_pickle
         if raw.lst.is_new():
             self._version = str(loads(raw.lst.file().get(HEADER_KEY))["version"])
             return self._datapoints(max_errors)
@@ -75,13 +67,7 @@ class LMDBSource(Source):
         return raw
 
     def _datapoints(self, max_errors: int) -> DataFlow:
-        return LMDBDataPoint(
-            self.path,
-            shuffle=False,
-            max_errors=max_errors,
-            allow_pickle=self.options.allow_pickle,
-            probe=False,
-        )
+        return open_old_lmdb(self.path, self.options.allow_pickle, max_errors, probe=False)
 
     def _check_allows_pickle(self) -> None:
         if not self.options.allow_pickle:

@@ -1,1 +1,1 @@
-"""What `lmdb` is made of: pages and keys, values of datapoints, and a look at damaged files."""
+"""LMDB files: opening and checking them, their keys and records, and the values of old versions."""

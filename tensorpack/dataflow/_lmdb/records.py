@@ -1,39 +1,97 @@
 """The records of an LMDB file as a list, which opens the file when an element is asked for.
 
-The list is what flows share out, shuffle and keep the position in; it can be sent to another
-process, where the file is opened anew.
+tensorpack numbers its keys, `00000000`, `00000001` and so on, and puts a list of them under
+`__keys__`, for other readers. Files of this version say in a record `__tensorpack__` how many there
+are, and what the values are. In files of other programs all keys are read.
 """
 
 import os
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.optional import require
+from tensorpack.utils.serialize import FrameError, dumps, loads
 
 from .._files import PathLike, RecordsFlow
-from .env import OpenFile, open_shared
-from .errors import BadRecord, DamagedLMDB, RefusedRecord
-from .keys import HEADER_KEY, LIST_KEY, WantedKeys, check_wanted, find_keys, read_header
-from .probe import Identity, check_header, data_file, identity, probe
+from .file import (
+    BadRecord,
+    DamagedLMDB,
+    Identity,
+    OpenFile,
+    RefusedRecord,
+    data_file,
+    identity,
+    open_shared,
+    probe,
+)
+from .values import decode_value, looks_like_msgpack, looks_like_pickle, unpack, unpickle
 
-__all__ = ["LMDBFlow", "Records"]
+__all__ = [
+    "Datapoints",
+    "HEADER_KEY",
+    "KEY_FORMAT",
+    "LIST_KEY",
+    "LMDBFlow",
+    "Records",
+    "WantedKeys",
+    "make_header",
+    "make_list",
+]
+
+HEADER_KEY = b"__tensorpack__"
+LIST_KEY = b"__keys__"
+KEY_FORMAT = "{:08d}"
+
+_VERSION = 1
+_CODEC = "frame"  # of tensorpack.utils.serialize
+
+WantedKeys = Union[None, str, Sequence[Union[bytes, str]]]
+
+
+class _FormattedKeys(Sequence[bytes]):
+    """The keys that a format makes of 0, 1, 2 and so on; takes no memory."""
+
+    def __init__(self, form: str, count: int) -> None:
+        self._form = form
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        if not 0 <= index < self._count:
+            raise IndexError(f"Key {index} of {self._count}.")
+        return self._form.format(index).encode()
+
+
+def make_list(count: int) -> bytes:
+    """Returns the value of `__keys__` in a file of `count` datapoints, as it was in 2017."""
+    keys = [KEY_FORMAT.format(number).encode() for number in range(count)]
+    return require("msgpack").packb(keys, use_bin_type=True)
+
+
+def make_header(count: int) -> bytes:
+    """Returns the value of `__tensorpack__` in a file of `count` datapoints."""
+    return dumps({"version": _VERSION, "codec": _CODEC, "count": count})
 
 
 class Records(Sequence[Any]):
-    """The records as a list of `[key, value]`; a subclass makes something else of the two.
+    """The records as a list of `[key, value]`; can be sent to another process.
 
-    The file must not be written to as long as it is in use. Where it is opened again and has
-    changed in between, it is checked again.
+    The file must not be written to while it is in use. Where it is opened again and has changed in
+    between, it is checked again.
 
     Attributes:
       path: the data file.
-      allow_pickle: whether a list of keys that is a pickle is read.
     """
 
-    allow_pickle = False
-
     def __init__(
-        self, path: PathLike, keys: WantedKeys = None, readahead: bool = True, probed: bool = True
+        self,
+        path: PathLike,
+        keys: WantedKeys = None,
+        readahead: bool = True,
+        probed: bool = True,
+        allow_pickle: bool = False,
     ) -> None:
         """
         Args:
@@ -41,6 +99,7 @@ class Records(Sequence[Any]):
           keys: which records, in which order; see `LMDBData`.
           readahead: whether they will be read in the order of the file.
           probed: whether the file is checked before it is opened; see `probe`.
+          allow_pickle: whether a list of keys, or a value, that is a pickle is read.
 
         Raises:
           ImportError: lmdb is not installed.
@@ -49,13 +108,14 @@ class Records(Sequence[Any]):
         """
         require("lmdb")
         self.path = data_file(path)
-        self._wanted = check_wanted(keys)
+        self._allow_pickle = allow_pickle
+        self._wanted = _check_wanted(keys)
         self._readahead = readahead
         self._probed = probed
         self._identity: Optional[Identity] = None
         self._file: Optional[OpenFile] = None
         self._keys: Optional[Sequence[bytes]] = None
-        self._is_new: Optional[bool] = None
+        self._count: Any = ...  # what the header says, once it is read
         self._announced = False
         self._check()
 
@@ -104,41 +164,148 @@ class Records(Sequence[Any]):
 
     def is_new(self) -> bool:
         """Whether the file was written by this version, so that each value has a checksum."""
-        if self._is_new is None:
-            self._is_new = read_header(self.file()) is not None
-        return self._is_new
+        return self.count() is not None
+
+    def count(self) -> Optional[int]:
+        """Returns how many datapoints the header of the file names; None without a header.
+
+        Raises:
+          DamagedLMDB: the header is damaged, or contradicts the file.
+          ValueError: the file was written by a later version.
+        """
+        if self._count is ...:
+            self._count = _read_header(self.file())
+        return self._count
 
     def close(self) -> None:
-        """Lets go of the file. It is opened again when it is needed."""
+        """Closes the file for this list. It is opened again when it is needed."""
         self._file = None
 
     def __getstate__(self) -> Dict[str, Any]:
         # Neither an open file nor what takes much memory and is quickly found again.
-        return {**self.__dict__, "_file": None, "_keys": None}
+        return {**self.__dict__, "_file": None, "_keys": None, "_count": ...}
 
     def _check(self) -> None:
         found = identity(self.path)
         if found != self._identity:
-            check_header(self.path)
             if self._probed:
                 probe(self.path)
-            self._identity, self._keys, self._is_new = found, None, None
+            self._identity, self._keys, self._count = found, None, ...
 
     def _found_keys(self, file: OpenFile) -> Sequence[bytes]:
         keys = self._keys
         if keys is None:
-            keys = self._keys = find_keys(file, self._wanted, self.allow_pickle)
+            keys = self._keys = self._find_keys(file)
             if not self._announced:
                 self._announced = True
                 logger.info("%s", f"Found {len(keys)} entries in {self.path}")
         return keys
 
+    def _find_keys(self, file: OpenFile) -> Sequence[bytes]:
+        if isinstance(self._wanted, str):
+            others = sum(file.get(key) is not None for key in (HEADER_KEY, LIST_KEY))
+            return _FormattedKeys(self._wanted, file.entries() - others)
+        if self._wanted is not None:
+            return self._wanted
+        count = self.count()
+        if count is not None:
+            return _FormattedKeys(KEY_FORMAT, count)
+        if file.entries() == 0:
+            raise DamagedLMDB(file.path, "There are no records in it.")
+        keys = self._listed_keys(file.get(LIST_KEY) or b"")
+        if keys is None:
+            logger.warning(
+                "%s",
+                f"{file.path} has no list of keys that can be read: all its keys are read now, in "
+                "the order of the file. (convert_old_lmdb can read a pickled list.)",
+            )
+            keys = [key for key in file.keys() if key not in (HEADER_KEY, LIST_KEY)]
+        return keys
+
+    def _listed_keys(self, value: bytes) -> Optional[List[bytes]]:
+        try:
+            if looks_like_pickle(value):
+                return _as_keys(unpickle(value)) if self._allow_pickle else None
+            if looks_like_msgpack(value):
+                return _as_keys(unpack(value))
+        except (BadRecord, RefusedRecord):
+            pass
+        return None
+
+
+class Datapoints(Records):
+    """The datapoints that the values of a file of tensorpack hold."""
+
+    def _element(self, key: bytes, value: bytes) -> Any:
+        return decode_value(value, self.is_new(), self._allow_pickle)
+
 
 class LMDBFlow(RecordsFlow):
-    """A flow of the elements of `Records`, which lets go of the file when it is closed."""
+    """A flow of the elements of `Records`, which closes the file when it is closed."""
 
     lst: Records
 
     def close(self) -> None:
         """Closes the file, unless another flow reads it too; it is opened again when needed."""
         self.lst.close()
+
+
+def _read_header(file: OpenFile) -> Optional[int]:
+    value = file.get(HEADER_KEY)
+    if value is None:
+        return None
+    try:
+        header = loads(value)
+    except FrameError as error:
+        raise DamagedLMDB(file.path, str(error), HEADER_KEY) from error
+    if not _is_header(header):
+        raise DamagedLMDB(file.path, f"This is not a header: {header!r:.200}.", HEADER_KEY)
+    if header["version"] != _VERSION or header["codec"] != _CODEC:
+        raise ValueError(
+            f"{file.path} has version {header['version']} (values: {header['codec']}), but only "
+            f"version {_VERSION} ({_CODEC}) is known here. Update tensorpack to read it."
+        )
+    count, found = header["count"], file.entries() - 2  # this record, and the list of keys
+    if found != count:
+        raise DamagedLMDB(
+            file.path, f"It was written with {count} datapoints, but has {found}.", HEADER_KEY
+        )
+    return count
+
+
+def _is_header(header: Any) -> bool:
+    if not isinstance(header, dict) or not isinstance(header.get("codec"), str):
+        return False
+    numbers = header.get("version"), header.get("count")
+    return all(type(number) is int and number >= 0 for number in numbers)
+
+
+def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
+    """Returns what a user gave as `keys`, with keys as bytes.
+
+    Raises:
+      TypeError: it is neither None, a format, nor a list of keys.
+      ValueError: the format makes the same key of every number.
+    """
+    if wanted is None:
+        return None
+    if isinstance(wanted, str):
+        try:
+            differ = wanted.format(0) != wanted.format(1)
+        except (LookupError, ValueError):
+            differ = False
+        if not differ:
+            raise ValueError(f"keys is a format for numbers such as {{:08d}}, but got {wanted!r}.")
+        return wanted
+    is_list = isinstance(wanted, Iterable) and not isinstance(wanted, (bytes, dict))
+    keys = _as_keys(list(wanted)) if is_list else None
+    if keys is None:
+        raise TypeError(f"keys is a list of bytes or text, or a format, but got {wanted!r:.80}.")
+    return keys
+
+
+def _as_keys(found: Any) -> Optional[List[bytes]]:
+    if not isinstance(found, list):
+        return None
+    keys = [key.encode() if isinstance(key, str) else key for key in found]
+    return keys if all(isinstance(key, bytes) for key in keys) else None

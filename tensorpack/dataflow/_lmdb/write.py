@@ -12,7 +12,7 @@ from tensorpack.utils.serialize import dumps
 from .._files import PathLike, open_new
 from .._length import length_or_none
 from ..base import DataFlow
-from .keys import HEADER_KEY, KEY_FORMAT, LIST_KEY, make_header, make_list
+from .records import HEADER_KEY, KEY_FORMAT, LIST_KEY, make_header, make_list
 
 __all__ = ["write_lmdb"]
 
@@ -78,13 +78,13 @@ def _records(df: DataFlow) -> Iterator[_Record]:
 
 
 class _Writer:
-    """An LMDB file that only this object knows."""
+    """A new LMDB file, which no other object uses."""
 
     def __init__(self, path: str) -> None:
         self._lmdb = require("lmdb")
         self._map_bytes = _FIRST_MAP_BYTES
-        # Nothing is waited for until the end: before that, the file is of no use anyway. And
-        # nobody else can know its name, so nothing is locked.
+        # Synchronised once, at the end: the file is of no use before. No other process knows its
+        # name, so nothing is locked.
         self._env = self._lmdb.open(
             path, subdir=False, map_size=self._map_bytes, sync=False, lock=False, max_dbs=0
         )
@@ -112,10 +112,7 @@ class _Writer:
 
 
 def _as_os_error(error: Any, path: str) -> OSError:
-    """Returns what the system has against writing, which liblmdb passes on as an error of its own.
-
-    A full disk is by far the most frequent.
-    """
+    """Returns an error of liblmdb as one of the system; nearly always the disk is full."""
     is_full = isinstance(error, require("lmdb").DiskError)
     code, reason = (errno.ENOSPC, "the disk is full") if is_full else (errno.EIO, "LMDB failed")
     return OSError(code, f"Nothing was written, for {reason} ({error})", path)

@@ -1,0 +1,255 @@
+"""Opens LMDB files for reading: checked in a process of their own first, once in each process.
+
+A damaged or malicious file can crash liblmdb, so a child process reads it before this one does.
+liblmdb forbids opening a file twice in a process, and using an open file in a forked process, so
+flows share what is open.
+"""
+
+import functools
+import itertools
+import json
+import mmap
+import os
+import signal
+import sys
+import threading
+import weakref
+from typing import Any, Dict, List, Optional, Tuple
+
+from tensorpack.utils.optional import require
+from tensorpack.utils.processes import subproc_call
+
+from .._files import DamagedFile, PathLike
+
+__all__ = [
+    "BadRecord",
+    "DamagedLMDB",
+    "OpenFile",
+    "RefusedRecord",
+    "data_file",
+    "identity",
+    "open_shared",
+    "probe",
+]
+
+_PROBE_SECONDS = 600.0
+
+# The path is that of this process before anything is imported from it.
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[3:]; import runpy; "
+    "runpy.run_path(sys.argv[1])['main'](sys.argv[2])"
+)
+
+# Device, number, size in bytes, and time of the last change in nanoseconds.
+Identity = Tuple[int, int, int, int]
+
+
+class DamagedLMDB(DamagedFile):
+    """An LMDB file, or a record in it, cannot be used.
+
+    Attributes:
+      path: the file.
+      reason: what is wrong.
+      key: of the record, or None.
+    """
+
+    def __init__(self, path: str, reason: str, key: Optional[bytes] = None) -> None:
+        super().__init__(path, reason, key)  # all of them: it may be pickled
+        self.path = path
+        self.reason = reason
+        self.key = key
+
+    def __str__(self) -> str:
+        key = "" if self.key is None else f", key {self.key!r}"
+        return f"{self.path}{key}: {self.reason}"
+
+
+class BadRecord(Exception):
+    """A value is damaged. The caller, who knows file and key, raises `DamagedLMDB`."""
+
+
+class RefusedRecord(Exception):
+    """A value may be whole but is not decoded; the caller raises `ValueError`, and skips none."""
+
+
+def data_file(path: PathLike) -> str:
+    """Returns the file of a database: the path itself, or `data.mdb` if it is a directory.
+
+    Raises:
+      FileNotFoundError: there is none.
+      DamagedLMDB: it is empty.
+    """
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        path = os.path.join(path, "data.mdb")
+        if not os.path.isfile(path):
+            raise FileNotFoundError(
+                f"{os.path.dirname(path)} is a directory without data.mdb: no LMDB database."
+            )
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"There is no LMDB file {path} (seen from {os.getcwd()}).")
+    if os.path.getsize(path) == 0:
+        raise DamagedLMDB(path, "The file is empty.")
+    return path
+
+
+def identity(path: str) -> Identity:
+    """Returns what changes when a file is written to or replaced."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def probe(path: str) -> None:
+    """Reads a file in a process of its own, see `check`.
+
+    Raises:
+      DamagedLMDB: the file is damaged, or liblmdb crashed.
+      RuntimeError: it could not be checked, or not in ten minutes.
+    """
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check.py")
+    search = [folder for folder in sys.path if isinstance(folder, str)]
+    output, code = subproc_call(
+        [sys.executable, "-c", _PROGRAM, script, path, *search], timeout=_PROBE_SECONDS
+    )
+    reason = _reported(output)
+    if reason is None and code > 128:
+        reason = f"LMDB crashed on it, in a process of its own: {_name(code)}."
+    if reason is None:
+        problem = f"took more than {_PROBE_SECONDS:.0f} s" if code == -1 else f"failed ({code})"
+        raise RuntimeError(
+            f"The check of {path} {problem}. If you trust the file, pass probe=False.\n"
+            + output.decode(errors="replace")
+        )
+    if reason:
+        raise DamagedLMDB(path, reason)
+
+
+def _reported(output: bytes) -> Optional[str]:
+    """Returns the reason that `check` wrote, or None; warnings may stand before and after it."""
+    for line in reversed(output.splitlines()):
+        if line.startswith(b'{"reason"'):
+            return str(json.loads(line.decode())["reason"])
+    return None
+
+
+def _name(code: int) -> str:
+    try:
+        return signal.Signals(code - 128).name
+    except ValueError:
+        return f"signal {code - 128}"
+
+
+class OpenFile:
+    """An LMDB file, open in one process; closed when nothing refers to it any more.
+
+    It may be used by several threads.
+
+    Attributes:
+      path: the file.
+      pid: the process in which it may be used.
+    """
+
+    def __init__(self, path: str, env: Any) -> None:
+        self.path = path
+        self.pid = os.getpid()
+        self._env = env
+
+    def get(self, key: bytes) -> Optional[bytes]:
+        """Returns a copy of a value, or None if there is no such key.
+
+        Raises:
+          DamagedLMDB: liblmdb cannot read it.
+        """
+        try:
+            with self._env.begin() as transaction:
+                return transaction.get(key)
+        except require("lmdb").Error as error:
+            raise DamagedLMDB(self.path, f"LMDB cannot read it: {error}", key) from error
+
+    def entries(self) -> int:
+        """Returns the number of records, including those that tensorpack adds."""
+        return self._env.stat()["entries"]
+
+    def keys(self, most: Optional[int] = None) -> List[bytes]:
+        """Returns all keys in order, or the first ones.
+
+        Raises:
+          DamagedLMDB: liblmdb cannot read them.
+        """
+        try:
+            with self._env.begin() as transaction, transaction.cursor() as cursor:
+                return list(itertools.islice(cursor.iternext(keys=True, values=False), most))
+        except require("lmdb").Error as error:
+            raise DamagedLMDB(self.path, f"LMDB cannot read it: {error}") from error
+
+
+class _OpenFiles:
+    """The files that are open in this process."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.RLock()  # reentrant: garbage collection may call `_close` anywhere
+        # By device and number of the file. Environments are held here: `_close` has to wait for
+        # the end of one before the file can be opened again.
+        self._files: Dict[Tuple[int, int], Tuple[Any, Any]] = {}
+
+    def open(self, path: str, readahead: bool) -> OpenFile:
+        if self._pid != os.getpid():
+            inherited = list(self._files.values())
+            self._begin()  # the lock may have been held by a thread that is not here
+            for _, env in inherited:
+                env.close()
+        with self._lock:
+            status = os.stat(path)
+            key = status.st_dev, status.st_ino
+            reference, env = self._files.pop(key, (None, None))  # so that `_close` leaves it
+            file = reference() if reference is not None else None
+            if file is None:
+                file = OpenFile(path, env or _open(path, status.st_size, readahead))
+                env, reference = file._env, weakref.ref(file, functools.partial(self._close, key))
+            self._files[key] = reference, env
+            return file
+
+    def _close(self, key: Tuple[int, int], reference: Any) -> None:
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            if key in self._files and self._files[key][0] is reference:
+                self._files.pop(key)[1].close()
+
+
+_open_files = _OpenFiles()
+
+
+def open_shared(path: str, readahead: bool) -> OpenFile:
+    """Returns the file; opens it unless this process has it open.
+
+    Args:
+      path: of the data file.
+      readahead: whether the system should read what follows a page in advance; the first one to
+        open the file decides.
+
+    Raises:
+      DamagedLMDB: liblmdb cannot open it.
+    """
+    return _open_files.open(path, readahead)
+
+
+def _open(path: str, size: int, readahead: bool) -> Any:
+    lmdb = require("lmdb")
+    try:
+        return lmdb.open(
+            path,
+            subdir=False,
+            readonly=True,
+            create=False,
+            lock=False,
+            readahead=readahead,
+            max_dbs=0,
+            map_size=-(-size // mmap.PAGESIZE) * mmap.PAGESIZE,
+        )
+    except lmdb.Error as error:
+        raise DamagedLMDB(path, f"LMDB cannot open it: {error}") from error
