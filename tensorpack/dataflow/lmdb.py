@@ -158,10 +158,10 @@ class _Decoded(DatapointMap):
 
     def _apply(self, datapoint: Any) -> Any:
         key, value = datapoint
-        is_lmdb = isinstance(self.ds, LMDBData)
-        source = self.ds.lst.path if is_lmdb else type(self.ds).__name__
+        records = self.ds.lst if isinstance(self.ds, LMDBData) else None
+        source = type(self.ds).__name__ if records is None else records.path
         try:
-            return decode_value(value, is_lmdb and self.ds.lst.is_new())
+            return decode_value(value, records is not None and records.is_new())
         except BadRecord as error:
             self._limit.skip(DamagedLMDB(source, str(error), key))
             return None

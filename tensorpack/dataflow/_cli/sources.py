@@ -50,6 +50,7 @@ class LMDBSource(Source):
     def open(self, max_errors: int = 0) -> DataFlow:
         # The file is checked here, and not again by a flow that is made of the same file.
         raw = LMDBData(self.path, shuffle=False, max_errors=max_errors)
+        raw.lst._allow_pickle = self.options.allow_pickle
         if raw.lst.is_new():
             self._version = str(loads(raw.lst.file().get(HEADER_KEY))["version"])
             return self._datapoints(max_errors)

@@ -164,9 +164,9 @@ class Records(Sequence[Any]):
 
     def is_new(self) -> bool:
         """Whether the file was written by this version, so that each value has a checksum."""
-        return self.count() is not None
+        return self.datapoint_count() is not None
 
-    def count(self) -> Optional[int]:
+    def datapoint_count(self) -> Optional[int]:
         """Returns how many datapoints the header of the file names; None without a header.
 
         Raises:
@@ -207,7 +207,7 @@ class Records(Sequence[Any]):
             return _FormattedKeys(self._wanted, file.entries() - others)
         if self._wanted is not None:
             return self._wanted
-        count = self.count()
+        count = self.datapoint_count()
         if count is not None:
             return _FormattedKeys(KEY_FORMAT, count)
         if file.entries() == 0:

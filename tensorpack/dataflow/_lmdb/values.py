@@ -86,7 +86,7 @@ def unpack(value: bytes) -> Any:
 
 def _restore(found: Dict[Any, Any]) -> Any:
     """Returns the array, scalar or complex number that msgpack_numpy wrote as a dict."""
-    data = found.get(b"data")
+    data: Any = found.get(b"data")
     if b"data" in found and b"nd" in found and b"type" in found:
         if found.get(b"kind") in (b"O", "O"):
             raise RefusedRecord(

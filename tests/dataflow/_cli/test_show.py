@@ -291,7 +291,7 @@ def test_damaged_lmdb_records(run, fails, tmp_path):
     os.truncate(path, os.path.getsize(path) // 2)
     ran = run("show", path, "--check")
     assert ran.code == 1
-    assert re.search("DAMAGED: 1 found, beside 0.*\n.*byte", ran.out)
+    assert re.search("DAMAGED: 1 found, beside 0.*\n.*a.lmdb: LMDB", ran.out)
     assert path in fails("show", path)
 
 
