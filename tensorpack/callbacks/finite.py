@@ -4,6 +4,7 @@ import math
 from typing import Any, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.summary import average_states
 from tensorpack.utils.checks import as_list
 
 from .base import Callback
@@ -65,11 +66,17 @@ class FiniteCheck:
     when asked, where the variables are, and only one bool for each variable is fetched.
 
     Args:
-      variables: those of other types than floating point are never bad.
+      variables: not checked are those of integers, and the states of moving averages of summaries,
+        which the training does not use.
     """
 
     def __init__(self, variables: Sequence[tf.Variable]) -> None:
-        looked_at = [each for each in variables if each.dtype.base_dtype.is_floating]
+        averages = {id(each) for each in average_states()}
+        looked_at = [
+            each
+            for each in variables
+            if each.dtype.base_dtype.is_floating and id(each) not in averages
+        ]
         self._names = [each.op.name for each in looked_at]
         with tf.name_scope("FiniteCheck"):
             self._finite = [_all_finite(each) for each in looked_at]

@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.aside import keep_aside, move_aside
@@ -14,6 +14,7 @@ from .monitor import MonitorBase
 __all__ = ["JSONWriter"]
 
 _FILENAME = "stats.json"
+_RESERVED = ("epoch_num", "global_step")
 
 
 class JSONWriter(MonitorBase):
@@ -22,15 +23,15 @@ class JSONWriter(MonitorBase):
         {"epoch_num": 1, "global_step": 25000, "cost": 0.001137, "learning_rate": 0.001}
 
     The values are the last ones put in that epoch; NaN and infinite ones, which JSON does not
-    have, are written as `null`. `jq -r '.[] | [.epoch_num, .cost] | @tsv' stats.json` makes a
-    table of it. The file is written anew after each epoch, under another name first, so it is
-    never half there.
+    have, are written as `null`. A scalar named `epoch_num` or `global_step` is written under
+    `scalar/epoch_num` or `scalar/global_step`. The file is replaced atomically after each epoch.
+    To make a table of it: `jq -r '.[] | [.epoch_num, .cost] | @tsv' stats.json`.
 
-    A run that goes on from a saved state continues the file there: epochs that an earlier run
-    wrote after it are dropped, and the file as it was is kept as `stats.json.MMDD-HHMMSS`. Without
-    a state, a run that begins with the epoch after the last one in the file continues it, and any
-    other run renames the file in that way. A file that cannot be read to its end is renamed to
-    `stats.json.corrupt`, and what is whole of it is used.
+    A resumed run continues the file from its saved state: epochs that an earlier run wrote after
+    that state are dropped, and the old file is kept as `stats.json.MMDD-HHMMSS`. Without a state, a
+    run that starts with the epoch after the last one in the file continues it, and any other run
+    renames the file in that way. A file that cannot be read to its end is renamed to
+    `stats.json.corrupt`, and its complete epochs are used.
 
     Args:
       logdir: the directory; the log directory by default. Without one, nothing is written.
@@ -45,10 +46,11 @@ class JSONWriter(MonitorBase):
         self._taken_over = False
         self._scalars: Dict[str, float] = {}
         self._warned = False
+        self._renamed: Set[str] = set()
 
     @staticmethod
     def load_existing_json(dir: Optional[str] = None) -> Optional[List[Dict[str, Any]]]:
-        """Returns the epochs in the file, those that are whole if it is truncated.
+        """Returns the epochs in the file, the complete ones if it is truncated; NaN is None.
 
         Args:
           dir: the directory; the log directory by default.
@@ -57,7 +59,7 @@ class JSONWriter(MonitorBase):
           None if there is no file.
         """
         loaded = _load(_path(dir))
-        return None if loaded is None else loaded[0]
+        return None if loaded is None else loaded.epochs
 
     @staticmethod
     def load_existing_epoch_number(dir: Optional[str] = None) -> Optional[int]:
@@ -68,7 +70,7 @@ class JSONWriter(MonitorBase):
     def _setup_graph(self) -> None:
         self._logdir = self._logdir or logger.get_logger_dir()
         if self._logdir is None:
-            logger.warning("logger directory was not set. Ignore JSONWriter.")
+            logger.warning(f"No {_FILENAME} is written: there is no log directory to put it in.")
 
     def _before_train(self) -> None:
         self._began = True
@@ -93,7 +95,8 @@ class JSONWriter(MonitorBase):
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Takes it back; the file is looked at in `before_train`."""
-        self._scalars = dict(state["scalars"])
+        for name, val in state["scalars"].items():
+            self.process_scalar(name, val)
         if "tail" in state:  # it is of a run that had looked at the file
             self._epochs = [dict(each) for each in state["tail"]]
             self._earlier = state["epochs"] - len(self._epochs)
@@ -108,7 +111,11 @@ class JSONWriter(MonitorBase):
             return
         path = _path(self._logdir)
         loaded = _load(path)
-        epochs, whole = ([], True) if loaded is None else loaded
+        epochs, whole, unfit = loaded or _Loaded([], True, 0)
+        if unfit:
+            logger.warning(
+                f"{path} has {unfit} numbers that are NaN, infinite or too large; they become null."
+            )
         if not whole:
             corrupt = move_aside(path, ".corrupt")
             logger.warning(
@@ -142,7 +149,7 @@ class JSONWriter(MonitorBase):
         if len(kept) < earlier:
             logger.warning(f"{path} has only {len(kept)} of the first {earlier} epochs.")
         if found and not dropped:
-            logger.info(f"Found existing JSON at {path}, will append to it.")
+            self._log_append(path, found)
         self._epochs, self._earlier = kept + mine, 0
         stale = bool(dropped) or not whole
         self._written = 0 if stale else len(found)
@@ -154,15 +161,27 @@ class JSONWriter(MonitorBase):
         if epochs and epochs[-1]["epoch_num"] == first - 1:
             self._epochs = epochs + self._epochs
             self._written = len(epochs)
-            logger.info(f"Found existing JSON at {path}, will append to it.")
+            self._log_append(path, epochs)
         elif whole and epochs:
             logger.warning(
                 f"{path} ends with epoch {epochs[-1]['epoch_num']}, but this run begins with "
                 f"epoch {first}: it is renamed to {move_aside(path)}."
             )
 
+    def _log_append(self, path: str, epochs: List[Dict[str, Any]]) -> None:
+        logger.info(f"This run appends to {path}, which ends with epoch {epochs[-1]['epoch_num']}.")
+
     def process_scalar(self, name: str, val: float) -> None:
         """Keeps the last value until the end of the epoch."""
+        if name in _RESERVED:
+            key = f"scalar/{name}"
+            if name not in self._renamed:
+                self._renamed.add(name)
+                logger.error(
+                    f"A scalar is named {name!r}, which {_FILENAME} has for the epoch itself: it "
+                    f"is written there as {key!r}. Give it another name."
+                )
+            name = key
         self._scalars[name] = val
 
     def _before_epoch(self) -> None:
@@ -220,23 +239,42 @@ def _key(epoch: Dict[str, Any]) -> Tuple[int, int]:
     return epoch["epoch_num"], epoch["global_step"]
 
 
-def _load(path: str) -> Optional[Tuple[List[Dict[str, Any]], bool]]:
-    """Returns the leading epochs of a file that are whole, and whether they are all of it."""
+class _Loaded(NamedTuple):
+    epochs: List[Dict[str, Any]]  # the leading ones that are complete
+    whole: bool  # whether they are all of the file
+    unfit: int  # how many numbers are NaN, infinite or too large; they are read as None
+
+
+def _load(path: str) -> Optional[_Loaded]:
+    """Reads a file; None if there is none."""
     try:
         with open(path, "rb") as file:
             text = file.read().decode("utf-8", errors="replace")
     except FileNotFoundError:
         return None
+    unfit: List[str] = []
+
+    def number(text: str) -> Optional[float]:
+        value = float(text)
+        if math.isfinite(value):
+            return value
+        unfit.append(text)
+        return None
+
+    decoder = json.JSONDecoder(parse_float=number, parse_constant=number)
+    epochs: List[Dict[str, Any]] = []
     try:
-        parsed = json.loads(text)
-    except ValueError:
-        return _salvage(text), False
-    whole = isinstance(parsed, list) and all(_is_epoch(each) for each in parsed)
-    return (parsed, True) if whole else (_salvage(text), False)
+        epochs = decoder.decode(text)
+        if isinstance(epochs, list) and all(_is_epoch(each) for each in epochs):
+            return _Loaded(epochs, True, len(unfit))
+    except (ValueError, RecursionError):
+        pass
+    del unfit[:]
+    epochs = _salvage(decoder, text)
+    return _Loaded(epochs, False, len(unfit))
 
 
-def _salvage(text: str) -> List[Dict[str, Any]]:
-    decoder = json.JSONDecoder()
+def _salvage(decoder: json.JSONDecoder, text: str) -> List[Dict[str, Any]]:
     epochs: List[Dict[str, Any]] = []
     position = text.find("[") + 1
     while position > 0:
@@ -245,7 +283,7 @@ def _salvage(text: str) -> List[Dict[str, Any]]:
             break
         try:
             epoch, position = decoder.raw_decode(text, position)
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         if not _is_epoch(epoch):
             break
@@ -256,4 +294,4 @@ def _salvage(text: str) -> List[Dict[str, Any]]:
 def _is_epoch(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
-    return isinstance(value.get("epoch_num"), int) and isinstance(value.get("global_step"), int)
+    return all(isinstance(value.get(key), int) for key in _RESERVED)

@@ -125,13 +125,12 @@ class EstimatedTimeLeft(Callback):
 
 
 class InjectShell(Callback):
-    """Opens a shell in the middle of the training, when triggered while a certain file exists.
+    """Pauses the training for an interactive shell, each time it is triggered and a file exists.
 
-    In the shell, `self` is this callback, so `self.trainer` is the trainer. The file is removed
-    after the training.
+    The shell can reach the run as `self.trainer`. The file is removed after the training.
 
     Args:
-      file: the file; `touch` it to get the shell.
+      file: path of the file.
       shell: "ipython" or "pdb".
     """
 
@@ -140,7 +139,7 @@ class InjectShell(Callback):
             raise ValueError(f'shell must be "ipython" or "pdb", got {shell!r}.')
         self._file = file
         self._shell = shell
-        logger.info(f"Create a file '{file}' to open {shell} shell.")
+        logger.info(f"The training pauses for {shell} at the next trigger after `touch {file}`.")
 
     def _trigger(self) -> None:
         if os.path.isfile(self._file):

@@ -105,20 +105,21 @@ def l1_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
 def regularize_cost(
     regex: str, func: Callable[[Any], tf.Tensor], name: str = "regularize_cost"
 ) -> tf.Tensor:
-    """Sums `func(variable)` over trainable variables; call it after the layers. ::
+    r"""Sums `func(variable)` over trainable variables; call it after the layers. ::
 
-        cost = regularize_cost("fc.*/W", l2_regularizer(1e-5))
+        weight_cost = regularize_cost(r"^conv\d+/W$", l2_regularizer(2e-4))
 
     In a tower with variables of its own only those count, under their names within the tower. In a
     tower that is not for training the result is zero. Each variable is logged once for each graph.
 
     Args:
-      regex: looked for anywhere in the variable's op name, such as `fc0/W`.
+      regex: searched for in the variable's name, with and without `:0`: both `fc0/W$` and
+        `fc0/W:0` select `fc0/W`. A warning is logged if nothing matches.
       func: a function of a variable that returns a scalar.
       name: of the resulting op.
 
     Returns:
-      A scalar; zero if nothing was selected.
+      A scalar; zero if nothing matches.
     """
     tower = get_current_tower_context()
     variables = tf.trainable_variables()
@@ -128,8 +129,9 @@ def regularize_cost(
             return tf.constant(0.0, name=name)
         variables = tower.filter_vars_by_vs_name(variables)
         prefix = f"{tower.vs_name}/" if tower.vs_name else ""
-    selected = [each for each in variables if re.search(regex, each.op.name[len(prefix) :])]
+    selected = [each for each in variables if _matches(regex, each.op.name[len(prefix) :])]
     if not selected:
+        logger.warning(f"regularize_cost: no trainable variable matches {regex!r}, the cost is 0.")
         return tf.constant(0.0, name=name)
     _log_once_per_graph(selected)
     with tf.name_scope(name) as scope:
@@ -159,6 +161,10 @@ def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
         return tf.constant(0.0, name=name)
     with tf.name_scope(name) as scope:
         return _sum(losses, scope)
+
+
+def _matches(regex: str, name: str) -> bool:
+    return any(re.search(regex, each) for each in (name, f"{name}:0"))
 
 
 def _sum(costs: List[tf.Tensor], scope: str) -> tf.Tensor:

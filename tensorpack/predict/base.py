@@ -123,9 +123,13 @@ class OfflinePredictor(OnlinePredictor):
                 handle.get_tensors(config.output_names),
             )
             sess = config.session_creator.create_session()
-            config.session_init.init(sess)
-        super().__init__(inputs, outputs, return_input=config.return_input, sess=sess)
-        self.bind(sess)
+            try:
+                config.session_init.init(sess)
+                super().__init__(inputs, outputs, return_input=config.return_input, sess=sess)
+                self.bind(sess)
+            except BaseException:
+                sess.close()
+                raise
 
     def close(self) -> None:
         """Closes the predictor's session."""

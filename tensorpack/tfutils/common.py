@@ -16,6 +16,7 @@ __all__ = [
     "get_global_step_var",
     "get_op_or_tensor_by_name",
     "get_op_tensor_name",
+    "get_tensor_of_graph",
     "get_tensors_by_names",
     "get_tf_version_tuple",
     "graph_memoized",
@@ -146,13 +147,28 @@ def get_op_tensor_name(name: str) -> Tuple[str, str]:
 
 
 def get_tensors_by_names(names: Sequence[str]) -> List[tf.Tensor]:
-    """Returns the tensors of these names in the default graph; a bare op name means output 0.
+    """Returns the tensors of these names in the default graph, see `get_tensor_of_graph`.
 
     Raises:
       KeyError: there is no such tensor.
     """
     graph = tf.get_default_graph()
-    return [graph.get_tensor_by_name(get_op_tensor_name(name)[1]) for name in names]
+    return [get_tensor_of_graph(graph, name) for name in names]
+
+
+def get_tensor_of_graph(graph: tf.Graph, name: str) -> tf.Tensor:
+    """Returns a tensor by name; a bare op name means output 0, that of a variable its value.
+
+    Raises:
+      KeyError: there is no such tensor.
+    """
+    tensor = graph.get_tensor_by_name(get_op_tensor_name(name)[1])
+    if tensor.dtype == tf.resource:  # the name of a variable is that of its handle
+        for key in (tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES):
+            for variable in graph.get_collection(key):
+                if getattr(variable, "handle", None) is tensor:
+                    return graph.as_graph_element(variable)
+    return tensor
 
 
 def get_op_or_tensor_by_name(
@@ -171,7 +187,7 @@ def get_op_or_tensor_by_name(
     op_name, tensor_name = get_op_tensor_name(name)
     graph = tf.get_default_graph()
     if name == tensor_name:
-        return graph.get_tensor_by_name(name)
+        return get_tensor_of_graph(graph, name)
     return graph.get_operation_by_name(op_name)
 
 

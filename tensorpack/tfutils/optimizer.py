@@ -122,16 +122,15 @@ class PostProcessOptimizer(ProxyOptimizer):
         name: Optional[str] = None,
     ) -> tf.Operation:
         """Returns an op that updates, and after that runs what `func` returned."""
-        grads_and_vars = list(grads_and_vars)
-        update = super().apply_gradients(grads_and_vars, global_step)
-        ops = []
-        with tf.control_dependencies([update]):
-            for _, variable in grads_and_vars:
-                with tf.device(variable.device if self._colocate else ""):
-                    op = self._func(variable)
-                if op is not None:
-                    ops.append(op)
-        return tf.group(update, *ops, name=name)
+        pairs = list(grads_and_vars)
+        updated = self._opt.apply_gradients(pairs, global_step)
+        with tf.control_dependencies([updated]):
+            added = [self._post_process(variable) for _, variable in pairs]
+        return tf.group(updated, *filter(None, added), name=name)
+
+    def _post_process(self, variable: Any) -> Optional[tf.Operation]:
+        with tf.device(variable.device if self._colocate else None):
+            return self._func(variable)
 
 
 class VariableAssignmentOptimizer(PostProcessOptimizer):

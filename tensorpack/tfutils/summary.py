@@ -28,6 +28,7 @@ __all__ = [
     "add_param_summary",
     "add_tagged_moving_summary",
     "add_tensor_summary",
+    "average_states",
     "create_histogram_summary",
     "create_scalar_summary",
 ]
@@ -39,6 +40,7 @@ _SUMMARY_TYPES = ["histogram", "mean", "rms", "scalar", "sparsity"]
 
 class _MovingAverage(NamedTuple):
     value: tf.Tensor
+    state: tf.Variable
     decay: float
     collection: str
 
@@ -60,7 +62,9 @@ def add_moving_summary(
         average_t = biased_t / (1 - decay^t)
 
     so the average is not drawn towards zero at the start: `average_1 = x_1`. It is 0 before the
-    first update. A value that is NaN makes the average NaN, and it stays so.
+    first update. A value that is NaN makes the average NaN, and it stays so. A run of the session
+    that both updates and reads an average reads the value from before the update: the summaries
+    of a step have the average over the steps before it.
 
     The state is one non-trainable variable `EMA/{tag}`, float32 `[2]`, saved with the model. The
     tag is the name of the tensor's op inside its tower (for output k > 0 of an op, with `_k`).
@@ -118,14 +122,20 @@ def add_tagged_moving_summary(
     with tf.name_scope(None), tf.name_scope(f"summaries/{op_name_of_tag(tag)}/"), tf.device(
         scalar.device
     ):
+        before = state.read_value()  # one for both: in a run with an update, it comes before it
         observed = tf.stack([tf.cast(scalar, tf.float32), 1.0])
-        update = state.assign_sub((state - observed) * (1.0 - decay), read_value=False)
-        biased, weight = tf.unstack(tf.convert_to_tensor(state))
+        update = state.assign_sub((before - observed) * (1.0 - decay), read_value=False)
+        biased, weight = tf.unstack(before)
         value = tf.div_no_nan(biased, weight, name="average")
     tf.add_to_collection(collection, update)
     create_scalar_summary(tag, value, summary_collections)
-    averages[tag] = _MovingAverage(value, decay, collection)
+    averages[tag] = _MovingAverage(value, state, decay, collection)
     return value
+
+
+def average_states(graph: Optional[tf.Graph] = None) -> List[tf.Variable]:
+    """Returns the variables with the states of all moving averages of a graph."""
+    return [each.state for each in _averages.get(graph).values()]
 
 
 def _average_variable(tag: str) -> tf.Variable:
@@ -139,6 +149,7 @@ def _average_variable(tag: str) -> tf.Variable:
             initializer=tf.zeros_initializer(),
             trainable=False,
             collections=[tf.GraphKeys.GLOBAL_VARIABLES],
+            use_resource=True,  # what is read of it does not change when it is updated
         )
 
 

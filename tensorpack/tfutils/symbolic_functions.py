@@ -57,10 +57,11 @@ def flatten(x: tf.Tensor) -> tf.Tensor:
 
 def batch_flatten(x: tf.Tensor) -> tf.Tensor:
     """Returns `x`, `[B, ...]`, as `[B, D]`; D is static where all but the first dimension are."""
-    dimensions = x.shape.as_list()[1:]
-    if None not in dimensions:
-        return tf.reshape(x, [-1, int(np.prod(dimensions))])
-    return tf.reshape(x, tf.stack([tf.shape(x)[0], -1]))
+    running = tf.shape(x)
+    width = x.shape[1:].num_elements()
+    if width is None:
+        width = tf.reduce_prod(running[1:])
+    return tf.reshape(x, [running[0], width])
 
 
 def class_balanced_cross_entropy(
@@ -204,9 +205,9 @@ def shapeless_placeholder(
     Raises:
       ValueError: a dimension is open in `x` already.
     """
-    shape = x.shape.as_list()
-    for each in [axis] if isinstance(axis, int) else axis:
-        if shape[each] is None:
-            raise ValueError(f"Dimension {each} of {x.name} is open already: {shape}.")
-        shape[each] = None
-    return tf.placeholder_with_default(x, shape=shape, name=name)
+    sizes = dict(enumerate(x.shape.as_list()))
+    opened = {range(len(sizes))[each]: None for each in np.atleast_1d(axis)}
+    already = [each for each in opened if sizes[each] is None]
+    if already:
+        raise ValueError(f"Dimension {already[0]} of {x.name} is open already: {x.shape}.")
+    return tf.placeholder_with_default(x, list({**sizes, **opened}.values()), name=name)

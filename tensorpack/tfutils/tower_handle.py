@@ -4,7 +4,7 @@ from typing import Any, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 
-from .common import get_op_tensor_name
+from .common import get_op_tensor_name, get_tensor_of_graph
 from .tower_context import BaseTowerContext
 
 __all__ = ["TowerTensorHandle", "TowerTensorHandles"]
@@ -71,7 +71,7 @@ class TowerTensorHandle:
             return self._by_input_name[tensor_name]
         full_name = f"{self.ns_name}/{tensor_name}" if self.ns_name else tensor_name
         try:
-            return self._context.graph.get_tensor_by_name(full_name)
+            return get_tensor_of_graph(self._context.graph, full_name)
         except (KeyError, ValueError) as error:
             known = ", ".join(self._by_input_name) or "none"
             raise KeyError(

@@ -180,10 +180,11 @@ def as_names(owner: Any, name: str, value: Any) -> List[str]:
 
 def _real(owner: Any, name: str, value: Any) -> float:
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        number: Any = value
         try:
-            return float(value)
+            return float(number)
         except OverflowError:  # an integer of more than 1024 bits
-            return math.inf if int(value) > 0 else -math.inf
+            return math.inf if number > 0 else -math.inf
     raise TypeError(f"{_name(owner)}: {name} must be a number, but got {value!r}.")
 
 

@@ -9,6 +9,7 @@ from tensorpack.callbacks import ModelSaver, StopIfNonFinite
 from tensorpack.callbacks.finite import FiniteCheck, NonFiniteError
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromGenerator
+from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.train import QueueInputTrainer, TrainConfig
 from tests.contracts.callback import CallbackContract
@@ -116,3 +117,15 @@ def test_the_check_can_be_made_in_a_device_scope():
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         assert check.first_bad(sess) is None
+
+
+def test_a_bad_average_of_a_summary_is_not_looked_at():
+    cost = tf.placeholder(tf.float32, [], name="cost")
+    add_moving_summary(cost)
+    check = FiniteCheck([*tf.global_variables(), variable("w", np.float32(0))])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(tf.get_collection("MOVING_SUMMARY_OPS"), {cost: np.nan})
+        assert check.first_bad(sess) is None
+        sess.run(tf.assign(tf.trainable_variables()[0], np.nan))
+        assert check.first_bad(sess) == "w"

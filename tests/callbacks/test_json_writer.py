@@ -68,7 +68,7 @@ def test_a_run_that_goes_on_appends(tmp_path, capsys):
     added = {"epoch_num": 3, "global_step": 6, "cost": 3.0, "score": 1.0}
     assert stats(tmp_path) == [*TWO_EPOCHS, added]
     assert log_lines(capsys)[-1] == (
-        f"Found existing JSON at {tmp_path / 'stats.json'}, will append to it."
+        f"This run appends to {tmp_path / 'stats.json'}, which ends with epoch 2."
     )
 
 
@@ -106,12 +106,48 @@ def test_a_truncated_file_is_put_aside_and_continued(tmp_path, capsys):
     assert any("was renamed to" in line and "first 1 epochs are whole" in line for line in lines)
 
 
-@pytest.mark.parametrize("garbage", [b"", b"\x00\xff", b"{}", b"[1, 2]", b'[{"a": 1}]', b"null"])
+@pytest.mark.parametrize(
+    "garbage", [b"", b"\x00\xff", b"[" * 10**5, b"{}", b"[1, 2]", b'[{"a": 1}]', b"null"]
+)
 def test_garbage_is_put_aside(tmp_path, garbage):
     (tmp_path / "stats.json").write_bytes(garbage)
     run(tmp_path, max_epoch=2)
     assert stats(tmp_path) == TWO_EPOCHS
     assert (tmp_path / "stats.json.corrupt").read_bytes() == garbage
+
+
+NUMBERS = ["NaN", "-Infinity", "1e999", "[NaN, 1]"]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_number_that_json_lacks_becomes_null_and_the_run_goes_on(
+    number, resumed, tmp_path, capsys
+):
+    path = tmp_path / "stats.json"
+    path.write_text(json.dumps(TWO_EPOCHS).replace('"cost": 1.0', f'"cost": {number}'))
+    if resumed:
+        resume(tmp_path, TWO_DONE)
+    else:
+        run(tmp_path, starting_epoch=3, init_step=4, max_epoch=3)
+    null = [None, 1] if number.startswith("[") else None
+    assert stats(tmp_path) == [{**TWO_EPOCHS[0], "cost": null}, TWO_EPOCHS[1], THIRD]
+    warnings = [line for line in log_lines(capsys) if "they become null" in line]
+    assert len(warnings) == 1 and f"{path} has 1 numbers that are NaN" in warnings[0]
+
+
+def test_a_scalar_does_not_overwrite_the_number_of_the_epoch(tmp_path, capsys):
+    class Reserved(Putting):
+        def _trigger_epoch(self):
+            super()._trigger_epoch()
+            self.trainer.monitors.put_scalar("epoch_num", 0.5)
+            self.trainer.monitors.put_scalar("global_step", 0.25)
+
+    run(tmp_path, Reserved(), max_epoch=2)
+    more = {"scalar/epoch_num": 0.5, "scalar/global_step": 0.25}
+    assert stats(tmp_path) == [{**each, **more} for each in TWO_EPOCHS]
+    lines = [line for line in log_lines(capsys) if "Give it another name" in line]
+    assert len(lines) == 2 and "'epoch_num'" in lines[0] and "'global_step'" in lines[1]
 
 
 def test_the_last_epoch_can_be_asked_for(tmp_path):
@@ -176,7 +212,9 @@ def test_a_disk_that_recovers_gets_all_epochs(tmp_path):
 
 def test_without_a_log_directory_it_does_nothing(capsys):
     MiniTrainer([Putting()], [JSONWriter()], max_epoch=2).train()
-    assert log_lines(capsys) == ["logger directory was not set. Ignore JSONWriter."]
+    assert log_lines(capsys) == [
+        "No stats.json is written: there is no log directory to put it in."
+    ]
 
 
 def resume(directory, state, callback=None, **options):

@@ -150,6 +150,14 @@ def test_tensors_are_printed_in_each_step(capsys):
     assert log_lines(capsys) == ["three: 3", "three:0: 3"] * 2
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_the_name_of_a_variable_is_that_of_its_value(use_resource, capsys):
+    tf.get_variable("w", initializer=[2.5, 0.5], use_resource=use_resource)
+    names = ["w", "w:0"]
+    MiniTrainer([TensorPrinter(names)], steps_per_epoch=1).train()
+    assert log_lines(capsys) == ["w: [2.5 0.5]", "w:0: [2.5 0.5]"]
+
+
 def test_a_run_that_takes_too_long_fails():
     queue = tf.FIFOQueue(1, [tf.float32])
     with pytest.raises(tf.errors.DeadlineExceededError):

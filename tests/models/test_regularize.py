@@ -23,6 +23,7 @@ def lines(monkeypatch):
     """Collects what is logged."""
     found = []
     monkeypatch.setattr(regularize.logger, "info", found.append)
+    monkeypatch.setattr(regularize.logger, "warning", found.append)
     return found
 
 
@@ -103,10 +104,18 @@ def test_cost_of_the_selected_variables(lines):
     assert len(lines) == 2
 
 
-def test_cost_of_nothing_is_zero():
+@pytest.mark.parametrize("regex", ["fc.*/W$", "fc.*/W:0$", "W:0", "^fc0/W"])
+def test_names_match_with_and_without_the_number_of_the_output(regex, lines):
+    weights("fc0/W", [3.0])
+    assert run(regularize_cost(regex, l1_regularizer(1.0))) == 3
+    assert lines == ["Apply regularizer for fc0/W:0"]
+
+
+def test_cost_of_nothing_is_zero_with_a_warning(lines):
     cost = regularize_cost("fc.*/W", l2_regularizer(1.0))
     assert run(cost) == 0
     assert cost.op.name == "regularize_cost"
+    assert lines == ["regularize_cost: no trainable variable matches 'fc.*/W', the cost is 0."]
     assert run(regularize_cost_from_collection("none")) == 0
 
 

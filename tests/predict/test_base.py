@@ -7,7 +7,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.predict import OfflinePredictor, OnlinePredictor, PredictConfig
-from tensorpack.tfutils.sessinit import DictRestore
+from tensorpack.tfutils.sessinit import DictRestore, SessionInit
 from tests.computing import compiled, run_nodes
 from tests.helpers import TinyModel
 
@@ -113,3 +113,23 @@ def test_an_offline_predictor_takes_xla():
             feed = {predictor.input_tensors[0]: np.eye(4)}
             nodes = run_nodes(predictor.sess, predictor.output_tensors, feed)[1]
         assert compiled(nodes) == asked
+
+
+def test_a_session_does_not_outlive_weights_that_cannot_be_loaded():
+    sessions = []
+
+    class Failing(SessionInit):
+        def init(self, sess):
+            sessions.append(sess)
+            raise OSError("the disk")
+
+    config = PredictConfig(
+        tower_func=lambda x: tf.identity(x, "out"),
+        input_signature=[tf.TensorSpec([], tf.float32, "x")],
+        output_names=["out"],
+        session_init=Failing(),
+    )
+    with pytest.raises(OSError, match="the disk"):
+        OfflinePredictor(config)
+    with pytest.raises(RuntimeError, match="closed"):
+        sessions[0].run([])

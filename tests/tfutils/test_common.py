@@ -152,3 +152,14 @@ def test_tensors_and_ops_are_found_by_name():
 
 def test_tf_version_tuple_is_major_and_minor():
     assert get_tf_version_tuple() == tf_version()[:2]
+
+
+def test_the_name_of_a_variable_means_its_value():
+    scopes = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
+    for i, key in enumerate(scopes):
+        tf.get_variable(f"w{i}", initializer=float(i), use_resource=True, collections=[key])
+    found = [*get_tensors_by_names(["w0", "w1:0"]), get_op_or_tensor_by_name("w1:0")]
+    with tf.Session() as sess:
+        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        tf.get_default_graph().finalize()
+        assert sess.run(found) == [0.0, 1.0, 1.0]

@@ -49,6 +49,18 @@ def test_moving_average_follows_its_formula_and_has_the_exact_tag(session):
         np.testing.assert_allclose(collected_tags(sess)["model/cost"], expected, rtol=1e-5)
 
 
+def test_a_run_that_updates_an_average_reads_it_as_it_was_before(session):
+    x = tf.placeholder(tf.float32, [], name="cost")
+    (average,) = add_moving_summary(x, decay=0.5)
+    (update,) = tf.get_collection(MOVING_SUMMARY_OPS_KEY)
+    sess = session()
+    last = 0.0
+    for number in range(1, 200):
+        assert sess.run([update, average], {x: number})[1] == last
+        last = sess.run(average)
+        assert last == np.float32(last) and last > number - 2
+
+
 def test_moving_average_shows_nan(session):
     x = tf.placeholder(tf.float32, [], name="cost")
     (average,) = add_moving_summary(x)
