@@ -1,9 +1,8 @@
 """Environments stepped together, replay memory and exploration; works without TensorFlow."""
 
 from .atari import AtariPlayers
-from .explore import epsilon_greedy
 from .gymenv import GymPlayers
-from .history import FrameHistory
+from .history import FrameHistory, epsilon_greedy
 from .player import Player, PlayerStep
 from .replay import Batch, ReplayMemory
 from .rom import check_rom, find_rom

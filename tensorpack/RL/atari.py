@@ -1,16 +1,20 @@
-"""Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores."""
+"""Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores.
 
-import operator
+Emulators are stepped by one of two backends, which give the same frames: one after the other in the
+calling thread, with a state that can be saved, or in ale-py's own C++ threads.
+"""
+
+from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import SeedTree
 
-from ._atari_single import SingleBackend
-from ._atari_vector import VectorBackend
-from ._emulator import FRAME_SIZE
-from ._ledger import Ledger
+from ._emulator import FRAME_SIZE, Emulator
+from ._emulator_restore import EmulatorRestore
+from ._episode_tracker import EpisodeTracker
 from .player import Player, PlayerStep
 from .rom import check_rom, find_rom, load_ale
 
@@ -19,6 +23,9 @@ __all__ = ["AtariPlayers"]
 _BACKENDS = ("auto", "single", "vector")
 # Before this one, resetting some of the games hangs (0.11.0, 0.11.2 and 0.12.0 were tried).
 _VECTOR_RELEASE = (0, 12, 1)
+# Options of the vector interface: no frame limit (2**30 is 19 years), keep the random streams.
+_NO_LIMIT, _SAME_SEED = 1 << 30, -1
+_Step = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # frames, rewards, over, lives
 
 
 class AtariPlayers(Player):
@@ -65,17 +72,15 @@ class AtariPlayers(Player):
         max_noops: int = 30,
         max_episode_actions: Optional[int] = None,
     ):
-        self.num_envs = _at_least("num_envs", num_envs, 1)
+        self.num_envs = as_count(self, "num_envs", num_envs)
         self.frame_shape = (FRAME_SIZE, FRAME_SIZE)
-        skip, max_noops = (
-            _at_least("frame_skip", frame_skip, 1),
-            _at_least("max_noops", max_noops, 0),
-        )
-        self._ledger = Ledger(self.num_envs, max_episode_actions)
+        skip = as_count(self, "frame_skip", frame_skip)
+        max_noops = as_count(self, "max_noops", max_noops, least=0)
+        self._tracker = EpisodeTracker(self.num_envs, max_episode_actions)
         self.rom = find_rom(rom)
         self.game = check_rom(self.rom)
         self.backend = _choose(backend, self.num_envs, skip)
-        make: Any = VectorBackend if self.backend == "vector" else SingleBackend
+        make: Any = _VectorBackend if self.backend == "vector" else _SingleBackend
         options = {"frame_skip": skip, "max_noops": max_noops}
         self._games = make(self.rom, self._seeds(seed), **options)
         self._settings = {"game": self.game, **options}
@@ -95,7 +100,7 @@ class AtariPlayers(Player):
         """
         self._check_started()
         if self.backend != "single":
-            raise RuntimeError(f"This is not possible: {self._single_alone('show its screen')}.")
+            raise RuntimeError(f"{self._single_alone('show its screen')}.")
         return self._games.screen(index)
 
     def _seeds(self, seed: int) -> List[int]:
@@ -105,14 +110,14 @@ class AtariPlayers(Player):
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         frames, lives = self._games.reset(None if seed is None else self._seeds(seed))
-        self._ledger.begin(lives)
+        self._tracker.begin(lives)
         return frames
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
-        return self._ledger.record(*self._games.step(actions, self._ledger.ended))
+        return self._tracker.record(*self._games.step(actions, self._tracker.ended))
 
     def _truncate(self, mask: np.ndarray) -> None:
-        self._ledger.ended = self._ledger.ended | mask
+        self._tracker.ended = self._tracker.ended | mask
 
     def _save_obstacle(self) -> str:
         return "" if self.backend == "single" else self._single_alone("save its state")
@@ -120,7 +125,7 @@ class AtariPlayers(Player):
     def _state_dict(self) -> Dict[str, Any]:
         return {
             **self._settings,
-            "ledger": self._ledger.state_dict(),
+            "ledger": self._tracker.state_dict(),  # its name in the states of all versions
             "emulators": self._games.state_dict(),
         }
 
@@ -129,13 +134,13 @@ class AtariPlayers(Player):
         if theirs != self._settings:
             raise ValueError(f"The state has {theirs}, this player has {self._settings}.")
         self._games.load_state_dict(state["emulators"])
-        self._ledger.load_state_dict(state["ledger"])
+        self._tracker.load_state_dict(state["ledger"])
 
     def _close(self) -> None:
         self._games.close()
 
     def _single_alone(self, verb: str) -> str:
-        return f"backend {self.backend!r} cannot {verb}, use backend='single'"
+        return f"Backend {self.backend!r} cannot {verb}; use backend='single'"
 
 
 def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
@@ -172,7 +177,134 @@ def _release(version: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
 
 
-def _at_least(name: str, value: int, least: int) -> int:
-    if operator.index(value) < least:
-        raise ValueError(f"{name} is at least {least}, got {value}.")
-    return operator.index(value)
+class _SingleBackend:
+    """N emulators in the calling thread.
+
+    Args:
+      rom: path that `check_rom` has passed.
+      seeds: one for each emulator, in [1, 2**31).
+      frame_skip: emulator frames for which an action is held.
+      max_noops: a new game begins with fewer than so many frames without an action; 0 for none.
+    """
+
+    def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
+        self._rom = rom
+        self._make = partial(Emulator, rom, frame_skip=frame_skip, max_noops=max_noops)
+        self._emulators = [self._make(seed) for seed in seeds]
+        self.action_names = self._emulators[0].action_names
+
+    def reset(self, seeds: Optional[List[int]]) -> Tuple[np.ndarray, np.ndarray]:
+        """Begins new games, from new seeds if given; returns frames and lives."""
+        frames = self._new_frames()
+        for i, emulator in enumerate(self._emulators):
+            if seeds is not None:
+                emulator.seed(seeds[i])
+            emulator.reset(frames[i])
+        return frames, self._lives()
+
+    def step(self, actions: np.ndarray, ended: np.ndarray) -> _Step:
+        """Acts, or begins a new game where `ended`; returns frames, rewards, over and lives."""
+        frames = self._new_frames()
+        rewards = np.zeros(len(self._emulators), dtype=np.float64)
+        over = np.zeros(len(self._emulators), dtype=bool)
+        for i, emulator in enumerate(self._emulators):
+            if ended[i]:
+                emulator.reset(frames[i])
+            else:
+                rewards[i], over[i] = emulator.act(actions[i], frames[i])
+        return frames, rewards, over, self._lives()
+
+    def screen(self, index: int) -> np.ndarray:
+        """Returns a game's screen in colour, uint8 `[height, width, 3]`."""
+        return self._emulators[index].screen()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the state of every emulator."""
+        return {str(i): emulator.state_dict() for i, emulator in enumerate(self._emulators)}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores it, or changes nothing.
+
+        Raises:
+          ValueError: a game cannot be restored with this version of ale-py.
+        """
+        restorer = EmulatorRestore(self._rom, self._make)
+        count = len(self._emulators)
+        self._emulators = [restorer.restore(state[str(i)]) for i in range(count)]
+
+    def close(self) -> None:
+        """Releases the emulators."""
+        self._emulators = []
+
+    def _new_frames(self) -> np.ndarray:
+        return np.empty((len(self._emulators), FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
+
+    def _lives(self) -> np.ndarray:
+        return np.array([emulator.lives for emulator in self._emulators], dtype=np.int64)
+
+
+class _VectorBackend:
+    """N emulators in C++ threads, which run without Python's lock.
+
+    As in the contract of `Player`, the interface begins a new game in the step after one is over.
+    Truncated games are reset here, in the same step.
+
+    Takes the arguments of `_SingleBackend`.
+    """
+
+    def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
+        ale_py = load_ale()
+        self._seeds: Optional[List[int]] = seeds
+        self._num_envs = len(seeds)
+        self._ale = ale_py.ALEVectorInterface(
+            rom_path=rom,
+            num_envs=self._num_envs,
+            frame_skip=frame_skip,
+            stack_num=1,
+            img_height=FRAME_SIZE,
+            img_width=FRAME_SIZE,
+            noop_max=max_noops,  # it draws from [0, noop_max)
+            use_fire_reset=False,
+            episodic_life=False,
+            life_loss_info=False,
+            reward_clipping=False,
+            # Its own limit leaves out a screen of the last frame; the tracker has another.
+            max_episode_steps=_NO_LIMIT,
+            repeat_action_probability=0.0,
+        )
+        self.action_names = [action.name for action in self._ale.get_action_set()]
+        self._over = np.zeros(self._num_envs, dtype=bool)
+        self._strength = np.ones(self._num_envs, dtype=np.float32)
+
+    def reset(self, seeds: Optional[List[int]]) -> Tuple[np.ndarray, np.ndarray]:
+        """Begins new games; see `_SingleBackend`."""
+        if seeds is None:  # the first time from the constructor's
+            seeds = self._seeds or [_SAME_SEED] * self._num_envs
+        self._seeds = None
+        self._over = np.zeros(self._num_envs, dtype=bool)
+        observations, info = self._ale.reset(list(range(self._num_envs)), seeds)
+        return _frames(observations), np.array(info["lives"], dtype=np.int64)
+
+    def step(self, actions: np.ndarray, ended: np.ndarray) -> _Step:
+        """Acts, or begins a new game where `ended`; see `_SingleBackend`."""
+        truncated = np.flatnonzero(ended & ~self._over)
+        self._ale.send(actions, self._strength)
+        observations, rewards, over, _, info = self._ale.recv()
+        frames, lives = _frames(observations), np.array(info["lives"], dtype=np.int64)
+        over = np.array(over)
+        if truncated.size:  # the step of these games is discarded
+            observations, info = self._ale.reset(truncated.tolist(), [_SAME_SEED] * truncated.size)
+            frames[truncated] = _frames(observations)[truncated]
+            lives[truncated] = info["lives"][truncated]
+            over[truncated] = False
+        self._over = over
+        return frames, np.array(rewards), over, lives
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self._ale = None
+
+
+def _frames(observations: Any) -> np.ndarray:
+    # A copy, so that no array lies in memory of the C++ side.
+    return np.array(observations[:, 0])

@@ -7,14 +7,14 @@ an info. Neither has to be installed for environments that only look like theirs
 import contextlib
 import importlib.util
 import inspect
-import operator
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.optional import require
 
-from ._ledger import Ledger
+from ._episode_tracker import EpisodeTracker
 from .player import Player, PlayerStep
 
 __all__ = ["GymPlayers"]
@@ -48,10 +48,8 @@ class GymPlayers(Player):
         seed: int = 0,
         max_episode_actions: Optional[int] = None,
     ):
-        self.num_envs = operator.index(num_envs)
-        if self.num_envs < 1:
-            raise ValueError(f"GymPlayers needs at least one environment, got num_envs={num_envs}.")
-        self._ledger = Ledger(self.num_envs, max_episode_actions)
+        self.num_envs = as_count(self, "num_envs", num_envs)
+        self._tracker = EpisodeTracker(self.num_envs, max_episode_actions)
         make = _maker(make_env) if isinstance(make_env, str) else make_env
         with contextlib.ExitStack() as stack:
             self.envs: List[Any] = []
@@ -70,13 +68,13 @@ class GymPlayers(Player):
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         seeds = self._seeds if seed is None else self._seeds_from(seed)
-        self._seeds = None  # they count once
+        self._seeds = None  # they are used once
         frames = self._new_frames()
         lives = np.zeros(self.num_envs, dtype=np.int64)
         for i, env in enumerate(self.envs):
             frames[i], info = _reset_env(env, None if seeds is None else seeds[i])
             lives[i] = _lives(info)
-        self._ledger.begin(lives)
+        self._tracker.begin(lives)
         return frames
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
@@ -84,19 +82,19 @@ class GymPlayers(Player):
         rewards = np.zeros(self.num_envs, dtype=np.float64)
         terminated, truncated = np.zeros((2, self.num_envs), dtype=bool)
         for i, env in enumerate(self.envs):
-            if self._ledger.ended[i]:
+            if self._tracker.ended[i]:
                 frames[i], info = _reset_env(env, None)
             else:
                 result = env.step(int(actions[i]) + self._first_action)
                 frames[i], rewards[i], terminated[i], truncated[i], info = _five_parts(result)
             lives[i] = _lives(info)
-        return self._ledger.record(frames, rewards, terminated, lives, truncated)
+        return self._tracker.record(frames, rewards, terminated, lives, truncated)
 
     def _truncate(self, mask: np.ndarray) -> None:
-        self._ledger.ended = self._ledger.ended | mask
+        self._tracker.ended = self._tracker.ended | mask
 
     def _save_obstacle(self) -> str:
-        return "gym's environments have no common way to do it"
+        return "gym has no common way to save an environment"
 
     def _close(self) -> None:
         self._closing.close()
@@ -106,7 +104,7 @@ class GymPlayers(Player):
 
 
 class _Traits(NamedTuple):
-    """What has to be alike in all environments."""
+    """Properties that all environments must share."""
 
     num_actions: int
     first_action: int
@@ -115,7 +113,7 @@ class _Traits(NamedTuple):
 
     @classmethod
     def of(cls, env: Any) -> "_Traits":
-        """Reads them off an environment, refusing one that does not fit a `Player`."""
+        """Reads them from an environment; refuses one that does not fit a `Player`."""
         actions, observations = env.action_space, env.observation_space
         if not hasattr(actions, "n") or np.ndim(actions.n) != 0:
             raise ValueError(
@@ -133,7 +131,7 @@ class _Traits(NamedTuple):
 
 
 def _maker(env_id: str) -> Callable[[], Any]:
-    """A function that makes an environment by its id, with whichever package is installed."""
+    """Returns a function that makes an environment by its id, with gymnasium or else gym."""
     has_gymnasium = importlib.util.find_spec("gymnasium") is not None
     has_gym = importlib.util.find_spec("gym") is not None
     package = "gym" if has_gym and not has_gymnasium else "gymnasium"
@@ -161,7 +159,7 @@ def _seeded_reset(env: Any, seed: int) -> Any:
 
 
 def _five_parts(result: Tuple[Any, ...]) -> Tuple[Any, float, bool, bool, Dict[str, Any]]:
-    """Observation, reward, terminated, truncated and info, also from a step of four parts."""
+    """Returns observation, reward, terminated, truncated and info, also for a step of gym."""
     if len(result) == 5:
         return result
     if len(result) != 4:
@@ -175,5 +173,5 @@ def _five_parts(result: Tuple[Any, ...]) -> Tuple[Any, float, bool, bool, Dict[s
 
 
 def _lives(info: Dict[str, Any]) -> int:
-    """Lives left, as Atari environments tell; 0 where nothing is told."""
+    """Returns the lives left, as Atari environments report them; 0 if there is no report."""
     return int(info.get("lives", info.get("ale.lives", 0)))

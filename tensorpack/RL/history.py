@@ -1,20 +1,20 @@
-"""Remembers the last frames of each environment, to make the states that are acted upon."""
+"""What an agent acts by: the last frames of each environment, and epsilon-greedy actions."""
 
 from collections import deque
 from typing import Any, Deque, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
-__all__ = ["FrameHistory"]
+__all__ = ["FrameHistory", "epsilon_greedy"]
 
 
 class FrameHistory:
     """The last frames of N environments that are stepped together.
 
-    What it returns for a step is what `ReplayMemory` later samples for it, if an episode starts
-    here where one starts there: with a new game, and after a lost life that counts as an end.
+    It returns the state that `ReplayMemory` later samples for the same step, if episodes start at
+    the same steps in both: with a new game, and after a lost life that counts as an end.
 
-    States are put together when they are asked for: who acts by chance alone does not pay for them.
+    States are built only when they are asked for, so random play does not pay for them.
 
     Args:
       num_envs: how many environments there are.
@@ -55,7 +55,7 @@ class FrameHistory:
 
         Args:
           frames: `[N, *frame_shape]`, of the dtype given to the constructor.
-          starts: bool `[N]`, True where an episode begins with this frame: what was seen before is
+          starts: bool `[N]`, True where an episode begins with this frame; earlier ones are
             forgotten.
 
         Raises:
@@ -103,7 +103,7 @@ class FrameHistory:
         return {"states": self.states()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Remembers the frames that another history did.
+        """Takes over the frames of another history.
 
         Raises:
           ValueError: they are of other sizes or of another dtype.
@@ -116,3 +116,32 @@ class FrameHistory:
             )
         self._states = theirs.copy()
         self._waiting.clear()
+
+
+def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomState) -> np.ndarray:
+    """Returns the best action of each row or, with a probability of `epsilon`, any of them.
+
+    A random action is uniform over all actions, the best one included. The number of draws from
+    `rng` does not depend on the values or on `epsilon`.
+
+    Args:
+      q_values: `[N, A]`, the values of A actions in N states. The first of equal ones is best.
+      epsilon: probability of an action by chance, in [0, 1], for each row on its own.
+      rng: for random actions.
+
+    Returns:
+      the actions, int64 `[N]`.
+
+    Raises:
+      ValueError: `q_values` is not a matrix with at least one column, or `epsilon` is not a
+        probability.
+    """
+    q_values = np.asarray(q_values)
+    if q_values.ndim != 2 or q_values.shape[1] == 0:
+        raise ValueError(f"q_values must have the shape [N, A], got {list(q_values.shape)}.")
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon is a probability, from 0 to 1, got {epsilon}.")
+    count, num_actions = q_values.shape
+    by_chance = rng.random_sample(count) < epsilon
+    chance = rng.randint(num_actions, size=count, dtype=np.int64)
+    return np.where(by_chance, chance, np.argmax(q_values, axis=1).astype(np.int64))

@@ -1,7 +1,7 @@
-"""Keeps the transitions that players go through, and hands out random batches of them.
+"""Stores the transitions of players, and samples random batches of them.
 
-Every frame is stored once; a state of several frames is put together when it is sampled. Knows
-nothing of players, networks or exploration: it gets arrays and returns arrays.
+Every frame is stored once; a state of several frames is assembled when it is sampled. Takes and
+returns arrays; it does not depend on players, networks or exploration.
 """
 
 import threading
@@ -10,10 +10,10 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.utils.aligned import aligned_empty
+from tensorpack.utils.checks import as_count
 from tensorpack.utils.segments import SegmentRef, Segments
 
-from ._replay_journal import Journal, check_complete
-from ._replay_layout import IMMUTABLE, Layout
+from ._replay_storage import IMMUTABLE, Journal, Layout, check_complete
 
 __all__ = ["Batch", "ReplayMemory"]
 
@@ -44,15 +44,15 @@ class Batch(NamedTuple):
 class ReplayMemory:
     """The last transitions of several environments, one lane (a ring of entries) for each.
 
-    An entry is a frame, the action that was taken on seeing it, and what came of that. It can be
-    sampled as soon as the frame after it is known, and until a frame of its state has been
-    overwritten. A truncated episode takes one more entry, for its final frame. One thread may
-    append while another samples: a batch never mixes what was there with what replaced it.
+    An entry is a frame, the action taken in it, and the result. It can be sampled as soon as the
+    next frame is known, and until a frame of its state is overwritten. A truncated episode takes
+    one more entry, for its final frame. One thread may append while another samples: a batch never
+    mixes old entries with those that replace them.
 
-    Each save (`state_dict`) writes only the entries that came since the one before. If there are
-    E of them each time, the last two states together keep no more than capacity + 2 E entries on
-    the disk, where lanes move together; and never more than capacity + E and a sixteenth of the
-    capacity, with the default of `segment_entries`.
+    Each save (`state_dict`) writes only the entries since the previous save. With E new entries
+    each time, the last two states keep at most capacity + 2 E entries on the disk if all lanes
+    grow at the same rate, and always at most capacity + E and a sixteenth of the capacity (with the
+    default `segment_entries`).
 
     Args:
       capacity: entries that are kept, over all lanes; rounded up to a multiple of `lanes`.
@@ -64,6 +64,7 @@ class ReplayMemory:
         lane, or what makes 32 MB if that is less.
 
     Raises:
+      TypeError: a size is not a number.
       ValueError: a number is not positive, or a lane is too short to hold one transition.
     """
 
@@ -79,18 +80,18 @@ class ReplayMemory:
         self._layout = layout = Layout(capacity, frame_shape, history, lanes, frame_dtype)
         self._lane_size = layout.lane_size
         self._frame_shape = layout.frame_shape
-        self._history = history
-        self._lanes = lanes
+        self._history = history = layout.history
+        self._lanes = lanes = layout.lanes
         self._columns = arrays = layout.make()
-        self._frames = arrays["frame"]  # [lanes * size, values of a frame], like all others flat
+        self._frames = arrays["frame"]  # [lanes * size, values of a frame]; all columns are flat
         self._action, self._reward = arrays["action"], arrays["reward"]
         self._terminated = arrays["terminated"]
         self._depth = arrays["depth"]  # frames of the same episode before this one, < history
         self._sampleable = arrays["sampleable"]
         self._num_sampleable = 0
         self._all_lanes = np.arange(lanes)
-        self._after = np.arange(history)  # distances of the entries whose state one is part of
-        self._around = np.arange(1 - history, 2)  # distances of the frames of a transition
+        self._after = np.arange(history)  # distances to the entries whose state an entry is part of
+        self._around = np.arange(1 - history, 2)  # distances to the frames of a transition
         self._written = np.zeros(lanes, np.int64)  # entries so far, overwritten ones included
         self._episode = np.zeros(lanes, np.int64)  # entries of the running episode, <= history
         self._journal = Journal(lanes, layout.lane_size, _piece(layout, segment_entries))
@@ -143,11 +144,11 @@ class ReplayMemory:
           rewards: `[L]`, kept as float32.
           terminated: bool `[L]`, True where nothing follows, so nothing is to be bootstrapped; a
             lost life may count as that.
-          truncated: bool `[L]`, True where the episode was cut off but would have gone on.
-            Says nothing where `terminated`.
+          truncated: bool `[L]`, True where the episode was cut off but would have continued.
+            Ignored where `terminated`.
           lanes: integers `[L]`, no two alike: the lane of each row. Default: all, in order.
-          final_frames: like `frames`, seen after the action; only those of truncated episodes are
-            read, and only they need it.
+          final_frames: like `frames`, seen after the action; read only for truncated episodes,
+            which need it.
 
         Raises:
           ValueError: an argument has the wrong shape, or is missing; a lane is not there, or twice.
@@ -212,8 +213,8 @@ class ReplayMemory:
     def end_episodes(self) -> None:
         """Cuts the running episodes of all lanes, without final frames.
 
-        For players that were lost: the last entry of each lane, whose next frame will never be
-        known, cannot be sampled, and the next one begins an episode.
+        For players that were replaced: the last entry of each lane, whose next frame stays
+        unknown, cannot be sampled, and the next one begins an episode.
         """
         with self._lock:
             self._episode[:] = 0
@@ -238,7 +239,7 @@ class ReplayMemory:
             return {**state, "entries": Segments(saved, new, self._end_save)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes over what a memory of the same sizes held; forgets all that is here.
+        """Replaces all entries by those of a saved memory of the same sizes.
 
         If a segment cannot be read, the memory is empty.
 
@@ -268,7 +269,7 @@ class ReplayMemory:
                 self._journal.restore(entries.refs, written)
 
     def _entries(self, meta: Dict[str, Any]) -> Dict[str, np.ndarray]:
-        """Views of the entries of a segment, which ends where the ring does or before."""
+        """Returns views of the entries of a segment, which does not cross the end of the ring."""
         start = meta["lane"] * self._lane_size + meta["first"] % self._lane_size
         return {name: self._columns[name][start : start + meta["count"]] for name in IMMUTABLE}
 
@@ -293,7 +294,7 @@ class ReplayMemory:
         return (slots - place)[:, None] + (place[:, None] + offsets) % self._lane_size
 
     def _claim(self, lanes: np.ndarray) -> np.ndarray:
-        """Takes the next slot of each lane; what is overwritten can be sampled no more."""
+        """Returns the next slot of each lane; entries that it overwrites cannot be sampled."""
         slots = lanes * self._lane_size + self._written[lanes] % self._lane_size
         self._written[lanes] += 1
         if self._written[lanes].max(initial=0) <= self._lane_size:
@@ -305,7 +306,7 @@ class ReplayMemory:
         return slots
 
     def _link(self, lanes: np.ndarray, slots: np.ndarray, over: np.ndarray) -> None:
-        """Ties new entries to their episodes; says which transitions are whole by that."""
+        """Links new entries to their episodes, and marks transitions that are now complete."""
         episode = self._episode[lanes]
         self._depth[slots] = np.minimum(episode, self._history - 1)
         self._episode[lanes] = np.where(over, 0, np.minimum(episode + 1, self._history))
@@ -315,7 +316,7 @@ class ReplayMemory:
         self._num_sampleable += len(whole)
 
     def _draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:
-        """Draws slots that can be sampled: draws from all, and again for those that cannot."""
+        """Draws slots that can be sampled: draws from all, and redraws those that cannot."""
         if self._num_sampleable == 0:
             raise RuntimeError(
                 f"The replay memory holds {len(self)} entries and no whole transition: append "
@@ -356,9 +357,7 @@ def _piece(layout: Layout, segment_entries: Optional[int]) -> int:
     if segment_entries is None:
         part = -(-layout.lane_size // _SEGMENT_PART)
         return min(part, _SEGMENT_ENTRIES, max(1, _SEGMENT_BYTES // layout.entry_bytes))
-    if segment_entries < 1:
-        raise ValueError(f"segment_entries must be at least 1, got {segment_entries}.")
-    return segment_entries
+    return as_count("ReplayMemory", "segment_entries", segment_entries)
 
 
 def _check(name: str, values: np.ndarray, shape: Tuple[int, ...], kind: type) -> np.ndarray:

@@ -1,20 +1,22 @@
 """Players around players: a limit on the length of games, a way out of a standstill, mapped frames.
 
-Each wrapper takes any `Player` and is one itself. Closing the wrapper closes what it wraps.
+Each wrapper takes any `Player` and is one itself. Closing the wrapper closes the wrapped player.
 """
 
-import operator
 from typing import Any, Callable, Dict, Optional
 
 import numpy as np
 
+from tensorpack.utils.checks import as_count, check_integers
+
+from ._episode_tracker import EpisodeTracker
 from .player import Player, PlayerStep
 
 __all__ = ["LimitLength", "MapPlayerState", "PreventStuck", "ProxyPlayer"]
 
 
 class ProxyPlayer(Player):
-    """Hands everything on to another player; the base of wrappers, which override a part.
+    """Passes every call on to another player; the base of wrappers, which override a part.
 
     Args:
       player: the player to wrap; it is closed together with this one.
@@ -64,54 +66,48 @@ class LimitLength(ProxyPlayer):
       limit: actions in a game, at least 1.
 
     Raises:
-      ValueError: if the limit is less than 1.
-      TypeError: if the limit is not an integer.
+      ValueError: if the limit is not a whole number of at least 1.
+      TypeError: if the limit is not a number.
     """
 
     def __init__(self, player: Player, limit: int):
         super().__init__(player)
-        self._limit = _at_least_one("limit", limit)
-        self._lengths = np.zeros(self.num_envs, dtype=np.int64)
-        self._scores = np.zeros(self.num_envs, dtype=np.float64)
+        self._no_lives = np.zeros(self.num_envs, dtype=np.int64)  # the wrapped player counts them
+        self._tracker = EpisodeTracker(self.num_envs, as_count(self, "limit", limit))
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
-        frames = super()._reset(seed)
-        self._lengths[:] = 0
-        self._scores[:] = 0
-        return frames
+        self._tracker.begin(self._no_lives)
+        return super()._reset(seed)
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
         step = super()._step(actions)
-        self._lengths = np.where(step.reset, 0, self._lengths + 1)
-        self._scores = np.where(step.reset, 0, self._scores + step.reward)
-        cut = (self._lengths >= self._limit) & ~step.terminated & ~step.truncated
+        self._tracker.ended = step.reset
+        limited = self._tracker.record(
+            step.frames, step.reward, step.terminated, self._no_lives, step.truncated
+        )
+        cut = limited.truncated & ~step.truncated
         if not cut.any():
             return step
         self.player.truncate(cut)
-        return step._replace(
-            truncated=step.truncated | cut,
-            life_lost=step.life_lost & ~cut,
-            episode_score=np.where(cut, self._scores, step.episode_score),
-        )
+        return limited._replace(life_lost=step.life_lost & ~cut)
 
     def _state_dict(self) -> Dict[str, Any]:
-        counts = {"lengths": self._lengths.copy(), "scores": self._scores.copy()}
-        return {**super()._state_dict(), **counts}
+        return {**super()._state_dict(), **self._tracker.state_dict()}
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
         super()._load_state_dict(state)
-        self._lengths = np.array(state["lengths"], dtype=np.int64)
-        self._scores = np.array(state["scores"], dtype=np.float64)
+        # Older states have the lengths and scores alone, and no other count is used here.
+        self._tracker.load_state_dict({"ended": self._no_lives, "lives": self._no_lives, **state})
 
 
 class PreventStuck(ProxyPlayer):
     """Takes another action where an agent asks for the same one again and again.
 
-    A greedy agent that never presses the start button waits forever. Where it has asked for one
-    action `num_repeat` times in a row within a game, the last of these requests and all further
-    ones of the same action are replaced, until it asks for something else.
+    A greedy agent that never presses the start button waits forever. After it has asked for one
+    action `num_repeat` times in a row within a game, that request and all further ones of the same
+    action are replaced, until it asks for another action.
 
-    For evaluation only: a learner would store an action that was not the one taken.
+    For evaluation only: a learner would store an action that was not taken.
 
     Args:
       player: the player to wrap.
@@ -120,13 +116,14 @@ class PreventStuck(ProxyPlayer):
 
     Raises:
       ValueError: if `num_repeat` or `action` is out of range.
-      TypeError: if one of them is not an integer.
+      TypeError: if `num_repeat` is not a number, or `action` not an integer.
     """
 
     def __init__(self, player: Player, num_repeat: int = 30, action: int = 1):
         super().__init__(player)
-        self._num_repeat = _at_least_one("num_repeat", num_repeat)
-        self._action = operator.index(action)
+        self._num_repeat = as_count(self, "num_repeat", num_repeat)
+        check_integers(self, action=action)
+        self._action = int(action)
         if not 0 <= self._action < self.num_actions:
             raise ValueError(
                 f"PreventStuck got action={action}, but the player has {self.num_actions} actions; "
@@ -168,7 +165,7 @@ class MapPlayerState(ProxyPlayer):
       player: the player to wrap.
       func: takes the frames of all environments, `[N, *frame_shape]`, and returns as many, all of
         one shape and dtype. It may change its argument. It is called once with zeros, to learn
-        the shape. What it remembers from call to call is not saved with the player.
+        the shape. State that it keeps between calls is not saved with the player.
 
     Raises:
       ValueError: if the function does not return N frames.
@@ -196,11 +193,3 @@ class MapPlayerState(ProxyPlayer):
                 f"{self.num_envs} environments; keep the first axis."
             )
         return mapped
-
-
-def _at_least_one(name: str, value: int) -> int:
-    """The option as an int; refuses what is none, or too small."""
-    number = operator.index(value)
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}.")
-    return number

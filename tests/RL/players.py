@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from tensorpack.RL._ledger import Ledger
+from tensorpack.RL._episode_tracker import EpisodeTracker
 from tensorpack.RL.player import Player
 from tensorpack.RL.rom import find_rom
 
@@ -23,7 +23,7 @@ class CountingPlayer(Player):
         self.taken = []
         self.closed = 0
         self._lengths = np.array(lengths)
-        self._ledger = Ledger(self.num_envs)
+        self._tracker = EpisodeTracker(self.num_envs)
         self._rng = np.random.RandomState(0)
         self._games = np.zeros(self.num_envs, dtype=np.int64)
         self._done = np.zeros(self.num_envs, dtype=np.int64)
@@ -33,30 +33,30 @@ class CountingPlayer(Player):
             self._rng = np.random.RandomState(seed)
             self._games = np.zeros_like(self._games)
         self._games, self._done = self._games + 1, np.zeros_like(self._done)
-        self._ledger.begin(self._lives())
+        self._tracker.begin(self._lives())
         return self._frames()
 
     def _step(self, actions):
         self.taken.append(actions.tolist())
-        begins = self._ledger.ended
+        begins = self._tracker.ended
         self._games = self._games + begins
         self._done = np.where(begins, 0, self._done + 1)
         over = self._done >= self._lengths
-        return self._ledger.record(self._frames(), actions, over, self._lives())
+        return self._tracker.record(self._frames(), actions, over, self._lives())
 
     def _truncate(self, mask):
-        self._ledger.ended = self._ledger.ended | mask
+        self._tracker.ended = self._tracker.ended | mask
 
     def _state_dict(self):
         keys, position = self._rng.get_state()[1:3]
         return {
-            "ledger": self._ledger.state_dict(),
+            "ledger": self._tracker.state_dict(),
             "rng": (keys.copy(), position),
             "counts": (self._games.copy(), self._done.copy()),
         }
 
     def _load_state_dict(self, state):
-        self._ledger.load_state_dict(state["ledger"])
+        self._tracker.load_state_dict(state["ledger"])
         self._rng.set_state(("MT19937",) + state["rng"])
         self._games, self._done = state["counts"]
 

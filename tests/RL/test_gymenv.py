@@ -173,5 +173,5 @@ def test_a_step_of_three_parts_is_refused():
 
 
 def test_no_environments_are_refused():
-    with pytest.raises(ValueError, match="num_envs=0"):
+    with pytest.raises(ValueError, match="num_envs must be .* at least 1, but got 0"):
         GymPlayers(NewStyle, num_envs=0)

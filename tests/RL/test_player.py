@@ -133,7 +133,7 @@ class HalfSaved(CountingPlayer):
         return state
 
 
-class WithoutLedger(HalfSaved):
+class WithoutTracker(HalfSaved):
     """Forgets who has to begin anew."""
 
     part = "ledger"
@@ -167,8 +167,8 @@ class NotForAFile(CountingPlayer):
     "offender, test",
     [
         (HalfSaved, "test_goes_on_from_a_saved_state"),
-        (WithoutLedger, "test_goes_on_from_a_state_after_the_end_of_a_game"),
-        (WithoutLedger, "test_goes_on_from_a_state_after_a_game_was_ended_from_outside"),
+        (WithoutTracker, "test_goes_on_from_a_state_after_the_end_of_a_game"),
+        (WithoutTracker, "test_goes_on_from_a_state_after_a_game_was_ended_from_outside"),
         (GivesItsArraysAway, "test_what_was_saved_does_not_change_later"),
         (NotForAFile, "test_goes_on_from_a_saved_state"),
     ],

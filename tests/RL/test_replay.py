@@ -300,8 +300,8 @@ def test_a_batch_has_at_least_one_transition():
     "arguments, message",
     [
         ((9, (2,), 4, 2), "history=4 and lanes=2 needs a capacity of at least 10.*got 9"),
-        ((9, (2,), 0, 2), "history and lanes must be at least 1, got 0 and 2"),
-        ((9, (2,), 4, 0), "history and lanes must be at least 1, got 4 and 0"),
+        ((9, (2,), 0, 2), "history must be a whole number of at least 1, but got 0"),
+        ((9, (2,), 4, 0), "lanes must be a whole number of at least 1, but got 0"),
     ],
 )
 def test_sizes_are_checked(arguments, message):

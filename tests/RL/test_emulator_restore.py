@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.RL import _emulator, _revival
+from tensorpack.RL import _emulator, _emulator_restore
 from tensorpack.RL.atari import AtariPlayers
 from tensorpack.RL.testing import PlayerContract
 from tests.RL.players import any_rom, breakout_rom
@@ -31,7 +31,7 @@ class TestQbert(TestTetris):
 @pytest.mark.parametrize("name, well", [("breakout", True), ("tetris", False), ("qbert", False)])
 def test_it_is_known_which_games_are_restored_well(name, well):
     rom = breakout_rom() if name == "breakout" else any_rom(name + ".bin")
-    assert _revival.clones_well(rom) is well
+    assert _emulator_restore.clones_well(rom) is well
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_it_is_known_which_games_are_restored_well(name, well):
 )
 def test_it_is_known_which_games_begin_alike(name, alike):
     rom = breakout_rom() if name == "breakout" else any_rom(name + ".bin")
-    assert _revival.begins_alike(rom) is alike
+    assert _emulator_restore.begins_alike(rom) is alike
 
 
 def play(player, count):
@@ -82,7 +82,7 @@ def saved():
 
 
 def distrust(monkeypatch):
-    monkeypatch.setattr(_revival, "clones_well", lambda rom: False)
+    monkeypatch.setattr(_emulator_restore, "clones_well", lambda rom: False)
 
 
 def emulators(state):
@@ -109,7 +109,7 @@ def test_what_another_version_saved_is_played_again(saved, monkeypatch):
 
 @pytest.mark.slow
 def test_only_the_first_game_is_played_again_where_later_ones_begin_otherwise(monkeypatch):
-    monkeypatch.setattr(_revival, "begins_alike", lambda rom: False)
+    monkeypatch.setattr(_emulator_restore, "begins_alike", lambda rom: False)
     distrust(monkeypatch)
     with make(breakout_rom()) as player:
         player.reset()
@@ -137,7 +137,7 @@ def test_a_game_that_goes_otherwise_when_played_again_is_refused(saved, part):
     one = list(emulators(state))[1]
     one["ale_py"] = "0.1"
     one[part] = one[part][:-1] if part == "log" else one[part] + 1
-    assert_refused(state, "ale-py 0.1 saved cannot be brought back.* 4[45] actions, played again")
+    assert_refused(state, "saved by ale-py 0.1 cannot be restored.* 4[45] actions, repeated")
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_a_game_too_long_to_remember_is_only_restored(saved, monkeypatch):
         player.load_state_dict(state)
         assert [one["log"] for one in emulators(player.state_dict())] == [None, None]
     distrust(monkeypatch)
-    assert_refused(state, "too long to remember")
+    assert_refused(state, "too long for its actions")
 
 
 def test_a_state_of_a_restored_player_can_be_played_again(saved, monkeypatch):

@@ -1,10 +1,10 @@
-"""Brings a saved Atari game back: by the machine's state or, where that fails, by its actions.
+"""Restores a saved Atari game: from the machine's state or, where that fails, by its actions.
 
-ale-py does not put back every game as it was (Q*bert and Tetris go on differently, up to 0.12.1 at
-least), nor read what another version has written. Playing the same actions again leads to the same
-place if the game begins alike, which a good two thirds of the games do whatever was played before.
-Of Elevator Action it cannot be seen that it began otherwise, until it goes on otherwise. So both
-ways are tried out with the game at hand before they are trusted.
+ale-py does not restore every game exactly (Q*bert and Tetris continue differently, at least up to
+0.12.1), and does not read states of other versions. Repeating the actions leads to the same place
+if the game begins alike, which about two thirds of the games do after any other game. Elevator
+Action may begin differently without a visible sign. So both ways are tested with the game before
+they are used.
 """
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -14,17 +14,17 @@ import numpy as np
 from ._emulator import Emulator, clone_machine, open_emulator
 from .rom import load_ale
 
-__all__ = ["Revival", "begins_alike", "clones_well"]
+__all__ = ["EmulatorRestore", "begins_alike", "clones_well"]
 
 _SEED = 1
 _FRAMES = 60
-# Frames of the game before the one that is compared. They show it of 29 of the 30 games that were
-# seen to begin otherwise (ale-py 0.12.1); the last one, Boxing, shows it in its memory.
+# Frames of the game before the one that is compared. They reveal 29 of the 30 games that are known
+# to begin differently (ale-py 0.12.1); the last one, Boxing, is revealed by its memory.
 _HISTORIES = (1, 7, 150, 333)
 
 
-class Revival:
-    """Brings back the games of one player; tries out what it needs once.
+class EmulatorRestore:
+    """Restores the games of one player; tests each way once, when it is needed.
 
     Args:
       rom: path that `check_rom` has passed.
@@ -37,11 +37,11 @@ class Revival:
         self._clones_well: Optional[bool] = None
         self._begins_alike: Optional[bool] = None
 
-    def revive(self, state: Dict[str, Any]) -> Emulator:
-        """Returns a new emulator that goes on where `Emulator.state_dict` was called.
+    def restore(self, state: Dict[str, Any]) -> Emulator:
+        """Returns a new emulator that continues from the state of another one.
 
         Raises:
-          ValueError: neither way is known to lead to what was saved.
+          ValueError: neither way is known to give the saved game.
         """
         if self._may_restore(state):
             emulator = self._make(state["seed"])
@@ -52,12 +52,12 @@ class Revival:
             emulator = self._make(state["seed"])
             if emulator.replay(state):
                 return emulator
-            obstacle = f"its {len(state['log'])} actions, played again, led to another place"
+            obstacle = f"its {len(state['log'])} actions, repeated, gave another game"
         here, there = load_ale().__version__, state["ale_py"]
         raise ValueError(
-            f"A game that ale-py {there} saved cannot be brought back with ale-py {here}: its "
-            f"machine cannot be restored with certainty, and {obstacle}. Begin new games with "
-            f"reset(), or install ale-py {there} if that is another version."
+            f"A game saved by ale-py {there} cannot be restored with ale-py {here}: its machine "
+            f"state is not restored exactly, and {obstacle}. Start new games with reset(), or "
+            f"install ale-py {there} if that is another version."
         )
 
     def _may_restore(self, state: Dict[str, Any]) -> bool:
@@ -68,9 +68,9 @@ class Revival:
         return self._clones_well
 
     def _obstacle_to_replay(self, state: Dict[str, Any]) -> str:
-        """Why the actions cannot be played again; "" if they can."""
+        """Returns why the actions cannot be repeated; "" if they can."""
         if state["log"] is None:
-            return "it was too long to remember its actions"
+            return "it was too long for its actions to be kept"
         if state["games"] == 1:
             return ""
         if self._begins_alike is None:
@@ -79,7 +79,7 @@ class Revival:
 
 
 def clones_well(rom: str) -> bool:
-    """Tells if this game goes on alike in an emulator that was given another one's state.
+    """Returns whether this game continues alike in an emulator that took another one's state.
 
     Plays some frames on both, begins a new game on both, and compares memory and screens.
 
@@ -89,13 +89,14 @@ def clones_well(rom: str) -> bool:
     one, other = open_emulator(rom, _SEED), open_emulator(rom, _SEED)
     actions = one.getMinimalActionSet()
     rng = np.random.RandomState(_SEED)
-    before, after, anew = rng.randint(len(actions), size=(3, _FRAMES)).tolist()
+    before, after, again = rng.randint(len(actions), size=(3, _FRAMES)).tolist()
     for ale in (one, other):
         ale.reset_game()
-    _look(one, [actions[i] for i in before])
+    _observe(one, [actions[i] for i in before])
     other.restoreState(load_ale().ALEState(clone_machine(one)))
-    for choices in (after, anew):
-        if _look(one, [actions[i] for i in choices]) != _look(other, [actions[i] for i in choices]):
+    for choices in (after, again):
+        chosen = [actions[i] for i in choices]
+        if _observe(one, chosen) != _observe(other, chosen):
             return False
         one.reset_game()
         other.reset_game()
@@ -103,7 +104,7 @@ def clones_well(rom: str) -> bool:
 
 
 def begins_alike(rom: str) -> bool:
-    """Tells if a game that follows others goes like the first one after loading.
+    """Returns whether a game that follows others is like the first one after loading.
 
     Args:
       rom: path that `check_rom` has passed.
@@ -113,19 +114,19 @@ def begins_alike(rom: str) -> bool:
     rng = np.random.RandomState(_SEED)
     compared = [actions[i] for i in rng.randint(len(actions), size=2 * _FRAMES)]
     ale.reset_game()
-    first = _look(ale, compared)
+    first = _observe(ale, compared)
     for frames in _HISTORIES:
         ale.reset_game()
         for i in rng.randint(len(actions), size=frames):
             ale.act(actions[i])
         ale.reset_game()
-        if _look(ale, compared) != first:
+        if _observe(ale, compared) != first:
             return False
     return True
 
 
-def _look(ale: Any, actions: List[Any]) -> List[Tuple[Any, ...]]:
-    """Plays actions; returns what can be seen of the machine after each."""
+def _observe(ale: Any, actions: List[Any]) -> List[Tuple[Any, ...]]:
+    """Plays actions; returns all that is visible of the machine after each."""
     seen = []
     for action in actions:
         reward = ale.act(action)

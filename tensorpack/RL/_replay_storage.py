@@ -1,0 +1,222 @@
+"""How a replay memory is stored: its columns in memory, and its entries in segments on the disk."""
+
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.utils.checks import as_count
+from tensorpack.utils.segments import SegmentRef
+
+__all__ = ["IMMUTABLE", "Journal", "Layout", "check_complete"]
+
+_NO_LIMIT = np.iinfo(np.int64).max
+# Columns whose entries never change after they are written; in the order they are saved.
+IMMUTABLE = ("frame", "action", "reward", "terminated", "depth")
+
+
+class Layout:
+    """Sizes and types of a replay memory; see `ReplayMemory` for the arguments.
+
+    Attributes:
+      lane_size: entries of a lane.
+      columns: the parts of an entry: name -> (shape, dtype).
+      entry_bytes: size of an entry.
+      nbytes: size of all entries.
+
+    Raises:
+      TypeError: a size is not a number.
+      ValueError: a number is not positive, or a lane is too short to hold one transition.
+    """
+
+    def __init__(
+        self, capacity: int, frame_shape: Sequence[int], history: int, lanes: int, frame_dtype: Any
+    ) -> None:
+        self.history = as_count("ReplayMemory", "history", history)
+        self.lanes = as_count("ReplayMemory", "lanes", lanes)
+        least = self.lanes * (self.history + 1)
+        if as_count("ReplayMemory", "capacity", capacity, least=0) < least:
+            raise ValueError(
+                f"A replay memory with history={history} and lanes={lanes} needs a capacity of at "
+                f"least {least} to hold one transition in each lane, got {capacity}."
+            )
+        self.lane_size = -(-int(capacity) // self.lanes)
+        self.frame_shape = tuple(int(n) for n in frame_shape)
+        self.frame_dtype = np.dtype(frame_dtype)
+        values = int(np.prod(self.frame_shape, dtype=np.int64))
+        self.columns: Dict[str, Tuple[Tuple[int, ...], np.dtype]] = {
+            "frame": ((values,), self.frame_dtype),
+            "action": ((), np.dtype(np.int32)),
+            "reward": ((), np.dtype(np.float32)),
+            "terminated": ((), np.dtype(np.bool_)),
+            "depth": ((), np.dtype(np.int32)),
+            "sampleable": ((), np.dtype(np.bool_)),
+        }
+        self.entry_bytes = sum(
+            int(np.prod(shape)) * dtype.itemsize for shape, dtype in self.columns.values()
+        )
+        self.nbytes = lanes * self.lane_size * self.entry_bytes
+
+    def make(self) -> Dict[str, np.ndarray]:
+        """Returns the columns, `[lanes * lane_size, ...]` each, all zeros but for the frames."""
+        # Either takes memory only where something is written. For what is not zeroed, numpy lets
+        # the system use large pages, which is several times as fast.
+        rows = (self.lanes * self.lane_size,)
+        return {
+            name: (np.empty if name == "frame" else np.zeros)(rows + shape, dtype)
+            for name, (shape, dtype) in self.columns.items()
+        }
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns what must be equal in a saved memory and the one that loads it."""
+        return {
+            "capacity": self.lanes * self.lane_size,
+            "frame_shape": list(self.frame_shape),
+            "history": self.history,
+            "lanes": self.lanes,
+            "frame_dtype": self.frame_dtype.str,
+        }
+
+    def check_state(self, state: Dict[str, Any]) -> None:
+        """Checks that a memory of this layout can load entries of the saved one.
+
+        Raises:
+          ValueError: a size or type differs.
+        """
+        ours = self.state_dict()
+        theirs = {name: state.get(name) for name in ours}
+        theirs["frame_shape"] = list(theirs["frame_shape"] or ())
+        if theirs == ours:
+            return
+        differing = [name for name in ours if ours[name] != theirs[name]]
+        saved = ", ".join(f"{name}={theirs[name]}" for name in differing)
+        needed = ", ".join(f"{name}={ours[name]}" for name in differing)
+        raise ValueError(
+            f"The saved replay memory has {saved}, this one has {needed}. Use the same sizes, or "
+            "do not load the saved one."
+        )
+
+    def check_entries(self, arrays: Dict[str, np.ndarray], count: int) -> None:
+        """Checks that arrays are the columns of this number of entries.
+
+        Raises:
+          ValueError: an array is missing, or of another shape or dtype.
+        """
+        for name in IMMUTABLE:
+            shape, dtype = self.columns[name]
+            array = arrays.get(name)
+            if array is None or array.shape != (count,) + shape or array.dtype != dtype:
+                got = "nothing" if array is None else f"{array.dtype} {list(array.shape)}"
+                raise ValueError(
+                    f"Column {name!r} of {count} saved entries must be {dtype} "
+                    f"{[count, *shape]}, got {got}."
+                )
+
+
+class Journal:
+    """Knows which entries of a memory are on the disk, and which a save still reads.
+
+    An entry is identified by its lane and its number in the lane; number n is in slot
+    n % lane_size, where number n + lane_size will overwrite it. Has no lock: callers hold that of
+    the memory.
+
+    Args:
+      lanes: how many.
+      lane_size: entries of a lane.
+      piece: entries of a segment, at most. A segment is kept as long as the memory has one of its
+        entries, so up to `lanes * (piece - 1)` further entries stay on the disk.
+    """
+
+    def __init__(self, lanes: int, lane_size: int, piece: int) -> None:
+        self._lane_size = lane_size
+        self._piece = piece
+        self._refs: List[SegmentRef] = []
+        self._upto = np.zeros(lanes, np.int64)  # entries before these are saved
+        self._pending: Optional[np.ndarray] = None  # the same after the current save
+        self._limits = np.full(lanes, _NO_LIMIT)
+
+    @property
+    def pending(self) -> bool:
+        """True from `begin` to `end`, while the save reads the segments."""
+        return self._pending is not None
+
+    def blocks(self, lanes: np.ndarray, written: np.ndarray) -> bool:
+        """Returns whether writing would overwrite entries that a save still reads.
+
+        Args:
+          lanes: integers `[L]`.
+          written: integers `[L]`, entries of each of these lanes after the writing.
+        """
+        return self.pending and bool((written > self._limits[lanes]).any())
+
+    def begin(self, written: np.ndarray) -> Tuple[List[SegmentRef], List[Dict[str, Any]]]:
+        """Begins a save; `end` has to follow.
+
+        Args:
+          written: int64 `[lanes]`, entries of each lane so far.
+
+        Returns:
+          segments that still hold an entry of the memory, and the new ones as "lane", "first" and
+          "count", none of which crosses the end of the ring.
+
+        Raises:
+          RuntimeError: a save is under way.
+        """
+        if self.pending:
+            raise RuntimeError(
+                "The replay memory is still being saved: wait until its segments are done (their "
+                "on_done is called) before it is saved again."
+            )
+        oldest = np.maximum(written - self._lane_size, 0)
+        self._refs = [ref for ref in self._refs if _end(ref) > oldest[ref.meta["lane"]]]
+        first = np.maximum(self._upto, oldest)
+        self._pending = written.copy()
+        self._limits = np.where(first < written, first + self._lane_size, _NO_LIMIT)
+        lanes = range(len(written))
+        new = [meta for i in lanes for meta in self._pieces(i, int(first[i]), int(written[i]))]
+        return list(self._refs), new
+
+    def end(self, refs: Optional[Sequence[SegmentRef]]) -> None:
+        """Ends a save: records its segments; None if it failed."""
+        if refs is not None and self._pending is not None:
+            self._refs, self._upto = list(refs), self._pending
+        self._pending = None
+
+    def restore(self, refs: Sequence[SegmentRef], written: np.ndarray) -> None:
+        """Records that all entries so far are saved, in these segments."""
+        self._refs, self._upto = list(refs), written.copy()
+
+    def _pieces(self, lane: int, first: int, end: int) -> Iterator[Dict[str, Any]]:
+        while first < end:
+            around = (first // self._lane_size + 1) * self._lane_size
+            stop = min(first + self._piece, around, end)
+            yield {"lane": lane, "first": first, "count": stop - first}
+            first = stop
+
+
+def check_complete(refs: Sequence[SegmentRef], written: np.ndarray, lane_size: int) -> None:
+    """Checks that segments hold every entry that a memory holds.
+
+    Args:
+      refs: the segments, with "lane", "first" and "count".
+      written: int64 `[lanes]`, entries of each lane so far.
+      lane_size: entries of a lane.
+
+    Raises:
+      ValueError: entries are missing, or there are some that were never written.
+    """
+    known = np.maximum(written - lane_size, 0)  # entries before these are found, or not needed
+    for ref in sorted(refs, key=lambda ref: (ref.meta["lane"], ref.meta["first"])):
+        lane, first = ref.meta["lane"], ref.meta["first"]
+        if not 0 <= lane < len(known) or first > known[lane]:
+            break
+        known[lane] = max(known[lane], _end(ref))
+    if not np.array_equal(known, written):
+        raise ValueError(
+            f"The saved replay memory has {written.tolist()} entries in its lanes, but its "
+            f"segments are complete only up to {known.tolist()}."
+        )
+
+
+def _end(ref: SegmentRef) -> int:
+    """The number after the segment's last entry."""
+    return ref.meta["first"] + ref.meta["count"]
