@@ -40,35 +40,35 @@ class PlayerContract:
 
     def test_tells_what_it_is(self):
         with self.make_player() as player:
-            check(player.num_envs >= 1, f"num_envs is {player.num_envs}")
-            check(player.num_actions >= 1, f"num_actions is {player.num_actions}")
+            _check(player.num_envs >= 1, f"num_envs is {player.num_envs}")
+            _check(player.num_actions >= 1, f"num_actions is {player.num_actions}")
             sizes = player.frame_shape
-            check(all(isinstance(size, int) for size in sizes), f"frame_shape is {sizes!r}")
+            _check(all(isinstance(size, int) for size in sizes), f"frame_shape is {sizes!r}")
             np.dtype(player.frame_dtype)
 
     def test_frames_and_steps_have_the_promised_types(self):
         with self.make_player() as player:
-            check_frames(player, player.reset())
-            for step in play(player, 10):
-                check_step(player, step)
+            _check_frames(player, player.reset())
+            for step in _play(player, 10):
+                _check_step(player, step)
 
     def test_the_same_seed_gives_the_same_steps(self):
         with self.make_player() as player, self.make_player() as other:
             first, second = player.reset(seed=7), other.reset(seed=7)
             np.testing.assert_array_equal(first, second)
-            steps = play(player, 30)
-            check_equal(steps, play(other, 30))
+            steps = _play(player, 30)
+            _check_equal(steps, _play(other, 30))
             np.testing.assert_array_equal(player.reset(seed=7), first)
-            check_equal(play(player, 30), steps)
+            _check_equal(_play(player, 30), steps)
 
     def test_what_was_returned_is_never_written_again(self):
         with self.make_player() as player:
             arrays = [player.reset()]
             copies = [arrays[0].copy()]
-            for step in play(player, 20):
+            for step in _play(player, 20):
                 arrays.extend(step)
             copies += [array.copy() for array in arrays[1:]]
-            play(player, 20)
+            _play(player, 20)
             player.reset()
         for array, copy in zip(arrays, copies):
             np.testing.assert_array_equal(array, copy)
@@ -77,10 +77,10 @@ class PlayerContract:
         with self.make_player() as player, self.make_player() as other:
             player.reset(seed=5).fill(0)
             other.reset(seed=5)
-            rng, steps = np.random.RandomState(0), play(other, 30)
+            rng, steps = np.random.RandomState(0), _play(other, 30)
             for expected in steps:
                 step = player.step(rng.randint(player.num_actions, size=player.num_envs))
-                check_equal([step], [expected])
+                _check_equal([step], [expected])
                 for array in step:
                     array.fill(1)
 
@@ -88,16 +88,16 @@ class PlayerContract:
         with self.make_player() as player:
             player.reset(seed=1)
             steps = self._play_past_an_end(player)
-            check(not steps[0].reset.any(), "the first step has `reset`")
+            _check(not steps[0].reset.any(), "the first step has `reset`")
             for step, after in zip(steps, steps[1:]):
                 np.testing.assert_array_equal(after.reset, step.terminated | step.truncated)
             for step in steps:
                 begun = step.reset
                 ended = step.terminated | step.truncated
-                check(not (begun & (ended | step.life_lost)).any(), "a game ends where it begins")
-                check(not step.reward[begun].any(), "the begin of a game has a reward")
+                _check(not (begun & (ended | step.life_lost)).any(), "a game ends where it begins")
+                _check(not step.reward[begun].any(), "the begin of a game has a reward")
                 both = step.terminated & step.truncated
-                check(not both.any(), "a game is both `terminated` and `truncated`")
+                _check(not both.any(), "a game is both `terminated` and `truncated`")
 
     def test_scores_are_the_sums_of_rewards_of_whole_games(self):
         with self.make_player() as player:
@@ -107,47 +107,47 @@ class PlayerContract:
                 scores = np.where(step.reset, 0, scores + step.reward)
                 ended = step.terminated | step.truncated
                 unfinished = step.episode_score[~ended]
-                check(np.isnan(unfinished).all(), "a game that goes on has a score")
+                _check(np.isnan(unfinished).all(), "a game that goes on has a score")
                 np.testing.assert_allclose(step.episode_score[ended], scores[ended], rtol=1e-5)
 
     def test_reset_ends_all_games(self):
         with self.make_player() as player:
             player.reset(seed=3)
-            play(player, 5)
-            check_frames(player, player.reset())
+            _play(player, 5)
+            _check_frames(player, player.reset())
             step = player.step(np.zeros(player.num_envs, dtype=np.int64))
-            check(not step.reset.any(), "the first step after reset() has `reset`")
+            _check(not step.reset.any(), "the first step after reset() has `reset`")
 
     def test_a_game_can_be_ended_from_outside(self):
         with self.make_player() as player:
             player.reset(seed=4)
-            play(player, 2)
+            _play(player, 2)
             mask = np.arange(player.num_envs) == player.num_envs - 1
             if not self.can_truncate:
-                check_raises(RuntimeError, lambda: player.truncate(mask))
+                _check_raises(RuntimeError, lambda: player.truncate(mask))
                 return
             player.truncate(mask)
-            step, after = play(player, 2)
-            check(step.reset[-1], "the step after truncate() has no `reset`")
+            step, after = _play(player, 2)
+            _check(step.reset[-1], "the step after truncate() has no `reset`")
             begun = after.reset & ~(step.terminated | step.truncated)
-            check(not begun.any(), "truncate() has ended a game twice")
+            _check(not begun.any(), "truncate() has ended a game twice")
 
     def test_tells_if_it_can_be_saved(self):
         with self.make_player() as player:
-            check_raises(RuntimeError, player.state_dict)  # before reset()
+            _check_raises(RuntimeError, player.state_dict)  # before reset()
             promised = f"can_save is {player.can_save}, the test says {self.can_save}"
-            check(player.can_save is self.can_save, promised)
+            _check(player.can_save is self.can_save, promised)
             player.reset()
-            check(player.can_save is self.can_save, f"after reset(): {promised}")
+            _check(player.can_save is self.can_save, f"after reset(): {promised}")
             if not self.can_save:
-                check_raises(RuntimeError, player.state_dict)
-                check_raises(RuntimeError, lambda: player.load_state_dict({}))
+                _check_raises(RuntimeError, player.state_dict)
+                _check_raises(RuntimeError, lambda: player.load_state_dict({}))
 
     def test_goes_on_from_a_saved_state(self):
         with self.make_player() as player:
             player.reset(seed=6)
             self._check_goes_on(player)
-            play(player, 15)
+            _play(player, 15)
             self._check_goes_on(player)
 
     def test_goes_on_from_a_state_after_the_end_of_a_game(self):
@@ -161,7 +161,7 @@ class PlayerContract:
             return
         with self.make_player() as player:
             player.reset(seed=9)
-            play(player, 3)
+            _play(player, 3)
             player.truncate(np.arange(player.num_envs) == 0)
             self._check_goes_on(player)
 
@@ -170,15 +170,15 @@ class PlayerContract:
             player.reset(seed=10)
             if not self.can_save:
                 return
-            play(player, 5)
+            _play(player, 5)
             state = player.state_dict()
             saved = _bytes(_packed(state)).tobytes()
-            steps = play(player, 30)
+            steps = _play(player, 30)
             for _ in range(2):
                 same = _bytes(_packed(state)).tobytes() == saved
-                check(same, "what state_dict() returned changes later")
+                _check(same, "what state_dict() returned changes later")
                 player.load_state_dict(state)
-                check_equal(play(player, 30), steps)
+                _check_equal(_play(player, 30), steps)
 
     def test_a_state_of_another_player_is_refused(self):
         with self.make_player() as player:
@@ -188,42 +188,42 @@ class PlayerContract:
             state = player.state_dict()
             for change in ({"kind": "Other"}, {"num_envs": player.num_envs + 1}):
                 wrong = {**state, **change}
-                check_raises(ValueError, lambda wrong=wrong: player.load_state_dict(wrong))
+                _check_raises(ValueError, lambda wrong=wrong: player.load_state_dict(wrong))
 
     def test_refuses_wrong_actions(self):
         with self.make_player() as player:
             player.reset()
             count = player.num_envs
-            check_raises(ValueError, lambda: player.step(np.zeros(count + 1, dtype=np.int64)))
-            check_raises(ValueError, lambda: player.step(np.full(count, player.num_actions)))
-            check_raises(ValueError, lambda: player.step(np.full(count, -1)))
-            check_raises(TypeError, lambda: player.step(np.zeros(count, dtype=np.float32)))
+            _check_raises(ValueError, lambda: player.step(np.zeros(count + 1, dtype=np.int64)))
+            _check_raises(ValueError, lambda: player.step(np.full(count, player.num_actions)))
+            _check_raises(ValueError, lambda: player.step(np.full(count, -1)))
+            _check_raises(TypeError, lambda: player.step(np.zeros(count, dtype=np.float32)))
 
     def test_needs_a_reset_first(self):
         with self.make_player() as player:
             actions = np.zeros(player.num_envs, dtype=np.int64)
-            check_raises(RuntimeError, lambda: player.step(actions))
+            _check_raises(RuntimeError, lambda: player.step(actions))
 
     def test_is_closed_once(self):
         player = self.make_player()
         player.reset()
         player.close()
         player.close()
-        check_raises(RuntimeError, player.reset)
+        _check_raises(RuntimeError, player.reset)
 
     def _check_goes_on(self, player: Player) -> None:
         """Checks that a new player continues like this one; leaves this one some steps later."""
         if not self.can_save:
-            check_raises(RuntimeError, player.state_dict)
+            _check_raises(RuntimeError, player.state_dict)
             return
         packed = _packed(player.state_dict())
         memory = _bytes(packed)
         memory.flags.writeable = False  # as arrays that come from a file are
         state = unpack(memory, len(packed.structure))
-        steps = play(player, 40)
+        steps = _play(player, 40)
         with self.make_player() as other:
             other.load_state_dict(state)
-            check_equal(play(other, 40), steps)
+            _check_equal(_play(other, 40), steps)
 
     def _play_past_an_end(self, player: Player, more: int = 3) -> List[PlayerStep]:
         """Steps of random play up to the first end of a game, and some more."""
@@ -231,7 +231,7 @@ class PlayerContract:
         for step in itertools.islice(_random_play(player), self.max_steps):
             steps.append(step)
             if (step.terminated | step.truncated).any():
-                return steps + play(player, more)
+                return steps + _play(player, more)
         raise AssertionError(
             f"no game ended in {self.max_steps} steps: raise `max_steps`, or let make_player() "
             "make shorter games"
@@ -245,46 +245,46 @@ def _random_play(player: Player) -> Iterator[PlayerStep]:
         yield player.step(rng.randint(player.num_actions, size=player.num_envs))
 
 
-def play(player: Player, count: int) -> List[PlayerStep]:
+def _play(player: Player, count: int) -> List[PlayerStep]:
     """Returns some steps of random play, always of the same actions."""
     return list(itertools.islice(_random_play(player), count))
 
 
-def check(condition: Any, otherwise: str) -> None:
+def _check(condition: Any, otherwise: str) -> None:
     """Raises an `AssertionError` with a message unless the condition holds."""
     if not condition:
         raise AssertionError(otherwise)
 
 
-def check_frames(player: Player, frames: np.ndarray) -> None:
+def _check_frames(player: Player, frames: np.ndarray) -> None:
     """Checks that frames have the shape and dtype that the player declares."""
     shape = (player.num_envs,) + tuple(player.frame_shape)
     _check_array("frames", frames, shape, player.frame_dtype)
 
 
-def check_step(player: Player, step: PlayerStep) -> None:
+def _check_step(player: Player, step: PlayerStep) -> None:
     """Checks the shape and dtype of all arrays of a step."""
-    check_frames(player, step.frames)
+    _check_frames(player, step.frames)
     types = {"reward": np.float32, "episode_score": np.float64}
     for name, array in zip(step._fields[1:], step[1:]):
         _check_array(name, array, (player.num_envs,), types.get(name, np.bool_))
 
 
 def _check_array(name: str, array: Any, shape: Any, dtype: Any) -> None:
-    check(isinstance(array, np.ndarray), f"{name} is a {type(array).__name__}, not an array")
-    check(array.shape == shape, f"{name} has the shape {array.shape}, not {shape}")
-    check(array.dtype == dtype, f"{name} has the dtype {array.dtype}, not {np.dtype(dtype)}")
+    _check(isinstance(array, np.ndarray), f"{name} is a {type(array).__name__}, not an array")
+    _check(array.shape == shape, f"{name} has the shape {array.shape}, not {shape}")
+    _check(array.dtype == dtype, f"{name} has the dtype {array.dtype}, not {np.dtype(dtype)}")
 
 
-def check_equal(steps: List[PlayerStep], others: List[PlayerStep]) -> None:
+def _check_equal(steps: List[PlayerStep], others: List[PlayerStep]) -> None:
     """Checks that all arrays of all steps are equal."""
-    check(len(steps) == len(others), f"{len(steps)} steps are not {len(others)}")
+    _check(len(steps) == len(others), f"{len(steps)} steps are not {len(others)}")
     for step, other in zip(steps, others):
         for array, same in zip(step, other):
             np.testing.assert_array_equal(array, same)
 
 
-def check_raises(error: Type[Exception], call: Callable[[], Any]) -> None:
+def _check_raises(error: Type[Exception], call: Callable[[], Any]) -> None:
     """Checks that a call raises this error; others pass through."""
     try:
         call()
