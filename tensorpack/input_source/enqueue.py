@@ -5,7 +5,6 @@ from typing import Any, List, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.tfutils.callback import Callback
-from tensorpack.tfutils.queues import QueueControl
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.utils import logger
 from tensorpack.utils.checks import check_counts
@@ -13,7 +12,7 @@ from tensorpack.utils.checks import check_counts
 from .base import FeedfreeInput
 from .consumption import ConsumedCount
 from .cursor import check_is_dataflow
-from .enqueue_owner import EnqueueOwner
+from .enqueue_callback import EnqueueCallback
 from .enqueue_thread import EnqueueThread
 from .feed import make_placeholders
 from .waiting import WaitProbe
@@ -27,11 +26,11 @@ class QueueInput(FeedfreeInput):
     An `EnqueueThread` goes through the dataflow again and again and fills the queue; each step
     takes one datapoint. How full the queue is, is summarised as `input_queue_size`: if that is near
     zero, the data is too slow. Datapoints are checked against the model's inputs, see
-    `DatapointChecker`, and copied, see `aliasing`.
+    `DatapointChecker`, and copied unless they are read-only.
 
     A run that is saved and goes on continues behind the last datapoint that a step has taken; what
     waits in the queue is made again. Other queues than those that keep the order lose it. In a
-    deterministic run nothing waits: the thread begins with a datapoint when a step needs it.
+    deterministic run there is no thread: a datapoint is made when a step needs it.
 
     Args:
       ds: the dataflow. An error in it ends the training.
@@ -76,7 +75,6 @@ class QueueInput(FeedfreeInput):
                 self._consumed = ConsumedCount()
                 self._probe = WaitProbe(self._queue)
                 self._thread = EnqueueThread(self._queue, self._ds, placeholders, signature)
-            self._control = QueueControl(self._queue)
             # without a name the op would be called input_queue_Size, and the tag be taken
             size = self._queue.size(name="QueueInput/size")
             add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
@@ -106,7 +104,7 @@ class QueueInput(FeedfreeInput):
         return values
 
     def _get_callbacks(self) -> List[Callback]:
-        return [EnqueueOwner(self._thread, self._control, self._consumed)]
+        return [EnqueueCallback(self._thread, self._consumed)]
 
     def _release(self) -> None:
         self._ds.close()

@@ -1,56 +1,153 @@
-"""The thread between a dataflow and a TensorFlow queue."""
+"""The way of datapoints from a dataflow into a TensorFlow queue, and a thread that goes it."""
 
 import threading
+from collections import deque
 from contextlib import closing
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+from typing import Any, Deque, Dict, Generator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFlowTerminated
 from tensorpack.tfutils.prepared import prepare
+from tensorpack.tfutils.queues import QueueClosed, control_of
+from tensorpack.utils.aligned import aligned_empty, stays_as_it_is
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.stopping import StopRequested
 
-from .aliasing import private
 from .check import DatapointChecker
 from .cursor import FlowCursor, check_is_dataflow
-from .errors import QueueClosed
-from .lockstep import Gate
-from .positions import Positions
 
-__all__ = ["EnqueueThread"]
+__all__ = ["EnqueueThread", "Enqueuer", "Positions", "private"]
 
+_SMALL = 4096  # bytes; up to here aligning costs more than a second copy
 # What running an op on a closed queue, or in a closed session, raises.
 _CLOSED = (tf.errors.CancelledError, RuntimeError)
+
+
+def private(array: np.ndarray) -> np.ndarray:
+    """Returns an array that keeps the values `array` has now, whatever its producer does to it.
+
+    TensorFlow does not copy an array that is fed if its memory begins at a multiple of 64 bytes: an
+    element of a queue would then be the producer's own memory, which the producer may fill again.
+    So what is enqueued is copied here, into aligned memory that TensorFlow takes over: there is one
+    copy either way, and this one releases the interpreter's lock.
+
+    This is `array` itself if `stays_as_it_is`, or if it holds strings, which TensorFlow always
+    copies. To have a large array fed without any copy, allocate it aligned, fill it, and call
+    `array.setflags(write=False)`.
+    """
+    if array.dtype.hasobject or stays_as_it_is(array):
+        return array
+    if array.nbytes <= _SMALL:
+        return array.copy()
+    copy = aligned_empty(array.shape, array.dtype)
+    np.copyto(copy, array)
+    return copy
+
+
+class Positions:
+    """States of a dataflow by the number of datapoints, written by one thread, read by another.
+
+    Args:
+      room: how many are kept, the latest; None for all that were not forgotten.
+    """
+
+    def __init__(self, room: Optional[int]) -> None:
+        self._lock = threading.Lock()
+        self._states: Deque[Tuple[int, Optional[Dict[str, Any]]]] = deque(maxlen=room)
+
+    def record(self, count: int, state: Optional[Dict[str, Any]]) -> None:
+        """Remembers the state behind the datapoint of this number; numbers go up by one."""
+        with self._lock:
+            self._states.append((count, state))
+
+    def at(self, count: int) -> Optional[Dict[str, Any]]:
+        """Returns the state behind the datapoint of this number, and forgets earlier ones.
+
+        Raises:
+          KeyError: it is not known.
+        """
+        self.forget(count)
+        with self._lock:
+            if not self._states or self._states[0][0] != count:
+                raise KeyError(count)
+            return self._states[0][1]
+
+    def forget(self, before: int) -> None:
+        """Forgets what belongs to datapoints before this number."""
+        with self._lock:
+            while self._states and self._states[0][0] < before:
+                self._states.popleft()
+
+
+class Enqueuer:
+    """Takes datapoints of a dataflow, checks them, and puts them into a queue one by one.
+
+    Made while the graph can still be changed; then used by one thread, in this order: `reset`,
+    `begin`, any number of `take` and `put`, `close`.
+
+    Args:
+      queue: the `tf.QueueBase` to fill.
+      ds: the dataflow.
+      placeholders: one for each component.
+      signature: what a datapoint must be; defaults to what the placeholders say.
+
+    Attributes:
+      cursor: goes through the dataflow; may be told where to begin before `begin`.
+      control: of the queue.
+    """
+
+    def __init__(
+        self,
+        queue: Any,
+        ds: DataFlow,
+        placeholders: Sequence[tf.Tensor],
+        signature: Optional[Sequence[tf.TensorSpec]] = None,
+    ) -> None:
+        self.ds = check_is_dataflow(ds)
+        self.cursor = FlowCursor(ds)
+        self.control = control_of(queue)
+        self._placeholders = list(placeholders)
+        self._check = DatapointChecker(signature or [_spec(each) for each in self._placeholders])
+        with tf.device("/cpu:0"):
+            self._enqueue_op = _enqueue_op(queue, self._placeholders)
+        self._source: Optional[Generator[Any, None, None]] = None
+
+    def begin(self, sess: tf.Session) -> None:
+        """Goes to where the cursor begins, which may take long. The dataflow has been reset."""
+        self.put = prepare(sess, [self._enqueue_op], self._placeholders, in_caller=True).call
+        self._source = self.cursor.begin()
+
+    def take(self) -> List[np.ndarray]:
+        """Returns the arrays of the next datapoint, to be given to `put`, which enqueues them."""
+        assert self._source is not None, "begin() comes first"
+        return [private(each) for each in self._check(next(self._source))]
+
+    def close(self) -> None:
+        """Leaves the running pass over the dataflow."""
+        if self._source is not None:
+            self._source.close()
 
 
 class EnqueueThread(ShareSessionThread):
     """Puts the datapoints of a dataflow into a queue, pass after pass, until it is asked to stop.
 
-    Whoever starts it stops and joins it, and listens to its error with `guard_thread`. Once it is
-    asked to stop it enqueues nothing more, and it closes the queue: whoever waits for data then
-    does not wait for ever. A thread that waits for room in a full queue sees the stop only when it
-    gets some, so make room (`QueueControl.drain_until`) before joining it; nothing has to be
-    cancelled.
-
-    With a `gate` it makes a datapoint only when the gate allows one. Such a datapoint is delivered
-    even when the thread has been asked to stop, for a step that has begun waits for it; the thread
-    leaves, and closes the queue, when the gate is closed.
-
-    Made while the graph can still be changed, started where the session is the default one.
+    Its owner starts it where the session is the default one, stops and joins it, and listens to its
+    error with `guard_thread`. When it is asked to stop it enqueues nothing more and closes the
+    queue, so that consumers do not wait for ever. If it waits for room in a full queue it sees the
+    stop only when it gets some, so enter a `QueueDrain` before joining it.
 
     Args:
       queue: the `tf.QueueBase` to fill.
       ds: the dataflow; the thread calls its `reset_state`.
       placeholders: one for each component.
-      signature: what a datapoint has to be; defaults to what the placeholders say.
+      signature: what a datapoint must be; defaults to what the placeholders say.
 
     Attributes:
-      cursor: goes through the dataflow; may be told where to begin before the thread starts.
-      positions: the states of the dataflow, by the number of datapoints, for all that may be in the
-        queue; kept by whoever needs them: None, until it is set before the thread starts.
-      gate: None, or set before the thread starts.
+      enqueuer: does the work; whoever does not start the thread may use it instead.
+      positions: the states of the dataflow for the datapoints that may be in the queue; None
+        unless it is set before the thread starts.
       is_reset: an event, set when `reset_state` of the dataflow has returned, or will not.
     """
 
@@ -63,21 +160,10 @@ class EnqueueThread(ShareSessionThread):
     ) -> None:
         super().__init__()
         self.name = "EnqueueThread"
-        self._ds = check_is_dataflow(ds)
-        self.cursor = FlowCursor(ds)
+        self.enqueuer = Enqueuer(queue, ds, placeholders, signature)
         self.positions: Optional[Positions] = None
-        self.gate: Optional[Gate] = None
         self.is_reset = threading.Event()
-        self._placeholders = list(placeholders)
-        self._check = DatapointChecker(signature or [_spec(each) for each in self._placeholders])
-        self._queue_name = queue.queue_ref.op.name
-        self._capacity = queue.queue_ref.op.get_attr("capacity")
-        with tf.device("/cpu:0"):
-            self._enqueue_op = _enqueue_op(queue, self._placeholders)
-            self._close_op = queue.close()
-            self._state = [queue.is_closed(), queue.size()]
         self._enqueuing = threading.Lock()  # held while the enqueue op runs
-        self._closing = threading.Lock()
 
     def run(self) -> None:
         """Fills the queue; called by `start`."""
@@ -86,12 +172,11 @@ class EnqueueThread(ShareSessionThread):
                 raise RuntimeError(
                     "EnqueueThread has no session: start it inside `with sess.as_default()`."
                 )
-            op, placeholders = self._enqueue_op, self._placeholders
-            enqueue = prepare(sess, [op], placeholders, in_caller=True).call
             try:
-                self._fill(enqueue)
+                if not self.stopped():
+                    self._fill(sess)
             except StopRequested:
-                pass  # the dataflow looked at the same stop token as we
+                pass  # the dataflow looked at the stop token of this run
             except DataFlowTerminated:
                 if not self.stopped():
                     raise
@@ -106,88 +191,61 @@ class EnqueueThread(ShareSessionThread):
     def stop(self) -> None:
         """Asks the thread to stop; closes the queue unless the thread is about to do so."""
         super().stop()
-        if self.gate is not None:
-            return
         # While it holds the lock it will come out, see the stop and close the queue. While it does
         # not, it is in the dataflow, perhaps for long, and a consumer may be waiting.
         if self._enqueuing.acquire(blocking=False):
             try:
-                self._close(wait=False)
+                self.close_queue()
             finally:
                 self._enqueuing.release()
 
     def close_queue(self) -> None:
-        """Closes the queue if it is open. For who has told why the thread ended by an error."""
-        self._close(wait=True)
+        """Closes the queue; after an error, once the stop token has the reason."""
+        if self._sess is not None:
+            self.enqueuer.control.close(self._sess)
 
-    def close_dataflow(self) -> None:
-        """Ends what the dataflow has open, and with that a wait for its processes."""
-        self._ds.close()
-
-    def _fill(self, enqueue: Callable[..., Any]) -> None:
-        if self.stopped():
-            return
-        self._ds.reset_state()
-        start = self.cursor.start()
-        begins_anew = start["count"] == 0 and start["flow"] is None
-        if begins_anew:
-            self._record()  # from here on the training goes on, and may be saved
+    def _fill(self, sess: tf.Session) -> None:
+        enqueuer = self.enqueuer
+        enqueuer.ds.reset_state()
+        start = enqueuer.cursor.start()
+        from_scratch = start["count"] == 0 and start["flow"] is None
+        if from_scratch:
+            self._record()  # from here on the training continues, and may be saved
         self.is_reset.set()
-        with closing(self.cursor.begin()) as source:
-            if not begins_anew:
+        with closing(enqueuer):
+            enqueuer.begin(sess)
+            if not from_scratch:
                 self._record()
-            for datapoint in source if self.gate is None else self._allowed(source, self.gate):
-                if self._leaves():
+            while True:
+                arrays = enqueuer.take()
+                if self.stopped():
                     return
                 # Before the enqueue: right after it a step may take the datapoint and be saved.
                 self._record()
-                arrays = [private(each) for each in self._check(datapoint)]
-                if not self._enqueue(enqueue, arrays):
+                if not self._put(arrays):
                     return
-
-    @staticmethod
-    def _allowed(source: Iterator[Any], gate: Gate) -> Iterator[Any]:
-        while gate.enter():
-            yield next(source)
 
     def _record(self) -> None:
         if self.positions is not None:
-            self.positions.record(self.cursor.count, self.cursor.flow_state())
+            cursor = self.enqueuer.cursor
+            self.positions.record(cursor.count, cursor.flow_state())
 
-    def _leaves(self) -> bool:
-        return self.stopped() if self.gate is None else self.gate.closed
-
-    def _enqueue(self, enqueue: Callable[..., Any], arrays: List[np.ndarray]) -> bool:
-        """Waits for room and enqueues; returns whether to go on."""
+    def _put(self, arrays: List[np.ndarray]) -> bool:
+        """Waits for room and enqueues; returns whether to continue."""
         with self._enqueuing:
-            if self._leaves():
+            if self.stopped():
                 return False
             try:
-                enqueue(*arrays)
+                self.enqueuer.put(*arrays)
             except _CLOSED as error:
                 if self.stopped():
                     return False
                 raise QueueClosed(
-                    f"{self.name} cannot fill {self._queue_name!r} any more: the queue or its "
-                    "session was closed by somebody else while the training went on. To end a "
-                    "training, use trainer.stop_token."
+                    f"{self.name} cannot fill {self.enqueuer.control.op.name!r} any more: the "
+                    "queue or its session was closed while the training continued. To end a "
+                    "training, call trainer.stop_token.request(reason)."
                 ) from error
-        return not self._leaves()
-
-    def _close(self, wait: bool) -> None:
-        """Closes the queue; with `wait=False` not if that has to wait for somebody's enqueue."""
-        # TensorFlow complains aloud about a second close, so only one thread at a time looks
-        if self._sess is None or not self._closing.acquire(blocking=wait):
-            return
-        try:
-            is_closed, size = self._sess.run(self._state)
-            has_room = self._capacity <= 0 or size < self._capacity  # -1: without a limit
-            if not is_closed and (wait or has_room):
-                self._sess.run(self._close_op)
-        except _CLOSED:
-            pass  # by another thread, or with the session: nobody waits on it
-        finally:
-            self._closing.release()
+        return not self.stopped()
 
 
 def _spec(placeholder: tf.Tensor) -> tf.TensorSpec:

@@ -1,11 +1,7 @@
 """What can be wrong with data as a whole, rather than with one datapoint."""
 
-__all__ = ["DataFlowEmpty", "QueueClosed"]
+__all__ = ["DataFlowEmpty"]
 
 
 class DataFlowEmpty(RuntimeError):
     """A dataflow was gone through from beginning to end and gave not a single datapoint."""
-
-
-class QueueClosed(RuntimeError):
-    """A queue or its session was closed by somebody who had not asked for the end of the run."""

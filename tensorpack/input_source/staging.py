@@ -22,9 +22,10 @@ class StagingInput(FeedfreeInput):
     It pays on a GPU; on a CPU there is nothing to be copied. Each tower has a buffer of its own.
 
     The tensors have values in runs of the trainer's hooked session only, which keep the buffers
-    full, whoever asks for a tensor of the tower there: the caller or a callback. A step for which
-    the input has no further batch trains on nothing: when the data ends, `nr_stage` batches are
-    left over. The position of a `QueueInput`, at which a resumed run goes on, is that behind the
+    full, whether the caller or a callback asks for a tensor of the tower. A run of the plain
+    session (`trainer.sess`) takes a batch that is not replaced, and may wait for ever. A step for
+    which the input has no further batch trains on nothing: when the data ends, `nr_stage` batches
+    are left over. The position of a `QueueInput`, from which a resumed run continues, is behind the
     last batch that a step has taken; those in the buffers are made again.
 
     Args:

@@ -5,7 +5,7 @@ public address of `Callback` is `tensorpack.callbacks`.
 """
 
 import weakref
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.stopping import StopToken
@@ -65,6 +65,14 @@ class TrainerContract:
           StopRequested: it was. Do not catch it: the trainer turns it into the reason.
         """
         self.stop_token.raise_if_requested()
+
+    def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
+        """Returns what a function returns that may wait for long on the main thread.
+
+        If the run is asked to end and the function does not return in time, `end_wait` is called on
+        another thread, and what the function raises then is StopRequested.
+        """
+        return function()
 
     def adopt_saver(self, saver: Any) -> bool:
         """Tells whether this `ModelSaver` is to save the state of the run with the variables."""

@@ -42,6 +42,9 @@ class HookedSession:
       hooks: called in this order, before and after each run.
       run_along: called with the session and a list of all that the caller and the hooks fetch, when
         a kind of run is prepared; returns ops that must run in each run of that kind.
+
+    Attributes:
+      hook_error: the error of the last run that a hook raised, and not the run itself.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class HookedSession:
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._shortcuts: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._own = _Args(None)  # what the caller of the last run asked for
+        self.hook_error: Optional[BaseException] = None
         self._stop_requested = False
         self._closed = False
 
@@ -97,7 +101,11 @@ class HookedSession:
         if own.fetches is not fetches or own.feed_dict is not feed_dict:
             self._own = own = _Args(fetches, feed_dict)
         context = _Context(own, self._sess)
-        asked = [before_run(context) for before_run in self._before]
+        try:
+            asked = [before_run(context) for before_run in self._before]
+        except BaseException as error:
+            self.hook_error = error
+            raise
         if feed_dict or options is not None or run_metadata is not None:
             return self._run(context, asked, options, run_metadata)
         plan = self._shortcuts.get((id(fetches), *map(id, asked)))
@@ -133,10 +141,14 @@ class HookedSession:
         return pick(values, plan.own)
 
     def _tell(self, context: Any, plan: _Plan, values: List[Any]) -> None:
-        for after_run, where in plan.told:
-            after_run(
-                context, _NOTHING if where is None else _Values(pick(values, where), None, None)
-            )
+        try:
+            for after_run, where in plan.told:
+                after_run(
+                    context, _NOTHING if where is None else _Values(pick(values, where), None, None)
+                )
+        except BaseException as error:
+            self.hook_error = error
+            raise
         if context.stop_requested:
             self._stop_requested = True
 
@@ -148,8 +160,12 @@ class HookedSession:
         fetches = [structures[i] for i in wanted] + self._run_along(self._sess, structures)
         results = self._sess.run(fetches, feeds, options, metadata)
         by_index: Dict[Optional[int], Any] = dict(zip(wanted, results))
-        for after_run, index in self._after:
-            after_run(context, _Values(by_index.get(index), options, metadata))
+        try:
+            for after_run, index in self._after:
+                after_run(context, _Values(by_index.get(index), options, metadata))
+        except BaseException as error:
+            self.hook_error = error
+            raise
         self._stop_requested = self._stop_requested or context.stop_requested
         return results[0]
 

@@ -1,110 +1,162 @@
-"""Ends TensorFlow queues in order: nobody is left waiting on them, and nothing is cancelled that
-need not be.
+"""Ends TensorFlow queues in order, so that no thread keeps waiting on one.
 
 An enqueue that is cancelled while its queue is open makes TensorFlow print a warning that users
-take for the cause of whatever ended their run. So a producer that waits for room is let go by
-making room, and the queue is closed once the producers have left, or at least without cancelling.
-Works on the op, so it serves any queue of the graph, whoever made it.
+take for the cause of whatever ended their run. So a producer that waits for room gets room, and a
+queue is closed when its producers have left. Works on the op, so it serves any queue of a graph,
+whoever made it.
 """
 
 import threading
 import time
-from typing import Any, Callable, List
+from contextlib import suppress
+from typing import Any, Dict, List, Sequence
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
 
 from .common import PerGraph
 
-__all__ = ["QueueControl", "all_queues"]
+__all__ = ["QueueClosed", "QueueControl", "QueueDrain", "all_queues", "control_of"]
 
 _QUEUE_OPS = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
-_POLL_SECONDS = 0.002
+_POLL_SECONDS = 0.005
+# Producers that look at their stop flag leave within this time; others find the queue closed.
+_PATIENCE_SECONDS = 2.0
 
-# Between "it is full" and the dequeue nobody else may drain, or the last one waits for ever.
-_drain_locks: PerGraph = PerGraph(threading.Lock)
+
+class QueueClosed(RuntimeError):
+    """A queue or its session was closed without a stop of the run having been requested."""
 
 
 class QueueControl:
-    """Size, drain and close of one queue. Adds its ops to the graph, so it is made before that is
-    finalised.
+    """Size, drain and close of one queue; `control_of` returns the one of a queue.
+
+    It adds ops to the graph, so it is made before that is finalised.
 
     Args:
-      queue: a `tf.QueueBase`, or the op that makes the queue.
+      op: the op that makes the queue.
+
+    Attributes:
+      op: the same.
+      capacity: of the queue; not positive if it has no limit.
     """
 
-    def __init__(self, queue: Any) -> None:
-        resource = queue.queue_ref if isinstance(queue, tf.QueueBase) else queue.outputs[0]
-        self.op = resource.op
-        self.capacity = self.op.get_attr("capacity")
-        raw = tf.raw_ops
-        with tf.name_scope(self.op.name + "_control"), tf.control_dependencies(None):
-            with tf.device(self.op.device):
-                self._size = raw.QueueSizeV2(handle=resource)
-                self._close = raw.QueueCloseV2(handle=resource, cancel_pending_enqueues=False)
-                self._is_closed = raw.QueueIsClosedV2(handle=resource)
-                self._cancel = raw.QueueCloseV2(handle=resource, cancel_pending_enqueues=True)
-                self._dequeue = self._dequeue_op(resource)
-
-    def _dequeue_op(self, resource: tf.Tensor) -> tf.Operation:
-        types = list(self.op.get_attr("component_types"))
-        if self.op.type == "PriorityQueueV2":
+    def __init__(self, op: tf.Operation) -> None:
+        self.op = op
+        self.capacity = op.get_attr("capacity")
+        handle, raw = op.outputs[0], tf.raw_ops
+        types = list(op.get_attr("component_types"))
+        if op.type == "PriorityQueueV2":
             types = [tf.int64] + types  # the priority comes first
-        return tf.raw_ops.QueueDequeueV2(handle=resource, component_types=types)[0].op
+        with tf.name_scope(op.name + "_control"), tf.control_dependencies(None):
+            with tf.device(op.device):
+                self._size = raw.QueueSizeV2(handle=handle)
+                self._is_closed = raw.QueueIsClosedV2(handle=handle)
+                self._close = raw.QueueCloseV2(handle=handle, cancel_pending_enqueues=True)
+                self._dequeue = raw.QueueDequeueV2(handle=handle, component_types=types)[0].op
 
     def size(self, sess: tf.Session) -> int:
         """How many elements the queue holds."""
         return int(sess.run(self._size))
 
     def is_closed(self, sess: tf.Session) -> bool:
-        """Whether the queue has been closed."""
+        """Whether the queue was closed."""
         return bool(sess.run(self._is_closed))
 
-    def close(self, sess: tf.Session, cancel: bool = False) -> None:
-        """Lets nothing more into the queue; what is in it can still be taken out. May be called
-        again.
+    def close(self, sess: tf.Session) -> None:
+        """Closes the queue at once: enqueues that wait fail, and dequeues once it is empty.
 
-        Without `cancel` this waits, behind everybody who waits to get in. With it, those fail and
-        it returns at once; TensorFlow says nothing about them, since the queue is closed by then.
+        May be called again, from any thread, and in a closed session.
         """
-        if cancel:
-            sess.run(self._cancel)
-            return
-        try:
-            if not self.is_closed(sess):
-                sess.run(self._close)
-        except tf.errors.CancelledError:
-            if not self.is_closed(sess):  # it was not somebody else who was quicker
-                raise
-
-    def drain_until(self, sess: tf.Session, done: Callable[[], bool], timeout: float) -> bool:
-        """Makes room whenever the queue is full, until `done()` or for `timeout` seconds.
-
-        Only to be called when nobody else dequeues any more.
-
-        Returns:
-          the last `done()`.
-        """
-        deadline = time.monotonic() + timeout
-        while not done():
-            if time.monotonic() > deadline:
-                return False
-            if not self.make_room(sess):
-                time.sleep(_POLL_SECONDS)
-        return True
+        # In a session that is closed, or is being closed, nothing waits.
+        with suppress(RuntimeError, tf.errors.CancelledError):
+            sess.run(self._close)
 
     def make_room(self, sess: tf.Session) -> bool:
-        """Takes one element out if the queue is full; returns whether it was."""
-        if self.capacity <= 0:
-            return False
-        with _drain_locks.get(self.op.graph):
-            full = self.size(sess) >= self.capacity
-            if full:
-                sess.run(self._dequeue)
-            return full
+        """Takes one element out if the queue is full; returns whether it was.
+
+        For `QueueDrain`: if another consumer takes the last element in between, this waits for the
+        next one, or until the queue is closed.
+        """
+        full = 0 < self.capacity <= self.size(sess)
+        if full:
+            sess.run(self._dequeue)
+        return full
+
+
+_controls: PerGraph[Dict[str, QueueControl]] = PerGraph(dict)
+
+
+def control_of(queue: Any) -> QueueControl:
+    """Returns the only control of a queue, a `tf.QueueBase` or the op that makes it."""
+    op = queue.queue_ref.op if isinstance(queue, tf.QueueBase) else queue
+    controls = _controls.get(op.graph)
+    if op.name not in controls:
+        with op.graph.as_default():
+            controls[op.name] = QueueControl(op)
+    return controls[op.name]
 
 
 def all_queues(graph: tf.Graph) -> List[QueueControl]:
-    """Returns a control for each queue in the graph."""
-    ops = [op for op in graph.get_operations() if op.type in _QUEUE_OPS]
-    with graph.as_default():
-        return [QueueControl(op) for op in ops]
+    """Returns the control of each queue in the graph."""
+    return [control_of(op) for op in graph.get_operations() if op.type in _QUEUE_OPS]
+
+
+class QueueDrain:
+    """Makes room in full queues for the time of a `with` block, and closes all queues at its end.
+
+    Producers that wait for room come out and see their stop flag. If some have not after
+    `patience`, the queues are closed. Enter it when nothing consumes from the queues any more.
+
+    Args:
+      queues: the queues.
+      sess: their session.
+      patience: seconds.
+    """
+
+    def __init__(
+        self,
+        queues: Sequence[QueueControl],
+        sess: tf.Session,
+        patience: float = _PATIENCE_SECONDS,
+    ) -> None:
+        self._queues = queues
+        self._sess = sess
+        self._patience = patience
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._drain, name="QueueDrain", daemon=True)
+
+    def __enter__(self) -> "QueueDrain":
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # the system has no more threads
+            logger.warning(f"No thread can drain the queues, so they are closed: {error}.")
+            self._close()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._done.set()
+        self._close()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _close(self) -> None:
+        for queue in self._queues:
+            queue.close(self._sess)
+
+    def _drain(self) -> None:
+        deadline, full = time.monotonic() + self._patience, False
+        while not self._done.wait(0 if full else _POLL_SECONDS):
+            full = sum(self._make_room(queue) for queue in self._queues) > 0
+            if time.monotonic() > deadline:
+                self._close()
+                return
+
+    def _make_room(self, queue: QueueControl) -> bool:
+        try:
+            return queue.make_room(self._sess)
+        except (tf.errors.OutOfRangeError, tf.errors.CancelledError, RuntimeError):
+            return False  # the queue or the session was closed
+        except Exception:
+            logger.exception(f"Could not make room in queue {queue.op.name!r}.")
+            return False

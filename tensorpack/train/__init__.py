@@ -1,14 +1,15 @@
 """Runs: what to train and how long, the loop, and how it ends."""
 
 from tensorpack.graph_builder import ModelDesc, ModelDescBase
-from tensorpack.input_source.errors import QueueClosed
+from tensorpack.tfutils.queues import QueueClosed
 
 from .base import StopTraining, Trainer
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
 from .interface import launch_train_with_config
 from .resume import prepare_log_dir
-from .signals import DataEnded, TrainingInterrupted
+from .shutdown import DataEnded
+from .signals import TrainingInterrupted
 from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer
 from .tower import SingleCostTrainer, TowerTrainer
 

@@ -2,7 +2,7 @@
 
 import os
 import weakref
-from typing import Any, Dict, List, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.group import Callbacks
@@ -11,8 +11,10 @@ from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining, TrainerContract
+from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.tfutils.model_utils import describe_trainable_vars
+from tensorpack.tfutils.queues import all_queues
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.utils import logger
@@ -21,15 +23,15 @@ from tensorpack.utils.stopping import StopToken
 
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
 from .determinism import fix_graph_seed, warn_of_random_ops
-from .ending import Ending
-from .epochs import Epochs
 from .loop import TrainLoop
 from .run_state import RunState
+from .shutdown import Shutdown
 from .signals import SignalGuard
 
 __all__ = ["StopTraining", "Trainer"]
 
 _ENDLESS = 9999999  # epochs
+_END_WAIT_SECONDS = 0.5  # for a wait that was ended, before its Python code is interrupted
 
 
 class Trainer(TrainerContract):
@@ -84,11 +86,11 @@ class Trainer(TrainerContract):
         self.resumed_from: Optional[str] = None
         self._saved_to: Set[str] = set()  # real paths of directories
         self._state = RunState(self)
-        self._epochs = Epochs(self, self._state)
         self._registered: List[Callback] = []
         self._callbacks: Optional[Callbacks] = None
-        self._ending = Ending(self)
+        self._shutdown = Shutdown(self.stop_token, self.loop)
         self._guard: Optional[SignalGuard] = None
+        self._saving_at_end = False
 
     def train(
         self,
@@ -131,9 +133,7 @@ class Trainer(TrainerContract):
                 starting_epoch=None if starting_epoch == 1 else starting_epoch,
                 max_epoch=None if max_epoch == _ENDLESS else max_epoch,
             )
-        self._refuse_a_second_run()
-        with self._guarded():
-            self._ending.run(lambda: self._guard.run_setup(self.setup), self._loop)
+        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
 
     def train_with_defaults(
         self,
@@ -213,8 +213,9 @@ class Trainer(TrainerContract):
                 "_setup(), or override run_step()."
             )
         logger.info("Creating the session ...")
-        self._ending.find_queues()
+        queues = all_queues(self.graph)
         self.sess = (session_creator or NewSessionCreator()).create_session()
+        self._shutdown.closes(self.sess, queues, lambda: (self.hooked_sess or self.sess).close())
         self.check_stop()
         self.hooked_sess = HookedSession(
             self.sess, self._callbacks.get_hooks(), self._callbacks.run_along
@@ -226,27 +227,76 @@ class Trainer(TrainerContract):
 
     def main_loop(self) -> None:
         """Runs the epochs after `setup`, and the teardown, whatever happens."""
-        self._refuse_a_second_run()
-        with self._guarded():
-            self._ending.run(self._loop)
+        self._run(self._loop)
 
-    def _refuse_a_second_run(self) -> None:
+    def _run(self, *phases: Callable[[], None]) -> None:
+        """Runs the phases and, whatever happens in them, the shutdown; raises how the run ended."""
+        config = self._require_config()
         if self._guard is not None:
             raise RuntimeError(
                 "A trainer runs once: make a new one, in a new graph, to train again."
             )
-
-    def _guarded(self) -> SignalGuard:
-        self._guard = SignalGuard(self.stop_token, self.stop_grace)
-        if self._require_config().deterministic:
-            # What the step waits for has been begun for it, and without it nothing can be saved.
-            self._guard.unblock_seconds = self.stop_grace / 2
-        return self._guard
+        self._guard = guard = SignalGuard(self.stop_token, self.stop_grace)
+        guard.unblock = self._shutdown.unblock
+        if config.deterministic:
+            # Nothing can be saved without the data that the step has asked for.
+            guard.unblock_seconds = self.stop_grace / 2
+        error: Optional[BaseException] = None
+        verdict: Optional[BaseException] = None
+        with guard:
+            try:
+                for phase in phases:
+                    phase()
+            except BaseException as caught:  # the shutdown decides what it means
+                error = caught
+            finally:
+                guard.left_loop()
+                by_hook = self.hooked_sess is not None and self.hooked_sess.hook_error is error
+                verdict = self._shutdown.run(error, self._callbacks, self._save_at_end, by_hook)
+        if verdict is not None:
+            raise verdict
 
     def _loop(self) -> None:
-        self._require_config()
+        config, state, callbacks = self._require_config(), self._state, self._callbacks
         with self.graph.as_default(), self.sess.as_default():
-            self._epochs.run(self._callbacks)
+            state.load(callbacks, config.starting_epoch)
+            self.loop.config(
+                config.steps_per_epoch,
+                state.first_epoch,
+                config.max_epoch,
+                get_global_step_value(),
+            )
+            callbacks.before_train()
+            state.load_random()
+            self.loop.run(
+                callbacks,
+                self.run_step,
+                self.hooked_sess.should_stop,
+                self.stop_token.raise_if_requested,
+                state.position,
+            )
+
+    def _save_at_end(self) -> None:
+        """Saves the state in which a signal ends the run, unless a second signal skips that."""
+        saver = self.state_saver
+        if saver is None or not self.loop.begun or self._guard.skip_optional:
+            return
+        with self.graph.as_default(), self.sess.as_default():
+            if get_global_step_value() != self.loop.steps_taken:
+                raise RuntimeError("a step was cut off in the middle")
+            self._saving_at_end = True
+            saver.save_interrupted()
+
+    def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
+        """See `TrainerContract`."""
+        guard = self._guard
+        after = guard.unblock_seconds + _END_WAIT_SECONDS
+        return self._shutdown.interruptible(lambda: guard.interruptible(function, after), end_wait)
+
+    def check_stop(self) -> None:
+        """As in the base class; while the end of a run is saved, only a second signal counts."""
+        if not self._saving_at_end or self._guard.skip_optional:
+            super().check_stop()
 
     def run_state(self, interrupted: bool = False) -> Optional[Dict[str, Any]]:
         """Returns all that is needed to go on with this run, but for its variables.
@@ -262,9 +312,9 @@ class Trainer(TrainerContract):
         Raises:
           RuntimeError: a step is under way.
         """
-        if not self._epochs.begun:
+        if not self.loop.begun:
             return None
-        if not interrupted and self.loop.global_step != self.loop.steps_taken:
+        if not interrupted and self.loop.in_step:
             raise RuntimeError(
                 "The state of a run can be had between two steps, not in one: save in trigger_step "
                 "or trigger_epoch."

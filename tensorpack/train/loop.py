@@ -1,10 +1,18 @@
-"""Counts epochs and steps, and nothing else."""
+"""The main loop of a run: its epochs and steps, and their counters."""
+
+import time
+from typing import Any, Callable, Optional
+
+from tensorpack.tfutils.callback import StopTraining
+from tensorpack.utils import logger
+
+from .run_state import Position
 
 __all__ = ["TrainLoop"]
 
 
 class TrainLoop:
-    """Where a run is: which epoch, which step of it, and how many steps there have been in all.
+    """Runs epochs of steps, and counts both.
 
     Attributes:
       steps_per_epoch: steps in each epoch.
@@ -15,6 +23,7 @@ class TrainLoop:
       global_step: steps finished or running, those of earlier runs included.
       steps_done: how many steps of the running epoch have finished.
       steps_taken: how many steps have finished in all.
+      begun: whether `run` has begun, so that the state of the run can be saved.
     """
 
     def __init__(self) -> None:
@@ -26,9 +35,17 @@ class TrainLoop:
         self.global_step = 0
         self.steps_done = 0
         self.steps_taken = 0
+        self.begun = False
 
-    def config(self, steps_per_epoch: int, starting_epoch: int, max_epoch: int) -> None:
+    def config(
+        self, steps_per_epoch: int, starting_epoch: int, max_epoch: int, global_step: int = 0
+    ) -> None:
         """Sets the plan of a run.
+
+        Args:
+          steps_per_epoch, starting_epoch, max_epoch: see the class; a run whose last epoch comes
+            before its first has nothing to do.
+          global_step: how many steps earlier runs have taken.
 
         Raises:
           ValueError: there would be no step in an epoch, or epochs are not counted from 1.
@@ -43,30 +60,78 @@ class TrainLoop:
         self.steps_per_epoch = int(steps_per_epoch)
         self.starting_epoch = int(starting_epoch)
         self.max_epoch = int(max_epoch)
-        self.epoch_num = self.starting_epoch - 1
-        self.local_step = -1
-        self.steps_done = 0
-
-    def go_on_from(self, global_step: int) -> None:
-        """Says how many steps there have been before this run."""
         self.global_step = self.steps_taken = global_step
+        self._enter_epoch(self.starting_epoch - 1, 0)
 
-    def epochs(self) -> range:
-        """The numbers of the epochs to run; empty if an earlier run has done them all."""
-        return range(self.starting_epoch, self.max_epoch + 1)
+    @property
+    def in_step(self) -> bool:
+        """Whether a step has begun and not finished."""
+        return self.global_step != self.steps_taken
 
-    def begin_epoch(self, epoch_num: int, steps_done: int = 0) -> None:
+    def run(
+        self,
+        callbacks: Any,
+        run_step: Callable[[], None],
+        should_stop: Callable[[], bool],
+        check_stop: Callable[[], None],
+        position: Optional[Position] = None,
+    ) -> None:
+        """Runs the epochs of the plan.
+
+        Args:
+          callbacks: the group of all; its `before_train` has returned.
+          run_step: called in each step.
+          should_stop: asked after each step; True ends the training in order.
+          check_stop: called after each step and its callbacks; may raise.
+          position: where an earlier run was saved; None to begin with a whole epoch.
+        """
+        self.begun = True
+        if position is not None and position.epoch_is_over:
+            self._enter_epoch(position.epoch, position.steps_done)
+            callbacks.finish_round("trigger_epoch", position.turns)
+        for epoch in range(self.starting_epoch, self.max_epoch + 1):
+            logger.info(f"Start Epoch {epoch} ...")
+            start = time.monotonic()
+            entered = Position(epoch, 0, None, [])
+            if position is not None and position.epoch == epoch:
+                entered = position
+                logger.info(f"{entered.steps_done} steps of this epoch were done before.")
+            self._enter_epoch(epoch, entered.steps_done)
+            callbacks.before_epoch()
+            if entered.hook == "trigger_step":
+                callbacks.finish_round("trigger_step", entered.turns)
+            self._run_steps(callbacks.trigger_step, run_step, should_stop, check_stop)
+            if entered.hook == "after_epoch":
+                callbacks.finish_round("after_epoch", entered.turns)
+            else:
+                callbacks.after_epoch()
+            took = time.monotonic() - start
+            logger.info(
+                f"Epoch {epoch} (global_step {self.global_step}) finished, time:{took:.2f} sec."
+            )
+            callbacks.trigger_epoch()
+        logger.info("Training has finished!")
+
+    def _run_steps(
+        self,
+        trigger_step: Callable[[], None],
+        run_step: Callable[[], None],
+        should_stop: Callable[[], bool],
+        check_stop: Callable[[], None],
+    ) -> None:
+        while self.steps_done < self.steps_per_epoch:
+            self.local_step += 1
+            self.global_step += 1
+            run_step()
+            self.steps_done += 1
+            self.steps_taken = self.global_step
+            if should_stop():
+                raise StopTraining(f"A hook asked for the end at global_step={self.global_step}.")
+            trigger_step()
+            check_stop()
+
+    def _enter_epoch(self, epoch_num: int, steps_done: int) -> None:
         """Enters an epoch, of which an earlier run may have done some steps."""
         self.epoch_num = epoch_num
         self.local_step = steps_done - 1
         self.steps_done = steps_done
-
-    def begin_step(self) -> None:
-        """Enters the next step."""
-        self.local_step += 1
-        self.global_step += 1
-
-    def end_step(self) -> None:
-        """Counts the step that was entered as done."""
-        self.steps_done += 1
-        self.steps_taken = self.global_step

@@ -1,6 +1,4 @@
-"""How signals end a run: the guard that turns them into a stop request and enforces the deadline,
-and the exceptions that say how a run ended.
-"""
+"""How signals end a run: they become a stop request, and a deadline is enforced."""
 
 import multiprocessing
 import os
@@ -17,7 +15,7 @@ from tensorpack.utils._streams import open_standard_descriptors
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.stopping import Interrupted, StopToken
 
-__all__ = ["DataEnded", "SignalGuard", "TrainingInterrupted"]
+__all__ = ["SignalGuard", "TrainingInterrupted"]
 
 # How long a step, or the setup, may take to return by itself after a stop was requested.
 _UNBLOCK_SECONDS = 0.5
@@ -43,10 +41,6 @@ class TrainingInterrupted(SystemExit, KeyboardInterrupt):
         super().__init__(128 + signum)
         self.signum = signum
         self.code = 128 + signum
-
-
-class DataEnded(RuntimeError):
-    """The data ended before the training did."""
 
 
 class SignalGuard:

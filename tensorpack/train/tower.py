@@ -108,7 +108,7 @@ class TowerTrainer(Trainer):
         callbacks.
         """
         if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
-            self._ending.releases(source)  # before: the setup may fail when it has begun
+            self._shutdown.releases(source)  # before: the setup may fail when it has begun
         return source.setup(self.input_signature)
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
@@ -180,7 +180,7 @@ class SingleCostTrainer(TowerTrainer):
                     callbacks = self._setup_graph(input, get_opt_fn)
             except BaseException:
                 if self._guard is None:  # called by hand, so no run comes to its end
-                    self._ending.release_inputs()
+                    self._shutdown.release_inputs()
                 raise
             self.register_callback(input_callbacks + callbacks)
 

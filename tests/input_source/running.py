@@ -8,6 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
+from tensorpack.tfutils.queues import QueueDrain, all_queues
 from tensorpack.utils.stopping import Finished, StopToken
 
 
@@ -60,6 +61,7 @@ def running(source, signature, get_fetches=None, states=None, **trainer_attribut
     trainer = Trainer(stop_token=StopToken(), **trainer_attributes)
     for callback in callbacks:
         callback.setup_graph(weakref.proxy(trainer))
+    queues = all_queues(tf.get_default_graph())
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         sess.graph.finalize()
@@ -74,5 +76,6 @@ def running(source, signature, get_fetches=None, states=None, **trainer_attribut
             yield trainer, sess, fetches, callbacks
         finally:
             trainer.stop_token.request(Finished())
-            for callback in entered:
-                callback.after_train()
+            with QueueDrain(queues, sess):
+                for callback in entered:
+                    callback.after_train()

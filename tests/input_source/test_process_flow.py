@@ -17,7 +17,7 @@ from tensorpack.dataflow._processes import start_method
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunnerZMQ
 from tensorpack.input_source import FeedInput, QueueInput, StagingInput
-from tensorpack.input_source.aliasing import private
+from tensorpack.input_source.enqueue_thread import private
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import SessionInit
 from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig

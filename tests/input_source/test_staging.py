@@ -1,7 +1,5 @@
 """Batches that wait in front of their step: their order, what is counted, and how it all ends."""
 
-import os
-import signal
 import threading
 
 import numpy as np
@@ -19,7 +17,7 @@ from tensorpack.input_source import (
     TensorInput,
 )
 from tensorpack.tfutils.tower import TowerContext
-from tensorpack.train import SimpleTrainer, TrainConfig, TrainingInterrupted
+from tensorpack.train import SimpleTrainer, TrainConfig
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.stopping import Interrupted
 from tests.contracts.input_source import InputSourceContract, InputStateContract
@@ -259,30 +257,6 @@ def test_summaries_in_a_run_of_their_own_take_a_batch_that_is_replaced():
         callbacks=[MergeAllSummaries(period=1, run_alone=True)],
         max_epoch=2,
     )
-
-
-@pytest.mark.parametrize("nr_stage", [1, 2])
-def test_a_signal_ends_the_wait_for_a_batch_that_nobody_will_bring(nr_stage, log_dir):
-    class Takes(Callback):
-        def _setup_graph(self):
-            (self.x,) = self.get_tensors_maybe_in_tower(["seen:0"])
-
-        def _trigger_step(self):
-            if self.global_step == 3:
-                os.kill(os.getpid(), signal.SIGTERM)
-                for _ in range(nr_stage + 1):
-                    self.trainer.sess.run(self.x)  # nobody refills the buffer
-
-    with pytest.raises(TrainingInterrupted) as caught:
-        train(
-            lambda: StagingInput(QueueInput(points()), nr_stage),
-            model=Unreached(),
-            callbacks=[Takes(), ModelSaver()],
-            max_epoch=1,
-        )
-    assert caught.value.code == 143
-    assert os.path.basename(tf.train.latest_checkpoint(log_dir)) == "model-3"
-    assert not [each for each in threading.enumerate() if each.name == "EnqueueThread"]
 
 
 def test_an_error_of_the_data_is_that_of_the_run():

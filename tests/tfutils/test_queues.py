@@ -1,4 +1,4 @@
-"""Queues end without leaving anybody waiting."""
+"""Queues end, and no thread keeps waiting on one."""
 
 import threading
 import time
@@ -6,119 +6,124 @@ import time
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.queues import QueueControl, all_queues
+from tensorpack.tfutils.queues import QueueDrain, all_queues, control_of
 
 MAKERS = {
     "fifo": lambda: tf.FIFOQueue(2, [tf.float32], shapes=[[]]),
+    "priority": lambda: tf.PriorityQueue(2, [tf.float32], shapes=[[]]),
     "shuffle": lambda: tf.RandomShuffleQueue(2, 1, [tf.float32], shapes=[[]]),
     "padding": lambda: tf.PaddingFIFOQueue(2, [tf.float32], shapes=[[None]]),
 }
 
 
-def element(kind):
-    return tf.zeros([3]) if kind == "padding" else tf.zeros([])
+def make(kind):
+    """Returns a queue with room for two, what enqueues an element, and its control."""
+    queue = MAKERS[kind]()
+    element = tf.zeros([3]) if kind == "padding" else tf.zeros([])
+    components = [tf.zeros([], tf.int64), element] if kind == "priority" else element
+    return queue, queue.enqueue(components), control_of(queue)
+
+
+class Producer(threading.Thread):
+    """Enqueues so many elements; `full` waits until it waits for room."""
+
+    def __init__(self, sess, enqueue, control, count):
+        super().__init__()
+        self._sess, self._enqueue, self._control, self._count = sess, enqueue, control, count
+        self.done, self.error = 0, None
+        self.start()
+
+    def run(self):
+        try:
+            for _ in range(self._count):
+                self._sess.run(self._enqueue)
+                self.done += 1
+        except tf.errors.CancelledError as error:
+            self.error = error
+
+    def full(self):
+        while self._control.size(self._sess) < self._control.capacity:
+            time.sleep(0.001)
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("kind", sorted(MAKERS))
-def test_a_blocked_producer_is_let_go_by_making_room(kind):
-    queue = MAKERS[kind]()
-    enqueue, control = queue.enqueue(element(kind)), QueueControl(queue)
+def test_a_producer_that_waits_for_room_gets_it(kind, capfd):
+    _, enqueue, control = make(kind)
     with tf.Session() as sess:
-        returned = []
-
-        def produce():
-            for _ in range(5):  # two fit
-                sess.run(enqueue)
-                returned.append(1)
-
-        thread = threading.Thread(target=produce)
-        thread.start()
-        while control.size(sess) < 2:
-            time.sleep(0.001)
-        assert control.drain_until(sess, lambda: not thread.is_alive(), timeout=10)
-        thread.join()
-        assert len(returned) == 5
-        control.close(sess)
-        control.close(sess, cancel=True)
+        producer = Producer(sess, enqueue, control, 5)
+        producer.full()
+        with QueueDrain([control], sess):
+            producer.join(10)
+        assert (producer.done, producer.error) == (5, None)
+        assert control.is_closed(sess)
+    assert "ancelled" not in capfd.readouterr().err
 
 
-def test_drain_gives_up_after_its_timeout():
-    control = QueueControl(tf.FIFOQueue(2, [tf.float32]))
+def test_a_drain_closes_the_queues_when_its_patience_is_over():
+    _, enqueue, control = make("fifo")
     with tf.Session() as sess:
-        assert control.drain_until(sess, lambda: False, timeout=0.01) is False
+        producer = Producer(sess, enqueue, control, 10**9)
+        producer.full()
+        with QueueDrain([control], sess, patience=0.1):
+            producer.join(10)
+            assert producer.error is not None
 
 
-def test_drain_leaves_a_queue_that_is_not_full_alone():
-    queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
-    enqueue, control = queue.enqueue(1.0), QueueControl(queue)
+def test_a_drain_without_a_thread_closes_the_queues(monkeypatch, capsys):
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    _, enqueue, control = make("fifo")
+    with tf.Session() as sess:
+        producer = Producer(sess, enqueue, control, 5)
+        producer.full()
+        monkeypatch.setattr(threading.Thread, "start", start)
+        with QueueDrain([control], sess):
+            producer.join(10)
+            assert producer.error is not None
+    assert "No thread can drain the queues" in capsys.readouterr().out
+
+
+def test_a_drain_ends_though_another_consumer_was_quicker():
+    """It waits for an element then, until its end closes the queue."""
+    _, enqueue, control = make("fifo")
+    with tf.Session() as sess:
+        control.size = lambda sess: 2
+        with QueueDrain([control], sess):
+            time.sleep(0.05)
+    assert "QueueDrain" not in [each.name for each in threading.enumerate()]
+
+
+def test_only_a_full_queue_is_drained():
+    _, enqueue, control = make("fifo")
     with tf.Session() as sess:
         sess.run(enqueue)
         assert not control.make_room(sess)
-        assert control.size(sess) == 1
         sess.run(enqueue)
         assert control.make_room(sess)
         assert control.size(sess) == 1
 
 
-def test_two_drains_of_a_queue_of_one_do_not_block_each_other():
-    queue = tf.FIFOQueue(1, [tf.float32], shapes=[[]])
-    enqueue, controls = queue.enqueue(1.0), [QueueControl(queue), QueueControl(queue)]
-    with tf.Session() as sess:
-        for _ in range(50):
-            sess.run(enqueue)
-            threads = [threading.Thread(target=each.make_room, args=(sess,)) for each in controls]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(10)
-            assert not any(thread.is_alive() for thread in threads)
-
-
-def test_closed_queue_wakes_a_blocked_consumer():
-    queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
-    dequeue, control = queue.dequeue(), QueueControl(queue)
+def test_a_closed_queue_wakes_a_consumer_and_may_be_closed_again():
+    queue, enqueue, control = make("fifo")
+    dequeue = queue.dequeue()
     with tf.Session() as sess:
         timer = threading.Timer(0.05, control.close, [sess])
         timer.start()
         with pytest.raises(tf.errors.OutOfRangeError):
             sess.run(dequeue)
         timer.join()
-
-
-@pytest.mark.parametrize("cancel", [False, True])
-def test_closing_twice_is_harmless(cancel):
-    queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
-    enqueue, control = queue.enqueue(1.0), QueueControl(queue)
-    with tf.Session() as sess:
-        for _ in range(2):
-            control.close(sess, cancel=cancel)
+        control.close(sess)
         with pytest.raises(tf.errors.CancelledError):
             sess.run(enqueue)
+    control.close(sess)  # the session is closed, too
 
 
-def test_cancel_returns_at_once_though_a_producer_waits():
-    queue = tf.FIFOQueue(1, [tf.float32], shapes=[[]])
-    enqueue, control, errors = queue.enqueue(1.0), QueueControl(queue), []
-    with tf.Session() as sess:
-
-        def produce():
-            try:
-                for _ in range(2):
-                    sess.run(enqueue)
-            except tf.errors.CancelledError as error:
-                errors.append(error)
-
-        thread = threading.Thread(target=produce)
-        thread.start()
-        while control.size(sess) < 1:
-            time.sleep(0.001)
-        time.sleep(0.02)  # it waits for room now
-        control.close(sess, cancel=True)
-        thread.join(5)
-        assert len(errors) == 1
-
-
-def test_finds_every_queue_of_the_graph():
-    for make in MAKERS.values():
-        make()
-    assert len(all_queues(tf.get_default_graph())) == 3
+def test_each_queue_of_a_graph_has_one_control():
+    queues = [each() for each in MAKERS.values()]
+    graph = tf.get_default_graph()
+    controls = all_queues(graph)
+    assert [each.op for each in controls] == [each.queue_ref.op for each in queues]
+    graph.finalize()
+    assert all_queues(graph) == [control_of(each) for each in queues] == controls

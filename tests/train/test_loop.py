@@ -1,43 +1,86 @@
-"""The counters of a run, drawn as a timeline."""
+"""The main loop, drawn as a timeline."""
 
 import pytest
 
+from tensorpack.callbacks import Callbacks
+from tensorpack.tfutils.callback import StopTraining
 from tensorpack.train.loop import TrainLoop
+from tensorpack.train.run_state import Position
+from tests.helpers import CallbackSpy
+
+
+class Run:
+    """A loop whose steps and callbacks write on one tape."""
+
+    def __init__(self, steps_per_epoch, starting_epoch, max_epoch, global_step=0):
+        self.loop, self.tape = TrainLoop(), []
+        self.loop.config(steps_per_epoch, starting_epoch, max_epoch, global_step)
+        self.callbacks = Callbacks([CallbackSpy(self.tape, "a"), CallbackSpy(self.tape, "b")])
+        self.callbacks.trainer = self
+
+    def check_stop(self):
+        assert not self.loop.in_step
+
+    def step(self):
+        assert self.loop.in_step
+        loop = self.loop
+        self.tape.append((loop.epoch_num, loop.local_step, loop.global_step))
+
+    def run(self, position=None, should_stop=lambda: False):
+        self.loop.run(self.callbacks, self.step, should_stop, self.check_stop, position)
+        return self.tape
 
 
 def test_counts():
     #               epoch 3        epoch 4
     # local_step    0  1           0  1
     # global_step   11 12          13 14
-    loop, seen = TrainLoop(), []
-    loop.config(steps_per_epoch=2, starting_epoch=3, max_epoch=4)
-    loop.global_step = 10
-    assert (loop.epoch_num, loop.local_step) == (2, -1)
-    for epoch in loop.epochs():
-        loop.begin_epoch(epoch)
-        assert loop.local_step == -1
-        for _ in range(loop.steps_per_epoch):
-            loop.begin_step()
-            seen.append((loop.epoch_num, loop.local_step, loop.global_step))
-    assert seen == [(3, 0, 11), (3, 1, 12), (4, 0, 13), (4, 1, 14)]
+    run = Run(2, 3, 4, global_step=10)
+    assert (run.loop.epoch_num, run.loop.local_step, run.loop.begun) == (2, -1, False)
+    steps = [each for each in run.run() if isinstance(each, tuple)]
+    assert steps == [(3, 0, 11), (3, 1, 12), (4, 0, 13), (4, 1, 14)]
+    assert (run.loop.steps_done, run.loop.steps_taken, run.loop.begun) == (2, 14, True)
 
 
-def test_an_epoch_that_is_continued():
-    loop = TrainLoop()
-    loop.config(steps_per_epoch=3, starting_epoch=2, max_epoch=2)
-    loop.go_on_from(4)
-    loop.begin_epoch(2, steps_done=1)
-    assert (loop.local_step, loop.steps_done, loop.steps_taken) == (0, 1, 4)
-    loop.begin_step()
-    assert (loop.local_step, loop.steps_done, loop.global_step, loop.steps_taken) == (1, 1, 5, 4)
-    loop.end_step()
-    assert (loop.local_step, loop.steps_done, loop.steps_taken) == (1, 2, 5)
+@pytest.mark.parametrize(
+    "position, rest",
+    [
+        (None, "a.before b.before 1 a.step b.step 2 a.step b.step a.after b.after a.end b.end"),
+        ((1, 1, None, []), "a.before b.before 2 a.step b.step a.after b.after a.end b.end"),
+        ((1, 1, "trigger_step", ["a"]), "a.before b.before b.step 2 a.step b.step a.after"),
+        ((1, 2, "after_epoch", ["a"]), "a.before b.before b.after a.end b.end a.before"),
+        ((1, 2, "trigger_epoch", ["a"]), "b.end a.before b.before 1 a.step"),
+    ],
+)
+def test_an_epoch_is_continued_where_it_was_left(position, rest):
+    names = {
+        "before_epoch": "before",
+        "trigger_step": "step",
+        "after_epoch": "after",
+        "trigger_epoch": "end",
+    }
+    over = position is not None and position[2] == "trigger_epoch"
+    run = Run(2, 2 if over else 1, 2)
+    run.callbacks._names = dict(zip(map(id, run.callbacks.cbs), "ab"))
+    tape = []
+    for each in run.run(None if position is None else Position(*position)):
+        if isinstance(each, tuple):
+            tape.append(str(each[1] + 1))
+        else:
+            label, _, hook = each.partition(".")
+            tape.append(f"{label}.{names[hook]}")
+    assert " ".join(tape).startswith(rest)
 
 
 def test_nothing_to_do_if_all_epochs_are_done():
-    loop = TrainLoop()
-    loop.config(steps_per_epoch=2, starting_epoch=5, max_epoch=4)
-    assert list(loop.epochs()) == []
+    assert Run(2, 5, 4).run() == []
+
+
+def test_a_hook_ends_it_between_two_steps():
+    run = Run(3, 1, 1)
+    with pytest.raises(StopTraining, match="global_step=1"):
+        run.run(should_stop=lambda: True)
+    assert not run.loop.in_step and "a.trigger_step" not in run.tape
 
 
 @pytest.mark.parametrize("plan", [(0, 1, 1), (1, 0, 1), (1, 1, 0)])

@@ -2,12 +2,14 @@
 
 import os
 import signal
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback, StartProcOrThread
+from tensorpack.callbacks import Callback, ModelSaver, StartProcOrThread
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import FeedInput, TensorInput
@@ -20,7 +22,8 @@ from tensorpack.train import (
     TrainingInterrupted,
 )
 from tensorpack.utils.concurrency import ShareSessionThread
-from tests.helpers import TinyModel
+from tensorpack.utils.stopping import Failed, Finished
+from tests.helpers import CallbackSpy, TinyModel
 
 
 def config(**options):
@@ -189,17 +192,106 @@ def test_a_closed_queue_of_the_users_own_is_named():
         SimpleTrainer(config(data=data, model=Model(), callbacks=[Closes()])).train()
 
 
+def of_dataset(length):
+    """The input of a model, from a dataset of so many batches."""
+    dataset = tf.data.Dataset.from_tensors(np.ones(4, np.float32)).repeat(length)
+    batch = tf.data.make_one_shot_iterator(dataset).get_next()
+    return TensorInput(lambda: [batch, batch])
+
+
 def test_an_exhausted_dataset_is_not_a_closed_queue():
-    left = tf.get_variable("left", [], initializer=tf.constant_initializer(3.0), trainable=False)
+    with pytest.raises(DataEnded, match="ran out at step 4 of 10 of epoch 1") as caught:
+        SimpleTrainer(config(data=of_dataset(3))).train()
+    assert isinstance(caught.value.__cause__, tf.errors.OutOfRangeError)
 
-    class Exhausted(Callback):
+
+@pytest.mark.parametrize("hook", ["before_run", "after_run", "trigger_step"])
+def test_a_callback_that_runs_out_of_its_own_data_is_not_the_end_of_the_data(hook, capsys):
+    def evaluate(*args):
+        raise tf.errors.OutOfRangeError(None, None, "End of sequence")
+
+    callback = type("Evaluates", (Callback,), {f"_{hook}": evaluate})()
+    with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
+        SimpleTrainer(config(data=of_dataset(100), callbacks=[callback])).train()
+    assert "failed at global_step=1 with OutOfRangeError" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "code, said",
+    [
+        (0, "Training was ended at global_step=1 by SystemExit(0"),
+        (None, "Training was ended at global_step=1 by SystemExit("),
+        (3, "Training failed at global_step=1 with SystemExit."),
+    ],
+)
+def test_the_log_agrees_with_the_exit_code(code, said, capsys):
+    class Exits(Callback):
         def _trigger_step(self):
-            if self.global_step == 3:
-                raise tf.errors.OutOfRangeError(None, None, "End of sequence")
+            sys.exit(code)
 
-    data = TensorInput(lambda: [left + tf.zeros([4]), tf.zeros([4])])
-    with pytest.raises(DataEnded, match="ran out at step 3 of 10 of epoch 1"):
-        SimpleTrainer(config(data=data, callbacks=[Exhausted()])).train()
+    with pytest.raises(SystemExit) as caught:
+        SimpleTrainer(config(data=of_dataset(100), callbacks=[Exits()])).train()
+    assert caught.value.code == code
+    assert said in capsys.readouterr().out
+
+
+class InterruptedWhileSaved(Callback):
+    """Interrupts the run in step 2; takes its own time for its state, and looks at the stop."""
+
+    def __init__(self, more_signals=0):
+        self._more_signals = more_signals
+
+    def _trigger_step(self):
+        if self.global_step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            self.trainer.stop_token.wait(5)
+
+    def state_dict(self):
+        if self.trainer.stop_token.requested:
+            for _ in range(self._more_signals):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.2)
+            self.trainer.check_stop()
+        return {}
+
+
+@pytest.mark.parametrize("more_signals", [0, 1])
+def test_a_state_that_looks_at_the_stop_is_saved_unless_a_second_signal_comes(
+    more_signals, log_dir, capsys
+):
+    spy = CallbackSpy()
+    callbacks = [InterruptedWhileSaved(more_signals), ModelSaver(), spy]
+    with pytest.raises(TrainingInterrupted) as caught:
+        SimpleTrainer(config(data=of_dataset(100), callbacks=callbacks)).train()
+    assert caught.value.code == 130
+    assert spy.tape[-1] == "after_train"
+    saved = tf.train.latest_checkpoint(log_dir)
+    assert (saved is None) == (more_signals > 0)
+    assert ("was not saved where it ends" in capsys.readouterr().out) == (more_signals > 0)
+
+
+def test_a_failure_reported_by_a_thread_does_not_hide_that_of_the_main_thread(capsys):
+    class Reports(Callback):
+        def _trigger_step(self):
+            self.trainer.stop_token.request(Failed(OSError("disk on fire"), "reader"))
+            raise LookupError("no such picture")
+
+    with pytest.raises(OSError, match="disk on fire") as caught:
+        SimpleTrainer(config(data=of_dataset(100), callbacks=[Reports()])).train()
+    assert isinstance(caught.value.__context__, LookupError)
+    said = capsys.readouterr().out
+    assert "Training failed at global_step=1 because of reader." in said
+    assert "The main thread failed as well: LookupError('no such picture')" in said
+
+
+def test_a_stop_through_the_token_is_an_end_in_order(capsys):
+    class Stops(Callback):
+        def _trigger_step(self):
+            self.trainer.stop_token.request(Finished())
+
+    trainer = SimpleTrainer(config(data=of_dataset(100), callbacks=[Stops()]))
+    trainer.train()
+    assert trainer.global_step == 1
 
 
 class Game:

@@ -1,55 +1,23 @@
-"""Datapoints are made one by one; in a deterministic run, each sees the weights of its step."""
+"""In a deterministic run a step makes its datapoints, which see the weights before it."""
 
+import os
+import signal
 import threading
 import time
 
 import pytest
 
+from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import BatchQueueInput, QueueInput
-from tensorpack.input_source.lockstep import Gate
-from tensorpack.utils.stopping import Finished, Interrupted
+from tensorpack.train import QueueInputTrainer, TrainConfig, TrainingInterrupted
+from tensorpack.utils import fix_rng_seed
+from tests.helpers import TinyModel
 
 from .running import FlowOf, hooked, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 BATCH = [tf.TensorSpec([None], tf.int32, "number")]
-
-
-def the_threads():
-    return [each for each in threading.enumerate() if each.name == "EnqueueThread"]
-
-
-def test_a_gate_lets_through_what_was_allowed():
-    gate, made = Gate(), []
-    thread = threading.Thread(target=lambda: [made.append(1) for _ in iter(gate.enter, False)])
-    thread.start()
-    assert gate.wait_idle(5)
-    assert made == []
-    gate.allow(3)
-    assert gate.wait_idle(5)
-    assert (len(made), gate.granted) == (3, 3)
-    gate.allow(1)
-    assert gate.wait_idle(5)
-    gate.close()
-    thread.join(5)
-    assert gate.closed
-    assert len(made) == 4
-
-
-def test_a_gate_is_not_idle_before_the_thread_is_there_and_while_it_works():
-    gate = Gate()
-    assert not gate.wait_idle(0)
-    gate.allow(1)
-    assert gate.enter()
-    assert not gate.wait_idle(0)
-
-
-def test_a_closed_gate_lets_nothing_through():
-    gate = Gate()
-    gate.allow(2)
-    gate.close()
-    assert not gate.enter()
 
 
 class Watching:
@@ -138,80 +106,126 @@ def test_a_run_that_needs_no_data_does_not_make_more():
         assert callbacks[0].state_dict()["count"] == 1
 
 
-@pytest.mark.timed
-def test_what_was_allowed_is_delivered_after_a_stop(capfd):
-    entered, release = threading.Event(), threading.Event()
-
-    def one_pass(number):
-        for i in range(10):
-            entered.set()
-            release.wait(10)
-            yield [i]
-
-    flow = FlowOf(one_pass)
-    with running(QueueInput(flow), SIGNATURE, deterministic=True) as (trainer, sess, (x,), cbs):
-
-        def stop():
-            entered.wait(5)
-            trainer.stop_token.request(Interrupted(2))
-            release.set()
-
-        stopper = threading.Thread(target=stop)
-        stopper.start()
-        assert hooked(sess, cbs).run(x) == 0  # which waits while the run is asked to stop
-        stopper.join(5)
-        state = cbs[0].state_dict()
-        assert state["count"] == 1
-        assert len(the_threads()) == 1
-        start = time.monotonic()
-    assert time.monotonic() - start < 1.0
-    assert the_threads() == []
-    assert "ancelled" not in capfd.readouterr().err
-
-
-def test_a_stop_between_two_steps_begins_nothing():
-    made = []
-
-    def one_pass(number):
-        for i in range(10):
-            made.append(i)
-            yield [i]
-
-    flow = FlowOf(one_pass)
-    with running(QueueInput(flow), SIGNATURE, deterministic=True) as (trainer, sess, (x,), cbs):
-        hooked(sess, cbs).run(x)
-        trainer.stop_token.request(Finished())
-        time.sleep(0.05)
-        assert cbs[0].state_dict()["count"] == 1
-    assert made == [0]
-    assert the_threads() == []
-
-
-def test_an_error_of_the_flow_reaches_the_step():
+def test_an_error_of_the_flow_is_that_of_the_step():
     def one_pass(number):
         yield [0]
         raise OSError("disk gone")
 
     flow = FlowOf(one_pass)
-    with running(QueueInput(flow), SIGNATURE, deterministic=True) as (trainer, sess, (x,), cbs):
+    with running(QueueInput(flow), SIGNATURE, deterministic=True) as (_, sess, (x,), cbs):
         session = hooked(sess, cbs)
         assert session.run(x) == 0
-        with pytest.raises(tf.errors.OutOfRangeError):
+        with pytest.raises(OSError, match="disk gone"):
             session.run(x)
-        assert str(trainer.stop_token.reason.error) == "disk gone"
+        with pytest.raises(RuntimeError, match="2 datapoints were asked for, 1 were consumed"):
+            cbs[0].state_dict()
 
 
-def test_the_training_waits_until_the_data_is_where_it_begins():
-    def slow(number):
+def test_it_is_all_done_on_the_main_thread():
+    tape = []
+
+    class Flow(FlowOf):
+        def reset_state(self):
+            tape.append(("reset", threading.current_thread()))
+
+        def close(self):
+            tape.append(("close", threading.current_thread()))
+
+    def one_pass(number):
+        try:
+            while True:
+                tape.append(("take", threading.current_thread()))
+                yield [1]
+        finally:
+            tape.append(("left", threading.current_thread()))
+
+    with running(QueueInput(Flow(one_pass)), SIGNATURE, deterministic=True) as (_, sess, (x,), cbs):
+        hooked(sess, cbs).run(x)
+    main = threading.current_thread()
+    assert tape == [(each, main) for each in ("reset", "take", "left", "close")]
+
+
+def test_the_data_is_where_it_begins_before_the_training():
+    seen = []
+
+    def one_pass(number):
         for i in range(6):
-            time.sleep(0.02)
+            seen.append(i)
             yield [i]
 
     state = {"count": 5, "flow": None, "seeded": True, "callback": False}
-    source = QueueInput(FlowOf(slow))
+    source = QueueInput(FlowOf(one_pass))
     with running(source, SIGNATURE, states=[state], deterministic=True) as (_, sess, (x,), cbs):
-        assert cbs[0]._thread.gate.wait_idle(0)
+        assert seen == list(range(5))
         assert hooked(sess, cbs).run(x) == 5
+
+
+class Slow(FlowOf):
+    """Gives three datapoints; for the third it waits until it is closed, or for some seconds."""
+
+    def __init__(self, seconds, heeds_close=True):
+        super().__init__(self._one_pass)
+        self._seconds, self._heeds_close = seconds, heeds_close
+        self._closed = threading.Event()
+
+    def _one_pass(self, number):
+        for i in range(3):
+            if i == 2:
+                os.kill(os.getpid(), signal.SIGTERM)
+                self._wait()
+            yield [[float(i)] * 2, [0.0] * 2]
+
+    def _wait(self):
+        deadline = time.monotonic() + self._seconds
+        while time.monotonic() < deadline:
+            time.sleep(0.01)
+            if self._heeds_close and self._closed.is_set():
+                raise OSError("closed while it was read")
+
+    def close(self):
+        self._closed.set()
+
+
+@pytest.fixture
+def train(log_dir):
+    """Trains on a flow until SIGTERM ends it; returns the step that was saved last, if any."""
+
+    def run(flow):
+        fix_rng_seed(1)
+        config = TrainConfig(
+            dataflow=flow,
+            model=TinyModel(),
+            callbacks=[ModelSaver()],
+            extra_callbacks=[],
+            monitors=[],
+            steps_per_epoch=2,
+            max_epoch=2,
+            deterministic=True,
+        )
+        trainer = QueueInputTrainer(config)
+        trainer.stop_grace = 4.0
+        with pytest.raises(TrainingInterrupted) as caught:
+            trainer.train()
+        assert caught.value.code == 143
+        newest = tf.train.latest_checkpoint(log_dir)
+        return None if newest is None else os.path.basename(newest)
+
+    return run
+
+
+def test_a_datapoint_that_comes_late_is_trained_on_and_saved(train):
+    assert train(Slow(seconds=1)) == "model-3"
+
+
+@pytest.mark.parametrize("heeds_close", [True, False])
+def test_a_flow_that_gives_nothing_is_closed_and_left(heeds_close, train, capsys):
+    """Half a datapoint is no state to be saved; that of the end of the epoch stays."""
+    start = time.monotonic()
+    assert train(Slow(seconds=60, heeds_close=heeds_close)) == "model-2"
+    assert time.monotonic() - start < 4.0
+    said = capsys.readouterr().out
+    assert "was not saved where it ends: The input is not at a step boundary" in said
+    assert ("the data failed: OSError('closed while" in said) == heeds_close
 
 
 @pytest.mark.parametrize(

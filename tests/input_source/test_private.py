@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source.aliasing import private
+from tensorpack.input_source.enqueue_thread import private
 from tensorpack.utils.aligned import stays_as_it_is
 
 

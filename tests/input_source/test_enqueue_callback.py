@@ -9,8 +9,8 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlowTerminated, DataFromList
 from tensorpack.input_source import BatchQueueInput, DataFlowEmpty, QueueInput
-from tensorpack.input_source.errors import QueueClosed
 from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.queues import QueueClosed
 from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
 
 from .running import FlowOf, Trainer, running
@@ -113,7 +113,7 @@ def test_a_dataflow_that_does_not_come_back_is_named(interrupted, logged, monkey
     for name, seconds in [("LEAVE", 60), ("HURRY", 60), ("CANCEL", 0.1)]:
         if name == ("HURRY" if interrupted else "LEAVE"):
             seconds = 0.1
-        monkeypatch.setattr(f"tensorpack.input_source.enqueue_owner._{name}_SECONDS", seconds)
+        monkeypatch.setattr(f"tensorpack.input_source.enqueue_callback._{name}_SECONDS", seconds)
     entered, release = threading.Event(), threading.Event()
 
     def one_pass(number):
@@ -340,7 +340,7 @@ def test_a_state_before_the_training_is_where_it_begins():
     assert owner.state_dict() == state
 
 
-def test_without_a_session_nobody_knows_the_position():
+def test_without_a_session_the_position_is_not_known():
     source = QueueInput(FlowOf(endless))
     with running(source, SIGNATURE) as (_, sess, (number,), (owner,)):
         sess.run(number)
@@ -358,7 +358,7 @@ def test_a_second_consumer_that_is_not_counted_is_noticed():
     with running(source, SIGNATURE) as (_, sess, (number,), (owner,)):
         for _ in range(20):
             sess.run(steal)
-        with pytest.raises(RuntimeError, match="does somebody else take datapoints out of queue"):
+        with pytest.raises(RuntimeError, match="does something else take datapoints out of queue"):
             owner.state_dict()
 
 

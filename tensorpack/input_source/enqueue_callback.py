@@ -1,0 +1,222 @@
+"""Fills the queue of an input source during the training: ahead of the steps, or in step with them.
+
+By default an `EnqueueThread` makes datapoints ahead. In a deterministic run nothing is made ahead:
+before a run of the hooked session, the main thread makes the datapoints that it needs.
+"""
+
+import time
+from typing import Any, Callable, Dict
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import Callback
+from tensorpack.utils import logger
+from tensorpack.utils.concurrency import guard_thread
+from tensorpack.utils.stopping import Failed, Interrupted
+
+from .consumption import ConsumedCount
+from .enqueue_thread import EnqueueThread, Positions
+
+__all__ = ["EnqueueCallback"]
+
+_LEAVE_SECONDS = 2.0  # for a thread that was told to stop
+_HURRY_SECONDS = 1.0  # the same after a signal
+_COURTESY_SECONDS = 0.5  # before, and after, the dataflow is closed while it is at work
+_CANCEL_SECONDS = 0.5  # for an enqueue that was cancelled
+_RESET_SECONDS = 10.0  # for the reset of a dataflow, before the other callbacks continue
+_POLL_SECONDS = 0.05
+_ORDERLY = ("FIFOQueueV2", "PaddingFIFOQueueV2")
+
+
+class EnqueueCallback(Callback):
+    """Fills the queue of a `QueueInput`.
+
+    Its state is the position in the dataflow behind what the training has consumed, see
+    `FlowCursor`. An error of the thread ends the run: it is the reason that the stop token gets
+    before the queue is closed, so a trainer that finds the queue closed finds the reason, too.
+
+    Args:
+      thread: fills the queue; not started yet. In a deterministic run its `enqueuer` is used alone.
+      consumed: counts what steps take from that queue.
+    """
+
+    def __init__(self, thread: EnqueueThread, consumed: ConsumedCount) -> None:
+        self._thread = thread
+        self._enqueuer = thread.enqueuer
+        self._consumed = consumed
+        self._in_step = False
+        self._asked = 0  # datapoints that steps of this deterministic run have asked for
+        self._begun = False
+        self._begun_at = 0  # the count at which this run has begun
+        self._warned = False
+        self._forget: Callable[[], None] = lambda: None
+
+    def _setup_graph(self) -> None:
+        self._in_step = self.sees_runs = self.trainer.deterministic
+
+    def _before_train(self) -> None:
+        self._consumed.reset(tf.get_default_session())
+        self._begun_at = self._enqueuer.cursor.count
+        if self._in_step:
+            self._check_suits_a_step()
+            self._begun = True
+            self._interruptibly(self._begin)
+        else:
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        thread, consumed, token = self._thread, self._consumed, self.trainer.stop_token
+        capacity = self._enqueuer.control.capacity
+        # what is in the queue and beside it, what the thread holds, and where it begins
+        room = capacity + consumed.per_run + consumed.ahead + 2
+        thread.positions = Positions(room if capacity > 0 else None)
+
+        def on_error(error: Exception) -> None:
+            token.request(Failed(error, thread.name))
+            thread.close_queue()
+
+        guard_thread(thread, on_error)
+        logger.info(f"Starting {thread.name} ...")
+        self._begun = True
+        self._forget = token.on_request(thread.stop)
+        thread.start()
+        # The dataflow and the callbacks behind this one draw their random streams in a fixed order.
+        deadline = time.monotonic() + _RESET_SECONDS
+        while thread.is_alive() and not token.requested and time.monotonic() < deadline:
+            if thread.is_reset.wait(_POLL_SECONDS):
+                return
+
+    def _check_suits_a_step(self) -> None:
+        control, needed = self._enqueuer.control, self._consumed.per_run
+        op, capacity = control.op, control.capacity
+        kept = op.get_attr("min_after_dequeue") if op.type == "RandomShuffleQueueV2" else 0
+        if kept > 0 or 0 < capacity < needed:
+            raise ValueError(
+                f"In a deterministic run queue {op.name!r} must give and hold the {needed} "
+                f"datapoints of a step and no others, but it has the capacity {capacity} and keeps "
+                f"{kept}. Use a tf.FIFOQueue."
+            )
+
+    def _begin(self) -> None:
+        self._enqueuer.ds.reset_state()
+        self._enqueuer.begin(tf.get_default_session())
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> None:
+        if self._in_step:
+            waiting = self._asked - self._consumed.read(ctx.session)
+            for _ in range(self._consumed.per_run - waiting):
+                self._asked += 1
+                self._enqueuer.put(*self._interruptibly(self._enqueuer.take))
+
+    def _interruptibly(self, function: Callable[[], Any]) -> Any:
+        """Calls what may wait for the dataflow; ends the wait if the run is to end in time."""
+        return self.trainer.interruptible(function, self._enqueuer.ds.close)
+
+    def _after_epoch(self) -> None:
+        # A queue without a limit drops nothing by itself.
+        positions = self._thread.positions
+        if positions is not None and self._enqueuer.control.capacity <= 0:
+            positions.forget(self._begun_at + self._read_consumed())
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the position behind the last datapoint that was consumed.
+
+        Raises:
+          RuntimeError: it is not known: there is no session any more, a deterministic run is in the
+            middle of a step, or something else takes datapoints out of the queue.
+        """
+        if not self._begun:
+            return self._enqueuer.cursor.start()
+        consumed = self._read_consumed()
+        if not self._in_step:
+            self._warn_of_disorder()
+            return self._position_at(self._begun_at + consumed)
+        if consumed != self._asked:
+            raise RuntimeError(
+                f"The input is not at a step boundary: {self._asked} datapoints were asked for, "
+                f"{consumed} were consumed. Save after a step, not in it."
+            )
+        return self._enqueuer.cursor.position()
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Begins at this position.
+
+        Raises:
+          RuntimeError: the run is to be resumed strictly, and this cannot be done exactly.
+          ValueError: it is not a position in such a dataflow.
+        """
+        trainer = self.trainer
+        if trainer.resume_strictly and not self._in_step and not self._is_orderly():
+            raise RuntimeError(
+                f"{self._disorder()} Use a tf.FIFOQueue, or resume without what waited."
+            )
+        self._enqueuer.cursor.begin_at(
+            state, trainer.resume_strictly, trainer.stop_token.raise_if_requested
+        )
+
+    def _position_at(self, count: int) -> Dict[str, Any]:
+        cursor, positions = self._enqueuer.cursor, self._thread.positions
+        on_its_way = cursor.count == self._begun_at  # perhaps it is not yet where it begins
+        try:
+            return cursor.position_of(count, positions.at(count))
+        except KeyError as error:
+            if on_its_way:
+                return cursor.start()
+            raise RuntimeError(
+                f"The state of the dataflow at datapoint {count} is not known: does something else "
+                f"take datapoints out of queue {self._enqueuer.control.op.name!r}, or put them in?"
+            ) from error
+
+    def _read_consumed(self) -> int:
+        sess = tf.get_default_session()
+        try:
+            if sess is None:
+                raise RuntimeError("no session is the default one")
+            return self._consumed.read(sess)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"What {self._thread.name} has delivered is counted in the session, and there is "
+                f"none: {error}. Save the state while the training runs, on its main thread."
+            ) from error
+
+    def _is_orderly(self) -> bool:
+        return self._enqueuer.control.op.type in _ORDERLY
+
+    def _disorder(self) -> str:
+        return (
+            f"Queue {self._enqueuer.control.op.name!r} does not keep the order of the data: what "
+            "waits in it is lost when the run is saved and resumed."
+        )
+
+    def _warn_of_disorder(self) -> None:
+        if not self._warned and not self._is_orderly():
+            self._warned = True
+            logger.warning(self._disorder())
+
+    def _after_train(self) -> None:
+        self._forget()
+        if self._thread.ident is None:
+            try:
+                self._enqueuer.close()
+            finally:
+                self._enqueuer.ds.close()
+        else:
+            self._end_thread()
+
+    def _end_thread(self) -> None:
+        """Sees the thread leave; the trainer's `QueueDrain` makes room in the queue meanwhile."""
+        thread = self._thread
+        interrupted = isinstance(self.trainer.stop_token.reason, Interrupted)
+        deadline = time.monotonic() + (_HURRY_SECONDS if interrupted else _LEAVE_SECONDS)
+        thread.stop()
+        # A dataflow that has come to a datapoint by then is closed when its thread has left it.
+        thread.join(_COURTESY_SECONDS)
+        self._enqueuer.ds.close()
+        thread.join(max(deadline - time.monotonic(), _COURTESY_SECONDS))
+        if thread.is_alive():
+            self._enqueuer.control.close(tf.get_default_session())
+            thread.join(_CANCEL_SECONDS)
+        if thread.is_alive():
+            logger.error(
+                f"Cannot join thread {thread.name}: the dataflow does not give it a datapoint and "
+                "does not let it go."
+            )
