@@ -13,7 +13,7 @@ from ._legacy_names import accepts_old_keywords
 from ._state import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, UnknownLength
 
-__all__ = ["FixedSizeData", "RepeatedData", "RepeatedDataPoint"]
+__all__ = ["FixedSizeData", "RepeatedData", "RepeatedDataPoint", "nothing_in_a_pass"]
 
 
 class RepeatedData(ProxyDataFlow):
@@ -70,7 +70,7 @@ class RepeatedData(ProxyDataFlow):
                 self._position = finished, True
                 yield datapoint
             if not begun:
-                raise _nothing_in_a_pass(self, finished + 1)
+                raise nothing_in_a_pass(self.ds, finished + 1)
             finished += 1
             if finished != self.num:
                 begun, datapoints = False, iter(self.ds)
@@ -225,8 +225,9 @@ class FixedSizeData(ProxyDataFlow):
         return {**self.__dict__, "_endless": None}
 
 
-def _nothing_in_a_pass(flow: ProxyDataFlow, number: int) -> RuntimeError:
+def nothing_in_a_pass(flow: Any, number: int) -> RuntimeError:
+    """Returns the error of a flow that has no datapoints, so that it cannot be repeated."""
     return RuntimeError(
-        f"{type(flow.ds).__name__} yielded nothing in pass {number}. Repeating it would never end: "
+        f"{type(flow).__name__} yielded nothing in pass {number}. Repeating it would never end: "
         "is it empty, or can it be read only once?"
     )

@@ -1,9 +1,9 @@
 """Flows that work in threads of this process: a function in several threads, and several flows.
 
-Threads share memory, so nothing is copied or sent, but Python runs one of them at a time. They help
-where the time goes into what lets the others run meanwhile: files, sockets, numpy, OpenCV.
+Threads share memory, so nothing is copied or sent, but Python runs only one of them at a time. They
+help where the work releases the interpreter: files, sockets, numpy, OpenCV.
 
-Whoever starts a thread here stops and joins it, and its error is raised by whoever iterates.
+A flow joins the threads that it starts, and an error in a thread is raised in the consumer.
 """
 
 from typing import Any, Callable, Dict, Iterator, Optional
@@ -14,12 +14,9 @@ from tensorpack.utils.processes import usable_cores
 from ._flow import ProcessLocal
 from ._legacy_names import accepts_old_keywords
 from ._state import check_state
-from ._threads.buffer import Buffer
-from ._threads.map import MapPass, OrderedMapPass
-from ._threads.numbers import BUFFER_BYTES
-from ._threads.passes import Passes
+from ._threads.map import MapPass, Passes
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
-from ._threads.source import Source
+from ._threads.workers import BUFFER_BYTES, Buffer
 from .base import DataFlow, ProxyDataFlow, StateNotKept
 from .map import checked_function
 
@@ -34,19 +31,18 @@ __all__ = [
 class MultiThreadMapData(ProxyDataFlow):
     """Applies a function to every datapoint in several threads; None drops the datapoint.
 
-    A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends; in the
-    old releases it had no end unless it was strict, and went on with those of the next pass. `len`
-    stays that of the wrapped flow, so it is too large if datapoints are dropped.
+    A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends; in
+    earlier releases it was endless unless strict. `len` is that of the wrapped flow, so it is too
+    large if datapoints are dropped.
 
     Datapoints come in the order in which the function completes them. With `strict=True` they come
     in that of `ds`, and the result is that of `MapData` whatever the threads do, provided that
-    the function does not change what other calls of it see, and draws no random numbers from a
-    stream that calls share.
+    calls of the function do not change what other calls see, and share no random stream.
 
     Every pass has its own threads: they start with its first datapoint, and are joined when it
     ends, raises, is closed or is abandoned. They read ahead in `ds`, one thread at a time, also
     where several passes are under way. A pass that is left early may have read more or less of it;
-    where `ds` draws random numbers as it goes, that shows in what later passes draw.
+    if `ds` draws random numbers as it goes, later passes draw others.
 
     An error of the function or of `ds` is raised by the pass with the traceback of the thread, as
     soon as it is known, or if strict in the place of the datapoint. A function that never returns
@@ -75,15 +71,15 @@ class MultiThreadMapData(ProxyDataFlow):
           ds: the flow that gives the datapoints.
           num_thread: the number of threads; None for the number of cores that may be used.
           map_func: takes a datapoint and returns a datapoint, or None to drop it. It is called in
-            several threads at once. A list or dict is its own to change; the components in it
+            several threads at once. It may change the list or dict it gets; the components in it
             are not copied.
           buffer_size: how many datapoints may be taken from `ds` and not yet be yielded.
-          buffer_bytes: no more are taken while finished ones of as many bytes wait. The bytes of
-            arrays, texts and the like count; those of what the threads have at hand come on top.
+          buffer_bytes: no more are taken while finished ones of as many bytes wait. Arrays, texts
+            and the like are measured; datapoints that the threads are working on are not counted.
           strict: whether to keep the order of `ds`.
 
         Raises:
-          TypeError: `map_func` cannot be called, or a number is no integer.
+          TypeError: `map_func` cannot be called, or a number is not an integer.
           ValueError: a number is less than one.
         """
         super().__init__(ds)
@@ -104,43 +100,41 @@ class MultiThreadMapData(ProxyDataFlow):
           DataFlowTerminated: the flow was closed or reset meanwhile.
           RuntimeError: the function raised StopIteration, or the system gives no more threads.
         """
-        passes = self._passes.get()
-        era = passes.era
-        source = Source(self.ds, passes, self._state_of_ds if self.strict else None)
-        self._position = source.first_state
-        return self._pass(passes, era, source)
-
-    def _pass(self, passes: Passes, era: object, source: Source) -> Iterator[Any]:
-        kind = OrderedMapPass if self.strict else MapPass
-        name = type(self).__name__
+        passes, name = self._passes.get(), type(self).__name__
         buffer = Buffer(name, self.buffer_size, self.buffer_bytes)
-        this = kind(name, source, self.map_func, self.num_thread, buffer)
+        state_of_ds = self._state_of_ds if self.strict else None
+        this = MapPass(name, passes, self.ds, self.map_func, buffer, state_of_ds)
+        self._position = this.first_state
+        return self._pass(passes, this)
+
+    def _pass(self, passes: Passes, this: MapPass) -> Iterator[Any]:
         try:
-            passes.begin(this, era)
-            this.start()
-            for result, state in this.results():
-                self._position = state
-                yield result
-            self._position = source.last_state
+            this.start(self.num_thread)
+            for result in this.results():
+                self._position = result.state
+                yield result.value
+            self._position = this.last_state
         finally:
-            if passes.finish(this):
-                this.close_source()
+            this.stop()
+            passes.join(this)
 
     def reset_state(self) -> None:
         """Prepares the wrapped flow. Passes that are under way are over."""
         passes = self._passes.get()
-        passes.join(passes.end())
+        for each in passes.stop_all():
+            passes.join(each)
         super().reset_state()
         self._position = None
 
     def close(self) -> None:
         """Ends the passes that are under way, joins their threads, and closes the wrapped flow."""
         passes = self._passes.get()
-        going = passes.end()
+        stopped = passes.stop_all()
         try:
-            super().close()  # before the threads are joined, for one may wait within that flow
+            super().close()  # before the threads are joined: one may wait in that flow
         finally:
-            passes.join(going)
+            for each in stopped:
+                passes.join(each)
 
     def state_dict(self) -> Dict[str, Any]:
         self._check_strict()
@@ -149,7 +143,7 @@ class MultiThreadMapData(ProxyDataFlow):
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_strict()
         check_state(self, state, ["ds"])
-        lock = self._passes.get().acquire()
+        lock = self._passes.get().acquire(None)
         try:
             self.ds.load_state_dict(state["ds"])
         finally:
@@ -165,8 +159,8 @@ class MultiThreadMapData(ProxyDataFlow):
         if not self.strict:
             name = type(self).__name__
             raise StateNotKept(
-                f"{name} keeps no state in the order of completion, because what has been yielded "
-                "is no beginning of what was read. With strict=True it keeps one."
+                f"{name} keeps no state in the order of completion, because the datapoints that "
+                "were yielded are not the first ones that were read. With strict=True it keeps one."
             )
 
 
@@ -189,7 +183,7 @@ class ThreadedMapData(MultiThreadMapData):
           buffer_size: how many datapoints may be taken from `ds` and not yet be yielded.
 
         Raises:
-          TypeError: `map_func` cannot be called, or a number is no integer.
+          TypeError: `map_func` cannot be called, or a number is not an integer.
           ValueError: a number is less than one.
         """
         super().__init__(ds, num_thread, map_func, buffer_size=buffer_size)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorpack.utils import get_tqdm
 
-from .._threads.size import nbytes_of
+from .._threads.workers import nbytes_of
 from ..base import DataFlow
 from .errors import CommandError
 

@@ -1,1 +1,1 @@
-"""What `threads` is made of: pools, buffers bounded in bytes, and the order of results."""
+"""The parts of flows with threads: threads and their buffer, a pass of a map, and mixtures."""

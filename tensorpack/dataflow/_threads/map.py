@@ -1,156 +1,194 @@
-"""One pass of a function over a flow in several threads.
+"""A pass of a function over a flow in several threads.
 
-Each thread finds room in the buffer and takes a datapoint from the flow while it has the turn, then
-passes the turn on and applies the function. The last one out says that it was the last.
+Each thread reserves room in the buffer, takes a datapoint from the flow while it holds the lock of
+the flow, and then applies the function.
 """
 
 import itertools
 import threading
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
+from ..base import StateNotKept
 from ..map import apply_function
-from .buffer import Buffer
-from .pool import ThreadPool
-from .size import nbytes_of
-from .source import Source
-from .turns import Turns
+from .workers import Buffer, ThreadPool, nbytes_of
 
-__all__ = ["MapPass", "OrderedMapPass"]
+__all__ = ["MapPass", "Passes"]
 
-_END = object()  # behind all results
+_POLL_SECONDS = 0.1
+
+
+class _Result(NamedTuple):
+    """The result of a datapoint; that with the number -1 comes after all others.
+
+    Attributes:
+      number: of the datapoint in its pass.
+      value: the datapoint to yield, or None to drop it.
+      state: of the flow behind the datapoint it was made from, or None.
+      error: raised in place of the value, or None.
+    """
+
+    number: int
+    value: Any = None
+    state: Any = None
+    error: Optional[BaseException] = None
+
+
+_END = _Result(-1)
+
+
+class Passes:
+    """The open passes of a flow; lets the threads of one at a time use the wrapped flow."""
+
+    def __init__(self) -> None:
+        self._open: weakref.WeakSet[MapPass] = weakref.WeakSet()
+        self._open_lock = threading.Lock()
+        self._lock = threading.Lock()
+        self._user = 0  # id of the pass whose thread had the lock last
+
+    def add(self, each: "MapPass") -> None:
+        """Adds a pass, to be stopped by `stop_all`."""
+        with self._open_lock:
+            self._open.add(each)
+
+    def stop_all(self) -> "List[MapPass]":
+        """Tells all passes to stop; returns those to `join`."""
+        with self._open_lock:
+            passes = list(self._open)
+        for each in passes:
+            each.stop()
+        return passes
+
+    def join(self, each: "MapPass") -> None:
+        """Waits for the threads of a pass that was told to stop, and closes it."""
+        if not each.join() and self._user == id(each):
+            self._lock = threading.Lock()  # a thread was left behind that has the other one
+
+    def acquire(self, user: "Optional[MapPass]") -> Any:
+        """Waits until no other thread uses the wrapped flow.
+
+        Args:
+          user: the pass, which may be stopped meanwhile; None if it is not for a pass.
+
+        Returns:
+          the lock to release, or None if the pass was stopped.
+        """
+        while True:
+            lock = self._lock
+            if lock.acquire(timeout=_POLL_SECONDS):
+                self._user = id(user)
+                return lock
+            if user is not None and user.stopped:
+                return None
 
 
 class MapPass:
-    """Gives results in the order of their completion, and an error as soon as there is one."""
+    """The threads, the buffer and the open pass over the wrapped flow.
+
+    Attributes:
+      first_state: the state of the flow when the pass was opened; None if none is kept.
+      last_state: the state when the pass was over; None before that, or if none is kept.
+    """
 
     def __init__(
-        self, name: str, source: Source, func: Callable[[Any], Any], num_thread: int, buffer: Buffer
+        self,
+        name: str,
+        passes: Passes,
+        ds: Any,
+        func: Callable[[Any], Any],
+        buffer: Buffer,
+        state_of_ds: Optional[Callable[[], Any]],
     ) -> None:
         """
         Args:
           name: of the flow; the threads have it too.
-          source: the datapoints; closed by `close_source`.
-          func: applied to each datapoint, or to a copy where that is a list or dict.
-          num_thread: the number of threads.
+          passes: all passes whose threads use the wrapped flow.
+          ds: the wrapped flow; its pass is opened here.
+          func: applied to each datapoint.
           buffer: a new one.
+          state_of_ds: returns the state of the flow, or raises `StateNotKept`, if results are to
+            come in the order of the datapoints. None for the order of completion.
         """
-        self._source = source
+        self._passes = passes
         self._func = func
-        self._num_thread = num_thread
         self._buffer = buffer
+        self._strict = state_of_ds is not None
+        self._state_of_ds = state_of_ds
         self._pool = ThreadPool(name)
-        self._turns = Turns()
-        self._taken = 0  # changed only by the thread that has the turn
-        self._working = num_thread
+        self._taken = 0  # written only with the lock of the flow, as is the next one
+        self._over = False
+        self._working = 0
         self._working_lock = threading.Lock()
+        self.last_state: Any = None
+        lock = passes.acquire(None)
+        try:
+            self._datapoints = iter(ds)
+            self.first_state = self._state()
+        finally:
+            lock.release()
+        passes.add(self)
 
-    def start(self) -> None:
-        """Starts the threads."""
-        self._pool.start(self._work, self._num_thread)
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called or a thread has failed."""
+        return self._buffer.closed
 
-    def results(self) -> Iterator[Tuple[Any, Any]]:
-        """Yields results that are not None, each with the state of the flow behind it, or None.
+    def start(self, num_thread: int) -> None:
+        """Starts the threads.
+
+        Raises:
+          DataFlowTerminated: `stop` was called before.
+          RuntimeError: the system has no more threads.
+        """
+        self._buffer.check()
+        self._working = num_thread
+        self._pool.start(self._work, num_thread)
+
+    def results(self) -> Iterator[_Result]:
+        """Yields results with values.
 
         Raises (while iterating):
-          DataFlowTerminated: somebody else called `stop`.
-          BaseException: what the function or the flow raised, with the traceback of the thread.
+          DataFlowTerminated: `stop` was called meanwhile.
+          BaseException: the error of the function or the flow, with the traceback of the thread; in
+            the place of its datapoint if in order, else at once.
         """
+        for result in self._in_order() if self._strict else self._as_completed():
+            if result.error is not None:
+                try:
+                    raise result.error
+                finally:
+                    del result  # the error refers to this frame, and would be kept alive by it
+            if result.value is not None:
+                yield result
+
+    def stop(self) -> None:
+        """Tells the threads and the consumer to stop; waits for none. Any thread may call it."""
+        self._buffer.close()
+
+    def join(self) -> bool:
+        """Waits for the threads after `stop`, and then leaves the pass over the flow.
+
+        Returns:
+          Whether the threads have ended.
+        """
+        if not self._pool.join():
+            return False
+        datapoints, self._datapoints = self._datapoints, iter(())
+        close = getattr(datapoints, "close", None)
+        if close is not None:
+            close()
+        return True
+
+    def _as_completed(self) -> Iterator[_Result]:
         while True:
             result, nbytes = self._buffer.get()
             if result is _END:
                 return
             self._buffer.release(nbytes)
-            yield result, None
+            yield result
 
-    def stop(self) -> None:
-        """Tells the threads to end, and wakes those that wait, `results` as well; waits for none.
-
-        Takes no lock, and may be called by anybody.
-        """
-        self._buffer.close()
-        self._turns.end()
-
-    def join(self) -> bool:
-        """Waits for the threads, after `stop`; see `ThreadPool.join`."""
-        return self._pool.join()
-
-    def close_source(self) -> None:
-        """Leaves the pass over the flow, when all threads have ended."""
-        self._source.close()
-
-    def _work(self, number: int) -> None:
-        try:
-            while self._turns.wait():
-                self._step()
-        except BaseException as error:  # nothing ends a thread without a word
-            self._buffer.fail(error)
-        finally:
-            with self._working_lock:
-                self._working -= 1
-                last = self._working == 0
-            if last:
-                self._buffer.put(_END, 0)
-
-    def _step(self) -> None:
-        # In a function of its own, so that a thread that waits does not keep a datapoint.
-        try:
-            taken = self._take()
-        finally:
-            self._turns.pass_on()
-        if taken is not None:
-            self._map(*taken)
-
-    def _take(self) -> Optional[Tuple[int, Any, Any]]:
-        """Returns the number of a datapoint, the datapoint and the state; None if it is over."""
-        if not self._buffer.reserve():
-            self._turns.end()
-            return None
-        try:
-            read = self._source.read(self._is_stopped)
-        except BaseException as error:
-            self._fail(self._taken, error)
-            return None
-        if read is None or self._buffer.closed:
-            self._turns.end()
-            return None
-        self._taken += 1
-        return (self._taken - 1, *read)
-
-    def _is_stopped(self) -> bool:
-        return self._buffer.closed
-
-    def _map(self, number: int, datapoint: Any, state: Any) -> None:
-        try:
-            result = apply_function(self._func, datapoint)
-            nbytes = nbytes_of(result)
-        except BaseException as error:
-            self._fail(number, error)
-        else:
-            self._deliver(number, result, nbytes, state)
-
-    def _deliver(self, number: int, result: Any, nbytes: int, state: Any) -> None:
-        if result is None:
-            self._buffer.release(0)
-        else:
-            self._buffer.put(result, nbytes)
-
-    def _fail(self, number: int, error: BaseException) -> None:
-        self._buffer.fail(error)
-        self._turns.end()
-
-
-class _Result(NamedTuple):
-    number: int
-    value: Any
-    state: Any
-    error: Optional[BaseException]
-
-
-class OrderedMapPass(MapPass):
-    """Gives results in the order of the datapoints, and an error in the place of its datapoint."""
-
-    def results(self) -> Iterator[Tuple[Any, Any]]:
-        waiting: Dict[int, Tuple[_Result, int]] = {}
+    def _in_order(self) -> Iterator[_Result]:
+        waiting: Dict[int, Any] = {}
         for number in itertools.count():
             while number not in waiting:
                 result, nbytes = self._buffer.get()
@@ -160,18 +198,77 @@ class OrderedMapPass(MapPass):
             self._buffer.check()
             result, nbytes = waiting.pop(number)
             self._buffer.release(nbytes)
-            if result.error is not None:
-                try:
-                    raise result.error
-                finally:
-                    del result  # the error knows this frame, and would be kept alive by it
-            if result.value is not None:
-                yield result.value, result.state
+            yield result
+            del result
 
-    def _deliver(self, number: int, result: Any, nbytes: int, state: Any) -> None:
-        self._buffer.put(_Result(number, result, state, None), nbytes)
+    def _work(self, number: int) -> None:
+        try:
+            while self._buffer.reserve() and self._step():
+                pass
+        except BaseException as error:  # a thread must not end silently
+            self._buffer.fail(error)
+        finally:
+            with self._working_lock:
+                self._working -= 1
+                last = self._working == 0
+            if last:
+                self._buffer.put(_END, 0)
 
-    def _fail(self, number: int, error: BaseException) -> None:
-        # What was taken before is still wanted, so the others finish what they have.
-        self._turns.end()
-        self._buffer.put(_Result(number, None, None, error), 0)
+    def _step(self) -> bool:
+        """Makes one result; returns False if the pass over the flow has ended."""
+        taken = self._take()
+        if taken is None:
+            self._buffer.release()  # lets the next thread see the end
+        elif taken.error is None:
+            self._put(self._map(taken))
+        else:
+            self._put(taken)
+        return taken is not None
+
+    def _take(self) -> Optional[_Result]:
+        """Returns the next datapoint as the value of a result; None if there is none."""
+        lock = self._passes.acquire(self)
+        if lock is None:
+            return None
+        try:
+            if self._over or self.stopped:
+                return None
+            datapoint = next(self._datapoints, _END)
+            # No other pass may come between a datapoint and the state: the flow has only one.
+            state = self._state()
+            if datapoint is _END:
+                self._over, self.last_state = True, state
+                return None
+            self._taken += 1
+            return _Result(self._taken - 1, datapoint, state)
+        except BaseException as error:
+            self._over = True
+            return _Result(self._taken, error=error)
+        finally:
+            lock.release()
+
+    def _map(self, taken: _Result) -> _Result:
+        try:
+            return taken._replace(value=apply_function(self._func, taken.value))
+        except BaseException as error:
+            self._over = True  # the other threads finish what they have
+            return taken._replace(value=None, error=error)
+
+    def _put(self, result: _Result) -> None:
+        if self._strict:
+            self._buffer.put(result, nbytes_of(result.value))
+        elif result.error is not None:
+            self._buffer.fail(result.error)
+        elif result.value is None:
+            self._buffer.release()
+        else:
+            self._buffer.put(result, nbytes_of(result.value))
+
+    def _state(self) -> Any:
+        if self._state_of_ds is None:
+            return None
+        try:
+            return self._state_of_ds()
+        except StateNotKept:
+            self._state_of_ds = None  # it would be asked after every datapoint
+            return None

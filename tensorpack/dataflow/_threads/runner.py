@@ -1,17 +1,19 @@
 """The flow that iterates several flows, each in a thread of its own."""
 
+import functools
 import itertools
-import os
-from typing import Any, Callable, Dict, Iterator, List, Optional
+import weakref
+from contextlib import closing
+from typing import Any, Callable, Generator, Iterator, Optional
 
 from tensorpack.utils.checks import check_counts
 
-from .._flow import is_flow, what_instead
+from .._flow import ProcessLocal, is_flow, what_instead
 from .._legacy_names import accepts_old_keywords
 from .._length import length_of, length_or_none
 from ..base import DataFlow
-from .mixture import Mixture
-from .numbers import BUFFER_BYTES
+from ..repeat import nothing_in_a_pass
+from .workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 
 __all__ = ["MultiThreadPrefetchData", "MultiThreadRunner"]
 
@@ -19,9 +21,9 @@ __all__ = ["MultiThreadPrefetchData", "MultiThreadRunner"]
 class MultiThreadRunner(DataFlow):
     """Iterates several flows, each in a thread of its own, and yields what comes first.
 
-    The flows are iterated for ever. A pass has as many datapoints of the mixture as the first of
-    the flows has in one of its own; it has no end if that length is not known. Passes are not
-    independent: one goes on where the one before it was left, and passes at the same time share
+    The flows are repeated forever. A pass has as many datapoints of the mixture as the first of the
+    flows has in one of its own; it has no end if that length is not known. Passes are not
+    independent: each continues where the one before it was left, and passes at the same time share
     the datapoints between them.
 
     The threads start at `reset_state`, or when a pass begins. They go on between passes, until
@@ -45,11 +47,11 @@ class MultiThreadRunner(DataFlow):
             thread that resets or iterates, where the flows are reset too.
           num_prefetch: how many datapoints may be made and not yet be yielded.
           num_thread: the number of threads and flows.
-          buffer_bytes: no more are made while datapoints of as many bytes wait. The bytes of
-            arrays, texts and the like count; those of what the threads have at hand come on top.
+          buffer_bytes: no more are made while datapoints of as many bytes wait. Arrays, texts and
+            the like are measured; datapoints that the threads are making are not counted.
 
         Raises:
-          TypeError: `get_df` cannot be called, or a number is no integer.
+          TypeError: `get_df` cannot be called, or a number is not an integer.
           ValueError: a number is less than one.
         """
         if not callable(get_df):
@@ -64,12 +66,10 @@ class MultiThreadRunner(DataFlow):
         self.num_prefetch = num_prefetch
         self.num_thread = num_thread
         self.buffer_bytes = buffer_bytes
-        self._pid = os.getpid()
-        self._flows: List[DataFlow] = []
-        self._mixture: Optional[Mixture] = None
+        self._mixture: ProcessLocal[_Mixture] = ProcessLocal(_Mixture)
 
     def __len__(self) -> int:
-        return length_of(self._own_flows()[0])
+        return length_of(self._mixture.get(self).flows[0])
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
@@ -78,98 +78,157 @@ class MultiThreadRunner(DataFlow):
           DataFlowTerminated: the flow was closed or reset meanwhile.
           RuntimeError: one of the flows yielded nothing in a whole pass.
         """
-        mixture = self._running()
+        mixture = self._started()
         try:
-            length = length_or_none(self._own_flows()[0])
+            length = length_or_none(mixture.flows[0])
         except BaseException:
             self.close()
             raise
         return self._pass(mixture, length)
 
-    def _pass(self, mixture: Mixture, length: Optional[int]) -> Iterator[Any]:
+    def _pass(self, mixture: "_Mixture", length: Optional[int]) -> Iterator[Any]:
         for _ in itertools.count() if length is None else range(length):
             try:
                 datapoint = mixture.get()
             except BaseException:
-                if mixture.failed and mixture is self._mixture:
+                if mixture.failed and mixture is self._mixture.current():
                     self.close()
                 raise
             yield datapoint
 
     def reset_state(self) -> None:
         """Makes and resets the flows, and starts the threads; ends those there were before."""
-        if self._mixture is not None:
+        mixture = self._mixture.current()
+        if mixture is not None and mixture.started:
             self.close()
-        self._running()
+        self._started()
 
     def start_processes(self) -> None:
-        for flow in self._own_flows():
+        for flow in self._mixture.get(self).flows:
             start = getattr(flow, "start_processes", None)
             if start is not None:
                 start()
 
     def close(self) -> None:
         """Ends and joins the threads, and closes the flows. Passes that are under way are over."""
-        self._forget_parent()
-        mixture, self._mixture = self._mixture, None
-        flows, self._flows = self._flows, []
+        mixture = self._mixture.take()
         if mixture is not None:
-            mixture.stop()
-        try:
-            for flow in flows:  # before the threads are joined, for one may wait within its flow
-                close = getattr(flow, "close", None)
-                if close is not None:
-                    close()
-        finally:
-            if mixture is not None:
-                mixture.join()
+            mixture.close()
 
     @property
     def seeded(self) -> bool:
         """Whether there is one flow, and it is: the order of several depends on their speed."""
-        return self.num_thread == 1 and getattr(self._own_flows()[0], "seeded", True)
+        return self.num_thread == 1 and getattr(self._mixture.get(self).flows[0], "seeded", True)
 
-    def _running(self) -> Mixture:
-        self._forget_parent()
-        if self._mixture is None:
-            flows = self._own_flows()
-            for flow in flows:
+    def _started(self) -> "_Mixture":
+        mixture = self._mixture.get(self)
+        try:
+            mixture.start()
+        except BaseException:
+            self.close()
+            raise
+        return mixture
+
+
+class _Mixture:
+    """The flows, their threads and the buffer.
+
+    The threads end when they are told to, when one of them fails, and when the owner is gone.
+
+    Attributes:
+      flows: one for each thread.
+      started: whether the threads were started.
+    """
+
+    def __init__(self, owner: MultiThreadRunner) -> None:
+        """
+        Args:
+          owner: the flow; it is not kept alive.
+
+        Raises:
+          TypeError: it makes something else than flows.
+          ValueError: it makes the same flow twice.
+        """
+        name = type(owner).__name__
+        self.flows = [_checked_flow(owner, owner.get_df()) for _ in range(owner.num_thread)]
+        if len({id(flow) for flow in self.flows}) < len(self.flows):
+            raise ValueError(
+                f"{name} got the same flow twice from get_df(). Each thread needs a flow of its "
+                "own: make a new one in every call."
+            )
+        self.started = False
+        self._buffer = Buffer(name, owner.num_prefetch, owner.buffer_bytes)
+        self._pool = ThreadPool(name)
+        # Not a method of this object, which would keep itself alive.
+        self._owner = weakref.ref(owner, functools.partial(_end, self._buffer, self._pool))
+
+    @property
+    def failed(self) -> bool:
+        """Whether a flow has raised an error."""
+        return self._buffer.failed
+
+    def start(self) -> None:
+        """Resets the flows and starts the threads, unless that was done before."""
+        if not self.started:
+            for flow in self.flows:
                 flow.reset_state()
-            self._mixture = Mixture(self, flows, self.num_prefetch, self.buffer_bytes)
-            try:
-                self._mixture.start()
-            except BaseException:
-                self.close()
-                raise
-        return self._mixture
+            self.started = True
+            self._pool.start(self._work, len(self.flows))
 
-    def _own_flows(self) -> List[DataFlow]:
-        self._forget_parent()
-        if not self._flows:
-            flows = [self._make_flow() for _ in range(self.num_thread)]
-            if len({id(flow) for flow in flows}) < self.num_thread:
-                raise ValueError(
-                    f"{type(self).__name__} got the same flow twice from get_df(). Each thread "
-                    "needs a flow of its own: make a new one in every call."
-                )
-            self._flows = flows
-        return self._flows
+    def get(self) -> Any:
+        """Waits for a datapoint.
 
-    def _make_flow(self) -> DataFlow:
-        flow = self.get_df()
-        if not is_flow(flow):
-            name = type(self).__name__
-            raise TypeError(f"{name} needs a DataFlow from get_df(), but got {what_instead(flow)}")
-        return flow
+        Raises:
+          DataFlowTerminated: `close` was called.
+          BaseException: the error of a flow, with the traceback of the thread.
+        """
+        datapoint, nbytes = self._buffer.get()
+        self._buffer.release(nbytes)
+        return datapoint
 
-    def _forget_parent(self) -> None:
-        """Forgets the flows and threads of the process from which this one was forked."""
-        if self._pid != os.getpid():
-            self._pid, self._flows, self._mixture = os.getpid(), [], None
+    def close(self) -> None:
+        """Ends the threads and the waits of consumers, closes the flows, and joins the threads."""
+        self._buffer.close()
+        try:
+            for flow in self.flows:  # before the threads are joined: one may wait in its flow
+                close = getattr(flow, "close", None)
+                if close is not None:
+                    close()
+        finally:
+            self._pool.join()
 
-    def __getstate__(self) -> Dict[str, Any]:
-        # Threads, and the flows that they iterate, cannot travel to another process.
-        return {**self.__dict__, "_flows": [], "_mixture": None}
+    def _work(self, number: int) -> None:
+        try:
+            with closing(_repeated(self.flows[number])) as datapoints:
+                while self._buffer.reserve():
+                    self._put(next(datapoints))
+        except BaseException as error:  # a thread must not end silently
+            self._buffer.fail(error)
+
+    def _put(self, datapoint: Any) -> None:
+        self._buffer.put(datapoint, nbytes_of(datapoint))
+
+
+def _checked_flow(owner: MultiThreadRunner, flow: Any) -> DataFlow:
+    if not is_flow(flow):
+        name = type(owner).__name__
+        raise TypeError(f"{name} needs a DataFlow from get_df(), but got {what_instead(flow)}")
+    return flow
+
+
+def _repeated(flow: Any) -> Generator[Any, None, None]:
+    for number in itertools.count(1):
+        empty = True
+        for datapoint in flow:
+            empty = False
+            yield datapoint
+        if empty:
+            raise nothing_in_a_pass(flow, number)
+
+
+def _end(buffer: Buffer, pool: ThreadPool, owner: Any) -> None:
+    buffer.close()
+    pool.join()
 
 
 MultiThreadPrefetchData = MultiThreadRunner

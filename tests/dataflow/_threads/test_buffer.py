@@ -3,7 +3,7 @@
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated
-from tensorpack.dataflow._threads.buffer import Buffer
+from tensorpack.dataflow._threads.workers import Buffer
 from tests.dataflow._threads.waiting import SHORT, call_in_thread
 from tests.dataflow.helpers import LONG
 

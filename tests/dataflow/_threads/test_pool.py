@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tensorpack.dataflow._threads.pool import ThreadPool
+from tensorpack.dataflow._threads.workers import ThreadPool
 from tests.dataflow._threads.waiting import SHORT, call_in_thread
 from tests.dataflow.helpers import LONG
 
@@ -27,7 +27,7 @@ def test_pool_leaves_behind_what_hangs_and_says_so_once(capsys):
     assert not pool.join()
     assert not pool.join()
     out = capsys.readouterr().out
-    assert out.count("Worker-1 was told to stop but is busy after 0.05 seconds") == 1
+    assert out.count("Worker-1 did not stop within 0.05 seconds") == 1
     assert "Worker-0" not in out and "in this_hangs" in out
     (left,) = [thread for thread in threading.enumerate() if thread.name == "Worker-1"]
     gate.set()

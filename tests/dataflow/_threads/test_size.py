@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._threads.size import nbytes_of
+from tensorpack.dataflow._threads.workers import nbytes_of
 
 IMAGE = np.zeros((10, 10, 3), np.uint8)
 
