@@ -1,4 +1,4 @@
-"""From one description of a model to the graph that trains it."""
+"""Builds the training graph of a model description."""
 
 from .model_desc import InputDesc, ModelDesc, ModelDescBase
 

@@ -1,4 +1,4 @@
-"""Where scripts of 2017 find the input sources; they live in `tensorpack.input_source`."""
+"""The address of the input sources in scripts of 2017; they live in `tensorpack.input_source`."""
 
 from tensorpack.input_source import (
     BatchQueueInput,

@@ -1,6 +1,4 @@
-"""The user's model: which inputs it takes, the graph it builds, and the optimizer that trains
-it.
-"""
+"""The user's model: its inputs, the graph it builds, and its optimizer."""
 
 from collections import namedtuple
 from typing import Any, List, Optional, Sequence
@@ -27,12 +25,12 @@ class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
         return super().__new__(cls, tf.as_dtype(type), tuple(shape), name)
 
     def build_placeholder(self, prefix: str = "") -> tf.Tensor:
-        """Makes a new placeholder, outside of any name scope."""
+        """Creates a placeholder, outside any name scope."""
         with tf.name_scope(None):
             return tf.placeholder(self.type, shape=self.shape, name=prefix + self.name)
 
     def build_placeholder_reuse(self) -> tf.Tensor:
-        """Returns the default graph's placeholder of this name, made on the first call."""
+        """Returns the default graph's placeholder of this name; creates it on the first call."""
         made = _placeholders.get()
         if self not in made:
             made[self] = self.build_placeholder()
@@ -43,16 +41,14 @@ _placeholders: PerGraph = PerGraph(dict)
 
 
 class ModelDescBase:
-    """Inputs and graph of a model; see `ModelDesc` for one that can be trained by a single cost.
+    """Inputs and graph of a model; `ModelDesc` adds a single cost and an optimizer.
 
-    Override `inputs` and `build_graph`. Code of 2017 overrides `_get_inputs` and `_build_graph`
-    instead, which works alike: the defaults of the former call the latter.
+    Override `inputs` and `build_graph`; or, as in 2017, `_get_inputs` and `_build_graph`, which the
+    defaults of the former call.
     """
 
     def inputs(self) -> List[Any]:
-        """Override to return the model's inputs: a `tf.TensorSpec` with a name, or a placeholder,
-        for each.
-        """
+        """Override to return one named `tf.TensorSpec` or placeholder per input."""
         return self._get_inputs()
 
     def _get_inputs(self) -> List[Any]:
@@ -63,10 +59,10 @@ class ModelDescBase:
         )
 
     def build_graph(self, *inputs: tf.Tensor) -> Any:
-        """Override to build the graph from one tensor for each input.
+        """Override to build the graph from one tensor per input.
 
-        Called once per tower, inside a `TowerContext`. For a `ModelDesc` it returns the scalar cost
-        when `self.training`; what it returns otherwise is not used.
+        Called once per tower, inside a `TowerContext`. A `ModelDesc` returns the scalar cost if
+        `self.training`; other return values are ignored.
         """
         return self._build_graph(list(inputs))
 
@@ -79,10 +75,10 @@ class ModelDescBase:
 
         Raises:
           TypeError: an input is none of `tf.TensorSpec`, `InputDesc` and placeholder.
-          ValueError: an input has no name, or two have the same.
+          ValueError: an input has no name, or two inputs share one.
         """
         if "_input_signature" not in self.__dict__:
-            with tf.Graph().as_default():  # placeholders may be made in inputs(); nobody keeps them
+            with tf.Graph().as_default():  # for placeholders created in inputs()
                 specs = [_to_spec(each) for each in self.inputs()]
             names = [spec.name for spec in specs]
             if len(set(names)) < len(names):
@@ -106,13 +102,11 @@ class ModelDescBase:
 
     @property
     def training(self) -> bool:
-        """Whether the tower under construction is one for training. Only for use within
-        `build_graph`.
-        """
+        """Whether the tower under construction is for training; for use in `build_graph`."""
         context = get_current_tower_context()
         if context is None:
             raise RuntimeError(
-                "ModelDesc.training is known only while a tower is built, inside build_graph()."
+                "ModelDesc.training is defined only while a tower is built, in build_graph()."
             )
         return context.is_training
 
@@ -120,10 +114,9 @@ class ModelDescBase:
 class ModelDesc(ModelDescBase):
     """A model with one scalar cost and one optimizer.
 
-    Besides `inputs` and `build_graph` (which returns the cost), override `optimizer`. In the
-    spelling of 2017 `_build_graph` sets `self.cost`, and what is in the collection
-    `REGULARIZATION_LOSSES` is added to it; in the later spelling the cost is taken as it is
-    returned.
+    Override `inputs`, `build_graph`, which returns the cost, and `optimizer`. In the spelling of
+    2017 `_build_graph` sets `self.cost`, and the collection `REGULARIZATION_LOSSES` is added to it;
+    in the later spelling the returned cost is used as it is.
     """
 
     cost: Optional[tf.Tensor] = None
@@ -132,14 +125,12 @@ class ModelDesc(ModelDescBase):
         """Override to build the graph and return its scalar cost; see the base class."""
         if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
             inputs = tuple(inputs[0])
-        self.cost = None  # what another tower left there is not this one's
+        self.cost = None  # that of another tower
         self._build_graph(list(inputs))
         return self.get_cost() if self.training else None
 
     def get_cost(self) -> tf.Tensor:
-        """Returns the cost that `_build_graph` set, with the regularisation losses of the graph
-        added.
-        """
+        """Returns the cost of `_build_graph` plus the regularization losses of the graph."""
         cost = self._get_cost()
         losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
         return tf.add_n([cost] + losses, name="cost_with_regularizer") if losses else cost
@@ -160,7 +151,7 @@ class ModelDesc(ModelDescBase):
         raise NotImplementedError(f"{type(self).__name__} must override optimizer().")
 
     def get_optimizer(self) -> tf.train.Optimizer:
-        """Returns the optimizer, made on the first call in the default graph.
+        """Returns the optimizer of the default graph; creates it on the first call.
 
         Raises:
           TypeError: `optimizer` returned something else.
@@ -171,8 +162,7 @@ class ModelDesc(ModelDescBase):
             if not isinstance(optimizer, tf.train.Optimizer):
                 raise TypeError(
                     f"{type(self).__name__}.optimizer() must return a tf.train.Optimizer (of "
-                    "tf.compat.v1), "
-                    f"got {type(optimizer).__name__}."
+                    f"tf.compat.v1), got {type(optimizer).__name__}."
                 )
             made["optimizer"] = optimizer
         return made["optimizer"]
@@ -192,8 +182,8 @@ def _to_spec(described: Any) -> tf.TensorSpec:
         spec = tf.TensorSpec(described.shape, described.dtype, name)
     else:
         raise TypeError(
-            f"An input is a tf.TensorSpec, an InputDesc or a placeholder, got {described!r}."
+            f"An input must be a tf.TensorSpec, an InputDesc or a placeholder, got {described!r}."
         )
     if not spec.name:
-        raise ValueError(f"Every input of a model needs a name, this one has none: {spec}.")
+        raise ValueError(f"Every input of a model needs a name; {spec} has none.")
     return spec

@@ -1,4 +1,4 @@
-"""What follows a normalization: a scale `gamma` and an offset `beta` for each channel."""
+"""The affine part of a normalization: a scale `gamma` and an offset `beta` for each channel."""
 
 import numbers
 from typing import Any, List, NamedTuple, Optional
@@ -11,17 +11,17 @@ __all__ = ["Affine", "get_affine", "parameter_dtype"]
 
 
 class Affine(NamedTuple):
-    """Offset and scale; None for one that is left out."""
+    """Offset and scale; None for one that is not used."""
 
     beta: Any
     gamma: Any
 
     def as_variables(self) -> VariableHolder:
-        """Those that there are, under their names."""
+        """Returns the variables that exist, by name."""
         return VariableHolder(**{k: v for k, v in self._asdict().items() if v is not None})
 
     def reshaped(self, shape: List[int]) -> "Affine":
-        """The same for another shape, such as `[1, C, 1, 1]`."""
+        """Returns both with another shape, such as `[1, C, 1, 1]`."""
         return Affine(*(None if each is None else tf.reshape(each, shape) for each in self))
 
 
@@ -33,15 +33,15 @@ def get_affine(
     beta_initializer: Any = None,
     gamma_initializer: Any = None,
 ) -> Affine:
-    """Makes or finds the variables in the current variable scope.
+    """Gets the variables from the current variable scope.
 
     Args:
       channels: their length.
-      dtype: that of the input; float16 input has float32 variables.
-      center: whether there is a `beta`.
-      scale: whether there is a `gamma`.
-      beta_initializer: by default zeros.
-      gamma_initializer: an initializer or a number; by default ones.
+      dtype: of the input; float16 input has float32 variables.
+      center: whether to use `beta`.
+      scale: whether to use `gamma`.
+      beta_initializer: zeros by default.
+      gamma_initializer: an initializer or a number; ones by default.
     """
     if isinstance(gamma_initializer, numbers.Number):
         gamma_initializer = tf.constant_initializer(gamma_initializer)
@@ -60,5 +60,5 @@ def get_affine(
 
 
 def parameter_dtype(dtype: tf.DType) -> tf.DType:
-    """The type in which statistics and parameters are kept for an input of the given type."""
+    """Returns the dtype of statistics and parameters for an input of this dtype."""
     return dtype.base_dtype if dtype.base_dtype.size >= 4 else tf.float32

@@ -1,4 +1,4 @@
-"""What several layers ask of their inputs and options before they add anything to the graph."""
+"""Checks of inputs and options that several layers share."""
 
 from typing import Any, List, Sequence, Union
 
@@ -18,10 +18,10 @@ IntPair = Union[int, Sequence[int]]
 
 
 def check_image(layer_name: str, inputs: Any, data_format: str) -> tf.Tensor:
-    """Returns the inputs as a tensor, which has four dimensions and a known number of channels.
+    """Returns the inputs as a floating-point tensor of four dimensions with known channels.
 
     Raises:
-      ValueError: it has not, or it does not hold floating point numbers.
+      ValueError: the inputs are something else.
     """
     tensor = tf.convert_to_tensor(inputs)
     rank = tensor.shape.ndims
@@ -32,21 +32,21 @@ def check_image(layer_name: str, inputs: Any, data_format: str) -> tf.Tensor:
         )
     if tensor.shape.as_list()[channel_axis(data_format)] is None:
         raise ValueError(
-            f"{layer_name} needs to know the number of channels of its input ({data_format}); "
-            f"got {tensor.name} with shape {tensor.shape}. Give it with set_shape()."
+            f"{layer_name} needs a known number of channels ({data_format}); "
+            f"got {tensor.name} with shape {tensor.shape}. Set it with set_shape()."
         )
     return check_floating(layer_name, tensor)
 
 
 def check_floating(layer_name: str, tensor: tf.Tensor) -> tf.Tensor:
-    """Returns the tensor, which holds floating point numbers.
+    """Returns the tensor if its dtype is floating-point.
 
     Raises:
-      ValueError: it does not.
+      ValueError: it is not.
     """
     if not tensor.dtype.base_dtype.is_floating:
         raise ValueError(
-            f"{layer_name} needs floating point numbers, got {tensor.name} of type "
+            f"{layer_name} needs floating-point numbers, got {tensor.name} of dtype "
             f"{tensor.dtype.base_dtype.name}. Convert it first, with tf.cast(x, tf.float32)."
         )
     return tensor
@@ -58,24 +58,24 @@ def channel_axis(data_format: str) -> int:
 
 
 def check_padding(layer_name: str, padding: Any) -> str:
-    """Returns `SAME` or `VALID`, which may be given in any case.
+    """Returns `SAME` or `VALID`; accepts any case.
 
     Raises:
-      ValueError: it is neither.
+      ValueError: the padding is something else.
     """
     if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
         return padding.upper()
     raise ValueError(
         f"{layer_name}: padding must be 'SAME' or 'VALID', got {padding!r}. "
-        "(Options after the sizes are best passed by name.)"
+        "(Pass options after the sizes by name.)"
     )
 
 
 def check_pair(layer_name: str, what: str, value: Any) -> List[int]:
-    """Returns `[height, width]` of a size that may be one number for both.
+    """Returns `[height, width]` of a size given as one number or two.
 
     Raises:
-      ValueError: it is neither one positive whole number nor two.
+      ValueError: the size is not one or two positive whole numbers.
     """
     pair = list(value) if isinstance(value, (list, tuple)) else [value, value]
     if len(pair) != 2:

@@ -1,24 +1,24 @@
-"""The variables of a layer with a kernel: `W`, and `b` unless it goes without."""
+"""The variables `W` and `b` of layers with a kernel, and their output op, `<layer>/output`."""
 
+import inspect
 from typing import Any, Callable, List, NamedTuple, Optional
 
 from tensorpack.compat import tfv1 as tf
 
-from ._output import activate
 from .registry import VariableHolder
 
-__all__ = ["Weights", "default_kernel_initializer", "finish", "get_weights"]
+__all__ = ["Weights", "activate", "default_kernel_initializer", "finish", "get_weights"]
 
 
 class Weights(NamedTuple):
-    """Kernel and bias; the bias is None for a layer without."""
+    """Kernel and bias; `bias` is None for a layer without one."""
 
     kernel: Any
     bias: Any
 
 
 def default_kernel_initializer() -> Any:
-    """Returns He's initializer: a normal distribution, not truncated, of variance 2 / fan-in."""
+    """Returns He's initializer: an untruncated normal distribution of variance 2 / fan-in."""
     return tf.variance_scaling_initializer(2.0, mode="fan_in", distribution="untruncated_normal")
 
 
@@ -32,7 +32,7 @@ def get_weights(
     kernel_regularizer: Optional[Callable[..., Any]] = None,
     bias_regularizer: Optional[Callable[..., Any]] = None,
 ) -> Weights:
-    """Makes or finds `W` and `b` in the current variable scope; `b` is zero by default."""
+    """Gets `W` and `b` from the current variable scope; `b` is zero by default."""
     kernel = tf.get_variable(
         "W", kernel_shape, dtype, initializer=kernel_initializer, regularizer=kernel_regularizer
     )
@@ -63,3 +63,47 @@ def finish(
     if weights.bias is not None:
         output.variables.b = weights.bias
     return output
+
+
+def activate(tensor: tf.Tensor, activation: Optional[Callable[..., Any]] = None) -> tf.Tensor:
+    """Returns `activation(tensor)` as the op `output` of the current name scope.
+
+    Args:
+      tensor: the result of the layer before its activation.
+      activation: a function of a tensor, called with `name="output"` if it has a parameter `name`;
+        None for the identity.
+
+    Raises:
+      TypeError: the activation is not callable, or does not return a tensor.
+      ValueError: the activation names an op `output` that is not its result.
+    """
+    if activation is None:
+        return tf.identity(tensor, name="output")
+    if not callable(activation):
+        raise TypeError(
+            f"activation must be a function of a tensor, such as tf.nn.relu; got {activation!r}."
+        )
+    graph = tf.get_default_graph()
+    wanted = graph.unique_name("output", mark_as_used=False)
+    result = activation(tensor, name="output") if _takes_name(activation) else activation(tensor)
+    if not isinstance(result, tf.Tensor):
+        raise TypeError(f"activation {activation!r} must return a tensor, it returned {result!r}.")
+    if result.op.name == wanted:
+        return result
+    if graph.unique_name("output", mark_as_used=False) != wanted:
+        raise ValueError(
+            f"activation {activation!r} named an op {wanted!r} that is not its result "
+            f"({result.op.name}). "
+            "Pass `name` to its last op, or remove its parameter `name`."
+        )
+    return tf.identity(result, name="output")
+
+
+def _takes_name(function: Callable[..., Any]) -> bool:
+    """Returns whether the function has a parameter `name`."""
+    try:
+        parameter = inspect.signature(function).parameters.get("name")
+    except (TypeError, ValueError):  # functions written in C have no signature
+        return False
+    keyword_kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return parameter is not None and parameter.kind in keyword_kinds

@@ -1,4 +1,4 @@
-"""Batch normalization: choose the statistics, normalize with them, update their averages."""
+"""Batch normalization, with moving averages of the statistics for inference."""
 
 from typing import Any, List, NamedTuple, Optional
 
@@ -8,7 +8,7 @@ from tensorpack.utils.argtools import get_data_format
 
 from ._affine import Affine, get_affine
 from ._checks import channel_axis, check_floating
-from ._spelling import RENAMED
+from ._legacy_names import RENAMED
 from .registry import layer_register
 
 __all__ = ["BatchNorm"]
@@ -40,7 +40,7 @@ def BatchNorm(
 ) -> tf.Tensor:
     """Normalizes each channel to mean 0 and variance 1, then scales by `gamma` and adds `beta`.
 
-    With the statistics of the batch in a training tower, and with their moving averages elsewhere.
+    Uses the statistics of the batch in a training tower, and their moving averages elsewhere.
     Variables: `beta`, `gamma` `[C]`; not trainable: `mean/EMA` (0 at first), `variance/EMA` (1 at
     first) `[C]`.
 
@@ -48,14 +48,14 @@ def BatchNorm(
 
     Args:
       inputs: float32 or float16, `[N, C]`, `[N, H, W, C]`, or `[N, C, H, W]`; C must be known.
-      training: whether to use the statistics of the batch; by default in training towers only.
+      training: whether to use the statistics of the batch; by default only in training towers.
       momentum: of the moving averages, per update.
-      epsilon: added to the variance; TensorFlow takes 1.001e-5 at least.
-      scale: whether there is a `gamma`.
-      center: whether there is a `beta`.
+      epsilon: added to the variance; TensorFlow uses at least 1.001e-5.
+      scale: whether to use `gamma`.
+      center: whether to use `beta`.
       gamma_initializer: an initializer or a number; ones by default.
       data_format: of images, `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
-      axis: that of the channels, in place of `data_format`.
+      axis: the axis of the channels, instead of `data_format`.
       beta_initializer: zeros by default.
       ema_update: how the averages are updated, in the main training tower: `"collection"` (the
         default): by an op in `UPDATE_OPS`, which the callback RunUpdateOps runs; `"internal"`:
@@ -66,7 +66,7 @@ def BatchNorm(
       `gamma`.
 
     Raises:
-      ValueError: the input is no such tensor, or an option is out of range.
+      ValueError: the input is not such a tensor, or an option is out of range.
     """
     if ema_update not in _EMA_UPDATES:
         raise ValueError(
@@ -99,7 +99,7 @@ def BatchNorm(
 
 
 def _as_images(inputs: Any, data_format: str, axis: Optional[int]) -> Any:
-    """The input as a tensor of four axes, and its data format."""
+    """Returns the input as a tensor of four dimensions, and its data format."""
     data_format = get_data_format(data_format)
     tensor = check_floating("BatchNorm", tf.convert_to_tensor(inputs))
     rank = tensor.shape.ndims
@@ -115,8 +115,8 @@ def _as_images(inputs: Any, data_format: str, axis: Optional[int]) -> Any:
         tensor, data_format = tf.expand_dims(tf.expand_dims(tensor, 1), 1), "NHWC"
     if tensor.shape.as_list()[channel_axis(data_format)] is None:
         raise ValueError(
-            f"BatchNorm needs to know the number of channels of its input; got {inputs.name} with "
-            f"shape {inputs.shape} ({data_format}). Give it with set_shape()."
+            f"BatchNorm needs a known number of channels ({data_format}); got {inputs.name} with "
+            f"shape {inputs.shape}. Set it with set_shape()."
         )
     return tensor, data_format
 
@@ -129,7 +129,7 @@ def _get_averages(channels: int) -> _Statistics:
             name, [channels], initializer=initializer, trainable=False, collections=collections
         )
 
-    # The variance starts at 1, so that even an untrained model divides by something sensible.
+    # The variance starts at 1, so that an untrained model does not divide by epsilon alone.
     return _Statistics(
         get("mean/EMA", tf.zeros_initializer()), get("variance/EMA", tf.ones_initializer())
     )
@@ -138,7 +138,7 @@ def _get_averages(channels: int) -> _Statistics:
 def _normalize(
     images: tf.Tensor, statistics: _Statistics, affine: Affine, epsilon: float, data_format: str
 ) -> Any:
-    """The normalized images, and the statistics used: the batch's own if none are given."""
+    """Returns the normalized images, and the statistics used: by default those of the batch."""
     channels = images.shape.as_list()[channel_axis(data_format)]
     normalized, mean, variance = tf.nn.fused_batch_norm(
         images,

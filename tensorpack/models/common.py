@@ -1,4 +1,4 @@
-"""Old address of `layer_register` and its relatives; they live in `registry.py`."""
+"""The address of `layer_register` and related names in old scripts; they live in `registry.py`."""
 
 from .registry import (
     VariableHolder,

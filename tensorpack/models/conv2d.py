@@ -13,7 +13,7 @@ from ._checks import (
     check_padding,
     check_pair,
 )
-from ._spelling import RENAMED
+from ._legacy_names import RENAMED
 from ._weights import default_kernel_initializer, finish, get_weights
 from .registry import layer_register
 
@@ -48,26 +48,25 @@ def Conv2D(
       kernel_size: height and width of the kernel in pixels; one number for both.
       padding: `"same"` or `"valid"`, in any case.
       strides: step in pixels, down and across; one number for both.
-      kernel_initializer: of `W`; by default He's, a normal distribution (not truncated) of variance
+      kernel_initializer: of `W`; by default He's, an untruncated normal distribution of variance
         2 / fan-in.
       bias_initializer: of `b`; zeros by default.
-      activation: a function of a tensor, and of `name` if it likes.
-      split: number of groups that the channels are parted into; each group of outputs sees one
-        group of inputs.
-      use_bias: whether there is a `b`.
+      activation: a function of a tensor and, optionally, `name`.
+      split: number of groups of channels; each group of outputs depends on one group of inputs.
+      use_bias: whether to use `b`.
       data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
       dilation_rate: distance in input pixels between taps of the kernel; one number for both.
-      kernel_regularizer: function of `W`; its result goes into `REGULARIZATION_LOSSES`, as that of
-        the next two.
-      bias_regularizer: function of `b`.
-      activity_regularizer: function of the output.
+      kernel_regularizer: a function of `W`; its result is added to `REGULARIZATION_LOSSES`, as are
+        those of the next two.
+      bias_regularizer: a function of `b`.
+      activity_regularizer: a function of the output.
 
     Returns:
       The op `<layer>/output`, `[N, H', W', filters]` (or channels first), with the `.variables` `W`
       and `b`.
 
     Raises:
-      ValueError: the input is no such tensor, or an option is out of range.
+      ValueError: the input is not such a tensor, or an option is out of range.
     """
     data_format = get_data_format(data_format)
     inputs = check_image("Conv2D", inputs, data_format)
@@ -112,34 +111,34 @@ def Conv2DTranspose(
     bias_regularizer: Optional[Callable[..., Any]] = None,
     activity_regularizer: Optional[Callable[..., Any]] = None,
 ) -> tf.Tensor:
-    """Convolves backwards, from small images to large: the gradient of Conv2D, as a layer.
+    """Transposed convolution: the gradient of Conv2D with respect to its input, as a layer.
 
     Variables: `W` `[h, w, filters, channels]`, `b` `[filters]`.
 
     Args:
       inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`; C must
         be known.
-      filters: number of output channels, or the output's (height, width, channels), in this order
-        always.
+      filters: number of output channels, or the output's (height, width, channels), always in this
+        order.
       kernel_size: height and width of the kernel in pixels; one number for both.
       strides: factor by which the image grows, down and across; one number for both.
-      padding: `"same"` (the output has `strides` times the size) or `"valid"` (and what the kernel
-        adds to it).
+      padding: `"same"` (the output is `strides` times as large) or `"valid"` (larger by what the
+        kernel adds).
       kernel_initializer: of `W`; by default Glorot's, uniform.
       bias_initializer: of `b`; zeros by default.
-      activation: a function of a tensor, and of `name` if it likes.
-      use_bias: whether there is a `b`.
+      activation: a function of a tensor and, optionally, `name`.
+      use_bias: whether to use `b`.
       data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
-      kernel_regularizer: function of `W`; its result goes into `REGULARIZATION_LOSSES`, as that of
-        the next two.
-      bias_regularizer: function of `b`.
-      activity_regularizer: function of the output.
+      kernel_regularizer: a function of `W`; its result is added to `REGULARIZATION_LOSSES`, as are
+        those of the next two.
+      bias_regularizer: a function of `b`.
+      activity_regularizer: a function of the output.
 
     Returns:
       The op `<layer>/output` with the `.variables` `W` and `b`.
 
     Raises:
-      ValueError: the input is no such tensor, or an option is out of range.
+      ValueError: the input is not such a tensor, or an option is out of range.
     """
     layer_name = "Conv2DTranspose"
     data_format = get_data_format(data_format)
@@ -186,7 +185,7 @@ def _check_groups(channels: int, filters: int, split: Any) -> None:
 def _convolution(
     strides: List[int], dilation: List[int], padding: str, data_format: str
 ) -> Callable[[Any, Any], tf.Tensor]:
-    """A function of image and kernel."""
+    """Returns the convolution as a function of image and kernel."""
     if dilation == [1, 1]:
         return lambda image, kernel: tf.nn.conv2d(
             image, kernel, _per_axis(strides, data_format), padding, data_format=data_format
@@ -205,7 +204,7 @@ def _convolution(
 def _in_groups(
     convolve: Callable[[Any, Any], tf.Tensor], image: Any, kernel: Any, groups: int, axis: int
 ) -> tf.Tensor:
-    """Convolves each group of channels with its share of the kernel."""
+    """Convolves each group of channels with its part of the kernel."""
     if groups == 1:
         return convolve(image, kernel)
     pairs = zip(tf.split(image, groups, axis), tf.split(kernel, groups, 3))
@@ -213,12 +212,12 @@ def _in_groups(
 
 
 def _per_axis(strides: Sequence[int], data_format: str) -> List[int]:
-    """Strides for all four axes."""
+    """Returns strides for all four axes."""
     return [1, *strides, 1] if data_format == "NHWC" else [1, 1, *strides]
 
 
 def _parse_output_shape(layer_name: str, filters: Any) -> Any:
-    """The fixed (height, width), None for "what strides make of it", and the number of channels."""
+    """Returns the fixed (height, width), or None if strides decide, and the number of channels."""
     if not isinstance(filters, (list, tuple)):
         return None, as_count(layer_name, "filters", filters)
     if len(filters) != 3:
@@ -239,7 +238,7 @@ def _grown_shape(
     padding: str,
     data_format: str,
 ) -> Any:
-    """The output's shape: as a list with None for unknown, and as a tensor."""
+    """Returns the output's shape: as a list with None for unknown, and as a tensor."""
     height_axis = data_format.index("H")
     known, running = inputs.shape.as_list(), tf.unstack(tf.shape(inputs), num=4)
     shapes = []

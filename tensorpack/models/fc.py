@@ -8,7 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
 
 from ._checks import check_floating
-from ._spelling import RENAMED
+from ._legacy_names import RENAMED
 from ._weights import default_kernel_initializer, finish, get_weights
 from .registry import layer_register
 
@@ -33,23 +33,23 @@ def FullyConnected(
     Variables: `W` `[inputs, units]`, `b` `[units]`.
 
     Args:
-      inputs: floating `[N, ...]`; all axes but the first must be known.
+      inputs: floating `[N, ...]`; all dimensions except the first must be known.
       units: number of outputs.
-      kernel_initializer: of `W`; by default He's, a normal distribution (not truncated) of variance
+      kernel_initializer: of `W`; by default He's, an untruncated normal distribution of variance
         2 / fan-in.
       bias_initializer: of `b`; zeros by default.
-      activation: a function of a tensor, and of `name` if it likes.
-      use_bias: whether there is a `b`.
-      kernel_regularizer: function of `W`; its result goes into `REGULARIZATION_LOSSES`, as that of
-        the next two.
-      bias_regularizer: function of `b`.
-      activity_regularizer: function of the output.
+      activation: a function of a tensor and, optionally, `name`.
+      use_bias: whether to use `b`.
+      kernel_regularizer: a function of `W`; its result is added to `REGULARIZATION_LOSSES`, as are
+        those of the next two.
+      bias_regularizer: a function of `b`.
+      activity_regularizer: a function of the output.
 
     Returns:
       The op `<layer>/output`, `[N, units]`, with the `.variables` `W` and `b`.
 
     Raises:
-      ValueError: the input is no such tensor, or `units` is no positive number.
+      ValueError: the input is not such a tensor, or `units` is not positive.
     """
     units = as_count("FullyConnected", "units", units)
     flat = _flatten(check_floating("FullyConnected", tf.convert_to_tensor(inputs)))
@@ -67,13 +67,14 @@ def FullyConnected(
 
 
 def _flatten(tensor: tf.Tensor) -> tf.Tensor:
-    """`[N, ...]` to `[N, M]`."""
+    """Reshapes `[N, ...]` to `[N, M]`."""
     rank = tensor.shape.ndims
     sizes: List[Any] = tensor.shape.as_list()[1:] if rank else [None]
     if None in sizes:
         raise ValueError(
-            f"FullyConnected needs to know all axes of its input but the first; got {tensor.name} "
-            f"with shape {tensor.shape}. Give them with set_shape(), or pool over the image first."
+            f"FullyConnected needs an input whose dimensions are known, except the first; got "
+            f"{tensor.name} with shape {tensor.shape}. Set them with set_shape(), or pool over the "
+            "image first."
         )
     if rank == 2:
         return tensor

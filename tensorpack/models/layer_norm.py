@@ -1,4 +1,4 @@
-"""Normalization within each example: over all of it, or over each channel."""
+"""Normalization within each example: over all its values, or over each channel."""
 
 from typing import Any, List, Optional
 
@@ -7,7 +7,7 @@ from tensorpack.utils.argtools import get_data_format
 
 from ._affine import get_affine, parameter_dtype
 from ._checks import channel_axis, check_floating, check_image
-from ._spelling import RENAMED
+from ._legacy_names import RENAMED
 from .registry import layer_register
 
 __all__ = ["InstanceNorm", "LayerNorm"]
@@ -30,8 +30,8 @@ def LayerNorm(
     Args:
       inputs: floating, `[N, C]`, `[N, H, W, C]`, or `[N, C, H, W]`; C must be known.
       epsilon: added to the variance.
-      center: whether there is a `beta`.
-      scale: whether there is a `gamma`.
+      center: whether to use `beta`.
+      scale: whether to use `gamma`.
       data_format: of images, `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
       gamma_initializer: an initializer or a number; ones by default.
 
@@ -39,7 +39,7 @@ def LayerNorm(
       The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
 
     Raises:
-      ValueError: the input is no such tensor.
+      ValueError: the input is not such a tensor.
     """
     data_format = get_data_format(data_format)
     inputs = tf.convert_to_tensor(inputs)
@@ -72,16 +72,16 @@ def InstanceNorm(
       inputs: floating, `[N, H, W, C]` or `[N, C, H, W]`; C must be known.
       epsilon: added to the variance.
       data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
-      use_affine: sets both of the next two, if given.
-      center: whether there is a `beta`.
-      scale: whether there is a `gamma`.
+      use_affine: if given, sets both `center` and `scale`.
+      center: whether to use `beta`.
+      scale: whether to use `gamma`.
       gamma_initializer: an initializer or a number; ones by default.
 
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
 
     Raises:
-      ValueError: the input is no such tensor.
+      ValueError: the input is not such a tensor.
     """
     data_format = get_data_format(data_format)
     inputs = check_image("InstanceNorm", inputs, data_format)
@@ -101,7 +101,7 @@ def _normalize(
     scale: bool,
     gamma_initializer: Any,
 ) -> tf.Tensor:
-    """Normalizes over the axes and applies `gamma` and `beta` along the axis of the channels."""
+    """Normalizes over `axes`, then applies `gamma` and `beta` along the axis of the channels."""
     channels = inputs.shape.as_list()[channels_at]
     affine = get_affine(channels, inputs.dtype, center, scale, gamma_initializer=gamma_initializer)
     aligned = [1] * inputs.shape.ndims

@@ -1,4 +1,4 @@
-"""Writes a straight chain of layers as a chain of method calls."""
+"""A sequence of layers as a chain of method calls."""
 
 from difflib import get_close_matches
 from types import ModuleType
@@ -13,7 +13,7 @@ __all__ = ["LinearWrap"]
 
 
 class LinearWrap:
-    """Holds a tensor and applies layers to it, one after the other. ::
+    """Holds a tensor and applies layers to it, one after another::
 
         logits = (
             LinearWrap(image)
@@ -55,7 +55,7 @@ class LinearWrap:
 
     @property
     def tf(self) -> "_Functions":
-        """The functions of TensorFlow (those of `tf.compat.v1`), to be applied to the tensor."""
+        """The functions of `tf.compat.v1`, applied to the tensor."""
         return _Functions(tf, "tf", self._tensor)
 
     def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> "LinearWrap":
@@ -76,7 +76,7 @@ class LinearWrap:
         return LinearWrap(func(args[0], self._tensor, *args[1:], **kwargs))
 
     def print_tensor(self) -> "LinearWrap":
-        """Logs what the tensor is, not its value, and returns this wrap."""
+        """Logs the name, shape and dtype of the tensor, and returns this wrap."""
         logger.info(str(self._tensor))
         return self
 
@@ -90,7 +90,7 @@ class LinearWrap:
 
 
 class _Functions:
-    """A module whose functions are applied to a tensor; its submodules are found as attributes."""
+    """A module, or submodule, whose functions are applied to a tensor."""
 
     def __init__(self, module: ModuleType, path: str, tensor: Any) -> None:
         self._module = module
@@ -104,7 +104,7 @@ class _Functions:
             return _Functions(found, path, self._tensor)
         if not callable(found):
             known = [each for each in dir(self._module) if not each.startswith("_")]
-            raise AttributeError(f"{path} is no function.{_suggest(name, known)}")
+            raise AttributeError(f"{path} is not a function.{_suggest(name, known)}")
 
         def apply_function(*args: Any, **kwargs: Any) -> LinearWrap:
             return LinearWrap(found(self._tensor, *args, **kwargs))
@@ -115,7 +115,7 @@ class _Functions:
 def _explain_unknown(name: str) -> str:
     methods = [each for each in vars(LinearWrap) if not each.startswith("_")]
     return (
-        f"LinearWrap has no method {name!r}, and no layer of this name is registered."
+        f"LinearWrap has no method {name!r}, and there is no layer of this name."
         f"{_suggest(name, [*methods, *registered_names()])} "
         "Other functions are applied with .apply(func, ...)."
     )

@@ -1,11 +1,11 @@
-"""Activations: layers that change each number, and can stand as another layer's `activation`."""
+"""Activations, usable as layers or as the `activation` of another layer."""
 
 from typing import Any, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
 
-from ._spelling import RENAMED
+from ._legacy_names import RENAMED
 from .batch_norm import BatchNorm
 from .registry import VariableHolder, layer_register
 
@@ -14,7 +14,7 @@ __all__ = ["BNReLU", "LeakyReLU", "Maxout", "PReLU"]
 
 @layer_register(log_shape=False, use_scope=None, spelling=RENAMED["PReLU"])
 def PReLU(inputs: tf.Tensor, init: float = 0.001, name: Optional[str] = "output") -> tf.Tensor:
-    """A rectifier with a learned slope: `max(x, 0) + alpha * min(x, 0)`.
+    """Rectifies with a learned slope: `max(x, 0) + alpha * min(x, 0)`.
 
     Variable: `alpha`, a scalar.
 
@@ -26,7 +26,7 @@ def PReLU(inputs: tf.Tensor, init: float = 0.001, name: Optional[str] = "output"
 
     Args:
       inputs: floating, any shape.
-      init: where the slope starts.
+      init: initial value of the slope.
       name: of the resulting op.
 
     Returns:
@@ -37,7 +37,7 @@ def PReLU(inputs: tf.Tensor, init: float = 0.001, name: Optional[str] = "output"
         "alpha", [], inputs.dtype.base_dtype, initializer=tf.constant_initializer(init)
     )
     with tf.name_scope("prelu"):
-        # Of the ways to write this, the one with the least work forward and backward on the CPU.
+        # This form needs the least work forward and backward on the CPU.
         positive = tf.nn.relu(inputs)
         negative = alpha * (inputs - positive)
     output = tf.add(positive, negative, name=name or "output")
@@ -47,7 +47,7 @@ def PReLU(inputs: tf.Tensor, init: float = 0.001, name: Optional[str] = "output"
 
 @layer_register(log_shape=False, use_scope=None, spelling=RENAMED["LeakyReLU"])
 def LeakyReLU(inputs: tf.Tensor, alpha: float, name: Optional[str] = "output") -> tf.Tensor:
-    """A rectifier with a fixed slope: `max(x, alpha * x)`.
+    """Rectifies with a fixed slope: `max(x, alpha * x)`.
 
     Args:
       inputs: floating, any shape.
@@ -72,13 +72,13 @@ def Maxout(inputs: tf.Tensor, num_unit: int) -> tf.Tensor:
 
     Args:
       inputs: `[..., C]`; C must be known and a multiple of `num_unit`.
-      num_unit: how many channels make one.
+      num_unit: number of channels per group.
 
     Returns:
       The op `<layer>/output`, `[..., C / num_unit]`.
 
     Raises:
-      ValueError: C is unknown or no multiple of `num_unit`.
+      ValueError: C is unknown or not a multiple of `num_unit`.
     """
     inputs = tf.convert_to_tensor(inputs)
     num_unit = as_count("Maxout", "num_unit", num_unit)
@@ -97,7 +97,7 @@ def Maxout(inputs: tf.Tensor, num_unit: int) -> tf.Tensor:
 
 @layer_register(log_shape=False, use_scope=None, spelling=RENAMED["BNReLU"])
 def BNReLU(inputs: Any, name: Optional[str] = None) -> tf.Tensor:
-    """BatchNorm under the scope `bn`, then ReLU; usable as the activation of another layer.
+    """Applies BatchNorm in the scope `bn`, then ReLU; usable as the activation of another layer.
 
     Args:
       inputs: `[N, C]` or `[N, H, W, C]`.

@@ -1,4 +1,4 @@
-"""Layers that make images smaller by pooling, or larger by unpooling."""
+"""Pooling and unpooling of images."""
 
 from typing import Any, Callable, Optional
 
@@ -6,7 +6,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
 
 from ._checks import IntPair, check_padding, check_pair
-from ._spelling import RENAMED
+from ._legacy_names import RENAMED
 from .registry import layer_register
 
 __all__ = ["AvgPooling", "FixedUnPooling", "GlobalAvgPooling", "MaxPooling"]
@@ -33,7 +33,7 @@ def MaxPooling(
       The op `<layer>/output`.
 
     Raises:
-      ValueError: the input has not four axes, or an option is out of range.
+      ValueError: the input does not have four dimensions, or an option is out of range.
     """
     return _pool("MaxPooling", tf.nn.max_pool, inputs, pool_size, strides, padding, data_format)
 
@@ -46,7 +46,7 @@ def AvgPooling(
     padding: str = "valid",
     data_format: str = "channels_last",
 ) -> tf.Tensor:
-    """Takes the mean of each window of an image; padded pixels do not count.
+    """Takes the mean of each window of an image, ignoring padded pixels.
 
     Args:
       inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`.
@@ -59,7 +59,7 @@ def AvgPooling(
       The op `<layer>/output`.
 
     Raises:
-      ValueError: the input has not four axes, or an option is out of range.
+      ValueError: the input does not have four dimensions, or an option is out of range.
     """
     return _pool("AvgPooling", tf.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
 
@@ -76,7 +76,7 @@ def GlobalAvgPooling(inputs: tf.Tensor, data_format: str = "channels_last") -> t
       The op `<layer>/output`, `[N, C]`.
 
     Raises:
-      ValueError: the input has not four axes.
+      ValueError: the input does not have four dimensions.
     """
     data_format = get_data_format(data_format)
     inputs = _check_rank("GlobalAvgPooling", inputs)
@@ -91,7 +91,7 @@ def FixedUnPooling(
     unpool_mat: Any = None,
     data_format: str = "channels_last",
 ) -> tf.Tensor:
-    """Turns each pixel into a block: the pixel times a fixed matrix (a Kronecker product).
+    """Replaces each pixel by the pixel times a fixed matrix (a Kronecker product).
 
     Args:
       inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`.
@@ -103,14 +103,14 @@ def FixedUnPooling(
       The op `<layer>/output`, larger by `shape`.
 
     Raises:
-      ValueError: the input has not four axes, or the matrix is not of this shape.
+      ValueError: the input does not have four dimensions, or the matrix has another shape.
     """
     data_format = get_data_format(data_format)
     inputs = _check_rank("FixedUnPooling", inputs)
     block = check_pair("FixedUnPooling", "shape", shape)
     matrix = _unpool_matrix(unpool_mat, block, inputs.dtype.base_dtype)
     height_axis = data_format.index("H")
-    # [.., H, W, ..] -> [.., H, 1, W, 1, ..], which the matrix fills.
+    # [.., H, W, ..] -> [.., H, 1, W, 1, ..], broadcast with the matrix.
     spread = tf.expand_dims(tf.expand_dims(inputs, height_axis + 1), height_axis + 3)
     trailing = [1] * (3 - (height_axis + 1))
     filled = spread * tf.reshape(matrix, [block[0], 1, block[1], *trailing])

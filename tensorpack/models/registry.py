@@ -1,7 +1,6 @@
 """Turns a function of tensors into a layer: scope name, default arguments, shape log.
 
-A layer is called as `Conv2D("conv0", x, 32, 3)`. Registration also makes it known by name, to
-`LinearWrap`.
+A layer is called as `Conv2D("conv0", x, 32, 3)`, and is also a method of `LinearWrap`.
 """
 
 import functools
@@ -16,7 +15,7 @@ from tensorpack.tfutils.model_utils import get_shape_str
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.utils import logger
 
-from ._spelling import Renaming, translate
+from ._legacy_names import Renaming, translate
 
 __all__ = [
     "VariableHolder",
@@ -28,8 +27,7 @@ __all__ = [
 
 Layer = Any  # a function that carries `.symbolic_function` and `.use_scope`
 
-# Layers are code, as classes are: they are defined once in a process, when their module is
-# imported.
+# Layers are code, like classes: each is defined once per process, when its module is imported.
 _layers: Dict[str, Layer] = {}
 
 
@@ -37,7 +35,7 @@ class VariableHolder:
     """The variables of one layer call, as attributes: `Conv2D("c", x, 8, 3).variables.W`.
 
     Args:
-      **variables: the variables by the name they have inside the layer's scope.
+      **variables: the variables by their name in the scope of the layer.
     """
 
     def __init__(self, **variables: Any) -> None:
@@ -52,29 +50,31 @@ class VariableHolder:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._variables:
-            raise AttributeError(f"variable {name!r} of a layer is set already, and stays as it is")
+            raise AttributeError(
+                f"variable {name!r} of a layer is already set and cannot be replaced"
+            )
         self._variables[name] = value
 
     def all(self) -> List[Any]:
-        """Returns the variables, in the order in which they were named."""
+        """Returns the variables, in the order in which they were added."""
         return list(self._variables.values())
 
 
 class _UnknownVariable(AttributeError, KeyError):
-    """An AttributeError, as `hasattr` needs it; scripts may catch the KeyError it once was."""
+    """An AttributeError, for `hasattr`, and a KeyError, which old scripts catch."""
 
     __str__ = Exception.__str__
 
 
 class _ShapeLog:
-    """Which scopes of one graph have had their shapes logged."""
+    """Remembers which scopes of a graph have logged their shapes."""
 
     def __init__(self) -> None:
         self.enabled = True
         self._seen: Set[str] = set()
 
     def admits(self, scope_name: str) -> bool:
-        """Whether the layer in this scope should log its shapes now: true once for each scope."""
+        """Returns whether the layer in this scope should log its shapes: True once per scope."""
         if not self.enabled or scope_name in self._seen:
             return False
         self._seen.add(scope_name)
@@ -85,12 +85,12 @@ _shape_logs: PerGraph = PerGraph(_ShapeLog)
 
 
 def disable_layer_logging() -> None:
-    """Stops the shape lines of layers in the default graph, from now on."""
+    """Disables the shape log of layers in the default graph."""
     _shape_logs.get().enabled = False
 
 
 def get_registered_layer(name: str) -> Optional[Layer]:
-    """Returns the layer registered under this name, or None."""
+    """Returns the layer with this name, or None."""
     return _layers.get(name)
 
 
@@ -106,23 +106,22 @@ def layer_register(
     spelling: Optional[Renaming] = None,
     aliases: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Layer]:
-    """Decorates a function `f(inputs, ...)`: makes it a layer, registered under its own name.
+    """Decorates a function `f(inputs, ...)` as a layer, registered under its own name.
 
-    The layer opens the variable scope it is called with, fills in what `argscope` says about
-    arguments that are not given, and logs the shapes of its input and output: once for each scope
-    of a graph, and neither in predictors nor in any training tower but the main one. It carries the
-    undecorated function as `.symbolic_function`, to be used inside another layer's scope, and
-    `.use_scope`.
+    The layer opens the variable scope that it is called with, takes missing arguments from
+    `argscope`, and logs the shapes of its input and output: once per scope of a graph, and only in
+    the main training tower. It has the attributes `.symbolic_function`, the undecorated function,
+    for use inside another layer's scope, and `.use_scope`.
 
     Args:
       log_shape: whether to log shapes. Calls without a scope name log nothing.
-      use_scope: True: the first argument must be a scope name. False or None: it may be left out,
-        and then no scope is opened.
-      spelling: other names of arguments -> their names in the function.
-      aliases: more names to register the layer under.
+      use_scope: if True, the first argument must be a scope name. If False or None, it is optional,
+        and without it no scope is opened.
+      spelling: maps other names of arguments to their names in the function.
+      aliases: additional names of the layer.
 
     Raises:
-      ValueError: another function is registered under the name.
+      ValueError: the name belongs to another function.
     """
 
     def decorate(function: Callable[..., Any]) -> Layer:
@@ -136,11 +135,10 @@ def layer_register(
 
 def _register(name: str, layer: Layer) -> None:
     taken = _layers.get(name)
-    # The same definition once more, as when a notebook cell is run again, replaces itself.
+    # Running a notebook cell again replaces the definition by itself.
     if taken is not None and _origin(taken) != _origin(layer):
         raise ValueError(
-            f"A layer {name!r} is registered already, by {_origin(taken)}; {_origin(layer)} needs "
-            "another name."
+            f"The layer name {name!r} is taken by {_origin(taken)}; rename {_origin(layer)}."
         )
     _layers[name] = layer
 
@@ -182,7 +180,7 @@ def _make_layer(
 def _split_scope_name(
     layer_name: str, use_scope: Optional[bool], args: Tuple[Any, ...]
 ) -> Tuple[Optional[str], Tuple[Any, ...]]:
-    """Parts the scope name from the other positional arguments."""
+    """Separates the scope name from the other positional arguments."""
     if args and isinstance(args[0], str):
         return args[0], args[1:]
     if use_scope:
@@ -197,13 +195,13 @@ def _split_scope_name(
 def _find_inputs(
     layer_name: str, parameters: Mapping[str, Any], args: Tuple[Any, ...], given: Mapping[str, Any]
 ) -> Any:
-    """What the layer is applied to, a tensor or a list of them; None if it was not given."""
+    """Returns the input of the layer, a tensor or a list of tensors; None if it is missing."""
     if args:
         inputs = args[0]
     else:
         inputs = given.get(next(iter(parameters), ""))
         if inputs is None:
-            return None  # Python's own error about the missing argument says it best
+            return None  # the call raises Python's own error about the missing argument
     first = inputs[0] if isinstance(inputs, (list, tuple)) and inputs else inputs
     if not tf.is_tensor(first):
         raise ValueError(
@@ -231,7 +229,7 @@ def _tower_logs() -> bool:
 
 
 def _name_in_tower(scope_name: str) -> str:
-    """The scope name without the variable scope that makes up the tower."""
+    """Returns the scope name without the variable scope of the tower."""
     tower = get_current_tower_context()
     prefix = f"{tower.vs_name}/" if tower is not None and tower.vs_name else ""
     return scope_name[len(prefix) :] if scope_name.startswith(prefix) else scope_name
@@ -240,7 +238,7 @@ def _name_in_tower(scope_name: str) -> str:
 def _check_arguments(
     layer_name: str, parameters: Mapping[str, Any], spelling: Renaming, arguments: Mapping[str, Any]
 ) -> None:
-    """Raises if the layer does not take one of the arguments, which are in its own spelling."""
+    """Raises if the layer does not have one of the arguments, given by their internal names."""
     if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
         return
     unknown = [name for name in arguments if name not in parameters]

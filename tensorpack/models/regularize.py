@@ -1,4 +1,4 @@
-"""What keeps a model from overfitting: dropout, and costs on the size of its variables."""
+"""Regularization: dropout, and costs on the size of variables."""
 
 import re
 from typing import Any, Callable, List, Optional, Set, Union
@@ -10,7 +10,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import as_number
 
 from ._checks import check_floating
-from ._spelling import RENAMED
+from ._legacy_names import RENAMED
 from .registry import layer_register
 
 __all__ = [
@@ -34,16 +34,15 @@ def Dropout(
     *,
     seed: Optional[int] = None,
 ) -> tf.Tensor:
-    """Sets numbers to zero by chance while training, and scales up the others to keep the mean.
+    """Sets random elements to zero while training, and scales the others to keep the mean.
 
     Args:
       inputs: floating, any shape.
-      keep_prob: probability that a number is kept, in (0, 1]; may be given as `rate`, which is 1
-        minus that.
-      training: whether to drop at all; a bool, or a bool scalar tensor. By default only in a
-        training tower.
-      noise_shape: int32, shape of the random mask; an axis of 1 is dropped as a whole. By default
-        that of `inputs`.
+      keep_prob: probability to keep an element, in (0, 1]; or give `rate`, which is 1 minus that.
+      training: whether to drop; a bool, or a bool scalar tensor. By default only in a training
+        tower.
+      noise_shape: int32, shape of the random mask, broadcast to `inputs`; by default the shape of
+        `inputs`.
       seed: of the op.
 
     Returns:
@@ -109,8 +108,8 @@ def regularize_cost(
 
         weight_cost = regularize_cost(r"^conv\d+/W$", l2_regularizer(2e-4))
 
-    In a tower with variables of its own only those count, under their names within the tower. In a
-    tower that is not for training the result is zero. Each variable is logged once for each graph.
+    In a tower with its own variables only those count, by their names within the tower. In a tower
+    that is not for training the result is zero. Each variable is logged once per graph.
 
     Args:
       regex: searched for in the variable's name, with and without `:0`: both `fc0/W$` and
@@ -139,10 +138,10 @@ def regularize_cost(
 
 
 def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
-    """Sums what layers put into `REGULARIZATION_LOSSES`; call it after the layers.
+    """Sums the collection `REGULARIZATION_LOSSES`. Call it after the layers are built.
 
-    In a tower with variables of its own only its own losses count; in a tower that is not for
-    training the result is zero.
+    In a tower with its own variables only its own losses count; in a tower that is not for training
+    the result is zero.
 
     Args:
       name: of the resulting op.
@@ -154,7 +153,7 @@ def regularize_cost_from_collection(name: str = "regularize_cost") -> tf.Tensor:
     tower = get_current_tower_context()
     if tower is not None and not tower.is_training:
         return tf.constant(0.0, name=name)
-    # Variables that are shared were regularized in the tower that made them, and nowhere else.
+    # Shared variables are regularized in the tower that created them, and only there.
     own = tower is not None and tower.vs_name
     losses = tower.get_collection_in_tower(key) if own else tf.get_collection(key)
     if not losses:
@@ -168,7 +167,7 @@ def _matches(regex: str, name: str) -> bool:
 
 
 def _sum(costs: List[tf.Tensor], scope: str) -> tf.Tensor:
-    """Their sum as the op that has the name of the scope itself."""
+    """Returns the sum as the op named like the scope itself."""
     return tf.add_n([tf.cast(cost, tf.float32) for cost in costs], name=scope)
 
 

@@ -1,6 +1,4 @@
-"""Predictors: callables from input arrays to output arrays, over a session that trains or over one
-of their own.
-"""
+"""Predictors: functions from input arrays to output arrays."""
 
 import threading
 from typing import Any, Callable, List, Optional, Sequence
@@ -18,14 +16,13 @@ __all__ = ["OfflinePredictor", "OnlinePredictor", "PredictorBase"]
 
 
 class PredictorBase:
-    """A callable that takes one array for each input and returns the list of the outputs' arrays.
+    """A callable that takes one array per input and returns a list with one array per output.
 
-    `predictor(a, b)`; in the spelling of 2017 also `predictor([a, b])`. For a predictor of one
-    input the argument is the array itself, or a list (not an array) that holds nothing but that
-    array.
+    Call it as `predictor(a, b)` or, as in 2017, `predictor([a, b])`. With a single input, pass the
+    array itself, or a list that holds only that array.
 
     Attributes:
-      return_input: whether calls return `(inputs, outputs)` instead of the outputs.
+      return_input: whether calls return `(inputs, outputs)` instead of `outputs`.
     """
 
     return_input = False
@@ -37,7 +34,7 @@ class PredictorBase:
         return (list(inputs), outputs) if self.return_input else outputs
 
     def _do_call(self, inputs: Sequence[Any]) -> List[np.ndarray]:
-        """Override to compute the outputs from one array for each input."""
+        """Override to compute the outputs from one array per input."""
         raise NotImplementedError(f"{type(self).__name__} must override _do_call().")
 
 
@@ -46,17 +43,15 @@ def _holds_arrays(datapoint: Sequence[Any]) -> bool:
 
 
 class OnlinePredictor(PredictorBase):
-    """Predicts with tensors of a graph whose session somebody else owns, such as a trainer.
+    """Predicts in a session that it does not own, such as that of a trainer.
 
-    May be called from several threads at once: variables are read as the training has left them at
-    that moment.
+    Several threads may call it at once; a call reads the current values of the variables.
 
     Args:
-      input_tensors: what the arguments of a call are fed to.
-      output_tensors: what a call returns.
+      input_tensors: tensors to feed the arguments of a call to.
+      output_tensors: tensors whose values a call returns.
       return_input: whether calls return `(inputs, outputs)`.
-      sess: the session; by default the one that is the default at the first call, or that `bind` is
-        given.
+      sess: the session; by default that of `bind`, or the default session at the first call.
     """
 
     def __init__(
@@ -74,7 +69,7 @@ class OnlinePredictor(PredictorBase):
         self.sess = sess
 
     def bind(self, sess: tf.Session) -> Callable[..., List[np.ndarray]]:
-        """Makes all further calls run in `sess`; returns the function that runs them."""
+        """Runs all further calls in `sess`; returns the function that runs them."""
         with self._lock:
             self.sess = sess
             call, (where,) = prepare(sess, [self.output_tensors], self.input_tensors)
@@ -95,19 +90,17 @@ class OnlinePredictor(PredictorBase):
         sess = self.sess or tf.get_default_session()
         if sess is None:
             raise RuntimeError(
-                "This predictor has no session yet: call it once the training has begun, under "
-                "`with "
-                "sess.as_default():`, or give it one by bind()."
+                "This predictor has no session yet: call it after the training has started, under "
+                "`with sess.as_default():`, or pass a session to bind()."
             )
         return self.bind(sess)
 
 
 class OfflinePredictor(OnlinePredictor):
-    """Builds a model for inference, loads its weights and predicts, in a graph and session of its
-    own.
+    """Builds a model for inference and loads its weights, in its own graph and session.
 
     Args:
-      config: what to build and where its weights come from.
+      config: what to build, and where its weights come from.
     """
 
     def __init__(self, config: PredictConfig) -> None:

@@ -1,4 +1,4 @@
-"""What a predictor is made of: the model, its weights, and which tensors go in and come out."""
+"""The configuration of a predictor: the model, its weights, its input and output tensors."""
 
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -12,30 +12,29 @@ from tensorpack.tfutils.tower import TowerFunc
 
 __all__ = ["PredictConfig"]
 
-_MEM_FRACTION = 0.4  # of a GPU: a predictor often stands beside something else
+_MEM_FRACTION = 0.4  # of a GPU, which a predictor often shares
 
 
 class PredictConfig:
-    """Options of an `OfflinePredictor`. Keyword arguments only in new code; the order is that of
-    2017.
+    """Options of an `OfflinePredictor`. Use keywords; the positional order is that of 2017.
 
     Args:
       model: a `ModelDescBase`. Or give `tower_func` and `input_signature` instead.
       session_creator: defaults to `NewSessionCreator()` with `session_config`.
-      session_init: where the variables come from; by default they keep their initial values.
-      input_names: names of the tensors that are fed, inputs of the model or any tensor inside of
-        it; defaults to all inputs.
+      session_init: where the weights come from; by default variables keep their initial values.
+      input_names: names of the tensors to feed, inputs of the model or any tensor in it; all inputs
+        by default.
       output_names: names of the tensors to compute; required.
       return_input: whether calls return `(inputs, outputs)`.
-      create_graph: whether to build in a new graph rather than in the default one.
+      create_graph: whether to build in a new graph instead of the default graph.
       session_config: a `tf.ConfigProto` for the default session creator.
-      tower_func: a function of one tensor for each input, or a `TowerFunc`.
+      tower_func: a function of one tensor per input, or a `TowerFunc`.
       input_signature: the `tf.TensorSpec` of each input, with `tower_func`.
-      precision: "fp32", "bf16" or "fp16", as in `TrainConfig`; None for what `session_config` says.
+      precision: "fp32", "bf16" or "fp16", as in `TrainConfig`; None leaves it to `session_config`.
       xla: whether XLA compiles what it can.
 
     Raises:
-      ValueError: no outputs, or neither or both of `model` and `tower_func`, or both of
+      ValueError: there are no outputs, neither or both of `model` and `tower_func`, or both of
         `session_creator` and `session_config`.
     """
 
@@ -64,8 +63,8 @@ class PredictConfig:
         computing = Computing(precision, xla)
         if session_creator is not None and (session_config is not None or computing.asked):
             raise ValueError(
-                "Give session_creator, or session_config, precision and xla, not both: the creator "
-                "has its own."
+                "Give either session_creator or session_config, precision and xla: a creator has "
+                "its own options."
             )
         self.session_creator = session_creator or NewSessionCreator(
             config=session_config or get_default_sess_config(_MEM_FRACTION),
@@ -80,7 +79,7 @@ class PredictConfig:
 
 def _tower_func(model: Any, function: Any, signature: Any) -> TowerFunc:
     if (model is None) == (function is None):
-        raise ValueError("Give a model, or a tower_func with its input_signature, and not both.")
+        raise ValueError("Give either a model, or a tower_func with its input_signature.")
     if model is not None:
         if not isinstance(model, ModelDescBase):
             raise TypeError(f"model must be a ModelDescBase, got {type(model).__name__}.")

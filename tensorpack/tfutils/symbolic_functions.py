@@ -1,4 +1,4 @@
-"""A few op recipes that models of 2017 share; new models rather call TensorFlow itself."""
+"""Small ops that models of 2017 use; new models should call TensorFlow directly."""
 
 from typing import Optional, Sequence, Union
 
@@ -195,15 +195,15 @@ def saliency_map(output: tf.Tensor, input: tf.Tensor, name: str = "saliency_map"
 def shapeless_placeholder(
     x: tf.Tensor, axis: Union[int, Sequence[int]], name: Optional[str] = None
 ) -> tf.Tensor:
-    """Returns a placeholder that is `x` unless fed, with the given dimensions left open.
+    """Returns a placeholder with default `x` in which the given dimensions are unknown.
 
     Args:
       x: a tensor of known rank.
-      axis: the dimension or dimensions to leave open.
+      axis: the dimension or dimensions to make unknown; negative ones count from the end.
       name: of the placeholder.
 
     Raises:
-      ValueError: a dimension is open in `x` already.
+      ValueError: a dimension is already unknown in `x`.
     """
     sizes = dict(enumerate(x.shape.as_list()))
     opened = {range(len(sizes))[each]: None for each in np.atleast_1d(axis)}

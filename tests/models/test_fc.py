@@ -75,7 +75,7 @@ def test_default_initializers():
 
 @pytest.mark.parametrize("shape", [[], [None, None], [None, 3, None, 2], None])
 def test_axes_must_be_known(shape):
-    with pytest.raises(ValueError, match="all axes of its input but the first"):
+    with pytest.raises(ValueError, match="an input whose dimensions are known, except the first"):
         FullyConnected("fc", tf.placeholder(tf.float32, shape), 2)
 
 

@@ -71,7 +71,7 @@ def test_unknown_methods_are_named(name, near):
 
 
 def test_unknown_functions_are_named():
-    with pytest.raises(AttributeError, match="tf.nn.rellu is no function. Did you mean relu"):
+    with pytest.raises(AttributeError, match="tf.nn.rellu is not a function. Did you mean relu"):
         LinearWrap(tf.constant(1.0)).tf.nn.rellu  # noqa: B018
 
 

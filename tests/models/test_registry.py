@@ -178,7 +178,7 @@ def test_a_name_can_be_taken_once(make_layer):
         def Conv2D(x):
             return body(x)
 
-    with pytest.raises(ValueError, match="'Conv2D' is registered already.*models.conv2d"):
+    with pytest.raises(ValueError, match="'Conv2D' is taken by .*models.conv2d"):
         define(tf.identity)
 
 
@@ -214,5 +214,5 @@ def test_variable_holder():
     assert not hasattr(holder, "d")
     with pytest.raises(KeyError, match="no variable 'd'; it has: W, b, c"):
         holder.d  # noqa: B018
-    with pytest.raises(AttributeError, match="'b' of a layer is set already"):
+    with pytest.raises(AttributeError, match="'b' of a layer is already set"):
         holder.b = 4

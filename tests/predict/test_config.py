@@ -29,10 +29,10 @@ def test_tower_func_instead_of_a_model():
 @pytest.mark.parametrize(
     "options, error, text",
     [
-        ({}, ValueError, "Give a model"),
+        ({}, ValueError, "Give either a model"),
         ({"model": 3}, TypeError, "must be a ModelDescBase, got int"),
         ({"tower_func": abs}, ValueError, "needs its input_signature"),
-        ({"model": TinyModel(), "tower_func": abs}, ValueError, "not both"),
+        ({"model": TinyModel(), "tower_func": abs}, ValueError, "Give either a model"),
         ({"model": TinyModel(), "output_names": []}, ValueError, "output_names must be"),
         ({"model": TinyModel(), "output_names": "out"}, ValueError, "output_names must be"),
         (
@@ -42,12 +42,12 @@ def test_tower_func_instead_of_a_model():
                 "session_config": tf.ConfigProto(),
             },
             ValueError,
-            "not both",
+            "Give either session_creator",
         ),
         (
             {"model": TinyModel(), "session_creator": NewSessionCreator(), "precision": "bf16"},
             ValueError,
-            "not both",
+            "Give either session_creator",
         ),
     ],
 )

@@ -1,8 +1,7 @@
-"""The names of layer arguments in scripts of 2017, and the later names that the layers use inside.
+"""Argument names of layers in scripts of 2017, and the later names that the layers use internally.
 
-Both spellings are translated here, at the border, and only the later one is seen further in. The
-order of positional arguments needs no translation: the layers keep the order of 2017, of which the
-later order is a prefix wherever later scripts may pass arguments by position.
+The order of positional arguments needs no translation: the layers keep the order of 2017, and the
+later order is a prefix of it wherever later scripts may pass arguments by position.
 """
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Union
@@ -33,7 +32,7 @@ _AFFINE: Dict[str, str] = {
     "gamma_init": "gamma_initializer",
 }
 
-# Layer -> other spelling of an argument -> the spelling inside.
+# Layer -> other name of an argument -> internal name.
 RENAMED: Dict[str, Renaming] = {
     "AvgPooling": _POOLING,
     "BNReLU": _INPUTS,
@@ -41,8 +40,7 @@ RENAMED: Dict[str, Renaming] = {
     "ConcatWith": _INPUTS,
     "Conv2D": {**_INPUTS, **_WEIGHTS, **_WINDOW, "out_channel": "filters"},
     "Conv2DTranspose": {**_INPUTS, **_WEIGHTS, **_WINDOW, "out_shape": "filters"},
-    # The second positional argument has always meant the probability to keep, so that is the name
-    # inside.
+    # The second positional argument has always meant the probability to keep.
     "Dropout": {
         **_INPUTS,
         "is_training": "training",
@@ -61,15 +59,15 @@ RENAMED: Dict[str, Renaming] = {
 
 
 def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns keyword arguments under the names that are used inside.
+    """Returns keyword arguments under their internal names.
 
     Args:
       layer_name: for the error message.
       renaming: the layer's row of `RENAMED`.
-      arguments: as the caller spelled them; names that `renaming` does not know are left alone.
+      arguments: as the caller spelled them; names that are not in `renaming` stay as they are.
 
     Raises:
-      TypeError: one argument was given in both spellings.
+      TypeError: an argument was given in both spellings.
     """
     translated: Dict[str, Any] = {}
     given_as: Dict[str, str] = {}
@@ -81,8 +79,8 @@ def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any])
         if target in translated:
             first, second = sorted([given_as[target], name])
             raise TypeError(
-                f"{layer_name}() got both {first!r} and {second!r}, two spellings of one argument. "
-                "Give one of them."
+                f"{layer_name}() got both {first!r} and {second!r}, two names of one argument. "
+                "Pass only one."
             )
         translated[target] = value
         given_as[target] = name
