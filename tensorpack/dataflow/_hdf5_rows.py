@@ -1,6 +1,11 @@
-"""Rows of HDF5 datasets by index, from memory or from the file; used by `hdf5.py`."""
+"""Rows of HDF5 datasets by index, from memory or from the file; used by `hdf5.py`.
+
+A file is not trusted: what it says of sizes is compared with the bytes that it has before memory is
+allocated, and data that lie in other files are not read.
+"""
 
 import os
+import posixpath
 from typing import Any, List, Optional, Tuple
 
 import numpy as np
@@ -18,6 +23,9 @@ VERSION_KEY = "tensorpack_version"
 
 _BLOCK_BYTES = 1 << 22  # read at a time
 _NAMES_SHOWN = 20
+_MOST_LINKS = 16  # from one to the next
+_ANY_BYTES = 1 << 26  # of a dataset, whatever is stored of it
+_MOST_INFLATION = 1032  # of bytes that deflate has packed
 
 # What h5py raises when HDF5 cannot make sense of a file.
 _DAMAGE = (OSError, RuntimeError, KeyError, ValueError)
@@ -32,9 +40,11 @@ class RowsInMemory:
             datasets = _datasets(file, path, keys)
             total = sum(len(dataset) for dataset in datasets)
             with get_tqdm(total=total, desc=os.path.basename(path), unit="row") as bar:
-                self._columns = [
-                    _read_all(path, key, dataset, bar) for key, dataset in zip(keys, datasets)
-                ]
+                self._columns = []
+                for key, dataset in zip(keys, datasets):
+                    advice = "If that is right, use in_memory=False, which reads single rows."
+                    _check_size(path, key, dataset, len(dataset), advice)
+                    self._columns.append(_read_all(path, key, dataset, bar))
 
     def __len__(self) -> int:
         return len(self._columns[0])
@@ -61,7 +71,12 @@ class RowsInFile:
         self._datasets: List[Any] = []
         self._process = 0
         with _opened(path) as file:
-            self._length = len(_datasets(file, path, keys)[0])
+            datasets = _datasets(file, path, keys)
+            for key, dataset in zip(keys, datasets):
+                advice = "Write it again with smaller rows and chunks."
+                chunk = dataset.chunks[0] if dataset.chunks else 1
+                _check_size(path, key, dataset, min(chunk, len(dataset)), advice)
+            self._length = len(datasets[0])
 
     def __len__(self) -> int:
         return self._length
@@ -127,22 +142,79 @@ def _datasets(file: Any, path: str, keys: List[str]) -> List[Any]:
 
 
 def _dataset(file: Any, path: str, key: str) -> Any:
+    h5py = require("h5py")
     try:
-        found = file[key] if key in file else None
+        place = _place_in(file, path, key)
+        found = file[place] if place in file else None
+        plan = found.id.get_create_plist() if isinstance(found, h5py.Dataset) else None
+    except DamagedFile:
+        raise
     except _DAMAGE as error:
         raise DamagedFile(f"{path}: dataset {key!r} cannot be opened: {error}.") from error
-    if found is None or not hasattr(found, "chunks"):
+    if plan is None:
         raise KeyError(
             f"{path} has no dataset {key!r}. At its root are {sorted(file)[:_NAMES_SHOWN]}."
         )
+    if plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
+        raise _elsewhere(path, key)
     if len(found.shape or ()) == 0:
         raise ValueError(f"{path}: dataset {key!r} is a single value, but rows are needed.")
     if found.dtype.hasobject:
         raise TypeError(
             f"{path}: dataset {key!r} has elements of variable length or references, which are "
-            "not read. Write it anew with elements of one size."
+            "not read. Write it again with elements of one size."
         )
     return found
+
+
+def _place_in(file: Any, path: str, key: str) -> str:
+    """Returns the path of a dataset without soft links.
+
+    Raises:
+      DamagedFile: it leads to another file, or to itself.
+    """
+    h5py = require("h5py")
+    place = key
+    for _ in range(_MOST_LINKS):
+        before: List[str] = []
+        after = place.strip("/").split("/")
+        while after:
+            name = after.pop(0)
+            link = file.get("/".join([*before, name]), getlink=True, default=None)
+            if isinstance(link, h5py.ExternalLink):
+                raise _elsewhere(path, key)
+            if isinstance(link, h5py.SoftLink):
+                place = posixpath.normpath(posixpath.join("/", *before, link.path, *after))
+                break
+            before.append(name)
+        else:
+            return "/".join(before)
+    raise DamagedFile(f"{path}: dataset {key!r} is behind more than {_MOST_LINKS} links.")
+
+
+def _elsewhere(path: str, key: str) -> DamagedFile:
+    return DamagedFile(
+        f"{path}: dataset {key!r} lies in other files, by an external link, as a virtual dataset "
+        "or in external storage, which are not read. Copy the data into one file."
+    )
+
+
+def _check_size(path: str, key: str, dataset: Any, rows: int, advice: str) -> None:
+    """Raises DamagedFile where rows take far more memory than what is stored can account for."""
+    nbytes = dataset.dtype.itemsize * rows
+    for length in dataset.shape[1:]:
+        nbytes *= int(length)
+    try:
+        stored = min(dataset.id.get_storage_size(), os.path.getsize(path))
+        if dataset.id.get_create_plist().get_nfilters():
+            stored *= _MOST_INFLATION
+    except _DAMAGE as error:
+        raise DamagedFile(f"{path}: dataset {key!r} cannot be opened: {error}.") from error
+    if nbytes > max(stored, _ANY_BYTES):
+        raise DamagedFile(
+            f"{path}: dataset {key!r} would take {nbytes} bytes of memory for {rows} rows, far "
+            f"more than the file can hold. {advice}"
+        )
 
 
 def _read_all(path: str, key: str, dataset: Any, bar: Any) -> np.ndarray:

@@ -1,15 +1,16 @@
 """HDF5 files: datasets of equal length, whose rows of one index make a datapoint.
 
-`HDF5Data` reads such files of anybody. By default it reads them into memory, for shuffled access
-to single rows of a file is slow: each costs a whole chunk. With `in_memory=False` it takes rows
-from the file when they are wanted, for data that is larger than the memory.
+`HDF5Data` reads files of any program, by default into memory: shuffled access to single rows of a
+file is slow, because each row costs a whole chunk. `in_memory=False` reads rows from the file when
+they are needed, for data that is larger than the memory.
 
-`HDF5Serializer` writes them so that damage is found: every chunk has a checksum (Fletcher's, of 32
-bits), and so have the structures of the file, in the format of HDF5 1.10.
+`HDF5Serializer` writes files in which damage is detected: each chunk has a checksum (Fletcher's, of
+32 bits), and so have the structures of the file, in the format of HDF5 1.10.
 """
 
 import os
-from typing import Any, Dict, List, Optional, Sequence
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,12 +18,11 @@ from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
 
 from ._files import PathLike, RecordsFlow, input_path, open_new
-from ._hdf5_file import new_hdf5
 from ._hdf5_rows import VERSION, VERSION_KEY, RowsInFile, RowsInMemory
 from ._length import length_or_none
 from .base import DataFlow
 
-__all__ = ["HDF5Data", "HDF5Serializer"]
+__all__ = ["HDF5Data", "HDF5Serializer", "new_hdf5"]
 
 _LIBVER = ("v110", "v110")  # the first format in which all structures have checksums
 _CHUNK_BYTES = 1 << 18  # a quarter of the cache that HDF5 gives a dataset
@@ -34,8 +34,9 @@ _KINDS = "biufc"  # of the dtypes that come back as they were
 class HDF5Data(RecordsFlow):
     """Yields a list of the rows with one index of some datasets, a numpy array or scalar each.
 
-    In memory, arrays are read-only, for all passes share them: copy what you want to change. Sent
-    to another process by pickle, the flow reads the file again there.
+    In memory, arrays are read-only, because all passes share them: copy what you want to change. A
+    copy in another process reads the file again. Data in other files (external links, virtual
+    datasets) are not read.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class HDF5Data(RecordsFlow):
           filename: of the file. Needs h5py.
           data_paths: the names of the datasets, such as `["train/image", "train/label"]`; their
             first axes have one length.
-          shuffle: whether each pass has an order of its own.
+          shuffle: whether each pass has its own order.
           in_memory: whether to read everything now. Otherwise the file is kept open while it is
             used, until `close`.
           max_errors: how many datapoints whose bytes are damaged a pass skips, each with a
@@ -62,8 +63,9 @@ class HDF5Data(RecordsFlow):
           ImportError: h5py is not installed.
           KeyError: the file has no dataset of one of the names.
           TypeError: `data_paths` is a single name, or a dataset has no numbers or text.
-          ValueError: the lengths differ, the file is damaged or of a version to come, or
-            `max_errors` is given together with `in_memory`.
+          ValueError: the lengths differ, the file is damaged or of a later version, a dataset lies
+            in other files or claims more bytes than the file can hold, or `max_errors` is given
+            together with `in_memory`.
         """
         keys = _names(data_paths)
         if in_memory and max_errors:
@@ -217,3 +219,80 @@ def _as_array(value: Any, what: str) -> np.ndarray:
             "NumpySerializer for other things."
         )
     return array
+
+
+@contextmanager
+def new_hdf5(path: str, **options: Any) -> Iterator[Tuple[Any, Callable[[], None]]]:
+    """Opens an HDF5 file for writing, empty, and closes it at the end of the block.
+
+    Args:
+      path: of the file; what it holds is lost.
+      **options: as for `h5py.File`.
+
+    Yields:
+      the `h5py.File`, and a function that raises the error of a failed write; call it now and
+      then, because all that is written after the error is lost.
+
+    Raises:
+      ImportError: h5py is not installed.
+      OSError: the file cannot be opened, or, at the end of the block, could not be written.
+    """
+    h5py = require("h5py")
+    # HDF5 reads what it has written. Without a buffer an error comes from the write that it is of.
+    with open(path, "w+b", buffering=0) as file:
+        unfailing = _Unfailing(file, path)
+        try:
+            with h5py.File(unfailing, "w", **options) as target:
+                yield target, unfailing.check
+        except Exception:  # HDF5 may fail later, on what it cannot read again
+            unfailing.check()
+            raise
+        unfailing.check()
+
+
+class _Unfailing:
+    """A file whose `write` and `truncate` never fail; the first error is kept.
+
+    libhdf5 writes at close what it still holds. If that fails, it is left with objects of a half
+    closed file, and freeing the next one crashes the process (seen with 1.10, 1.14 and 2.0).
+    """
+
+    def __init__(self, file: Any, path: str) -> None:
+        self._file, self._path = file, path
+        self._error: Optional[BaseException] = None
+        self.seek, self.tell, self.flush = file.seek, file.tell, file.flush
+        self.read, self.readinto = file.read, file.readinto
+        self.write, self.truncate = self._kept(self._write), self._kept(file.truncate)
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _kept(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Returns a function that does the same as long as there is no error.
+
+        A generator waits within `try` for each call: a signal handler may raise at the begin of a
+        function, before any `try` in it, and KeyboardInterrupt is an error as well.
+        """
+        calls = self._calls(function)
+        next(calls)
+        return calls.send
+
+    def _calls(self, function: Callable[[Any], Any]) -> Generator[None, Any, None]:
+        while True:
+            try:
+                while True:
+                    argument = yield
+                    if self._error is None:
+                        function(argument)
+            except GeneratorExit:
+                return
+            except BaseException as error:
+                if isinstance(error, OSError) and error.filename is None:
+                    error.filename = self._path
+                self._error = self._error or error
+
+    def _write(self, data: Any) -> None:
+        left = memoryview(data)
+        while len(left):
+            left = left[self._file.write(left) :]  # the last bytes before the end fit in part

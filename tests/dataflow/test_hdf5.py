@@ -428,3 +428,61 @@ def open_files():
         pytest.skip("the system does not tell which files are open")
     links = [os.path.join(folder, name) for name in os.listdir(folder)]
     return [os.readlink(link) for link in links if os.path.islink(link)]
+
+
+def linked(path, how):
+    """A file whose dataset `x` is data of another file."""
+    secret = foreign(path.parent / "secret.h5", x=np.arange(4))
+    with h5py.File(str(path), "w") as file:
+        if how == "external link":
+            file["x"] = h5py.ExternalLink(secret, "/x")
+        elif how == "external group":
+            file["group"] = h5py.ExternalLink(secret, "/")
+            file["soft"] = h5py.SoftLink("/group")
+            file["x"] = h5py.SoftLink("soft/x")
+        elif how == "virtual":
+            layout = h5py.VirtualLayout((4,), np.int64)
+            layout[:] = h5py.VirtualSource(secret, "x", (4,))
+            file.create_virtual_dataset("x", layout)
+        else:
+            file.create_dataset("x", (4,), "i8", external=[(secret, 0, 32)])
+    return str(path)
+
+
+@pytest.mark.parametrize("how", ["external link", "external group", "virtual", "external storage"])
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_data_of_other_files_is_refused(tmp_path, how, in_memory):
+    path = linked(tmp_path / "a.h5", how)
+    with pytest.raises(ValueError, match=r"a\.h5: dataset 'x' .*other files.*Copy the data"):
+        load(path, ["x"], in_memory=in_memory)
+
+
+def test_links_within_the_file_are_followed(tmp_path):
+    path = foreign(tmp_path / "a.h5", **{"deep/x": np.arange(3)})
+    with h5py.File(path, "a") as file:
+        file["soft"] = h5py.SoftLink("/deep")
+        file["deep/y"] = h5py.SoftLink("x")
+        file["loop"] = h5py.SoftLink("loop")
+    assert [x for (x,) in load(path, ["soft/y"])] == [0, 1, 2]
+    for name in "loop", "soft/none", "deep/x/none":
+        with pytest.raises((KeyError, ValueError), match=f"a.h5.* dataset '{name}'"):
+            load(path, [name])
+
+
+@pytest.mark.parametrize("options", [{}, {"chunks": (1, 2**18)}, {"fletcher32": True}])
+def test_a_size_that_is_made_up_sets_no_memory_aside(tmp_path, options):
+    with h5py.File(str(tmp_path / "a.h5"), "w") as file:
+        file.create_dataset("x", (1400, 2**18), "i8", **options)  # 2.9 GB, of which none is stored
+        file.create_dataset("row", (1, 2**27), "i8")
+    with pytest.raises(ValueError, match="dataset 'x' .* 2936012800 bytes.*in_memory=False"):
+        load(tmp_path / "a.h5", ["x"])
+    (row,) = HDF5Data(tmp_path / "a.h5", ["x"], shuffle=False, in_memory=False).lst[3]
+    assert row.shape == (2**18,)
+    with pytest.raises(ValueError, match=r"dataset 'row' .* 1073741824 bytes.*Write it again"):
+        load(tmp_path / "a.h5", ["row"], in_memory=False)
+
+
+def test_compressed_data_are_read(tmp_path):
+    with h5py.File(str(tmp_path / "a.h5"), "w") as file:
+        file.create_dataset("x", data=np.zeros((100, 10000)), compression="gzip")
+    assert len(load(tmp_path / "a.h5", ["x"])) == 100

@@ -1,4 +1,4 @@
-"""HDF5 never hears of an error of its file; the one who writes does."""
+"""HDF5 never sees an error of the file that it writes; the caller does."""
 
 import functools
 import itertools
@@ -7,7 +7,7 @@ from _thread import interrupt_main
 
 import pytest
 
-from tensorpack.dataflow._hdf5_file import _Unfailing, new_hdf5
+from tensorpack.dataflow.hdf5 import _Unfailing, new_hdf5
 
 h5py = pytest.importorskip("h5py")
 
