@@ -197,7 +197,7 @@ from tensorpack.tfutils import BaseTowerContext as BaseTowerContext
 from tensorpack.tfutils import ChainInit as ChainInit
 from tensorpack.tfutils import CheckGradient as CheckGradient
 from tensorpack.tfutils import CheckpointCorrupt as CheckpointCorrupt
-from tensorpack.tfutils import Computing as Computing
+from tensorpack.tfutils import ComputeOptions as ComputeOptions
 from tensorpack.tfutils import DictRestore as DictRestore
 from tensorpack.tfutils import FilterNoneGrad as FilterNoneGrad
 from tensorpack.tfutils import GlobalNormClip as GlobalNormClip

@@ -69,7 +69,7 @@ HOMES = {
     "CheckGradient": "tfutils",
     "CheckNumerics": "callbacks",
     "CheckpointCorrupt": "tfutils",
-    "Computing": "tfutils",
+    "ComputeOptions": "tfutils",
     "ConcatData": "dataflow",
     "ConcatWith": "models",
     "Conv2D": "models",

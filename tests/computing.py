@@ -5,14 +5,14 @@ import pytest
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_default_sess_config
-from tensorpack.tfutils.precision import Computing
+from tensorpack.tfutils.precision import ComputeOptions
 
 
 def need_bf16():
     """Skips the test where TensorFlow computes nothing in bfloat16."""
     if not is_tfv2():
         pytest.skip("TensorFlow 1 has no bfloat16 on CPUs")
-    computing = Computing("bf16")
+    computing = ComputeOptions("bf16")
     try:
         computing.check(computing.configured(get_default_sess_config()))
     except RuntimeError as error:

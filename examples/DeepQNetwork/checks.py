@@ -83,10 +83,10 @@ def check_precision(precision: str) -> None:
     """Checks that this TensorFlow can compute in this precision."""
     if precision == "fp32":
         return
-    from tensorpack.tfutils.precision import Computing
+    from tensorpack.tfutils.precision import ComputeOptions
 
     with refusing(f"--precision {precision}", RuntimeError):
-        Computing(precision).configured(tp.tfv1.ConfigProto())
+        ComputeOptions(precision).configured(tp.tfv1.ConfigProto())
 
 
 def prepare_log_dir(dirname: str, resume: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Callable, List, Optional, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDescBase
 from tensorpack.tfutils.common import get_default_sess_config
-from tensorpack.tfutils.precision import Computing
+from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
 from tensorpack.tfutils.tower import TowerFunc
@@ -60,7 +60,7 @@ class PredictConfig:
             "input_names", default_inputs if input_names is None else input_names
         )
         self.output_names = _names("output_names", output_names)
-        computing = Computing(precision, xla)
+        computing = ComputeOptions(precision, xla)
         if session_creator is not None and (session_config is not None or computing.asked):
             raise ValueError(
                 "Give either session_creator or session_config, precision and xla: a creator has "
@@ -71,7 +71,7 @@ class PredictConfig:
             precision=precision,
             xla=xla,
         )
-        self.computing: Computing = getattr(self.session_creator, "computing", computing)
+        self.computing: ComputeOptions = getattr(self.session_creator, "computing", computing)
         self.session_init = session_init or JustCurrentSession()
         self.return_input = return_input
         self.create_graph = create_graph

@@ -40,7 +40,7 @@ from .optimizer import (
     VariableAssignmentOptimizer,
     apply_grad_processors,
 )
-from .precision import Computing
+from .precision import ComputeOptions
 from .scope_utils import auto_reuse_variable_scope, cached_name_scope, under_name_scope
 from .sesscreate import NewSessionCreator, ReuseSessionCreator, SessionCreatorAdapter
 from .sessinit import (
@@ -90,7 +90,7 @@ __all__ = [
     "ChainInit",
     "CheckGradient",
     "CheckpointCorrupt",
-    "Computing",
+    "ComputeOptions",
     "DictRestore",
     "FilterNoneGrad",
     "GlobalNormClip",

@@ -12,9 +12,12 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list, as_positive
 
-from ._summary_ops import create_histogram_summary, in_main_training_tower
 from .common import PerGraph
-from .summary import add_tagged_moving_summary
+from .summary import (
+    add_tagged_moving_summary,
+    create_histogram_summary,
+    in_main_training_tower,
+)
 from .symbolic_functions import print_stat, rms
 
 __all__ = [

@@ -13,7 +13,7 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-__all__ = ["Computing", "PRECISIONS"]
+__all__ = ["ComputeOptions", "PRECISIONS"]
 
 PRECISIONS = ("fp32", "bf16", "fp16")
 
@@ -42,7 +42,7 @@ _RANDOM_OPS = frozenset(
 )
 
 
-class Computing:
+class ComputeOptions:
     """How a session computes; the default is what its `tf.ConfigProto` says.
 
     Args:
@@ -140,7 +140,7 @@ def _check_precision(precision: str, config: tf.ConfigProto, target: str) -> Non
     if _config_reaches_cpus():
         plain.graph_options.optimizer_options.cpu_global_jit = False
     asked = f"precision={precision!r}"
-    nodes = Computing(precision)._try(plain, target, asked)
+    nodes = ComputeOptions(precision)._try(plain, target, asked)
     dtype = _DTYPES[precision].as_datatype_enum
     if not any(each.type == dtype for node in nodes for each in node.attr.values()):
         raise RuntimeError(

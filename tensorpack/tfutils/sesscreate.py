@@ -9,7 +9,7 @@ from tensorpack.utils import logger
 
 from .common import get_default_sess_config
 from .dependency import ancestors
-from .precision import Computing
+from .precision import ComputeOptions
 
 __all__ = ["NewSessionCreator", "ReuseSessionCreator", "SessionCreatorAdapter"]
 
@@ -36,12 +36,12 @@ class NewSessionCreator(tf.train.SessionCreator):
       target: where TensorFlow runs, "" for this process.
       graph: by default the default graph at the time of `create_session`.
       config: a `tf.ConfigProto`; by default `get_default_sess_config()`.
-      precision: "fp32", "bf16" or "fp16", see `Computing`; None for what `config` says.
+      precision: "fp32", "bf16" or "fp16", see `ComputeOptions`; None for what `config` says.
       xla: whether XLA compiles what it can; False for what `config` says.
 
     Attributes:
       config: the `tf.ConfigProto` that sessions get.
-      computing: the `Computing` that `precision` and `xla` make.
+      computing: the `ComputeOptions` that `precision` and `xla` make.
 
     Raises:
       RuntimeError: this TensorFlow has no such precision.
@@ -59,7 +59,7 @@ class NewSessionCreator(tf.train.SessionCreator):
         self.target = target
         self.graph = graph
         self.config = get_default_sess_config() if config is None else config
-        self.computing = Computing(precision, xla)
+        self.computing = ComputeOptions(precision, xla)
         if self.computing.asked:
             self.config = self.computing.configured(self.config)
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 
-from ._summary_ops import root_mean_square
-from .summary import create_scalar_summary
+from .summary import create_scalar_summary, root_mean_square
 
 __all__ = [
     "accuracy",

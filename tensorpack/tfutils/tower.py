@@ -1,16 +1,16 @@
 """A tower is one copy of the user's model, for training or for inference.
 
-A tower function is called once for each tower, inside a `TowerContext`. Everything it needs to know
-about which copy it is building it asks from `get_current_tower_context()`; what it built is found
-again through handles that hold the objects, so nobody has to guess at names.
+A tower function is called once for each tower, inside a `TowerContext`, and asks
+`get_current_tower_context()` which copy it is building. What it has built is found through handles.
 """
 
-from typing import Any, Callable, List, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 
-from .tower_context import BaseTowerContext, TowerContext, get_current_tower_context
-from .tower_handle import TowerTensorHandle, TowerTensorHandles
+from .collection import freeze_collection
+from .common import PerGraph, get_op_tensor_name, get_tensor_of_graph
 
 __all__ = [
     "BaseTowerContext",
@@ -21,6 +21,263 @@ __all__ = [
     "TowerTensorHandles",
     "get_current_tower_context",
 ]
+
+# What only the main training tower may add to: the others repeat the same model.
+_MAIN_TOWER_COLLECTIONS = [tf.GraphKeys.SUMMARIES, "MOVING_SUMMARY_OPS", tf.GraphKeys.UPDATE_OPS]
+
+_open_contexts: PerGraph = PerGraph(list)  # innermost last
+
+
+class BaseTowerContext:
+    """What is known about the tower under construction.
+
+    Attributes:
+      ns_name: name scope of the tower's ops, "" for the main training tower of a single-tower run.
+      vs_name: variable scope of the tower's variables, "" where they are the shared ones.
+      is_training: whether this copy is built for training.
+      index: which one of the training towers, from 0.
+    """
+
+    def __init__(self, ns_name: str, is_training: bool, index: int = 0, vs_name: str = "") -> None:
+        self.ns_name = ns_name
+        self.is_training = bool(is_training)
+        self.index = index
+        self.vs_name = vs_name
+        self.graph = tf.get_default_graph()
+
+    @property
+    def name(self) -> str:
+        """The tower's name: that of its name scope."""
+        return self.ns_name
+
+    @property
+    def is_main_training_tower(self) -> bool:
+        """Whether this is the training tower whose summaries and updates count."""
+        return self.is_training and self.index == 0
+
+    @property
+    def has_own_variables(self) -> bool:
+        """Whether this tower may create variables rather than share those of the first one.
+
+        A tower without a name is the first of its graph, or of those that came before it none had
+        its variables.
+        """
+        return self.is_main_training_tower or bool(self.vs_name) or not self.ns_name
+
+    def filter_vars_by_vs_name(self, variables: Sequence[tf.Variable]) -> List[tf.Variable]:
+        """Returns those of the variables that live under this tower's variable scope."""
+        prefix = self.vs_name + "/" if self.vs_name else ""
+        return [each for each in variables if each.op.name.startswith(prefix)]
+
+    def get_collection_in_tower(self, key: str) -> List[Any]:
+        """Returns the members of a graph collection that this tower created."""
+        prefix = self.ns_name + "/" if self.ns_name else ""
+        return [each for each in self.graph.get_collection(key) if each.name.startswith(prefix)]
+
+    def __repr__(self) -> str:
+        kind = "training" if self.is_training else "inference"
+        where = f"name={self.ns_name!r}, index={self.index}, vs_name={self.vs_name!r}"
+        return f"TowerContext({where}, {kind})"
+
+
+def get_current_tower_context() -> Optional[BaseTowerContext]:
+    """Returns the context of the tower that is being built in the default graph, or None outside of
+    one.
+    """
+    contexts = _open_contexts.get()
+    return contexts[-1] if contexts else None
+
+
+@contextmanager
+def TowerContext(
+    tower_name: str, is_training: Optional[bool] = None, index: int = 0, vs_name: str = ""
+) -> Iterator[BaseTowerContext]:
+    """Opens the scopes within which one tower is built, and closes them whatever happens.
+
+    Ops go under the name scope `tower_name`. A tower without own variables reuses the existing ones
+    and may create no trainable variable; all but the main training tower leave summaries and update
+    ops alone.
+
+    Args:
+      tower_name: name scope of the tower; "" for none.
+      is_training: defaults to whether `tower_name` is not that of a predictor (`towerp...`).
+      index: which one of the training towers, from 0.
+      vs_name: variable scope for a tower that has variables of its own.
+
+    Raises:
+      RuntimeError: another tower is being built, the name is taken, or an inference tower made new
+        trainable variables.
+    """
+    outer = get_current_tower_context()
+    if outer is not None:
+        raise RuntimeError(
+            f"Tower {tower_name!r} cannot be built inside of {outer!r}: leave that context first."
+        )
+    if is_training is None:
+        is_training = not tower_name.startswith("towerp")
+    context = BaseTowerContext(tower_name, is_training, index=index, vs_name=vs_name)
+    contexts = _open_contexts.get()
+    with ExitStack() as stack:
+        _enter_scopes(stack, context)
+        contexts.append(context)
+        stack.callback(contexts.pop)
+        trainable_before = len(tf.trainable_variables())
+        yield context
+        added = tf.trainable_variables()[trainable_before:]
+        if added and not context.has_own_variables:
+            names = ", ".join(each.op.name for each in added)
+            raise RuntimeError(
+                f"{context!r} shares the variables of the first tower, but created {names}. Make "
+                "variables with "
+                "tf.get_variable, under names that do not depend on the tower."
+            )
+
+
+def _enter_scopes(stack: ExitStack, context: BaseTowerContext) -> None:
+    if context.vs_name:
+        stack.enter_context(tf.variable_scope(context.vs_name, auxiliary_name_scope=False))
+    elif not context.is_main_training_tower:
+        reuse = tf.AUTO_REUSE if context.has_own_variables else True
+        stack.enter_context(tf.variable_scope(tf.get_variable_scope(), reuse=reuse))
+    if context.ns_name:
+        scope = stack.enter_context(tf.name_scope(context.ns_name))
+        if scope != context.ns_name + "/":
+            raise RuntimeError(
+                f"The name scope {context.ns_name!r} exists already (TensorFlow offers {scope!r}): "
+                "give each tower a name of its own."
+            )
+    if not context.is_main_training_tower:
+        stack.enter_context(freeze_collection(_MAIN_TOWER_COLLECTIONS))
+
+
+class TowerTensorHandle:
+    """Finds tensors and variables of one finished tower.
+
+    Args:
+      context: the context under which the tower was built.
+      inputs: the tensors that the tower function was called with.
+      outputs: what it returned.
+      input_signature: the specs of the inputs, so that they can be found by their names.
+    """
+
+    def __init__(
+        self,
+        context: BaseTowerContext,
+        inputs: Sequence[tf.Tensor],
+        outputs: Any,
+        input_signature: Optional[Sequence[tf.TensorSpec]] = None,
+    ) -> None:
+        self._context = context
+        self._inputs = list(inputs)
+        self._outputs = outputs
+        self._by_input_name = {}
+        for spec, tensor in zip(input_signature or [], self._inputs):
+            self._by_input_name[get_op_tensor_name(spec.name)[1]] = tensor
+
+    @property
+    def inputs(self) -> List[tf.Tensor]:
+        """The tensors that the tower function was called with."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> Any:
+        """What the tower function returned."""
+        return self._outputs
+
+    @property
+    def is_training(self) -> bool:
+        """Whether the tower was built for training."""
+        return self._context.is_training
+
+    @property
+    def ns_name(self) -> str:
+        """The tower's name scope."""
+        return self._context.ns_name
+
+    @property
+    def vs_name(self) -> str:
+        """The tower's variable scope."""
+        return self._context.vs_name
+
+    def get_tensor(self, name: str) -> tf.Tensor:
+        """Returns a tensor of this tower: an input by its name in the signature, or any other by
+        its own name.
+
+        Raises:
+          KeyError: the tower has no tensor of this name.
+        """
+        tensor_name = get_op_tensor_name(name)[1]
+        if tensor_name in self._by_input_name:
+            return self._by_input_name[tensor_name]
+        full_name = f"{self.ns_name}/{tensor_name}" if self.ns_name else tensor_name
+        try:
+            return get_tensor_of_graph(self._context.graph, full_name)
+        except (KeyError, ValueError) as error:
+            known = ", ".join(self._by_input_name) or "none"
+            raise KeyError(
+                f"Tower {self.ns_name!r} has no tensor {full_name!r}. It must be made inside the "
+                "tower function, "
+                f"under this name. Inputs: {known}."
+            ) from error
+
+    def get_tensors(self, names: Sequence[str]) -> List[tf.Tensor]:
+        """Returns `get_tensor` of each name."""
+        return [self.get_tensor(name) for name in names]
+
+    def get_variable(self, name: str) -> tf.Variable:
+        """Returns the variable that this tower uses under `name`.
+
+        Raises:
+          KeyError: there is none.
+        """
+        full_name = f"{self.vs_name}/{name}" if self.vs_name else name
+        for variable in self._context.graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES):
+            if variable.op.name == get_op_tensor_name(full_name)[0]:
+                return variable
+        raise KeyError(f"Tower {self.ns_name!r} has no variable {full_name!r}.")
+
+    def get_variables(self, names: Sequence[str]) -> List[tf.Variable]:
+        """Returns `get_variable` of each name."""
+        return [self.get_variable(name) for name in names]
+
+    def get_collection(self, key: str) -> List[Any]:
+        """Returns the members of a graph collection that this tower created."""
+        return self._context.get_collection_in_tower(key)
+
+    def __getitem__(self, name: str) -> tf.Tensor:
+        return self.get_tensor(name)
+
+
+class TowerTensorHandles:
+    """The handles of all towers that one tower function has built, in order; by index or by tower
+    name.
+    """
+
+    def __init__(self, handles: Sequence[TowerTensorHandle]) -> None:
+        self._handles = list(handles)
+
+    def training(self) -> List[TowerTensorHandle]:
+        """The training towers."""
+        return [each for each in self._handles if each.is_training]
+
+    def inference(self) -> List[TowerTensorHandle]:
+        """The inference towers."""
+        return [each for each in self._handles if not each.is_training]
+
+    def __getitem__(self, key: Union[int, str]) -> TowerTensorHandle:
+        if isinstance(key, int):
+            return self._handles[key]
+        for handle in self._handles:
+            if handle.ns_name == key:
+                return handle
+        known = ", ".join(repr(each.ns_name) for each in self._handles)
+        raise KeyError(f"There is no tower {key!r}; there are: {known}.")
+
+    def __contains__(self, name: str) -> bool:
+        return any(each.ns_name == name for each in self._handles)
+
+    def __len__(self) -> int:
+        return len(self._handles)
 
 
 class TowerFunc:

@@ -15,7 +15,7 @@ from tensorpack.graph_builder import ModelDescBase
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.checkpoint_search import newest_valid
 from tensorpack.tfutils.common import get_default_sess_config
-from tensorpack.tfutils.precision import Computing
+from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
@@ -128,7 +128,7 @@ class TrainConfig:
         )
         self.resume = check_policy(resume)
         self.deterministic = bool(deterministic)
-        self._set_session(session_creator, session_config, Computing(precision, xla))
+        self._set_session(session_creator, session_config, ComputeOptions(precision, xla))
         self.session_init = (
             _check("session_init", session_init, SessionInit) or JustCurrentSession()
         )
@@ -140,7 +140,7 @@ class TrainConfig:
             "predict_tower", [0] if predict_tower is None else predict_tower
         )
 
-    def _set_session(self, creator: Any, config: Any, computing: Computing) -> None:
+    def _set_session(self, creator: Any, config: Any, computing: ComputeOptions) -> None:
         if creator is None:
             default_config = one_thread if self.deterministic else get_default_sess_config
             creator = NewSessionCreator(
@@ -153,7 +153,7 @@ class TrainConfig:
                 "session_config instead of it."
             )
         self.session_creator = creator
-        self.computing: Computing = getattr(creator, "computing", computing)
+        self.computing: ComputeOptions = getattr(creator, "computing", computing)
         if self.deterministic:
             check_seeded()
             check_computing(self.computing)

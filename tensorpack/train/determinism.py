@@ -4,7 +4,7 @@ from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_default_sess_config
-from tensorpack.tfutils.precision import Computing
+from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.utils import logger
 from tensorpack.utils.rng import SeedTree, is_seeded, streams_state
 
@@ -47,7 +47,7 @@ def check_seeded() -> None:
         )
 
 
-def check_computing(computing: Computing) -> None:
+def check_computing(computing: ComputeOptions) -> None:
     """Sees to it that what computes a step does not depend on what was computed before.
 
     Raises:

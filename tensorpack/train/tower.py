@@ -11,7 +11,7 @@ from tensorpack.input_source import InputSource, PlaceholderInput
 from tensorpack.predict.base import OnlinePredictor
 from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.gradproc import FilterNoneGrad
-from tensorpack.tfutils.precision import Computing
+from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.tower import TowerContext, TowerFunc, TowerTensorHandle, TowerTensorHandles
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once
@@ -99,9 +99,9 @@ class TowerTrainer(Trainer):
         return [self.get_predictor(input_names, output_names, tower=i % count) for i in range(n)]
 
     @property
-    def computing(self) -> Computing:
+    def computing(self) -> ComputeOptions:
         """In which precision the session computes, and whether XLA compiles it."""
-        return self.config.computing if self.config else Computing()
+        return self.config.computing if self.config else ComputeOptions()
 
     def _set_up_input(self, source: InputSource) -> List[Callback]:
         """Sets a source up for the model, to be released at the end of the run; returns its

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from tensorpack.callbacks import EnableCallbackIf, GraphProfiler, MonitorBase, PeriodicCallback
-from tensorpack.callbacks._chrome_trace import chrome_trace
+from tensorpack.callbacks.prof import chrome_trace
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
 from tests.contracts.callback import CallbackContract

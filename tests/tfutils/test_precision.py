@@ -15,7 +15,7 @@ from tensorpack.models import Conv2D, FullyConnected
 from tensorpack.tfutils import precision
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.common import get_default_sess_config
-from tensorpack.tfutils.precision import Computing
+from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tests.computing import compiled, need_bf16, ops_in, run_nodes
 
@@ -61,30 +61,30 @@ def distance(exact, rounded):
 
 
 def test_bf16_is_what_convolutions_and_products_run_in(has_bf16):
-    in_bf16 = ops_in(tf.bfloat16, run(Computing("bf16"), 0)[2])
+    in_bf16 = ops_in(tf.bfloat16, run(ComputeOptions("bf16"), 0)[2])
     for kind in "Conv2D", "Conv2DBackpropFilter", "MatMul", "Cast":
         assert any(op.endswith(kind) for op in in_bf16), kind
 
 
 @pytest.mark.parametrize("asked", [None, "fp32"])
 def test_nothing_runs_in_bf16_otherwise(asked):
-    nodes = run(Computing(asked), 0)[2]
+    nodes = run(ComputeOptions(asked), 0)[2]
     assert ops_in(tf.bfloat16, nodes) == ops_in(tf.float16, nodes) == []
 
 
 @on_tf2
 def test_fp32_undoes_what_a_config_asks_for():
-    config = Computing("bf16").configured(tf.ConfigProto())
-    rewrites = Computing("fp32").configured(config).graph_options.rewrite_options
+    config = ComputeOptions("bf16").configured(tf.ConfigProto())
+    rewrites = ComputeOptions("fp32").configured(config).graph_options.rewrite_options
     assert rewrites.auto_mixed_precision_onednn_bfloat16 == rewrites.OFF
-    rewrites = Computing(None).configured(config).graph_options.rewrite_options
+    rewrites = ComputeOptions(None).configured(config).graph_options.rewrite_options
     assert rewrites.auto_mixed_precision_onednn_bfloat16 == rewrites.ON
 
 
 def test_bf16_costs_and_gradients_are_near_those_of_fp32(has_bf16):
     """bfloat16 has 8 bits of precision, 0.4 % of a number; what is added up is added in float32."""
-    costs, first, _ = run(Computing("fp32"), 50)
-    costs16, first16, _ = run(Computing("bf16"), 50)
+    costs, first, _ = run(ComputeOptions("fp32"), 50)
+    costs16, first16, _ = run(ComputeOptions("bf16"), 50)
     assert abs(first16[0] - first[0]) < 0.01 * abs(first[0])
     pairs = list(zip(first[1:], first16[1:]))
     joint = [np.concatenate([np.ravel(each) for each in side]) for side in zip(*pairs)]
@@ -96,8 +96,8 @@ def test_bf16_costs_and_gradients_are_near_those_of_fp32(has_bf16):
 
 
 def test_xla_computes_the_same():
-    costs, first, nodes = run(Computing(), 20)
-    costs_compiled, first_compiled, compiled_nodes = run(Computing(xla=True), 20)
+    costs, first, nodes = run(ComputeOptions(), 20)
+    costs_compiled, first_compiled, compiled_nodes = run(ComputeOptions(xla=True), 20)
     assert compiled(compiled_nodes) and not compiled(nodes)
     for expected, found in zip(first, first_compiled):  # the same initial values, too
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
@@ -128,7 +128,7 @@ def test_bf16_on_tensorflow_1_is_refused_at_once():
 
 def test_xla_that_has_no_effect_is_an_error(monkeypatch):
     monkeypatch.setattr(precision, "_config_reaches_cpus", lambda: False)
-    monkeypatch.setattr(Computing, "scope", lambda self: contextlib.ExitStack())
+    monkeypatch.setattr(ComputeOptions, "scope", lambda self: contextlib.ExitStack())
     if tf.test.is_gpu_available():
         pytest.skip("a GPU needs neither")
     with pytest.raises(RuntimeError, match="xla=True has no effect here: .* on .*CPU:0 compiled"):
@@ -190,4 +190,4 @@ def test_checkpoints_are_those_of_fp32(has_bf16, tmp_path):
 
 def test_there_are_three_precisions():
     with pytest.raises(ValueError, match="one of fp32, bf16, fp16, or None, got 'half'"):
-        Computing("half")
+        ComputeOptions("half")
