@@ -108,7 +108,7 @@ def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(l
     tp.fix_rng_seed(1)
     train(player, "--deterministic", "--seed", "1", callbacks=[Look()])
     assert played == [60 + 4 * step for step in range(1, 21)]
-    assert "EnqueueThread" in names and "SimulatorThread" not in names
+    assert not names & {"EnqueueThread", "SimulatorThread"}
 
 
 def test_the_run_closes_the_player_and_joins_the_thread(log_dir):
