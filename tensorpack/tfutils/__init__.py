@@ -19,7 +19,6 @@ from .common import (
     get_tf_version_tuple,
 )
 from .dependency import dependency_of_fetches, dependency_of_targets
-from .exact_restore import VariableMismatch
 from .gradproc import (
     CheckGradient,
     FilterNoneGrad,

@@ -1,55 +1,119 @@
-"""Checkpoints as files: where one is, what is in it, and writing one.
+"""The door to checkpoints with TensorFlow's variables: save, find, restore, and read arrays.
 
 A checkpoint is either TensorFlow's own, a pair of files `PREFIX.index` and `PREFIX.data-*`, or a
-NumPy archive `NAME.npz`. Either holds named arrays. One that is damaged raises
-`CheckpointCorrupt` and nothing else: TensorFlow itself reports a file that ends too early as
-`OutOfRangeError`, which elsewhere means the end of the data.
+NumPy archive `NAME.npz`. Both hold named arrays. A damaged one raises `CheckpointCorrupt` and
+nothing else: TensorFlow itself reports a file that ends too early as `OutOfRangeError`, which
+elsewhere means the end of the data. How checkpoints are kept on the disk is the business of
+`utils.checkpoints`.
 """
 
 import os
-import zipfile
-import zlib
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Union
 
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils import logger
+from tensorpack.utils import checkpoints, logger
+from tensorpack.utils.atomic import open_atomic
+from tensorpack.utils.checkpoints import (
+    CheckpointCorrupt,
+    DirectoryReplaced,
+    NoValidCheckpoint,
+    RestorePoint,
+    UnsupportedState,
+    candidates,
+    check_manifest,
+    get_all_checkpoints,
+    pointed_to,
+)
+from tensorpack.utils.checkpoints.files import MANIFEST
+from tensorpack.utils.npz import read_npz
+from tensorpack.utils.untrusted import UnsafeFile
 
 __all__ = [
     "CheckpointCorrupt",
     "CheckpointReader",
-    "MANIFEST",
+    "CheckpointStore",
+    "DirectoryReplaced",
+    "NoValidCheckpoint",
+    "RestorePoint",
+    "UnsupportedState",
+    "candidates",
+    "check_manifest",
+    "copy_checkpoint",
+    "find_restore_point",
     "get_all_checkpoints",
     "get_checkpoint_path",
     "load_checkpoint_vars",
     "names_without_output",
+    "newest_valid",
+    "pointed_to",
+    "restore_point_at",
     "save_checkpoint_vars",
+    "verify",
 ]
 
-MANIFEST = ".manifest.json"  # behind the prefix of a checkpoint that has one, see `manifest`
 PathLike = Union[str, "os.PathLike[str]"]
 
 
-class CheckpointCorrupt(RuntimeError):
-    """A checkpoint is there, but cannot be read as a whole.
+class CheckpointStore(checkpoints.CheckpointStore):
+    """Writes the checkpoints of a run, see `utils.checkpoints.CheckpointStore`."""
 
-    Attributes:
-      path: of the checkpoint.
-      reason: what is wrong with it.
+    def __init__(self, directory: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(directory, *args, describe=_describe, **kwargs)
+
+
+def verify(prefix: str, content: bool = True) -> None:
+    """Checks that a checkpoint is as it was written, see `utils.checkpoints.verify`."""
+    checkpoints.verify(prefix, _describe, content)
+
+
+def newest_valid(directory: str, content: bool = True) -> Optional[str]:
+    """Returns the newest whole checkpoint, see `utils.checkpoints.newest_valid`."""
+    return checkpoints.newest_valid(directory, _describe, content)
+
+
+def copy_checkpoint(source: str, target: str) -> None:
+    """Copies a checkpoint, see `utils.checkpoints.copy_checkpoint`."""
+    checkpoints.copy_checkpoint(source, target, _describe)
+
+
+def find_restore_point(
+    directory: str, next_directory: Optional[str] = None
+) -> Optional[RestorePoint]:
+    """Returns the newest whole state, see `utils.checkpoints.find_restore_point`."""
+    return checkpoints.find_restore_point(directory, _describe, next_directory)
+
+
+def restore_point_at(path: str, next_directory: Optional[str] = None) -> RestorePoint:
+    """Returns the state at a path.
+
+    Args:
+      path: as in `get_checkpoint_path`; or a directory, for the newest whole state in it.
+      next_directory: where the next state will be saved; by default beside this one.
+
+    Raises:
+      FileNotFoundError: there is none.
+      CheckpointCorrupt: it is damaged.
+      UnsupportedState: it was saved by another version of this library.
     """
+    if not os.path.isdir(path):
+        prefix = get_checkpoint_path(path)
+        return checkpoints.read_restore_point(prefix, _describe, next_directory)
+    found = find_restore_point(path, next_directory)
+    if found is None:
+        raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")
+    return found
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
 
-    def __str__(self) -> str:
-        return f"The checkpoint {self.path} is damaged ({self.reason}). Load an earlier one."
+def _describe(prefix: str) -> Dict[str, Any]:
+    """Returns the dtypes and shapes of the variables in a checkpoint."""
+    reader = CheckpointReader(prefix)
+    return {"tensorflow": tf.__version__, "variables": reader.variables}
 
 
 def get_checkpoint_path(path: PathLike) -> str:
-    """Returns the prefix of the checkpoint that a path means.
+    """Returns the prefix of the checkpoint at a path.
 
     Args:
       path: a prefix such as `train_log/run/model-5000`, its `.index` or `.data-00000-of-00001`
@@ -57,7 +121,7 @@ def get_checkpoint_path(path: PathLike) -> str:
 
     Raises:
       FileNotFoundError: there is no checkpoint.
-      CheckpointCorrupt: the `checkpoint` file does not say which is the latest.
+      CheckpointCorrupt: the `checkpoint` file names no checkpoint beside it.
     """
     given = os.fspath(path)
     prefix = given
@@ -81,32 +145,17 @@ def get_checkpoint_path(path: PathLike) -> str:
 
 
 def _latest(pointer: str) -> str:
-    directory, name = os.path.split(pointer)
-    try:
-        state = tf.train.get_checkpoint_state(directory or ".", name)
-    except ValueError as error:
-        raise CheckpointCorrupt(pointer, "it does not name a checkpoint") from error
-    if state is None or not state.model_checkpoint_path:
-        raise CheckpointCorrupt(pointer, "it does not name a checkpoint")
-    return state.model_checkpoint_path
-
-
-def get_all_checkpoints(dir: PathLike, prefix: str = "model") -> List[Tuple[str, int]]:
-    """Returns the checkpoints `{prefix}-{step}` in a directory, as (path, step), by step."""
-    found = []
-    for name in os.listdir(dir):
-        stem, dot, suffix = name.rpartition(".")
-        head, dash, step = stem.rpartition("-")
-        if suffix == "index" and head == prefix and step.isdigit():
-            found.append((os.path.join(os.fspath(dir), stem), int(step)))
-    return sorted(found, key=lambda each: each[1])
+    listed = pointed_to(os.path.dirname(pointer) or ".")
+    if not listed:
+        raise CheckpointCorrupt(pointer, "it names no checkpoint beside it")
+    return listed[-1]
 
 
 class CheckpointReader:
     """Reads single arrays of one TensorFlow checkpoint.
 
     Args:
-      path: whatever `get_checkpoint_path` takes.
+      path: as in `get_checkpoint_path`.
 
     Raises:
       FileNotFoundError: there is no checkpoint.
@@ -119,6 +168,16 @@ class CheckpointReader:
         shapes = self._try(self._reader.get_variable_to_shape_map)
         # TensorFlow 2's own checkpoints of objects describe themselves in such an entry.
         self.names = sorted(name for name in shapes if name != "_CHECKPOINTABLE_OBJECT_GRAPH")
+        self._shapes = shapes
+
+    @property
+    def variables(self) -> Dict[str, Dict[str, Any]]:
+        """The dtype and the shape of each variable, by name."""
+        types = self._reader.get_variable_to_dtype_map()
+        return {
+            name: {"dtype": types[name].name, "shape": list(self._shapes[name])}
+            for name in self.names
+        }
 
     def read(self, name: str) -> np.ndarray:
         """Returns the value of a variable.
@@ -145,7 +204,7 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
     """Returns all variables of a checkpoint, by name without `:0`.
 
     Args:
-      path: of an `.npz` archive, or whatever `get_checkpoint_path` takes.
+      path: of an `.npz` archive, or a path as in `get_checkpoint_path`.
 
     Raises:
       FileNotFoundError: there is no checkpoint.
@@ -159,13 +218,10 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
 
 def _load_npz(path: str) -> Dict[str, np.ndarray]:
     try:
-        with open(path, "rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            if not hasattr(archive, "files"):
-                raise ValueError("it holds one array without a name")
-            return {_without_output(name): archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
+        arrays = read_npz(os.path.realpath(path))
+    except (UnsafeFile, ValueError) as error:
         raise CheckpointCorrupt(path, str(error)) from error
+    return {_without_output(name): array for name, array in arrays.items()}
 
 
 def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
@@ -176,31 +232,21 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
       path: `NAME.npz` for an archive, anything else is the prefix of a TensorFlow checkpoint.
 
     Raises:
-      TypeError: a value is no array of numbers, booleans or strings.
+      TypeError: a value is not an array of numbers, booleans or strings.
     """
     arrays = {_without_output(name): np.asarray(value) for name, value in dic.items()}
     for name, array in arrays.items():
         if array.dtype == object:
-            raise TypeError(f"{name} cannot be saved: it is no array of one type, but objects.")
+            raise TypeError(f"{name} cannot be saved: it is an array of objects, not of one type.")
     target = os.fspath(path)
     os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
     if target.endswith(".npz"):
-        _save_npz(arrays, target)
+        with open_atomic(target) as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
     else:
-        if os.path.exists(target + MANIFEST):  # it described what is being replaced
+        if os.path.lexists(target + MANIFEST):  # it described the files that are being replaced
             os.remove(target + MANIFEST)
         _save_bundle(arrays, target)
-
-
-def _save_npz(arrays: Dict[str, np.ndarray], path: str) -> None:
-    unfinished = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(unfinished, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        os.replace(unfinished, path)
-    finally:
-        if os.path.exists(unfinished):
-            os.remove(unfinished)
 
 
 def _save_bundle(arrays: Dict[str, np.ndarray], prefix: str) -> None:

@@ -1,4 +1,4 @@
-"""Begins a training with the weights of another model, and with nothing else of it."""
+"""Starts a training with the weights of another model, and with nothing else of it."""
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -8,8 +8,12 @@ from tabulate import tabulate
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-from .checkpoint import get_checkpoint_path, load_checkpoint_vars, names_without_output
-from .manifest import check_manifest
+from .checkpoint import (
+    check_manifest,
+    get_checkpoint_path,
+    load_checkpoint_vars,
+    names_without_output,
+)
 from .sessinit import SessionInit
 from .varmanip import SessionUpdate
 
@@ -21,7 +25,7 @@ class InitFrom(SessionInit):
 
     Weights are the trainable variables and those in the collection `MODEL_VARIABLES` (the moments
     of a batch normalisation). The global step, what optimizers and summaries keep, and
-    hyper-parameters are not: to go on with a run, use `TrainConfig(resume=...)`.
+    hyper-parameters are not: to continue a run, use `TrainConfig(resume=...)`.
 
     Args:
       path: a checkpoint, as in `SaverRestore`, or an `.npz` archive.
@@ -78,7 +82,7 @@ class InitFrom(SessionInit):
         if name in self._ignore:
             return "kept: ignored"
         if not is_weight:
-            return "kept: no weight"
+            return "kept: not a weight"
         if name not in self._values:
             return "kept: not in the file"
         if not variable.shape.is_compatible_with(self._values[name].shape):

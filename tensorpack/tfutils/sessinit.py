@@ -1,31 +1,31 @@
-"""How variables get the values that a run starts with: from a checkpoint, a dictionary, or both."""
+"""Sets the values with which variables start: from a checkpoint, a dictionary, or both."""
 
 import os
 from typing import Any, Dict, Iterable, List, Optional, Sequence
-
-import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
 from .checkpoint import (
     CheckpointReader,
+    check_manifest,
     get_checkpoint_path,
     load_checkpoint_vars,
     names_without_output,
 )
-from .manifest import check_manifest
 from .varmanip import SessionUpdate, is_training_name
 
 __all__ = [
     "ChainInit",
     "DictRestore",
+    "ExactRestore",
     "JustCurrentSession",
     "SaverRestore",
     "SaverRestoreRelaxed",
     "SessionInit",
     "SmartInit",
     "TryResumeTraining",
+    "VariableMismatch",
     "get_model_loader",
 ]
 
@@ -74,8 +74,8 @@ class SaverRestore(SessionInit):
 
     What is in only one of them is named in a warning, but for what only training uses (see
     `is_training_name`); the graph's variables among these keep their initial values. Nothing is
-    set before all has been read, and no op is added to the graph. If the checkpoint has a manifest
-    (see `tfutils.manifest`), its files are compared with that first.
+    set before all has been read, and no op is added to the graph. If the checkpoint has a manifest,
+    its files are compared with that first.
 
     Args:
       model_path: a prefix, its `.index` or `.data-...` file, a `checkpoint` file or its directory.
@@ -126,6 +126,55 @@ class SaverRestoreRelaxed(SaverRestore):
     ignore_mismatch = True
 
 
+class VariableMismatch(ValueError):
+    """The variables of a graph differ from those of a checkpoint."""
+
+
+class ExactRestore(SessionInit):
+    """Loads every global variable of the graph from a checkpoint that has exactly these.
+
+    Args:
+      prefix: of the checkpoint, which has been verified.
+
+    Raises:
+      VariableMismatch: in `init`; lists those that are missing, unexpected, or of another shape or
+        type.
+      CheckpointCorrupt: in `init`, it cannot be read.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def _run_init(self, sess: tf.Session) -> None:
+        logger.info(f"Restoring checkpoint from {self._prefix} ...")
+        reader = CheckpointReader(self._prefix)
+        variables = {each.op.name: each for each in tf.global_variables()}
+        problems = _compare(variables, reader.variables)
+        if problems:
+            raise VariableMismatch(
+                f"The run in {self._prefix} cannot be resumed with this graph:\n  "
+                + "\n  ".join(problems)
+                + "\nUndo the change of the model; or start a new run with the weights that fit: "
+                f"TrainConfig(session_init=InitFrom({self._prefix!r}))."
+            )
+        values = {name: reader.read(name) for name in reader.names}
+        SessionUpdate(sess, list(variables.values())).update(values)
+
+
+def _compare(variables: Dict[str, tf.Variable], saved: Dict[str, Dict[str, Any]]) -> List[str]:
+    problems = [f"{name}: not in the checkpoint" for name in variables if name not in saved]
+    problems += [f"{name}: not in the graph" for name in saved if name not in variables]
+    for name in set(variables) & set(saved):
+        theirs = (saved[name]["dtype"], saved[name]["shape"])
+        ours = (variables[name].dtype.base_dtype.name, variables[name].shape.as_list())
+        if theirs != ours:
+            problems.append(
+                f"{name}: {theirs[0]} {theirs[1]} in the checkpoint, {ours[0]} {ours[1]} in the "
+                "graph"
+            )
+    return sorted(problems)
+
+
 class DictRestore(SessionInit):
     """Loads variables from a dictionary.
 
@@ -137,7 +186,7 @@ class DictRestore(SessionInit):
       ignore_mismatch: whether a value of the wrong shape or type is left out with a warning.
 
     Raises:
-      TypeError: `variable_dict` is no dictionary.
+      TypeError: `variable_dict` is not a dictionary.
       ValueError: in `init`, a value does not fit its variable.
     """
 
@@ -197,25 +246,14 @@ get_model_loader = SmartInit
 
 def _init_from_file(path: str, ignore_mismatch: bool) -> SessionInit:
     if path.endswith(".npy"):
-        _refuse_npy(path)
+        raise ValueError(
+            f"{path} is not loaded: an .npy file holds one array without a name, or a pickle, which "
+            "can run any code. If you trust the file, load it in a script of your own and write the "
+            f"arrays to {path[: -len('.npy')]}.npz with np.savez(path, **arrays)."
+        )
     if path.endswith(".npz"):
         return DictRestore(load_checkpoint_vars(path), ignore_mismatch=ignore_mismatch)
     return SaverRestoreRelaxed(path) if ignore_mismatch else SaverRestore(path)
-
-
-def _refuse_npy(path: str) -> None:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(
-            f"{path} holds a pickled dictionary, and to unpickle it would run whatever code is in "
-            "it, so it is not loaded. If you trust the file, unpickle it in a script of your own "
-            f"and write the arrays to {path[: -len('.npy')]}.npz with np.savez(path, **arrays)."
-        ) from error
-    raise ValueError(
-        f"{path} holds one array of shape {list(array.shape)}, which has no variable's name: "
-        "give an .npz archive, or a dict."
-    )
 
 
 def TryResumeTraining() -> SessionInit:

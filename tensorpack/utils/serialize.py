@@ -1,31 +1,45 @@
-"""Objects to bytes and back, for sockets and files; reading bytes never runs code.
+"""Converts objects to bytes and back, for sockets and files; reading bytes never runs code.
 
-An object is one frame: a header of 64 bytes, and behind it the structure and the arrays of the
-object as `tensorpack.utils.packed` lays them out. The header is, in little endian::
+An object is one frame: a header of 64 bytes, followed by the structure and the arrays of the object
+in the layout of `tensorpack.utils.packed`. The header is, in little endian::
 
     magic | version | flags | zeros | checksum | zeros | structure | frame | zeros
     4       1         1       2       4          4       8           8       32      bytes
 
 "structure" and "frame" are lengths in bytes, the latter of everything. The checksum is the CRC-32
-of all that follows it. Arrays of more than 512 bytes lie at multiples of 64 bytes from the begin of
-the frame, so they are aligned in memory where the frame is.
+of all that follows it; a frame in a file whose SHA-256 is kept elsewhere has the flag 1 and no
+checksum. Arrays of more than 512 bytes begin at multiples of 64 bytes from the begin of the frame,
+so they are aligned in memory if the frame is.
 """
 
+import hashlib
 import struct
 import zlib
-from typing import Any, List
+from typing import Any, BinaryIO, List, Tuple
 
 import numpy as np
 
 from .packed import Packed, Rows, aligned, pack, unpack
 
-__all__ = ["FrameError", "MAX_BYTES", "MAX_STRUCTURE_BYTES", "dumps", "loads"]
+__all__ = [
+    "FrameError",
+    "MAX_BYTES",
+    "MAX_FILE_BYTES",
+    "MAX_STRUCTURE_BYTES",
+    "dump_hashed",
+    "dumps",
+    "load_hashed",
+    "loads",
+]
 
 MAX_BYTES = 1 << 30  # of a frame, unless a caller wants it otherwise
+MAX_FILE_BYTES = 1 << 32  # of a frame in a file of its own
 MAX_STRUCTURE_BYTES = 1 << 26  # of a frame without its arrays; in memory it may take 60 times that
 
 _MAGIC = b"\xf7TPF"
 _VERSION = 1
+_HASHED = 1  # the flag of frames without a checksum
+_PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 _BEGIN = struct.Struct("<4sBBHI")  # magic, version, flags, zeros, checksum
 _REST = struct.Struct("<4xQQ32x")  # length of the structure, length of the frame
 _HEADER_BYTES = _BEGIN.size + _REST.size
@@ -48,23 +62,54 @@ def dumps(obj: Any, max_bytes: int = MAX_BYTES) -> bytes:
       TypeError: there is anything else in it, such as an array of objects; says where.
       ValueError: it is nested too deeply, or too large.
     """
-    packed = pack(obj)
-    nbytes = _HEADER_BYTES + packed.nbytes
-    if nbytes > max_bytes:
-        raise ValueError(
-            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
-            "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
-        )
-    if len(packed.structure) > MAX_STRUCTURE_BYTES:
-        raise ValueError(
-            f"What is not an array in this object has {len(packed.structure)} bytes, and "
-            f"{MAX_STRUCTURE_BYTES} are allowed. Make arrays of long lists and of long bytes."
-        )
-    parts = [_REST.pack(len(packed.structure), nbytes), *_body(packed)]
+    parts = _parts(obj, max_bytes)
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)
     return b"".join([_BEGIN.pack(_MAGIC, _VERSION, 0, 0, checksum), *parts])
+
+
+def dump_hashed(obj: Any, file: BinaryIO) -> Tuple[int, str]:
+    """Writes an object to a file of its own. Arrays in C order are not copied.
+
+    Args:
+      obj: as in `dumps`.
+      file: open at its beginning.
+
+    Returns:
+      The number of bytes, and their hexadecimal SHA-256, for `load_hashed`.
+
+    Raises:
+      ImportError, TypeError, ValueError: as in `dumps`; nothing has been written.
+      OSError: the file cannot be written.
+    """
+    parts = [_BEGIN.pack(_MAGIC, _VERSION, _HASHED, 0, 0), *_parts(obj, MAX_FILE_BYTES)]
+    digest, size = hashlib.sha256(), 0
+    for part in parts:
+        view = memoryview(part)
+        for start in range(0, len(view), _PIECE_BYTES):
+            piece = view[start : start + _PIECE_BYTES]
+            digest.update(piece)
+            file.write(piece)
+        size += len(view)
+    return size, digest.hexdigest()
+
+
+def load_hashed(memory: np.ndarray) -> Any:
+    """Returns the object that `dump_hashed` wrote.
+
+    Args:
+      memory: uint8 `[nbytes]`, writable, the file whose SHA-256 has been compared. The large arrays
+        of the object are views of it. All of its arrays that have elements may be written to.
+
+    Raises:
+      ImportError: msgpack is not installed.
+      FrameError: the file was written by something else.
+    """
+    if memory.nbytes < _HEADER_BYTES:
+        raise FrameError(f"It has {memory.nbytes} bytes, a frame at least {_HEADER_BYTES}.")
+    structure_nbytes = _check_header(memory, MAX_FILE_BYTES, _HASHED)
+    return _unpack(memory, structure_nbytes, lambda a: a if a.flags.writeable else a.copy())
 
 
 def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
@@ -86,16 +131,39 @@ def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
         raise FrameError(f"{view.nbytes} bytes are no frame, which has {_HEADER_BYTES} at least.")
     memory = np.frombuffer(view, np.uint8)
     memory.flags.writeable = False
-    structure_nbytes = _check_header(memory, max_bytes)
-    keep = _Copies(memory.nbytes) if copy else None
+    structure_nbytes = _check_header(memory, max_bytes, 0)
+    if zlib.crc32(memory[_BEGIN.size :]) != _BEGIN.unpack_from(memory)[-1]:
+        raise FrameError(
+            f"The checksum of a frame of {memory.nbytes} bytes is wrong: it was damaged."
+        )
+    return _unpack(memory, structure_nbytes, _Copies(memory.nbytes) if copy else None)
+
+
+def _unpack(memory: np.ndarray, structure_nbytes: int, keep: Any) -> Any:
     try:
         return unpack(memory, structure_nbytes, _HEADER_BYTES, keep=keep)
     except (OverflowError, ValueError) as error:
         raise FrameError(f"This frame is not one that dumps() writes: {error}") from error
 
 
+def _parts(obj: Any, max_bytes: int) -> List[Any]:
+    """Returns what follows the checksum in the frame of an object, as buffers in order."""
+    packed = pack(obj)
+    nbytes = _HEADER_BYTES + packed.nbytes
+    if nbytes > max_bytes:
+        raise ValueError(
+            f"This object has {nbytes} bytes, and {max_bytes} are allowed. Split it into smaller "
+            "ones; or, if you call dumps() and loads() yourself, give both a larger max_bytes."
+        )
+    if len(packed.structure) > MAX_STRUCTURE_BYTES:
+        raise ValueError(
+            f"What is not an array in this object has {len(packed.structure)} bytes, and "
+            f"{MAX_STRUCTURE_BYTES} are allowed. Make arrays of long lists and of long bytes."
+        )
+    return [_REST.pack(len(packed.structure), nbytes), *_body(packed)]
+
+
 def _body(packed: Packed) -> List[Any]:
-    """What follows the header, as buffers in order."""
     parts: List[Any] = [packed.structure, _gap(len(packed.structure))]
     for array in packed.arrays:
         if isinstance(array, Rows):
@@ -107,21 +175,21 @@ def _body(packed: Packed) -> List[Any]:
 
 
 def _gap(nbytes: int) -> bytes:
-    """Zeros, for nothing of what else is in the memory may get out."""
+    """Returns zeros, so that no other memory is written."""
     return bytes(aligned(nbytes) - nbytes)
 
 
-def _check_header(memory: Any, max_bytes: int) -> int:
-    """Returns the length of the structure, if all that the header of a uint8 array says is true."""
+def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
+    """Returns the length of the structure of a uint8 array, if all else in its header is right."""
     if memory.nbytes > max_bytes:
         raise FrameError(
             f"A frame of {memory.nbytes} bytes, and {max_bytes} are allowed. If it is meant to be "
             "that large, give max_bytes."
         )
-    magic, version, flags, zeros, checksum = _BEGIN.unpack_from(memory)
+    magic, version, flags, zeros, _ = _BEGIN.unpack_from(memory)
     if magic != _MAGIC:
         raise FrameError(f"These bytes begin with {magic!r}, and a frame with {_MAGIC!r}.")
-    if (version, flags, zeros) != (_VERSION, 0, 0):
+    if (version, flags, zeros) != (_VERSION, expected_flags, 0):
         raise FrameError(
             f"A frame of version {version} with flags {flags}, and this is version {_VERSION}. "
             "Let both sides have the same tensorpack."
@@ -133,8 +201,6 @@ def _check_header(memory: Any, max_bytes: int) -> int:
         raise FrameError(
             f"A structure of {structure_nbytes} bytes, and {MAX_STRUCTURE_BYTES} are allowed."
         )
-    if zlib.crc32(memory[_BEGIN.size :]) != checksum:
-        raise FrameError(f"The checksum of a frame of {nbytes} bytes is wrong: it was damaged.")
     return structure_nbytes
 
 

@@ -1,32 +1,29 @@
-"""Gives a checkpoint that was written under another name its own one, as a whole or not at all.
+"""Gives a checkpoint that was written under another name its final one, as a whole or not at all.
 
-A checkpoint is several files, and the system renames one at a time. It counts as there when its
-index is, so the index is renamed last and removed first. A whole checkpoint that had the name
-before is kept under a third name, `PREFIX.replaced`, until the new one is safe.
+A checkpoint is several files, and the system renames one at a time. A checkpoint exists if its
+index does, so the index is renamed last and removed first. A whole checkpoint that had the name
+before is kept as `PREFIX.replaced` until the new one is safe.
 """
 
 import os
 import shutil
 from typing import List
 
-from tensorpack.utils.atomic import fsync_path
+from ..atomic import fsync_path
+from .files import INDEX, CheckpointCorrupt, check_manifest, discard, remove_checkpoint, suffixes
 
-from ._prefix import discard
-from .checkpoint import CheckpointCorrupt
-from .manifest import INDEX, check_manifest, suffixes
-
-__all__ = ["Publication", "REPLACED", "UNFINISHED", "remove_checkpoint"]
+__all__ = ["AtomicReplace", "REPLACED", "UNFINISHED"]
 
 UNFINISHED = ".unfinished"
 REPLACED = ".replaced"
 
 
-class Publication:
+class AtomicReplace:
     """Renames `SOURCE.*` to `TARGET.*`; `finish` or `undo` has to follow.
 
     Args:
       source: prefix of a checkpoint with a manifest.
-      target: prefix that it gets, in the same directory.
+      target: its new prefix, in the same directory.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -34,11 +31,11 @@ class Publication:
         self._target = target
         self._directory = os.path.dirname(target) or "."
         self._moved: List[str] = []
-        self._set_aside_begun = False
+        self._backup_begun = False
         self._withdrawn = False
 
     def publish(self) -> None:
-        """Sees to it that the files are on the disk, then renames them, then sees to that.
+        """Brings the files to the disk, renames them, and brings their names to the disk.
 
         Raises:
           OSError: it failed; call `undo`.
@@ -48,37 +45,37 @@ class Publication:
             fsync_path(self._source + suffix)
         fsync_path(self._directory)
         if os.path.lexists(self._target + INDEX):
-            self._set_aside()
+            self._back_up()
         for suffix in parts:
             os.replace(self._source + suffix, self._target + suffix)
             self._moved.append(suffix)
         fsync_path(self._directory)
 
-    def _set_aside(self) -> None:
-        aside = self._target + REPLACED
+    def _back_up(self) -> None:
+        backup = self._target + REPLACED
         try:
-            whole = check_manifest(self._target) or not os.path.exists(aside + INDEX)
+            whole = check_manifest(self._target) or not os.path.exists(backup + INDEX)
         except CheckpointCorrupt:
-            whole = False  # then one that was set aside before is the better one
+            whole = False  # an earlier backup is the better one
         if whole:
-            self._set_aside_begun = True
-            remove_checkpoint(aside)
-            _clone(self._target, aside)
+            self._backup_begun = True
+            remove_checkpoint(backup)
+            _clone(self._target, backup)
             fsync_path(self._directory)
         os.remove(self._target + INDEX)
         self._withdrawn = whole
 
     def finish(self) -> None:
-        """Forgets what had the name before, when nothing that may fail is to come."""
+        """Removes the backup, when nothing that can fail follows."""
         try:
             remove_checkpoint(self._target + REPLACED)
         except OSError:
-            pass  # it goes when what has its name now goes
+            pass  # it is removed with the checkpoint that has its name now
 
     def undo(self) -> None:
-        """Makes it as it was before `publish`, as far as the disk lets it.
+        """Restores what was there before `publish`, as far as the disk allows.
 
-        What was set aside stays so if it cannot be put back, and is as good there.
+        A backup that cannot be put back stays where it is, and is as good there.
         """
         try:
             for suffix in reversed(self._moved):
@@ -86,27 +83,14 @@ class Publication:
             if self._withdrawn:
                 _clone(self._target + REPLACED, self._target)
                 fsync_path(self._directory)
-            if self._set_aside_begun:
+            if self._backup_begun:
                 remove_checkpoint(self._target + REPLACED)
         except OSError:
             pass
 
 
-def remove_checkpoint(prefix: str) -> None:
-    """Removes a checkpoint, or what is left of one, its index first and its manifest last.
-
-    Raises:
-      OSError: a file cannot be removed.
-    """
-    for suffix in reversed(suffixes(prefix)):
-        try:
-            os.remove(prefix + suffix)
-        except FileNotFoundError:
-            pass
-
-
 def _clone(source: str, target: str) -> None:
-    """Gives a checkpoint a second name; what the files of that name held is gone."""
+    """Gives a checkpoint a second name, in place of the files that have it."""
     for suffix in suffixes(source):
         unfinished = target + suffix + UNFINISHED
         discard(unfinished)

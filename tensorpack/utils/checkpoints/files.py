@@ -1,0 +1,308 @@
+"""The files of one checkpoint, and the manifest with their sizes and checksums.
+
+The checkpoint `model-5000` has the files `model-5000.index`, `model-5000.data-*` and perhaps
+`model-5000.state`. `model-5000.manifest.json` describes them, and has a checksum of itself. It names
+the files without their prefix, so a copy under another name has the same manifest. A checkpoint
+exists if its index does.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+
+from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, read_untrusted
+
+__all__ = [
+    "CheckpointCorrupt",
+    "Describe",
+    "INDEX",
+    "MANIFEST",
+    "check_files",
+    "check_manifest",
+    "corrupt",
+    "describe_nothing",
+    "discard",
+    "names_with_prefix",
+    "read_manifest",
+    "remove_checkpoint",
+    "step_of",
+    "suffixes",
+    "verify",
+    "write_manifest",
+]
+
+INDEX = ".index"
+MANIFEST = ".manifest.json"
+
+_FORMAT = 1
+_MAX_MANIFEST_BYTES = 1 << 24
+_NAME = re.compile(r"model-([0-9]{1,18})")
+# What follows the prefix in the name of a file: never a path to another directory.
+_SUFFIX = re.compile(r"\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_DAMAGED = (errno.ENOENT, errno.EIO, errno.EISDIR, errno.ENOTDIR)  # of a disk or a copy
+
+# Returns what the library that wrote the files at a prefix says of them, for the manifest. Raises
+# `CheckpointCorrupt` if it cannot read them.
+Describe = Callable[[str], Dict[str, Any]]
+
+
+class CheckpointCorrupt(RuntimeError):
+    """A checkpoint exists, but cannot be read as a whole.
+
+    Attributes:
+      path: of the checkpoint.
+      reason: what is wrong with it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The checkpoint {self.path} is damaged ({self.reason}). Load an earlier one."
+
+
+def describe_nothing(prefix: str) -> Dict[str, Any]:
+    """A `Describe` for files that only their manifest can check."""
+    return {}
+
+
+def step_of(name: str) -> Optional[int]:
+    """Returns the step of a checkpoint named such as `model-5000`, None for other names."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else int(match.group(1))
+
+
+def write_manifest(prefix: str, step: int, known: Dict[str, Dict[str, Any]], more: Any) -> None:
+    """Describes the files `{prefix}.*`, which are a whole checkpoint.
+
+    Args:
+      prefix: of the checkpoint.
+      step: its global step.
+      known: suffix to size and checksum, of files for which they need not be computed.
+      more: further entries.
+
+    Raises:
+      OSError: a file cannot be read, or the manifest not written.
+    """
+    files = dict(known)
+    for path in names_with_prefix(prefix + "."):
+        if path[len(prefix) :] not in files:
+            size, sha256 = hash_untrusted(path)
+            files[path[len(prefix) :]] = {"sha256": sha256, "size": size}
+    content = {**more, "files": files, "format": _FORMAT, "step": int(step)}
+    content["sha256"] = _checksum(content)
+    with open(prefix + MANIFEST, "wb") as file:
+        file.write(_encode(content))
+
+
+def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
+    """Returns the manifest of a checkpoint, None if it has none.
+
+    Raises:
+      CheckpointCorrupt: the manifest is damaged, or was not written by this library.
+    """
+    path = prefix + MANIFEST
+    try:
+        data = read_untrusted(path, _MAX_MANIFEST_BYTES)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise corrupt(prefix, error) from error
+    try:
+        content = json.loads(data.decode("ascii"), parse_int=_integer)
+        is_ours = type(content) is dict and _encode(content) == data
+    except (ValueError, RecursionError) as error:
+        raise CheckpointCorrupt(prefix, f"{path} is no JSON: {error or 'too deep'}") from error
+    if not is_ours:
+        raise CheckpointCorrupt(prefix, f"{path} is not as it was written")
+    if content.pop("sha256", None) != _checksum(content):
+        raise CheckpointCorrupt(prefix, f"the checksum of {path} itself is wrong")
+    if content.get("format") != _FORMAT:
+        raise CheckpointCorrupt(
+            prefix, f"{path} has format {content.get('format')}, this version reads {_FORMAT}"
+        )
+    files = content.get("files")
+    if type(files) is not dict or not all(map(_is_entry, files, files.values())):
+        raise CheckpointCorrupt(prefix, f"{path} names files that no checkpoint has")
+    return content
+
+
+def check_manifest(prefix: str) -> bool:
+    """Compares the files of a checkpoint with its manifest.
+
+    Returns:
+      True if all are as they were written, False if there is no manifest.
+
+    Raises:
+      CheckpointCorrupt: a file is missing or not as it was written.
+      PermissionError: a file may not be read.
+    """
+    manifest = read_manifest(prefix)
+    if manifest is not None:
+        check_files(prefix, manifest)
+    return manifest is not None
+
+
+def check_files(
+    prefix: str, manifest: Dict[str, Any], except_for: Iterable[str] = (), content: bool = True
+) -> None:
+    """Compares the files of a checkpoint with its manifest.
+
+    Args:
+      prefix: of the checkpoint.
+      manifest: the manifest.
+      except_for: suffixes of files whose content is not compared.
+      content: False to compare the sizes only, which takes no time.
+
+    Raises:
+      CheckpointCorrupt, PermissionError: as `check_manifest` does.
+    """
+    for suffix, expected in sorted(manifest["files"].items()):
+        path = prefix + suffix
+        try:
+            with open_untrusted(path) as file:
+                size = os.fstat(file.fileno()).st_size
+            if size != expected["size"]:
+                reason = f"{path} has {size} bytes, its manifest says {expected['size']}"
+                raise CheckpointCorrupt(prefix, reason)
+            if content and suffix not in except_for and hash_untrusted(path)[1] != expected["sha256"]:
+                reason = f"the checksum of {path} is not that of its manifest"
+                raise CheckpointCorrupt(prefix, reason)
+        except OSError as error:
+            raise corrupt(prefix, error) from error
+    if INDEX not in manifest["files"]:
+        raise CheckpointCorrupt(prefix, f"{prefix + INDEX} is missing")
+
+
+def verify(prefix: str, describe: Describe = describe_nothing, content: bool = True) -> None:
+    """Checks that a checkpoint is as it was written.
+
+    A checkpoint without a manifest, which another program wrote, needs to have all its files, and
+    to be readable.
+
+    Args:
+      prefix: such as `train_log/run/model-5000`.
+      describe: reads one without a manifest.
+      content: False to compare sizes only, where there is a manifest.
+
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+      CheckpointCorrupt: a part of it is missing or damaged.
+    """
+    manifest = read_manifest(prefix)
+    if manifest is not None:
+        check_files(prefix, manifest, content=content)
+        return
+    try:
+        paths = names_with_prefix(prefix + ".data-")
+        for path in [*paths, prefix + INDEX]:
+            if paths or os.path.lexists(path):
+                open_untrusted(path).close()
+    except FileNotFoundError:
+        pass  # of the index: the reader knows formats without one
+    except UnsafeFile as error:
+        raise corrupt(prefix, error) from error
+    describe(prefix)
+    totals = {path.rpartition("-of-")[2] for path in paths}
+    if os.path.exists(prefix + INDEX) and totals != {f"{len(paths):05d}"}:
+        raise CheckpointCorrupt(prefix, f"a file {prefix}.data-* is missing")
+
+
+def suffixes(prefix: str) -> List[str]:
+    """Returns the suffixes of the files of a checkpoint.
+
+    The manifest comes first and the index last. So files with a manifest and without an index are
+    what is left of a checkpoint, or not one yet.
+    """
+    try:
+        manifest = read_manifest(prefix)
+    except CheckpointCorrupt:
+        manifest = None
+    if manifest is not None:
+        found = set(manifest["files"])
+    else:
+        found = {path[len(prefix) :] for path in names_with_prefix(prefix + ".data-")}
+        found |= {INDEX} if os.path.lexists(prefix + INDEX) else set()
+    first = [MANIFEST] if os.path.lexists(prefix + MANIFEST) else []
+    return first + sorted(found - {INDEX, MANIFEST}) + ([INDEX] if INDEX in found else [])
+
+
+def remove_checkpoint(prefix: str) -> None:
+    """Removes a checkpoint, or what is left of one, its index first and its manifest last.
+
+    Raises:
+      OSError: a file cannot be removed.
+    """
+    for suffix in reversed(suffixes(prefix)):
+        try:
+            os.remove(prefix + suffix)
+        except FileNotFoundError:
+            pass
+
+
+def names_with_prefix(prefix: str) -> List[str]:
+    """Returns the paths that begin with a prefix, sorted.
+
+    Raises:
+      OSError: the directory cannot be read. (`glob` would find nothing there.)
+    """
+    directory, begin = os.path.split(prefix)
+    names = [name for name in os.listdir(directory or ".") if name.startswith(begin)]
+    return [os.path.join(directory, name) for name in sorted(names)]
+
+
+def discard(prefix: str) -> None:
+    """Removes all files and directories that begin with a prefix, as far as that is possible."""
+    try:
+        paths = names_with_prefix(prefix)
+    except OSError:
+        paths = []
+    for path in paths:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+            continue
+        try:
+            os.remove(path)
+        except OSError:
+            pass  # the next start tries again
+
+
+def corrupt(prefix: str, error: OSError) -> Exception:
+    """Returns what to raise where a file of a checkpoint cannot be read: the error itself if it may
+    go away, such as a missing permission.
+    """
+    if isinstance(error, UnsafeFile) or error.errno in _DAMAGED:
+        return CheckpointCorrupt(prefix, str(error))
+    return error
+
+
+def _is_entry(suffix: Any, entry: Any) -> bool:
+    return (
+        bool(_SUFFIX.fullmatch(suffix))
+        and type(entry) is dict
+        and set(entry) == {"sha256", "size"}
+        and type(entry["size"]) is int
+        and type(entry["sha256"]) is str
+        and bool(_SHA256.fullmatch(entry["sha256"]))
+    )
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20:  # thousands of them take Python long, or raise
+        raise ValueError("a number of too many digits")
+    return int(digits)
+
+
+def _encode(content: Dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def _checksum(content: Dict[str, Any]) -> str:
+    return hashlib.sha256(_encode(content)).hexdigest()

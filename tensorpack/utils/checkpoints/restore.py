@@ -1,0 +1,225 @@
+"""Reads and verifies what a run resumes from, once.
+
+The state of step 5000 is the file `model-5000.state`, which the manifest of the checkpoint covers.
+It refers to files in the directory `segments`; these are kept for the newest two states only.
+"""
+
+import os
+from typing import Any, BinaryIO, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from .. import logger
+from ..aligned import aligned_empty
+from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
+from ..untrusted import UnsafeFile, hash_untrusted
+from .files import (
+    CheckpointCorrupt,
+    Describe,
+    check_files,
+    corrupt,
+    read_manifest,
+    verify,
+)
+from .find import first_whole
+from .segments import SegmentDamaged, SegmentRef, SegmentStore, load_segments, refs_of
+
+__all__ = [
+    "RestorePoint",
+    "SEGMENTS",
+    "STATE",
+    "UnsupportedState",
+    "find_restore_point",
+    "read_restore_point",
+    "segments_of",
+    "write_state",
+]
+
+STATE = ".state"
+SEGMENTS = "segments"
+FORMAT = 2
+
+_OLD = b"tp-state"  # how a state of format 1 begins
+
+
+class UnsupportedState(RuntimeError):
+    """A state was saved by another version of this library, in a format that this one cannot read.
+
+    Args:
+      prefix: of its checkpoint.
+      version: of its format.
+    """
+
+    def __init__(self, prefix: str, version: Any) -> None:
+        super().__init__(
+            f"The state {prefix}{STATE} has format {version}, this version of tensorpack reads "
+            f"format {FORMAT}. Resume the run with the version that saved it; or start a new run, "
+            "in another log directory, from its weights: "
+            f"TrainConfig(session_init=InitFrom({prefix!r})), in the example --load {prefix}."
+        )
+
+
+class RestorePoint(NamedTuple):
+    """A checkpoint that has been verified, and the state of the run with it.
+
+    Attributes:
+      prefix: of the checkpoint with the variables.
+      state: the tree that was saved, with `SavedSegments` for its `Segments`; None if there are
+        variables only.
+      problem: what is missing to continue the run exactly; None if nothing is.
+    """
+
+    prefix: str
+    state: Optional[Dict[str, Any]]
+    problem: Optional[str] = None
+
+
+# Name and checksum of a segment to its arrays.
+_Loaded = Dict[Tuple[str, str], Dict[str, np.ndarray]]
+
+
+def write_state(file: BinaryIO, tree: Any) -> Dict[str, Any]:
+    """Writes a tree to an open file, and returns the entry of the file in a manifest.
+
+    Args:
+      file: at its beginning.
+      tree: None, bool, int, float, str, bytes, numpy scalars, numpy arrays without objects, and
+        lists, tuples and dictionaries of these, see `utils.packed`.
+
+    Raises:
+      TypeError: it contains anything else; the text names the place.
+      ValueError: it is too large: put large arrays into `Segments`.
+      OSError: the file cannot be written.
+    """
+    size, sha256 = dump_hashed({"format": FORMAT, "run": tree}, file)
+    return {"sha256": sha256, "size": size}
+
+
+def find_restore_point(
+    directory: str, describe: Describe, next_directory: Optional[str] = None
+) -> Optional[RestorePoint]:
+    """Returns the newest state in a directory that is whole, or else the newest that has at least
+    its variables. Each that is skipped is logged.
+
+    Args:
+      directory: of the checkpoints.
+      describe: see `verify`.
+      next_directory: see `read_restore_point`.
+
+    Returns:
+      None if there is no checkpoint, damaged or not.
+
+    Raises:
+      NoValidCheckpoint: all that exist are damaged.
+      UnsupportedState: the newest one was saved by another version of this library.
+    """
+    loaded: _Loaded = {}  # successive states share most segments
+    incomplete: List[RestorePoint] = []
+
+    def read(prefix: str) -> Optional[RestorePoint]:
+        point = read_restore_point(prefix, describe, next_directory, loaded)
+        if point.problem is None:
+            return point
+        logger.warning(f"Skipping the checkpoint {prefix}: {point.problem}")
+        incomplete.append(point)
+        return None
+
+    found = first_whole(directory, read)
+    if found is None and incomplete:
+        found = incomplete[0]
+        logger.error(f"No state in {directory} is whole; the best one is {found.prefix}.")
+    return found
+
+
+def read_restore_point(
+    prefix: str,
+    describe: Describe,
+    next_directory: Optional[str] = None,
+    loaded: Optional[_Loaded] = None,
+) -> RestorePoint:
+    """Reads and verifies a checkpoint and its state, each file once.
+
+    Args:
+      prefix: of the checkpoint.
+      describe: see `verify`.
+      next_directory: where the next state will be saved; by default beside this one.
+      loaded: segments that have been read already; more are added.
+
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+      CheckpointCorrupt: a part of it is missing or damaged; segments are a `problem` only.
+      UnsupportedState: the state was saved by another version of this library.
+    """
+    manifest = read_manifest(prefix)
+    if manifest is None:
+        verify(prefix, describe)
+    else:
+        check_files(prefix, manifest, except_for=[STATE])
+    if manifest is None or STATE not in manifest["files"]:
+        name = os.path.basename(prefix)
+        return RestorePoint(prefix, None, f"{prefix} holds variables only, no {name}{STATE}")
+    encoded = _read_state(prefix, manifest)
+    directory = os.path.dirname(prefix) or "."
+    store = SegmentStore(os.path.join(directory, SEGMENTS))
+    loaded = {} if loaded is None else loaded
+    try:
+        refs = refs_of(encoded)
+        problem = _load(refs, store, loaded)
+        reusable = next_directory is None or (
+            os.path.realpath(next_directory) == os.path.realpath(directory)
+        )
+        verified = {} if problem else {ref.name: loaded[ref.name, ref.sha256] for ref in refs}
+        state = load_segments(encoded["run"], store, reusable, verified)
+    except (LookupError, TypeError, ValueError) as error:
+        raise CheckpointCorrupt(prefix, f"its state is not one of a run ({error})") from error
+    return RestorePoint(prefix, state, problem)
+
+
+def segments_of(prefix: str) -> List[SegmentRef]:
+    """Returns the segments that a state needs; none if there are only variables.
+
+    Raises:
+      CheckpointCorrupt, UnsupportedState: the state cannot be read.
+    """
+    manifest = read_manifest(prefix)
+    if manifest is None or STATE not in manifest["files"]:
+        return []
+    return refs_of(_read_state(prefix, manifest))
+
+
+def _read_state(prefix: str, manifest: Dict[str, Any]) -> Dict[str, Any]:
+    path, expected = prefix + STATE, manifest["files"][STATE]
+    if expected["size"] > MAX_FILE_BYTES:
+        raise CheckpointCorrupt(prefix, f"{path} has more than {MAX_FILE_BYTES} bytes")
+    try:
+        memory = aligned_empty([expected["size"]], np.uint8)
+        read = hash_untrusted(path, memory)
+    except OSError as error:
+        raise corrupt(prefix, error) from error
+    if read != (expected["size"], expected["sha256"]):
+        raise CheckpointCorrupt(prefix, f"the checksum of {path} is not that of its manifest")
+    if memory[: len(_OLD)].tobytes() == _OLD:
+        raise UnsupportedState(prefix, 1)
+    try:
+        tree = load_hashed(memory)
+    except ValueError as error:
+        raise CheckpointCorrupt(prefix, str(error)) from error
+    version = tree.get("format") if type(tree) is dict else None
+    if version != FORMAT:
+        raise UnsupportedState(prefix, version)
+    return tree  # type: ignore[no-any-return]
+
+
+def _load(refs: List[SegmentRef], store: SegmentStore, loaded: _Loaded) -> Optional[str]:
+    """Reads all segments that have not been read yet; returns what is wrong with them."""
+    total = sum(ref.size for ref in refs)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if total > memory:
+        return f"its segments have {total} bytes, more than the memory of this machine"
+    try:
+        for ref in refs:
+            if (ref.name, ref.sha256) not in loaded:
+                loaded[ref.name, ref.sha256] = store.read(ref)
+    except (SegmentDamaged, UnsafeFile, OSError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,434 @@
+"""Segments: data of a state that is too large to be written again for each save.
+
+An owner puts a `Segments` into its state. A save writes the new ones to files in the directory
+`segments` beside the checkpoints, and the list of all files into the state. In a state that was
+loaded the owner finds `SavedSegments`. A segment is never changed, and successive states share it.
+"""
+
+import errno
+import os
+import re
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import numpy as np
+
+from .. import logger
+from ..aligned import aligned_empty
+from ..atomic import fsync_path, open_atomic
+from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
+from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted
+
+__all__ = [
+    "MAX_DEPTH",
+    "PendingSegments",
+    "SavedSegments",
+    "SegmentDamaged",
+    "SegmentRef",
+    "SegmentStore",
+    "Segments",
+    "load_segments",
+    "refs_of",
+    "save_segments",
+]
+
+MAX_DEPTH = 64  # of a state
+
+_MARK = "@segments"  # the one key of the dictionary that a leaf becomes
+_ESCAPE = "@"
+# Only files of these names are read or deleted.
+_NAME = re.compile(r"segment-([0-9]{8}|[1-9][0-9]{8,15})\.seg")
+_TEMPORARY = re.compile(r"\.segment-[0-9]{8,16}\.seg\..+\.tmp")
+
+
+class SegmentRef(NamedTuple):
+    """Names a segment, and says what it must be.
+
+    Attributes:
+      name: of the file in the directory of its store.
+      size: of the file, in bytes.
+      sha256: of the file, hexadecimal.
+      meta: a small dictionary of the owner.
+    """
+
+    name: str
+    size: int
+    sha256: str
+    meta: Dict[str, Any]
+
+
+class SegmentDamaged(RuntimeError):
+    """A segment is missing, truncated or altered.
+
+    Attributes:
+      path: of the file.
+      reason: what is wrong with it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"The segment {path} cannot be used: {reason}.")
+        self.path = path
+        self.reason = reason
+
+
+class SegmentStore:
+    """A directory of segments, which one process at a time may write to.
+
+    A store gives no name twice: the names count up from the highest one in the directory.
+
+    Args:
+      directory: of the files; made by the first write.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self.directory = os.fspath(directory)
+        self._last = 0
+
+    def names(self) -> Set[str]:
+        """Returns the names of all files in the directory.
+
+        Raises:
+          OSError: it cannot be read, or is a link to another directory.
+        """
+        if os.path.islink(self.directory):
+            reason = "A symbolic link, so nothing in it is read or deleted"
+            raise UnsafeFile(errno.EINVAL, reason, self.directory)
+        try:
+            return set(os.listdir(self.directory))
+        except FileNotFoundError:
+            return set()
+
+    def write(self, meta: Dict[str, Any], arrays: Dict[str, np.ndarray]) -> SegmentRef:
+        """Writes a new segment. It is on the disk when this returns.
+
+        Args:
+          meta: for the owner; anything that a state can hold.
+          arrays: without objects; must not change meanwhile.
+
+        Raises:
+          TypeError: the meta or an array cannot be stored.
+          OSError: the disk is full, or the like.
+          In both cases no file is left.
+        """
+        if not os.path.isdir(self.directory):
+            os.makedirs(self.directory)
+            fsync_path(os.path.dirname(os.path.abspath(self.directory)))
+        numbers = [int(each.group(1)) for each in map(_NAME.fullmatch, self.names()) if each]
+        self._last = max([self._last, *numbers]) + 1
+        name = f"segment-{self._last:08d}.seg"
+        try:
+            with open_atomic(os.path.join(self.directory, name)) as file:
+                size, sha256 = dump_hashed({"meta": meta, "arrays": arrays}, file)
+        except BaseException:
+            self.delete([name])  # it has its name already if only the last step failed
+            raise
+        return SegmentRef(name, size, sha256, meta)
+
+    def read(self, ref: SegmentRef) -> Dict[str, np.ndarray]:
+        """Returns the arrays of a segment, writable, in C order. The file is read once.
+
+        Raises:
+          SegmentDamaged: it is missing, truncated or altered.
+          OSError: it cannot be read.
+        """
+        if not _NAME.fullmatch(ref.name):
+            raise ValueError(f"A segment is named such as segment-00000001.seg, got {ref.name!r}.")
+        self.names()  # of a directory that is not a link
+        path = os.path.join(self.directory, ref.name)
+        try:
+            with open_untrusted(path, MAX_FILE_BYTES) as file:
+                size = os.fstat(file.fileno()).st_size
+            if size != ref.size:
+                raise SegmentDamaged(path, f"it has {size} bytes instead of {ref.size}")
+            memory = aligned_empty([size], np.uint8)
+            size, sha256 = hash_untrusted(path, memory)
+            if (size, sha256) != (ref.size, ref.sha256):
+                raise SegmentDamaged(path, f"it has SHA-256 {sha256}, not {ref.sha256}")
+            arrays: Dict[str, np.ndarray] = load_hashed(memory)["arrays"]
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise SegmentDamaged(path, "it is missing") from error
+        except (UnsafeFile, ValueError, LookupError, TypeError) as error:
+            raise SegmentDamaged(path, str(error)) from error
+        return arrays
+
+    def flush(self) -> None:
+        """Waits until the names of all segments are on the disk.
+
+        Raises:
+          OSError: they may not be.
+        """
+        if os.path.isdir(self.directory):
+            fsync_path(self.directory)
+
+    def delete_others(self, keep: Iterable[str]) -> None:
+        """Deletes all segments except some, and what killed writes have left.
+
+        Must not be called while a segment is being written. Logs a warning where that fails.
+
+        Args:
+          keep: names of segments.
+        """
+        try:
+            names = self.names() - set(keep)
+        except OSError as error:
+            logger.warning("Cannot look for old segments: %s", error)
+            return
+        self.delete(sorted(n for n in names if _NAME.fullmatch(n) or _TEMPORARY.fullmatch(n)))
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Deletes files of the directory. Logs a warning where that fails."""
+        for name in names:
+            path = os.path.join(self.directory, name)
+            try:
+                os.remove(path)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                logger.warning("Cannot delete the unused segment %s: %s", path, error)
+
+
+class Segments:
+    """A leaf of a state to be saved: segments that exist, and new ones.
+
+    Args:
+      saved: segments of earlier saves that still belong to the state.
+      new: in order, the meta and the arrays of each new segment, see `SegmentStore.write`. The
+        arrays may be views of a buffer: they must not change until `on_done` is called.
+      on_done: called exactly once, perhaps from another thread: with the refs of `saved` and of
+        `new` in order when the state is on the disk, with None when the save failed.
+    """
+
+    def __init__(
+        self,
+        saved: Sequence[SegmentRef],
+        new: Sequence[Tuple[Dict[str, Any], Dict[str, np.ndarray]]],
+        on_done: Callable[[Optional[List[SegmentRef]]], None],
+    ) -> None:
+        self.saved = list(saved)
+        self.new = list(new)
+        self.on_done = on_done
+
+
+class SavedSegments:
+    """The `Segments` of a state that was loaded.
+
+    Args:
+      refs: the segments, in order.
+      store: reads them.
+      reusable: whether the next state is saved to the same place, so that its `Segments.saved` may
+        contain these. Otherwise all that they hold is new there.
+      loaded: name to the arrays of segments that have been read and verified already.
+    """
+
+    def __init__(
+        self,
+        refs: Sequence[SegmentRef],
+        store: SegmentStore,
+        reusable: bool = True,
+        loaded: Optional[Dict[str, Dict[str, np.ndarray]]] = None,
+    ) -> None:
+        self.refs = list(refs)
+        self.reusable = reusable
+        self._store = store
+        self._loaded = {} if loaded is None else loaded
+
+    def read(self, ref: SegmentRef) -> Dict[str, np.ndarray]:
+        """Returns the arrays of one segment, see `SegmentStore.read`, and lets go of them: a second
+        call for the same segment reads the file again.
+
+        Raises:
+          SegmentDamaged: it is missing, truncated or altered.
+          OSError: it cannot be read.
+        """
+        arrays = self._loaded.pop(ref.name, None)
+        return self._store.read(ref) if arrays is None else arrays
+
+
+class PendingSegments:
+    """The segments of one state, from before they are written until their owners are told.
+
+    For a state that will not be saved after all, call `PendingSegments(state).done(False)`.
+
+    Args:
+      tree: the state.
+
+    Raises:
+      TypeError: it is nested too deeply.
+    """
+
+    def __init__(self, tree: Any) -> None:
+        self._source = tree
+        self._refs: Dict[int, List[SegmentRef]] = {}  # by the id of the leaf
+        self._leaves: Dict[int, Segments] = {}
+        self._is_done = False
+        self._written = False
+        _rebuild(tree, self._find)
+
+    def write(self, store: SegmentStore) -> None:
+        """Writes all new segments to the disk.
+
+        Raises:
+          TypeError: a new segment cannot be stored.
+          OSError: a new segment cannot be written.
+          In both cases those that were written by this call are deleted.
+        """
+        new: List[SegmentRef] = []
+        try:
+            for key, leaf in self._leaves.items():
+                begin = len(new)
+                for meta, arrays in leaf.new:
+                    new.append(store.write(meta, arrays))
+                self._refs[key] = leaf.saved + new[begin:]
+            store.flush()
+        except BaseException:
+            store.delete(ref.name for ref in new)
+            raise
+        self._written = True
+
+    @property
+    def tree(self) -> Any:
+        """The state with the refs in place of the leaves, for `write_state`.
+
+        Raises:
+          RuntimeError: the segments have not been written.
+        """
+        if not self._written:
+            raise RuntimeError("The segments have no names yet: call write() first.")
+        return _rebuild(self._source, self._encode)
+
+    def done(self, ok: bool) -> None:
+        """Tells each owner how the save went. All are told, even if one raises.
+
+        The files stay, also after a failure, because the state may be on the disk nevertheless.
+        `SegmentStore.delete_others` deletes those that no state needs.
+
+        Args:
+          ok: whether the state is on the disk.
+
+        Raises:
+          RuntimeError: this was called before, or `ok` although nothing was written.
+          Exception: the first one of an owner.
+        """
+        if self._is_done or (ok and not self._written):
+            raise RuntimeError("done() is called once, and done(True) only after write().")
+        self._is_done = True
+        errors = []
+        for key, leaf in self._leaves.items():
+            try:
+                leaf.on_done(list(self._refs[key]) if ok else None)
+            except Exception as error:  # raised below, when the others have been told
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _find(self, value: Any) -> Any:
+        if isinstance(value, Segments):
+            self._leaves[id(value)] = value
+        return value
+
+    def _encode(self, value: Any) -> Any:
+        if isinstance(value, Segments):
+            return {_MARK: [dict(ref._asdict()) for ref in self._refs[id(value)]]}
+        if _has_mark(value):
+            return {_ESCAPE + key: item for key, item in value.items()}
+        return value
+
+
+def save_segments(tree: Any, store: SegmentStore) -> PendingSegments:
+    """Writes the new segments of a state.
+
+    Returns:
+      An object with the `tree` to be written; call its `done` when that succeeded or failed.
+
+    Raises:
+      TypeError, OSError: it failed: no file is left, and the owners have been told.
+    """
+    pending = PendingSegments(tree)
+    try:
+        pending.write(store)
+    except BaseException:
+        pending.done(False)
+        raise
+    return pending
+
+
+def load_segments(
+    tree: Any,
+    store: SegmentStore,
+    reusable: bool = True,
+    loaded: Optional[Dict[str, Dict[str, np.ndarray]]] = None,
+) -> Any:
+    """Returns a state that was read, with `SavedSegments` for its `Segments`.
+
+    Args:
+      tree: the state.
+      store: reads its segments.
+      reusable: see `SavedSegments`.
+      loaded: see `SavedSegments`.
+
+    Raises:
+      ValueError: an entry is not one that `save_segments` writes.
+      TypeError: the state is nested too deeply.
+    """
+
+    def decode(value: Any) -> Any:
+        if not _has_mark(value):
+            return value
+        ((key, item),) = value.items()
+        if key == _MARK:
+            return SavedSegments(_decode_refs(item), store, reusable, loaded)
+        return {key[len(_ESCAPE) :]: item}
+
+    return _rebuild(tree, decode)
+
+
+def refs_of(tree: Any) -> List[SegmentRef]:
+    """Returns all segments to which a state refers, as it is written to a file.
+
+    Raises:
+      ValueError: an entry is not one that `save_segments` writes.
+      TypeError: the state is nested too deeply.
+    """
+    refs: List[SegmentRef] = []
+
+    def collect(value: Any) -> Any:
+        if _has_mark(value) and _MARK in value:
+            refs.extend(_decode_refs(value[_MARK]))
+        return value
+
+    _rebuild(tree, collect)
+    return refs
+
+
+def _rebuild(tree: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
+    """Returns a copy of a tree in which a function has replaced each node, its children first."""
+    if depth > MAX_DEPTH:
+        raise TypeError(
+            f"The state is nested deeper than {MAX_DEPTH} levels, or contains itself: make it flat."
+        )
+    if type(tree) is dict:
+        tree = {key: _rebuild(item, change, depth + 1) for key, item in tree.items()}
+    elif type(tree) in (list, tuple):
+        tree = type(tree)(_rebuild(item, change, depth + 1) for item in tree)
+    return change(tree)
+
+
+def _has_mark(value: Any) -> bool:
+    """Whether this is an encoded leaf, or a dictionary of the owner that looks like one."""
+    if type(value) is not dict or len(value) != 1:
+        return False
+    (key,) = value
+    return type(key) is str and key.lstrip(_ESCAPE) == _MARK[1:] and key.startswith(_ESCAPE)
+
+
+def _decode_refs(entries: Any) -> List[SegmentRef]:
+    refs = []
+    for entry in entries if type(entries) is list else [entries]:
+        ref = None
+        if type(entry) is dict and list(entry) == list(SegmentRef._fields):
+            ref = SegmentRef(**entry)
+        if ref is None or [type(field) for field in ref] != [str, int, str, dict]:
+            raise ValueError(f"The state refers to a segment by {str(entry)[:200]}.")
+        if not _NAME.fullmatch(ref.name):
+            raise ValueError(f"The state refers to a segment named {ref.name[:200]!r}.")
+        refs.append(ref)
+    return refs

@@ -1,0 +1,352 @@
+"""Writes the checkpoints of a run, so that none that was reported as saved is ever lost.
+
+A save is either done and on the disk, or has changed nothing, whatever stops it: an error, a
+signal, a power failure. The variables and the state of the run are saved as one: both exist, or
+neither. New segments of the state are written first, under names to which nothing refers until the
+checkpoint is published.
+"""
+
+import errno
+import os
+import time
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+
+from .. import logger
+from .._directory_lock import DirectoryLock
+from ..atomic import fsync_path, write_atomic
+from ..untrusted import open_untrusted
+from .files import (
+    INDEX,
+    MANIFEST,
+    CheckpointCorrupt,
+    Describe,
+    describe_nothing,
+    discard,
+    remove_checkpoint,
+    step_of,
+    suffixes,
+    verify,
+    write_manifest,
+)
+from .find import POINTER, candidates, pointed_to
+from .replace import REPLACED, UNFINISHED, AtomicReplace
+from .restore import SEGMENTS, STATE, UnsupportedState, segments_of, write_state
+from .segments import PendingSegments, SegmentStore, refs_of
+
+__all__ = ["CheckpointStore", "DirectoryReplaced", "copy_checkpoint"]
+
+_WITH_SEGMENTS = 2  # how many states keep theirs
+
+
+class DirectoryReplaced(RuntimeError):
+    """The directory of a run was renamed, and another one has its name now."""
+
+
+class CheckpointStore:
+    """Owns the checkpoints `model-{step}` that one run writes into a directory.
+
+    Args:
+      directory: of the checkpoints; made by the first save.
+      max_to_keep: how many of the newest are kept; 0 for all. At least two are kept, so that one
+        is left if the newest turns out to be damaged.
+      keep_checkpoint_every_n_hours: one that is old enough to be deleted is kept for ever instead,
+        each time so many hours have passed.
+      clock: seconds that never go back.
+      describe: called with the prefix of new files; what it returns is added to the manifest.
+
+    Raises:
+      ValueError: `max_to_keep` is negative.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        max_to_keep: Optional[int] = 10,
+        keep_checkpoint_every_n_hours: float = 0.5,
+        clock: Callable[[], float] = time.monotonic,
+        describe: Describe = describe_nothing,
+    ) -> None:
+        if max_to_keep is not None and max_to_keep < 0:
+            raise ValueError(f"max_to_keep is a number of checkpoints, or 0, got {max_to_keep}.")
+        self.directory = directory
+        self._max_to_keep = max(max_to_keep, 2) if max_to_keep else None
+        self._keep_seconds = keep_checkpoint_every_n_hours * 3600
+        self._clock = clock
+        self._describe = describe
+        self._next_keep = clock() + self._keep_seconds
+        self._saved: Dict[str, Optional[float]] = {}  # prefix to time, the newest last
+        self._to_delete: List[str] = []
+        self._segments = SegmentStore(os.path.join(directory, SEGMENTS))
+        self._needed: Dict[str, Set[str]] = {}  # prefix to names of segments, the newest last
+        self._identity = _identity(directory)
+        self._lock: Optional[DirectoryLock] = None
+        self._clean()
+
+    def path_of(self, step: int) -> str:
+        """Returns the prefix of the checkpoint of a step, which need not exist."""
+        return os.path.join(self.directory, f"model-{step}")
+
+    def adopt(self) -> None:
+        """Counts the checkpoints that the file `checkpoint` lists among those to keep."""
+        for prefix in pointed_to(self.directory):
+            if os.path.exists(prefix + INDEX):
+                self._saved.setdefault(prefix, None)
+
+    def adopt_segments(self, prefix: Optional[str] = None) -> None:
+        """Keeps the segments of the newest two states that are in the directory already.
+
+        Args:
+          prefix: of the one that the run resumes from, if any; it counts as the newest.
+        """
+        here = [] if prefix is None else [os.path.join(self.directory, os.path.basename(prefix))]
+        found: Dict[str, Set[str]] = {}
+        for each in here + [other for other in candidates(self.directory) if other not in here]:
+            if len(found) == _WITH_SEGMENTS:
+                break
+            try:
+                verify(each, content=False)
+                found[each] = {ref.name for ref in segments_of(each)}
+            except (CheckpointCorrupt, UnsupportedState, OSError):
+                pass  # the search for a state to resume from has logged it
+        self._needed = dict(reversed(list(found.items())))
+
+    def resume_from(self, prefix: str) -> None:
+        """Makes a checkpoint the newest one of the directory, for all that read `checkpoint`.
+
+        Raises:
+          OSError: it failed.
+        """
+        if os.path.realpath(os.path.dirname(prefix)) != os.path.realpath(self.directory):
+            return
+        own = os.path.join(self.directory, os.path.basename(prefix))
+        listed = [each for each in pointed_to(self.directory) if os.path.exists(each + INDEX)]
+        if listed[-1:] != [own]:
+            self._point_to([each for each in listed if each != own] + [own])
+        self._saved.pop(own, None)
+        self._saved[own] = None
+
+    def save(
+        self, step: int, write: Callable[[str], object], state: Optional[Dict[str, Any]] = None
+    ) -> str:
+        """Saves a checkpoint, then deletes those whose time has come.
+
+        Args:
+          step: the global step.
+          write: called with a prefix, writes the variables to files whose names consist of the
+            prefix, a dot and more.
+          state: the state of the run; its `Segments` are told how the save went.
+
+        Returns:
+          The prefix of the checkpoint.
+
+        Raises:
+          OSError: it failed, or may have. Nothing has changed.
+          DirectoryReplaced: the directory is another one than that of the saves before.
+          Exception: any exception of `write`.
+        """
+        pending = PendingSegments(state)
+        saved, needed = False, set()  # type: Tuple[bool, Set[str]]
+        before: Optional[Set[str]] = None
+        try:
+            self._open_directory()
+            before = self._segments.names()
+            tree = None
+            if state is not None:
+                pending.write(self._segments)
+                tree = pending.tree
+                needed = {ref.name for ref in refs_of(tree)}
+                self._check_segments(needed)
+            self._save_files(step, write, tree)
+            saved = True
+        finally:
+            pending.done(saved)
+            if not saved and before is not None:  # perhaps for want of space
+                self._segments.delete(needed - before)
+        if state is not None:
+            self._keep_segments(self.path_of(step), needed)
+        return self.path_of(step)
+
+    def _save_files(self, step: int, write: Callable[[str], object], tree: Any) -> None:
+        final = self.path_of(step)
+        unfinished = final + UNFINISHED
+        discard(unfinished)
+        replace = AtomicReplace(unfinished, final)
+        try:
+            write(unfinished)
+            known = {}
+            if tree is not None:
+                with open(unfinished + STATE, "wb") as file:
+                    known[STATE] = write_state(file, tree)
+            write_manifest(unfinished, step, known, self._description(unfinished))
+            replace.publish()
+            saved, next_keep, to_delete = self._plan(final)
+            self._point_to(list(saved))
+        except BaseException:
+            replace.undo()
+            discard(unfinished)
+            raise
+        replace.finish()
+        self._saved, self._next_keep = saved, next_keep
+        self._to_delete = [path for path in self._to_delete if path != final] + to_delete
+        self._delete()
+
+    def _description(self, prefix: str) -> Dict[str, Any]:
+        try:
+            return self._describe(prefix)
+        except CheckpointCorrupt as error:
+            # The disk has not kept what it was given, which is a failure of the save.
+            reason = f"what was written cannot be read: {error.reason}"
+            raise OSError(errno.EIO, reason) from error
+
+    def _open_directory(self) -> None:
+        """Makes the directory if it is missing, and makes sure that it is still the same one."""
+        found = _identity(self.directory)
+        if found is None:
+            os.makedirs(self.directory, exist_ok=True)
+            fsync_path(os.path.dirname(os.path.abspath(self.directory)))
+            if self._identity is not None:
+                # Another run may not know that this one saves here.
+                logger.warning(f"{self.directory} was removed during the run; it is made again.")
+                self._lock = DirectoryLock(self.directory)
+            self._identity = _identity(self.directory)
+        elif self._identity is None:
+            self._identity = found
+        elif found != self._identity:
+            raise DirectoryReplaced(
+                f"{self.directory} is not the directory to which this run has saved before: it was "
+                "renamed, and another one has its name now, perhaps that of another run. Nothing "
+                "more is saved. Resume this run from the renamed directory."
+            )
+
+    def _check_segments(self, needed: Set[str]) -> None:
+        gone = sorted(needed - self._segments.names())
+        if gone:
+            reason = "A segment that the state needs was deleted"
+            raise FileNotFoundError(errno.ENOENT, reason, gone[0])
+
+    def _keep_segments(self, newest: str, needed: Set[str]) -> None:
+        self._needed.pop(newest, None)
+        self._needed[newest] = needed
+        for prefix in list(self._needed)[:-_WITH_SEGMENTS]:
+            del self._needed[prefix]
+        self._segments.delete_others([name for each in self._needed.values() for name in each])
+
+    def _plan(self, newest: str) -> Tuple[Dict[str, Optional[float]], float, List[str]]:
+        """Returns what is kept, when the next one is kept for ever, and what is deleted, with
+        `newest` saved.
+        """
+        saved = {prefix: when for prefix, when in self._saved.items() if prefix != newest}
+        saved[newest] = self._clock()
+        next_keep, to_delete = self._next_keep, []
+        beyond = list(saved)[: -self._max_to_keep] if self._max_to_keep else []
+        for prefix in beyond:
+            when = saved.pop(prefix)
+            if when is not None and when >= next_keep:
+                next_keep += self._keep_seconds
+            else:
+                to_delete.append(prefix)
+        return saved, next_keep, to_delete
+
+    def _point_to(self, prefixes: List[str]) -> None:
+        """Writes the file `checkpoint`, which lists these, the newest last."""
+        path = os.path.join(self.directory, POINTER)
+        names = [os.path.basename(prefix) for prefix in prefixes]
+        lines = [f'model_checkpoint_path: "{names[-1]}"']
+        lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
+        before = _content(path)
+        try:
+            write_atomic(path, ("\n".join(lines) + "\n").encode(), path + UNFINISHED)
+        except BaseException:
+            if _content(path) != before:
+                _restore(path, before)
+            raise
+
+    def _delete(self) -> None:
+        """Deletes what is due; what cannot be deleted is tried again after the next save."""
+        due, self._to_delete = self._to_delete, []
+        for prefix in due:
+            try:
+                remove_checkpoint(prefix)
+                remove_checkpoint(prefix + REPLACED)
+            except OSError as error:
+                logger.warning(f"Cannot delete the old checkpoint {prefix}: {error}")
+                self._to_delete.append(prefix)
+
+    def _clean(self) -> None:
+        """Removes what a save or a deletion that was cut short has left, and nothing else."""
+        names = os.listdir(self.directory) if os.path.isdir(self.directory) else []
+        for name in filter(_is_unfinished, names):
+            discard(os.path.join(self.directory, name))
+        ours = [name[: -len(MANIFEST)] for name in names if name.endswith(MANIFEST)]
+        prefixes = [os.path.join(self.directory, n) for n in ours if step_of(n) is not None]
+        listed = pointed_to(self.directory) if prefixes else []
+        for prefix in prefixes:
+            index_of_any = [prefix + INDEX, prefix + REPLACED + INDEX]
+            if prefix not in listed and not any(map(os.path.exists, index_of_any)):
+                logger.info(f"Removing {prefix}, which was left unfinished.")
+                self._to_delete.append(prefix)
+        self._delete()
+
+
+def copy_checkpoint(source: str, target: str, describe: Describe = describe_nothing) -> None:
+    """Copies a checkpoint with its manifest; the target is the old or the new one, and whole.
+
+    Args:
+      source: prefix of the checkpoint.
+      target: prefix of the copy.
+      describe: see `verify`.
+
+    Raises:
+      CheckpointCorrupt: the copy, and so perhaps the source, is damaged. Nothing has changed.
+      OSError: it failed, or may have. Nothing has changed.
+    """
+    unfinished = target + UNFINISHED
+    discard(unfinished)
+    replace = AtomicReplace(unfinished, target)
+    try:
+        for suffix in suffixes(source):
+            with open_untrusted(source + suffix) as original, open(unfinished + suffix, "wb") as copy:
+                for chunk in iter(lambda: original.read(1 << 20), b""):
+                    copy.write(chunk)
+        verify(unfinished, describe)
+        replace.publish()
+    except BaseException:
+        replace.undo()
+        discard(unfinished)
+        raise
+    replace.finish()
+
+
+def _identity(directory: str) -> Optional[Tuple[int, int]]:
+    """Returns what tells a directory from others, whatever its name; None if there is none."""
+    try:
+        status = os.stat(directory)
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _content(path: str) -> Optional[bytes]:
+    try:
+        with open_untrusted(path) as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _restore(path: str, content: Optional[bytes]) -> None:
+    try:
+        if content is None:
+            os.remove(path)
+        else:
+            write_atomic(path, content, path + UNFINISHED)
+    except OSError:
+        pass  # it names a checkpoint that is gone, for which all readers are prepared
+
+
+def _is_unfinished(name: str) -> bool:
+    if name == POINTER + UNFINISHED:
+        return True
+    stem, _, rest = name.partition(".")
+    ours = rest.startswith(UNFINISHED[1:]) or rest.endswith(UNFINISHED)
+    return step_of(stem) is not None and ours

@@ -1,0 +1,93 @@
+"""Reads files that another person may have made: regular files of a bounded size, no links.
+
+A log directory or a checkpoint that was copied from elsewhere can hold a link to another file, a
+FIFO on which a read waits for ever, a device, or far more than fits into memory. None of them is
+read.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from typing import Any, BinaryIO, Optional, Tuple
+
+__all__ = ["UnsafeFile", "hash_untrusted", "open_untrusted", "read_untrusted"]
+
+_FLAGS = ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+_PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
+
+
+class UnsafeFile(OSError):
+    """A path is a link, a FIFO, a device, a directory, or a file larger than expected."""
+
+
+def open_untrusted(path: str, max_bytes: Optional[int] = None) -> BinaryIO:
+    """Opens a regular file for reading bytes, unbuffered.
+
+    Args:
+      path: of the file. A link in its last part is refused; those before it are followed.
+      max_bytes: of its size; None for any.
+
+    Raises:
+      UnsafeFile: it is not a regular file, is too large, or cannot be the name of a file.
+      OSError: it cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, sum(getattr(os, name, 0) for name in _FLAGS))
+    except ValueError as error:  # a NUL in the name
+        raise UnsafeFile(errno.EINVAL, f"Not the name of a file ({error})", repr(path)) from error
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG):
+            reason = "A symbolic link" if os.path.islink(path) else "Not a regular file"
+            raise UnsafeFile(errno.EINVAL, f"{reason}, so it is not read", path[:200]) from error
+        raise
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnsafeFile(errno.EINVAL, "Not a regular file, so it is not read", path)
+        if max_bytes is not None and status.st_size > max_bytes:
+            raise UnsafeFile(
+                errno.EFBIG,
+                f"{status.st_size} bytes, at most {max_bytes} are expected, so it is not read",
+                path,
+            )
+        return os.fdopen(descriptor, "rb", buffering=0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_untrusted(path: str, max_bytes: int) -> bytes:
+    """Returns the content of a regular file.
+
+    Raises:
+      UnsafeFile, OSError: as in `open_untrusted`.
+    """
+    with open_untrusted(path, max_bytes) as file:
+        return file.read()
+
+
+def hash_untrusted(path: str, memory: Optional[Any] = None) -> Tuple[int, str]:
+    """Reads a regular file once, from beginning to end.
+
+    Args:
+      path: of the file.
+      memory: a writable buffer of bytes, which receives as much of the content as it can hold; the
+        file is read no further. None to keep nothing.
+
+    Returns:
+      How many bytes were read, and their hexadecimal SHA-256.
+
+    Raises:
+      UnsafeFile, OSError: as in `open_untrusted`.
+    """
+    digest, size = hashlib.sha256(), 0
+    piece = memoryview(bytearray(_PIECE_BYTES)) if memory is None else memoryview(memory)
+    with open_untrusted(path) as file:
+        while True:
+            view = piece if memory is None else piece[size : size + _PIECE_BYTES]
+            count = file.readinto(view) if len(view) else 0  # type: ignore[attr-defined]
+            if not count:
+                return size, digest.hexdigest()
+            digest.update(view[:count])
+            size += count
