@@ -5,7 +5,7 @@
 Trains the network of `examples/DeepQNetwork` on batches from a memory of random frames, once with
 `ModelSaver()` and once with `ModelSaver(asynchronous=True)`. Prints, for each save, how long the
 training stood still, how long until the state was on the disk, how much time the steps lost
-meanwhile, and what is on the disk afterwards; and what it costs to go on from there.
+meanwhile, and what is on the disk afterwards; and what it costs to resume from there.
 """
 
 import argparse

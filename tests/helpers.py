@@ -3,7 +3,7 @@
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
-from tensorpack.utils.segments import Segments
+from tensorpack.utils.checkpoints import Segments
 
 
 class CallbackSpy(Callback):

@@ -91,7 +91,7 @@ def check_precision(precision: str) -> None:
 
 def prepare_log_dir(dirname: str, resume: str) -> str:
     """Does what `tensorpack.prepare_log_dir` does, for `--logdir` and `--resume`."""
-    from tensorpack.tfutils.checkpoint_search import candidates
+    from tensorpack.tfutils.checkpoint import candidates
 
     flag = f"--logdir {dirname}" if resume in flags.POLICIES else f"--resume {resume}"
     with refusing(flag, OSError, tp.CheckpointCorrupt):

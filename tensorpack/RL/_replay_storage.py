@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.utils.checks import as_count
-from tensorpack.utils.segments import SegmentRef
+from tensorpack.utils.checkpoints import SegmentRef
 
 __all__ = ["IMMUTABLE", "Journal", "Layout", "check_complete"]
 

@@ -10,8 +10,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.utils.aligned import aligned_empty
+from tensorpack.utils.checkpoints import SegmentRef, Segments
 from tensorpack.utils.checks import as_count
-from tensorpack.utils.segments import SegmentRef, Segments
 
 from ._replay_storage import IMMUTABLE, Journal, Layout, check_complete
 

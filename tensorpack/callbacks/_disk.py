@@ -6,9 +6,9 @@ from tensorpack.compat import tfv1 as tf
 
 __all__ = ["ERRORS", "disk_trouble"]
 
-ERRORS = (OSError, tf.errors.OpError)  # as what a failing disk may be raised
+ERRORS = (OSError, tf.errors.OpError)  # all that a failing disk may raise
 
-# As what TensorFlow passes the errors of the system on.
+# The errors of the system as TensorFlow passes them on.
 _SYSTEM_ERRORS = (
     tf.errors.AlreadyExistsError,
     tf.errors.DataLossError,
@@ -21,7 +21,7 @@ _SYSTEM_ERRORS = (
 
 
 def disk_trouble(error: Exception, path: str) -> Optional[str]:
-    """Returns in one line what the disk has against a file, None if it is not to blame.
+    """Returns in one line what is wrong with the disk, None if it is not to blame.
 
     Args:
       error: one of `ERRORS`, raised while the file was written.
@@ -32,6 +32,6 @@ def disk_trouble(error: Exception, path: str) -> Optional[str]:
     message = str(getattr(error, "message", error))
     if not isinstance(error, _SYSTEM_ERRORS) and path not in message:
         return None
-    # TensorFlow tells its own story around the sentence of the system.
+    # TensorFlow adds text of its own around the sentence of the system.
     about = [line for line in message.splitlines() if path in line]
     return about[-1].strip() if about else message.splitlines()[0]

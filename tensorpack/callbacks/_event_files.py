@@ -9,8 +9,8 @@ from typing import BinaryIO, Iterator, List, Optional
 from google.protobuf.message import DecodeError
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.aside import name_aside
 from tensorpack.utils.atomic import fsync_path, write_atomic
+from tensorpack.utils.backup import backup_name
 
 __all__ = ["cut_file", "drop_file", "mark_of", "marked_files", "new_file"]
 
@@ -55,7 +55,7 @@ def marked_files(directory: str, writer: str = "") -> List[str]:
 
 def drop_file(path: str) -> str:
     """Renames an event file to `dropped-events.MMDD-HHMMSS`; returns that."""
-    target = name_aside(os.path.join(os.path.dirname(path), _DROPPED))
+    target = backup_name(os.path.join(os.path.dirname(path), _DROPPED))
     os.rename(path, target)
     return target
 
@@ -81,7 +81,7 @@ def cut_file(path: str, size: int) -> Optional[str]:
         first = file.read(_whole_bytes(file, size, records=1))  # names the format
         file.seek(size)
         rest = file.read()
-    target = name_aside(os.path.join(os.path.dirname(path), _DROPPED))
+    target = backup_name(os.path.join(os.path.dirname(path), _DROPPED))
     write_atomic(target, first + rest)
     os.truncate(path, size)
     fsync_path(path)

@@ -3,9 +3,7 @@
 import os
 from typing import Any, Dict, Optional
 
-from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import CheckpointCorrupt
-from tensorpack.tfutils.checkpoint_store import copy_checkpoint
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
 
 from .base import Callback
@@ -17,8 +15,9 @@ __all__ = ["MaxSaver", "MinSaver"]
 class MinSaver(Callback):
     """Keeps a copy of the checkpoint for which a scalar was least, as `min-{stat}`.
 
-    To be put behind the `ModelSaver` and what computes the scalar, in the list of callbacks. Only
-    a checkpoint and a value of the same step belong together; otherwise it warns.
+    Put it after the `ModelSaver` and the callback that computes the scalar in the list of
+    callbacks. Only a checkpoint and a value of the same step belong together; otherwise it logs a
+    warning.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.
@@ -58,11 +57,12 @@ class MinSaver(Callback):
         saver = self.trainer.state_saver
         if saver is not None:
             saver.wait()
-        newest = tf.train.latest_checkpoint(self.checkpoint_dir)
-        if newest is None:
+        listed = pointed_to(self.checkpoint_dir)
+        if not listed:
             raise RuntimeError(
                 f"{self} found no checkpoint in {self.checkpoint_dir}: put a ModelSaver before it."
             )
+        newest = listed[-1]
         if newest.rpartition("-")[2] != str(step):
             logger.warning(
                 f"{self.monitor_stat} is from step {step}, but the newest checkpoint is {newest}: "
@@ -72,11 +72,11 @@ class MinSaver(Callback):
         self._keep(newest, step, value)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns which value is the best so far, and of which step."""
+        """Returns the best value so far, and its step."""
         return {} if self.best is None else {"step": self.best[0], "value": self.best[1]}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Goes on with that value to be beaten."""
+        """Restores the best value so far."""
         self.best = (state["step"], state["value"])
 
     def _is_better(self, value: float) -> bool:

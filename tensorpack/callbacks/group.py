@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
-from tensorpack.utils.segments import PendingSegments
+from tensorpack.utils.checkpoints import PendingSegments
 
 from ._round import Round, names_of
 from .base import Callback

@@ -6,8 +6,8 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from tensorpack.utils import logger
-from tensorpack.utils.aside import keep_aside, move_aside
 from tensorpack.utils.atomic import write_atomic
+from tensorpack.utils.backup import keep_backup, move_to_backup
 
 from .monitor import MonitorBase
 
@@ -117,7 +117,7 @@ class JSONWriter(MonitorBase):
                 f"{path} has {unfit} numbers that are NaN, infinite or too large; they become null."
             )
         if not whole:
-            corrupt = move_aside(path, ".corrupt")
+            corrupt = move_to_backup(path, ".corrupt")
             logger.warning(
                 f"{path} cannot be read to its end and was renamed to {corrupt}; its first "
                 f"{len(epochs)} epochs are whole."
@@ -141,7 +141,7 @@ class JSONWriter(MonitorBase):
         known = {_key(each) for each in kept + mine}
         dropped = [each for each in found if _key(each) not in known]
         if dropped and whole:
-            aside = keep_aside(path) if kept or mine else move_aside(path)
+            aside = keep_backup(path) if kept or mine else move_to_backup(path)
             logger.info(
                 f"{len(dropped)} epochs in {path} are from after the state that this run goes on "
                 f"from and are dropped; the file as it was is {aside}."
@@ -165,7 +165,7 @@ class JSONWriter(MonitorBase):
         elif whole and epochs:
             logger.warning(
                 f"{path} ends with epoch {epochs[-1]['epoch_num']}, but this run begins with "
-                f"epoch {first}: it is renamed to {move_aside(path)}."
+                f"epoch {first}: it is renamed to {move_to_backup(path)}."
             )
 
     def _log_append(self, path: str, epochs: List[Dict[str, Any]]) -> None:

@@ -5,11 +5,9 @@ import time
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import save_checkpoint_vars
-from tensorpack.tfutils.checkpoint_store import CheckpointStore
-from tensorpack.tfutils.state_store import StateStore
+from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
-from tensorpack.utils.segments import PendingSegments
+from tensorpack.utils.checkpoints import PendingSegments
 
 from ._background import BackgroundJob
 from ._disk import ERRORS, disk_trouble
@@ -21,25 +19,24 @@ __all__ = ["ModelSaver", "find_directory"]
 
 class ModelSaver(Callback):
     """Saves the variables to `model-{global_step}` when triggered, which is every epoch by default,
-    and with them everything else that is needed to go on with the run.
+    and with them everything else that is needed to resume the run.
 
-    What is logged as saved is whole and on the disk, see `CheckpointStore` and `StateStore`. A save
-    that fails because of the disk changes nothing and is logged as an error, and the training goes
-    on: the next trigger tries again. If the last save of the run failed, the run ends with an
-    error.
+    A save that is logged is whole and on the disk, see `CheckpointStore`. A save that fails because
+    of the disk changes nothing and is logged as an error, and the training continues: the next
+    trigger tries again. If the last save of the run failed, the run ends with an error. It also
+    ends with an error if the directory was replaced by another one during the run.
 
     The state of the run is saved by the first `ModelSaver` of the list that saves all global
     variables. It also saves when a signal ends the run.
 
     Args:
       max_to_keep: how many checkpoints are kept, at least two; 0 for all.
-      keep_checkpoint_every_n_hours: keep one for ever each time so many hours have passed.
+      keep_checkpoint_every_n_hours: one is kept for ever each time so many hours have passed.
       checkpoint_dir: where to save; the log directory by default.
       var_collections: name or names of the collections of variables to save; all global variables
         by default.
       asynchronous: whether the training waits only until the values have been copied, and the
-        files are written while it goes on. A save that comes before the last one is written waits
-        for it.
+        files are written while it continues. A save waits until the one before is written.
     """
 
     sets_up_last = True  # variables that others add while they are set up are saved too
@@ -64,7 +61,7 @@ class ModelSaver(Callback):
         self.saver: Optional[tf.train.Saver] = None
         self._background = BackgroundJob("ModelSaver") if asynchronous else None
         self._store: Optional[CheckpointStore] = None
-        self._states: Optional[StateStore] = None
+        self._has_state = False  # whether it saves the state of the run
         self._failure: Optional[Exception] = None
         self._saved_at: Any = None  # the position of the run
         self._path = ""  # of what is being saved
@@ -74,11 +71,10 @@ class ModelSaver(Callback):
         os.makedirs(self.checkpoint_dir, exist_ok=True)
         self._to_save = self._variables()
         self._finite = FiniteCheck(self._to_save)
-        # The store deletes old checkpoints, so this one is to know of none.
+        # The store deletes old checkpoints, so this one keeps no list of them.
         self.saver = tf.train.Saver(self._to_save, max_to_keep=0)
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
-        if self.trainer.adopt_saver(self):
-            self._states = StateStore(self._store)
+        self._has_state = self.trainer.adopt_saver(self)
 
     def _variables(self) -> List[tf.Variable]:
         found = {}
@@ -100,13 +96,13 @@ class ModelSaver(Callback):
             logger.error(f"Cannot save the graph to {path}: {reason}")
         if self.global_step:  # a run is continued
             self._store.adopt()
-        if self._states is not None:
-            self._go_on_from(self.trainer.resumed_from)
+        if self._has_state:
+            self._resume_from(self.trainer.resumed_from)
 
-    def _go_on_from(self, prefix: Optional[str]) -> None:
-        self._states.adopt(prefix)
+    def _resume_from(self, prefix: Optional[str]) -> None:
+        self._store.adopt_segments(prefix)
         if prefix is not None:
-            self._guarded(lambda: self._store.go_on_from(prefix))
+            self._guarded(lambda: self._store.resume_from(prefix))
 
     def _save_graph(self, path: str) -> None:
         keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES]
@@ -116,15 +112,15 @@ class ModelSaver(Callback):
         self._save(interrupted=False)
 
     def save_interrupted(self) -> None:
-        """Saves when the run was left in the middle, unless nothing has happened since the last
-        save; waits until it is written.
+        """Saves a run that was interrupted, unless nothing has happened since the last save; waits
+        until it is written.
         """
         if self._saved_at != self.trainer.position(interrupted=True):
             self._save(interrupted=True)
         self.wait()
 
     def wait(self) -> None:
-        """Waits until what is being written in the background has been written."""
+        """Waits until a save in the background has been written."""
         if self._background is not None:
             self._guarded(self._background.wait)
 
@@ -132,16 +128,13 @@ class ModelSaver(Callback):
         self.wait()
         self._refuse_bad_variables()
         write = self._write if self._background is None else self._snapshot()
-        state = self.trainer.run_state(interrupted) if self._states is not None else None
+        state = self.trainer.run_state(interrupted) if self._has_state else None
         step = self.global_step if state is None else state["global_step"]
         self._path = self._store.path_of(step)
         position = None if state is None else self.trainer.position(interrupted)
 
         def save() -> None:
-            if self._states is None or state is None:
-                self._store.save(step, write)
-            else:
-                self._states.save(step, write, state)
+            self._store.save(step, write, state)
             self._failure, self._saved_at = None, position
             logger.info(f"Model saved to {self._path}.")
 
@@ -163,7 +156,7 @@ class ModelSaver(Callback):
             )
 
     def _guarded(self, save: Callable[[], None]) -> None:
-        """Saves, or hears how it went; that the disk failed is remembered, not raised."""
+        """Saves, or waits for a save; an error of the disk is kept for the end of the run."""
         try:
             save()
         except ERRORS as error:
@@ -180,7 +173,7 @@ class ModelSaver(Callback):
         self.saver.save(session, path, write_meta_graph=False, write_state=False)
 
     def _snapshot(self) -> Callable[[str], None]:
-        """Copies the values; returns what writes them, on any thread."""
+        """Copies the values; returns a function that writes them, on any thread."""
         names = [variable.op.name for variable in self._to_save]
         values = tf.get_default_session().run(self._to_save)
         return lambda path: save_checkpoint_vars(dict(zip(names, values)), path)
@@ -196,10 +189,10 @@ class ModelSaver(Callback):
 
 
 def find_directory(given: str, who: str) -> str:
-    """Returns where the checkpoints are.
+    """Returns the directory of the checkpoints.
 
     Args:
-      given: what the callback was told, empty for the log directory.
+      given: the argument of the callback, empty for the log directory.
       who: the callback.
 
     Raises:

@@ -51,6 +51,7 @@ from .sessinit import (
     SessionInit,
     SmartInit,
     TryResumeTraining,
+    VariableMismatch,
     get_model_loader,
 )
 from .summary import (

@@ -59,8 +59,9 @@ PathLike = Union[str, "os.PathLike[str]"]
 class CheckpointStore(checkpoints.CheckpointStore):
     """Writes the checkpoints of a run, see `utils.checkpoints.CheckpointStore`."""
 
-    def __init__(self, directory: str, *args: Any, **kwargs: Any) -> None:
-        super().__init__(directory, *args, describe=_describe, **kwargs)
+    def describe(self, prefix: str) -> Dict[str, Any]:
+        """Returns the dtypes and shapes of the variables in a checkpoint."""
+        return _describe(prefix)
 
 
 def verify(prefix: str, content: bool = True) -> None:
@@ -107,7 +108,6 @@ def restore_point_at(path: str, next_directory: Optional[str] = None) -> Restore
 
 
 def _describe(prefix: str) -> Dict[str, Any]:
-    """Returns the dtypes and shapes of the variables in a checkpoint."""
     reader = CheckpointReader(prefix)
     return {"tensorflow": tf.__version__, "variables": reader.variables}
 

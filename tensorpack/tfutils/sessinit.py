@@ -247,9 +247,9 @@ get_model_loader = SmartInit
 def _init_from_file(path: str, ignore_mismatch: bool) -> SessionInit:
     if path.endswith(".npy"):
         raise ValueError(
-            f"{path} is not loaded: an .npy file holds one array without a name, or a pickle, which "
-            "can run any code. If you trust the file, load it in a script of your own and write the "
-            f"arrays to {path[: -len('.npy')]}.npz with np.savez(path, **arrays)."
+            f"{path} is not loaded: an .npy file holds one array without a name, or a pickle, "
+            "which can run any code. If you trust the file, load it in a script of your own and "
+            f"write the arrays to {path[: -len('.npy')]}.npz with np.savez(path, **arrays)."
         )
     if path.endswith(".npz"):
         return DictRestore(load_checkpoint_vars(path), ignore_mismatch=ignore_mismatch)

@@ -167,7 +167,7 @@ class Trainer(TrainerContract):
         """Builds the graph, sets the callbacks up, creates and initialises the session."""
         config = self._require_config()
         self.deterministic = config.deterministic
-        self._state.look(config.resume, self._callbacks_to_come())
+        self._state.find(config.resume, self._callbacks_to_come())
         with self.graph.as_default():
             fix_graph_seed(self.graph)
             self._setup()
@@ -303,7 +303,7 @@ class Trainer(TrainerContract):
 
         To be called between two steps, or by a callback in its turn; None before the first epoch,
         when some callbacks have begun and others have not. Whoever calls it must tell the
-        `Segments` in it how the save went, see `utils.segments.PendingSegments`.
+        `Segments` in it how the save went, see `utils.checkpoints.PendingSegments`.
 
         Args:
           interrupted: whether the callback whose turn it is, if any, has to have it again;
@@ -319,11 +319,11 @@ class Trainer(TrainerContract):
                 "The state of a run can be had between two steps, not in one: save in trigger_step "
                 "or trigger_epoch."
             )
-        return self._state.take(self._callbacks, interrupted)
+        return self._state.capture(self._callbacks, interrupted)
 
     def position(self, interrupted: bool = False) -> Any:
         """Returns where the run stands, as a value to compare; see `run_state`."""
-        return self._state.where(self._callbacks, interrupted)
+        return self._state.position_of(self._callbacks, interrupted)
 
     def adopt_saver(self, saver: ModelSaver) -> bool:
         """Tells whether a saver is to save the state of the run along with the variables: the first

@@ -13,7 +13,7 @@ from tensorpack.callbacks.summary import MergeAllSummaries, MovingAverageSummary
 from tensorpack.dataflow.base import DataFlow
 from tensorpack.graph_builder import ModelDescBase
 from tensorpack.input_source import InputSource
-from tensorpack.tfutils.checkpoint_search import newest_valid
+from tensorpack.tfutils.checkpoint import newest_valid
 from tensorpack.tfutils.common import get_default_sess_config
 from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator

@@ -1,66 +1,35 @@
-"""Whether a run goes on from a state that an earlier one saved, and from which.
+"""Decides whether a run resumes an earlier one, and from which state.
 
-The policy is one word or a path: "never" begins anew; "auto" goes on where there is something to go
-on from; "must" goes on exactly, or raises; a path goes on from that checkpoint, or from the newest
-one in that directory.
+The policy is one word or a path: "never" starts a new run; "auto" resumes where there is something
+to resume from; "must" resumes exactly, or raises; a path resumes from that checkpoint, or from the
+newest one in that directory.
 """
 
 import os
-from typing import Any, Dict, Optional
+from typing import Optional
 
-from tensorpack.tfutils.checkpoint import get_checkpoint_path
-from tensorpack.tfutils.checkpoint_search import (
+from tensorpack.tfutils.checkpoint import (
     NoValidCheckpoint,
+    RestorePoint,
     candidates,
+    find_restore_point,
+    get_checkpoint_path,
     newest_valid,
+    restore_point_at,
     verify,
 )
-from tensorpack.tfutils.saved_state import SavedState, newest_state, state_at
 from tensorpack.utils import logger
 
-__all__ = ["Resumption", "check_policy", "find_resumption", "prepare_log_dir"]
+__all__ = ["check_policy", "find_resumption", "prepare_log_dir"]
 
 _WORDS = ("never", "auto", "must")
-
-
-class Resumption:
-    """What a run goes on from.
-
-    Args:
-      saved: the state on the disk.
-      strictly: whether what cannot be continued exactly is an error.
-      directory: where the next state will be saved; None where nobody knows.
-
-    Attributes:
-      prefix: of the checkpoint with the variables.
-      state: the tree that `Trainer.run_state` returned; None if there are variables only.
-      strictly: the same.
-
-    Raises:
-      RuntimeError: `strictly`, and something is missing.
-      CheckpointCorrupt: the state cannot be read.
-    """
-
-    def __init__(self, saved: SavedState, strictly: bool, directory: Optional[str] = None) -> None:
-        self.prefix = saved.prefix
-        self.strictly = strictly
-        problem = saved.problem()
-        if problem is not None:
-            problem = problem.rstrip(".")
-            if strictly:
-                raise RuntimeError(
-                    f'The run cannot be continued exactly, as resume="must" wants: {problem}. '
-                    'With resume="auto" it goes on as well as it can.'
-                )
-            logger.warning(f"The run cannot be continued exactly: {problem}")
-        self.state: Optional[Dict[str, Any]] = saved.read(directory)
 
 
 def check_policy(resume: str) -> str:
     """Returns the policy.
 
     Raises:
-      ValueError: it is neither a word nor a path at which there is something.
+      ValueError: it is neither a word nor an existing path.
     """
     path = os.fspath(resume)
     known = path in _WORDS or os.path.exists(path) or os.path.exists(path + ".index")
@@ -72,59 +41,76 @@ def check_policy(resume: str) -> str:
     return path
 
 
-def find_resumption(resume: str, directory: Optional[str]) -> Optional[Resumption]:
-    """Returns what a run with this policy goes on from, None if it begins anew.
+def find_resumption(resume: str, directory: Optional[str]) -> Optional[RestorePoint]:
+    """Returns the state from which a run with this policy resumes, None if it starts a new run.
 
     Args:
       resume: the policy.
-      directory: where states are, the log directory mostly; None if there is none.
+      directory: of the states, usually the log directory; None if there is none.
 
     Raises:
-      FileNotFoundError: there must be something, and there is not.
-      RuntimeError: the policy needs a log directory and there is none, or see `Resumption`.
-      CheckpointCorrupt: everything there is, is damaged; `NoValidCheckpoint` lists it.
+      FileNotFoundError: the policy needs a checkpoint, and there is none.
+      RuntimeError: the policy needs a log directory and there is none; or it is "must", and a part
+        of the state is missing.
+      CheckpointCorrupt: all checkpoints are damaged; `NoValidCheckpoint` lists them.
+      UnsupportedState: the state was saved by another version of this library.
     """
     if resume == "never":
-        _warn_of_what_is_left(directory)
+        _warn_of_earlier_run(directory)
         return None
-    if resume not in _WORDS:
-        return Resumption(state_at(resume), strictly=False, directory=directory)
-    if directory is None:
+    if resume in _WORDS and directory is None:
         raise RuntimeError(
-            f"resume={resume!r} looks into the log directory: call logger.set_logger_dir() first."
+            f"resume={resume!r} reads the log directory: call logger.set_logger_dir() first."
         )
-    saved = newest_state(directory)
-    if saved is not None and resume == "auto" and _is_from_before_training(saved):
-        logger.warning(f"{saved.prefix} was saved before the first step, so the run begins anew.")
-        return None
-    if saved is not None:
-        return Resumption(saved, strictly=resume == "must", directory=directory)
-    if resume == "must":
+    if resume in _WORDS:
+        point = find_restore_point(str(directory))
+    else:
+        point = restore_point_at(resume, directory)
+    if point is None and resume == "must":
         raise FileNotFoundError(
             f'There is no checkpoint in {directory}, and resume="must" needs one. Give the log '
-            'directory of the run, or use resume="auto" to begin anew.'
+            'directory of the run, or use resume="auto" to start a new run.'
         )
-    logger.info(f"There is nothing to resume in {directory}: the run begins anew.")
-    return None
+    if point is None:
+        logger.info(f"There is nothing to resume in {directory}: a new run starts.")
+        return None
+    if resume == "auto" and point.state is None and point.prefix.endswith("-0"):
+        # It has the initial variables, from when callbacks may not have begun.
+        logger.warning(f"{point.prefix} was saved before the first step, so a new run starts.")
+        return None
+    _check_complete(point, resume == "must")
+    return point
+
+
+def _check_complete(point: RestorePoint, strictly: bool) -> None:
+    if point.problem is None:
+        return
+    problem = point.problem.rstrip(".")
+    if strictly:
+        raise RuntimeError(
+            f'The run cannot be continued exactly, as resume="must" requires: {problem}. '
+            'resume="auto" continues it as well as possible.'
+        )
+    logger.warning(f"The run cannot be continued exactly: {problem}")
 
 
 def prepare_log_dir(dirname: str, resume: str = "never") -> str:
-    """Sets the log directory as a policy wants it, and returns the policy to go on with.
+    """Sets the log directory for a policy, and returns the policy for the run.
 
-    Whoever resumes keeps the log directory and is asked nothing; that of a path is the directory
-    that it is in. With "never", a directory with files in it is asked about at a terminal, where
-    the answer "keep" resumes from what is there; elsewhere a new numbered one is taken, with a
-    warning that names what could have been resumed. That the process has the directory already, as
-    in a notebook, changes nothing of this where a run has saved there.
+    A run that resumes keeps the log directory without a question; that of a path is the directory
+    that it is in. With "never", the user is asked about a directory that has files in it, at a
+    terminal: the answer "keep" resumes from it. Elsewhere a new numbered directory is taken, with a
+    warning that names what could have been resumed. The same holds where the process has the
+    directory already, as in a notebook, if a run has saved there.
 
     Args:
       dirname: the log directory.
       resume: the policy.
 
     Raises:
-      ValueError: there is nothing at the path, see also `logger.set_logger_dir`.
+      ValueError: the path does not exist, see also `logger.set_logger_dir`.
       FileNotFoundError: there is no checkpoint at the path; nothing was made or changed.
-      CheckpointCorrupt: the one at the path is damaged, or none; the same.
+      CheckpointCorrupt: the file at the path is damaged, or not a checkpoint; the same.
     """
     resume = check_policy(resume)
     if resume in ("auto", "must"):
@@ -142,7 +128,7 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
             'script: resume="auto").'
         )
         if _is_log_dir(dirname):
-            logger.close_logger_dir()  # so that it is asked about as any other
+            logger.close_logger_dir()  # the user is asked about it as about any other
     answer = logger.set_logger_dir(dirname)
     return "auto" if answer == "k" and candidates(dirname) else "never"
 
@@ -153,31 +139,26 @@ def _is_log_dir(dirname: str) -> bool:
 
 
 def _check_path(path: str) -> None:
-    """Raises where a path can be known to hold no state, before anything is written."""
+    """Raises if a path clearly holds no state, before anything is written."""
     if not os.path.isdir(path):
-        verify(get_checkpoint_path(path))
+        verify(get_checkpoint_path(path), content=False)
     elif not candidates(path):
         raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")
 
 
-def _is_from_before_training(saved: SavedState) -> bool:
-    """Whether there are only variables, from when callbacks may not have begun."""
-    return saved.prefix.endswith("-0") and not saved.has_state
-
-
-def _warn_of_what_is_left(directory: Optional[str]) -> None:
+def _warn_of_earlier_run(directory: Optional[str]) -> None:
     left = None if directory is None else _newest_name(directory)
     if left is not None:
         logger.warning(
-            f"The run begins anew in {directory}, where an earlier one saved {left}. To go on with "
-            'that one, stop now and use resume="auto".'
+            f"A new run starts in {directory}, where an earlier one saved {left}. To resume that "
+            'one, stop now and use resume="auto".'
         )
 
 
 def _newest_name(directory: str) -> Optional[str]:
-    """Name of the newest checkpoint in a directory, None if there is none."""
+    """Returns the name of the newest checkpoint in a directory, None if there is none."""
     try:
-        found = newest_valid(directory)
+        found = newest_valid(directory, content=False)
     except NoValidCheckpoint:
         return "checkpoints that are all damaged"
     return None if found is None else os.path.basename(found)

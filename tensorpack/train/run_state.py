@@ -1,7 +1,7 @@
-"""What a run is, beside its variables: where it stands, its random streams, its callbacks' states.
+"""The state of a run without its variables: its position, random streams, and callbacks' states.
 
-A state is taken at the boundary of a step, where nothing is half done, or between the turns of two
-callbacks. It is a tree as `Callback.state_dict` describes it.
+A state is captured between two steps, or between the turns of two callbacks. It is a tree as
+`Callback.state_dict` describes it.
 """
 
 import random
@@ -12,23 +12,24 @@ import numpy as np
 from tensorpack.callbacks.base import Callback, ProxyCallback
 from tensorpack.callbacks.json_writer import JSONWriter
 from tensorpack.callbacks.saver import ModelSaver
+from tensorpack.tfutils.checkpoint import RestorePoint
 from tensorpack.tfutils.common import get_global_step_value
-from tensorpack.tfutils.exact_restore import ExactRestore
+from tensorpack.tfutils.sessinit import ExactRestore
 from tensorpack.utils import logger
 from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, streams_state
 
-from .resume import Resumption, find_resumption
+from .resume import find_resumption
 
 __all__ = ["Position", "RunState"]
 
 
 class Position(NamedTuple):
-    """Where a run stands.
+    """The position of a run.
 
     Attributes:
       epoch: the running epoch, counted from 1.
       steps_done: how many steps of it have finished.
-      hook: the round of callbacks that has begun and not ended, None if there is none.
+      hook: the round of callbacks that is unfinished, None if there is none.
       turns: names of the callbacks that had their turn in it.
     """
 
@@ -39,90 +40,90 @@ class Position(NamedTuple):
 
     @property
     def epoch_is_over(self) -> bool:
-        """Whether all that may be left of the epoch is a part of its `trigger_epoch`."""
+        """Whether nothing of the epoch is left except a part of its `trigger_epoch`."""
         return self.hook == "trigger_epoch"
 
 
 class RunState:
-    """Takes the state of a trainer's run, and gives it back to a trainer that goes on with it.
+    """Captures the state of a trainer's run, and restores it in a trainer that resumes the run.
 
     Args:
       trainer: the trainer.
 
     Attributes:
-      position: where the earlier run stood; None if there is none, or if nobody knows.
+      position: of the earlier run; None if there is none, or if it is not known.
       first_epoch: number of the first epoch that is run, from its beginning or not.
     """
 
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
-        self._resumption: Optional[Resumption] = None
+        self._restore_point: Optional[RestorePoint] = None
         self.position: Optional[Position] = None
         self.first_epoch = 1
 
-    def look(self, resume: str, callbacks: Sequence[Callback]) -> None:
-        """Finds what the run goes on from, before anything is built that takes time.
+    def find(self, resume: str, callbacks: Sequence[Callback]) -> None:
+        """Finds the state to resume from, before anything is built that takes time.
 
         Args:
           resume: the policy, see `resume`.
-          callbacks: those of the run; the first `ModelSaver` tells where states are.
+          callbacks: of the run; the first `ModelSaver` has the directory of the states.
         """
-        self._resumption = found = find_resumption(resume, _directory_of_states(callbacks))
+        self._restore_point = found = find_resumption(resume, _directory_of_states(callbacks))
         if found is not None:
             self._trainer.resumed, self._trainer.resumed_from = True, found.prefix
-            self._trainer.resume_strictly = found.strictly
+            self._trainer.resume_strictly = resume == "must"
 
     def session_init(self, given: Any) -> Any:
-        """Returns what gives the variables their values: the state found, or else what is given."""
-        return given if self._resumption is None else ExactRestore(self._resumption.prefix)
+        """Returns what sets the variables: the state that was found, or else the one given."""
+        return given if self._restore_point is None else ExactRestore(self._restore_point.prefix)
 
     def load(self, callbacks: Any, starting_epoch: int) -> None:
-        """Gives the callbacks their states, when the variables have their values.
+        """Restores the states of the callbacks, after the variables.
 
         Args:
           callbacks: the group of all.
-          starting_epoch: number of the first epoch of a run that goes on from nothing.
+          starting_epoch: number of the first epoch of a new run.
         """
         self.first_epoch = starting_epoch
-        if self._resumption is None:
+        if self._restore_point is None:
             return
-        state = self._resumption.state
+        state = self._restore_point.state
         if state is None:
             self.first_epoch = self._guess_epoch() + 1
             return
         self.position = Position(**state["position"])
         self.first_epoch = self.position.epoch + int(self.position.epoch_is_over)
         self._compare_lengths(state["steps_per_epoch"])
-        strictly = self._resumption.strictly
+        strictly = self._trainer.resume_strictly
         callbacks.load_states(state["callbacks"], state["callback_names"], strictly)
 
     def load_random(self) -> None:
-        """Sets the random streams of the process, when all that draws at the start has drawn."""
-        if self._resumption is not None and self._resumption.state is not None:
-            _load_random_state(self._resumption.state["random"])
-            self._resumption = None  # it may be large, and has been given to all
+        """Sets the random streams of the process, after all draws at the start."""
+        if self._restore_point is not None and self._restore_point.state is not None:
+            _load_random_state(self._restore_point.state["random"])
+            self._restore_point = None  # it may be large
 
-    def take(self, callbacks: Any, interrupted: bool) -> Dict[str, Any]:
+    def capture(self, callbacks: Any, interrupted: bool) -> Dict[str, Any]:
         """Returns the state of the run now.
 
         Args:
           callbacks: the group of all.
-          interrupted: whether the callback whose turn it is, if any, has to have it again;
-            otherwise it is the one that asks.
+          interrupted: whether the callback whose turn it is, if any, has its turn again after a
+            resume; otherwise it is the one that asks.
         """
         loop = self._trainer.loop
         return {
-            "position": dict(self.where(callbacks, interrupted)._asdict()),
+            "position": dict(self.position_of(callbacks, interrupted)._asdict()),
             "global_step": loop.steps_taken,
             "steps_per_epoch": loop.steps_per_epoch,
             "random": _random_state(),
             "callback_names": callbacks.names(),
-            # The last one: from then on the owners of segments wait to hear how the save went.
+            # The last one: from then on the owners of segments wait for the end of the save.
             "callbacks": callbacks.state_dict(),
         }
 
-    def where(self, callbacks: Any, interrupted: bool) -> Position:
-        """Returns where the run stands; see `take` for the arguments."""
+    def position_of(self, callbacks: Any, interrupted: bool) -> Position:
+        """Returns the position of the run; see `capture` for the arguments."""
         loop = self._trainer.loop
         hook, turns = callbacks.unfinished_round(with_current=not interrupted)
         return Position(loop.epoch_num, loop.steps_done, hook, turns)
@@ -134,7 +135,7 @@ class RunState:
         known = JSONWriter.load_existing_json(directory) if directory is not None else None
         epochs = [each["epoch_num"] for each in known or [] if each.get("global_step") == step]
         epoch = int(epochs[-1]) if epochs else step // steps_per_epoch
-        logger.warning(f"Nobody knows where the run stood: it goes on behind epoch {epoch}.")
+        logger.warning(f"The position of the run is not known: it continues after epoch {epoch}.")
         return epoch
 
     def _compare_lengths(self, before: int) -> None:
@@ -143,7 +144,7 @@ class RunState:
             return
         message = f"An epoch had {before} steps when the state was saved, and has {now} now."
         if self._trainer.resume_strictly:
-            raise ValueError(f"{message} Give steps_per_epoch={before} to go on exactly.")
+            raise ValueError(f"{message} Give steps_per_epoch={before} to continue exactly.")
         logger.warning(message)
 
 

@@ -2,48 +2,61 @@
 
 import errno
 import os
-from typing import IO, Optional
+import stat
+from typing import Optional
+
+from .untrusted import UnsafeFile
 
 try:
     import fcntl
-except ImportError:  # not on this system: then nobody is kept out
+except ImportError:  # not on this system: then there is no lock
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["DirectoryInUse", "DirectoryLock"]
 
 _NAME = ".lock"
-# What a file system that knows no locks says, as some network file systems do.
+# The errors of file systems without locks, such as some network file systems.
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class DirectoryInUse(OSError):
-    """Another process that is alive writes to the directory."""
+    """Another running process writes to the directory."""
 
 
 class DirectoryLock:
     """An advisory lock on a directory; a context manager, released at the latest with the process.
 
     The lock is on a file `.lock` in the directory, which stays there and holds the process id of
-    the last owner. It is the system that forgets a lock when its owner dies, so nothing is left
-    to be cleaned up after a crash.
+    the last owner. The system releases it when its owner dies, so nothing is left after a crash.
 
     Args:
       dirname: the directory; it exists.
 
     Raises:
-      DirectoryInUse: somebody else has it; names the process.
+      DirectoryInUse: another process has it; names the process.
+      UnsafeFile: `.lock` is a link, or not a regular file.
       OSError: no file can be made in the directory.
     """
 
     def __init__(self, dirname: str) -> None:
-        self._file: Optional[IO[str]] = open(os.path.join(dirname, _NAME), "a+", encoding="utf-8")
+        path = os.path.join(dirname, _NAME)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+        reason = "Not a regular file: remove it, or use another log directory"
         try:
+            self._file: Optional[int] = os.open(path, flags | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO):
+                raise UnsafeFile(errno.EINVAL, reason, path) from error
+            raise
+        try:
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                raise UnsafeFile(errno.EINVAL, reason, path)
             self._acquire(dirname, self._file)
         except BaseException:
             self.release()
             raise
 
-    def _acquire(self, dirname: str, file: IO[str]) -> None:
+    def _acquire(self, dirname: str, file: int) -> None:
         if fcntl is None:
             return
         try:
@@ -51,21 +64,20 @@ class DirectoryLock:
         except OSError as error:
             if error.errno in _UNSUPPORTED:
                 return
-            file.seek(0)
-            owner = file.read(20).strip() or "unknown"
+            owner = os.read(file, 20).decode("ascii", "replace").strip()
+            owner = owner if owner.isdigit() else "unknown"
             raise DirectoryInUse(
                 f"The log directory {dirname} is being used by another run, process {owner}. Stop "
                 "it first, or use another directory."
             ) from error
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+        os.ftruncate(file, 0)
+        os.write(file, f"{os.getpid()}\n".encode("ascii"))
 
     def release(self) -> None:
-        """Lets go of the directory. May be called again."""
+        """Releases the lock. May be called again."""
         file, self._file = self._file, None
         if file is not None:
-            file.close()
+            os.close(file)
 
     def __enter__(self) -> "DirectoryLock":
         return self

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and on the disk when the call returns."""
+"""Writes files that exist whole or not at all, and are on the disk when the call returns."""
 
 import os
 from contextlib import contextmanager, suppress
@@ -10,11 +10,11 @@ __all__ = ["fsync_path", "open_atomic", "write_atomic"]
 def fsync_path(path: str) -> None:
     """Waits until a file, or the list of names in a directory, is on the disk.
 
-    After a rename it is the directory that has to be: only then the new name outlives a crash.
+    After a rename, call it for the directory: only then the new name survives a crash.
 
     Raises:
-      OSError: it may not be. What was written has to be written anew, to another file: the system
-        tells of such an error once, and calls a second try on the same data a success.
+      OSError: it may not be. Write the data again, to another file: the system reports such an
+        error once, and a second try on the same data as a success.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -27,13 +27,13 @@ def fsync_path(path: str) -> None:
 def open_atomic(path: str, temporary: Optional[str] = None) -> Iterator[BinaryIO]:
     """Opens a file for writing bytes that appears under its name, whole, at the end of the block.
 
-    If the block raises, or the machine stops, what was there before is still there. The bytes and
-    the name are on the disk when the block is left.
+    If the block raises, or the machine stops, the previous file is still there. The bytes and the
+    name are on the disk when the block is left.
 
     Args:
       path: of the file.
-      temporary: where it is written first, in the same directory; by default a name that nobody
-        else has. A name of your own lets you clear away what a crash has left there.
+      temporary: where it is written first, in the same directory; a unique name by default. A
+        fixed name lets you remove what a crash has left there. A link of that name is not followed.
 
     Raises:
       OSError: if the file cannot be written.
@@ -42,16 +42,20 @@ def open_atomic(path: str, temporary: Optional[str] = None) -> Iterator[BinaryIO
     own = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     temporary = temporary or own
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=_open_no_link) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        with suppress(OSError):  # what went wrong first is what counts
+        with suppress(OSError):  # the first error is the one to report
             os.unlink(temporary)
         raise
     fsync_path(folder)
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def write_atomic(path: str, data: bytes, temporary: Optional[str] = None) -> None:

@@ -1,4 +1,4 @@
-"""Keeps what lies where something is to be written, under another name."""
+"""Keeps a file that is to be replaced, under another name."""
 
 import os
 import shutil
@@ -6,22 +6,22 @@ import time
 
 from .atomic import open_atomic
 
-__all__ = ["keep_aside", "move_aside", "name_aside"]
+__all__ = ["backup_name", "keep_backup", "move_to_backup"]
 
 
-def move_aside(path: str, suffix: str = "") -> str:
-    """Renames a file or directory to what `name_aside` returns, and returns that."""
-    target = name_aside(path, suffix)
+def move_to_backup(path: str, suffix: str = "") -> str:
+    """Renames a file or directory to the name of its backup, and returns that."""
+    target = backup_name(path, suffix)
     os.rename(path, target)
     return target
 
 
-def keep_aside(path: str) -> str:
-    """Gives a file, which is to be replaced, a second name as `name_aside` does; returns it.
+def keep_backup(path: str) -> str:
+    """Gives a file a second name, that of its backup, and returns that.
 
-    The file is under its own name all the time.
+    The file keeps its own name all the time.
     """
-    target = name_aside(path)
+    target = backup_name(path)
     try:
         os.link(path, target)
     except OSError:  # not every file system has a second name for a file
@@ -30,7 +30,7 @@ def keep_aside(path: str) -> str:
     return target
 
 
-def name_aside(path: str, suffix: str = "") -> str:
+def backup_name(path: str, suffix: str = "") -> str:
     """Returns `{path}{suffix}`, by default `{path}.MMDD-HHMMSS`.
 
     Where that name is taken, the first free one of `-1`, `-2`, ... is appended.

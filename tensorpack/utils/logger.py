@@ -20,7 +20,7 @@ from . import _log_directory
 from ._directory_lock import DirectoryLock
 from ._log_handlers import ConsoleHandler, LogFileHandler
 from ._streams import is_terminal, open_standard_descriptors
-from .aside import move_aside
+from .backup import move_to_backup
 
 __all__ = [
     "LOG_DIR",
@@ -252,7 +252,7 @@ def _make_way(dirname: str, letter: str, news: List[str]) -> str:
         return dirname
     with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
         if letter == "b":
-            news.append(f"What was in {dirname} before is now in {move_aside(dirname)}.")
+            news.append(f"What was in {dirname} before is now in {move_to_backup(dirname)}.")
         elif letter == "d":
             _log_directory.delete(dirname)
     return dirname
@@ -262,7 +262,7 @@ def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
     lock, path = DirectoryLock(dirname), os.path.join(dirname, "log.log")
     try:
         if os.path.lexists(path):
-            aside = move_aside(path)
+            aside = move_to_backup(path)
             news.append(f"Existing log file '{path}' backuped to '{aside}'")
         return LogFileHandler(path, lock)
     except BaseException:

@@ -8,7 +8,7 @@ import ast
 import struct
 import zipfile
 import zlib
-from typing import Any, BinaryIO, Dict, Tuple
+from typing import Any, BinaryIO, Dict
 
 import numpy as np
 
@@ -89,7 +89,9 @@ def _array_of(data: bytes) -> np.ndarray:
     (size,) = length.unpack_from(data, 8)
     if size > _MAX_HEADER_BYTES or begin + size > len(data):
         raise ValueError("an array with a header of a wrong size")
-    header = ast.literal_eval(data[begin : begin + size].decode("utf-8" if version == 3 else "latin1"))
+    header = ast.literal_eval(
+        data[begin : begin + size].decode("utf-8" if version == 3 else "latin1")
+    )
     dtype, order, shape = dtype_of(header["descr"]), header["fortran_order"], header["shape"]
     if type(order) is not bool or not _is_shape(shape):
         raise ValueError(f"an array of the shape {str(shape)[:100]}")

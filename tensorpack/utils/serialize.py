@@ -129,7 +129,7 @@ def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     view = memoryview(buf)
     if view.nbytes < _HEADER_BYTES:
         raise FrameError(f"{view.nbytes} bytes are no frame, which has {_HEADER_BYTES} at least.")
-    memory = np.frombuffer(view, np.uint8)
+    memory: Any = np.frombuffer(view, np.uint8)
     memory.flags.writeable = False
     structure_nbytes = _check_header(memory, max_bytes, 0)
     if zlib.crc32(memory[_BEGIN.size :]) != _BEGIN.unpack_from(memory)[-1]:

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.RL import ReplayMemory
-from tensorpack.utils.segments import SegmentDamaged, SegmentStore, load_segments, save_segments
-from tensorpack.utils.state_file import read_state, write_state
-from tests.RL.disk import Disk, assert_same
+from tensorpack.utils.checkpoints import SegmentDamaged
+from tests.RL.disk import Disk, assert_same, through_a_checkpoint
 from tests.RL.test_replay import append, everything, frames_of, make_memory
 
 
@@ -333,13 +332,10 @@ def test_a_save_that_is_read_while_another_thread_appends_is_of_one_moment():
 
 
 def test_it_comes_back_from_real_files(tmp_path):
-    memory, store = make_memory(24, history=2, lanes=2), SegmentStore(tmp_path / "segments")
+    memory = make_memory(24, history=2, lanes=2)
     for save in range(9):
         fill(memory, 5, start=5 * save + 1, ends=("goes on", "cut", "goes on", "over"))
-        pending = save_segments(memory.state_dict(), store)
-        write_state(str(tmp_path / "state"), pending.tree)
-        pending.done(True)
-    state = load_segments(read_state(str(tmp_path / "state")), store)
+        state = through_a_checkpoint(memory.state_dict(), tmp_path)
     restored = make_memory(24, history=2, lanes=2)
     restored.load_state_dict(state)
     assert_same(memory, restored)

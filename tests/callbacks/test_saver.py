@@ -5,8 +5,8 @@ import pytest
 
 from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint_store import newest_valid, verify
-from tensorpack.tfutils.manifest import read_manifest
+from tensorpack.tfutils.checkpoint import newest_valid, verify
+from tensorpack.utils.checkpoints.files import read_manifest
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
 from tests.contracts.callback import CallbackContract
 

@@ -9,11 +9,11 @@ from expreplay import ExpReplay
 
 import tensorpack as tp
 from tensorpack.utils import logger
-from tensorpack.utils.segments import SegmentDamaged, SegmentStore, load_segments, save_segments
-from tensorpack.utils.state_file import read_state, write_state
+from tensorpack.utils.checkpoints import SegmentDamaged
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 from tests.examples.catch import CatchPlayer
 from tests.examples.running import make_config, small_catch
+from tests.RL.disk import through_a_checkpoint
 
 
 class CountingCatch(CatchPlayer):
@@ -112,11 +112,7 @@ def save(tmp_path):
     """Saves the state of a `Playing` to the disk and returns what is read from there."""
 
     def through_the_disk(playing):
-        store = SegmentStore(tmp_path / "segments")
-        pending = save_segments(playing.expreplay.state_dict(), store)
-        write_state(str(tmp_path / "state"), pending.tree)
-        pending.done(True)
-        return load_segments(read_state(str(tmp_path / "state")), store)
+        return through_a_checkpoint(playing.expreplay.state_dict(), tmp_path)
 
     return through_the_disk
 

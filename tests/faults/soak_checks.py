@@ -4,9 +4,8 @@ import os
 import re
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import get_all_checkpoints
-from tensorpack.tfutils.checkpoint_search import verify
-from tensorpack.tfutils.saved_state import SEGMENTS, newest_state, segments_of
+from tensorpack.tfutils.checkpoint import find_restore_point, get_all_checkpoints, verify
+from tensorpack.utils.checkpoints.restore import SEGMENTS, segments_of
 
 from .invariants import check_statistics
 
@@ -24,11 +23,10 @@ _WITH_SEGMENTS = 2  # how many states keep theirs
 
 def newest_step(log):
     """The step of the newest state that is whole in every part, 0 if nothing has been saved."""
-    found = newest_state(str(log)) if log.exists() else None
+    found = find_restore_point(str(log)) if log.exists() else None
     if found is None:
         return 0
-    assert found.problem() is None, found.problem()
-    found.read()  # every array of it
+    assert found.problem is None, found.problem
     return _step_of(found.prefix)
 
 

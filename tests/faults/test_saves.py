@@ -2,8 +2,7 @@
 
 import pytest
 
-from tensorpack.tfutils.checkpoint import get_all_checkpoints
-from tensorpack.tfutils.checkpoint_store import CheckpointStore, newest_valid
+from tensorpack.tfutils.checkpoint import CheckpointStore, get_all_checkpoints, newest_valid
 
 from .enclosed import can_mount
 from .test_matrix import ENDED, INT, TERM, Case, run

@@ -15,7 +15,7 @@ import time
 
 from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint_store import CheckpointStore
+from tensorpack.tfutils.checkpoint import CheckpointStore
 from tests.callbacks.driver import MiniTrainer
 
 EARLIER = [(1, 1), (2, 2), (3, 3)]  # step, and the value of all variables

@@ -10,8 +10,12 @@ import time
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import get_all_checkpoints
-from tensorpack.tfutils.checkpoint_store import CheckpointStore, newest_valid, verify
+from tensorpack.tfutils.checkpoint import (
+    CheckpointStore,
+    get_all_checkpoints,
+    newest_valid,
+    verify,
+)
 from tests.harness import ROOT, Child
 from tests.tfutils.saving_child import EARLIER, LATER
 

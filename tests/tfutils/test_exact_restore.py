@@ -3,7 +3,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
-from tensorpack.tfutils.exact_restore import ExactRestore, VariableMismatch
+from tensorpack.tfutils.sessinit import ExactRestore, VariableMismatch
 
 
 @pytest.fixture

@@ -70,8 +70,8 @@ def test_the_table_says_what_and_why(path, capsys):
     assert table["fc/W"] == "2 x 3 loaded"
     assert table["fc/b"] == "3 kept: [4] in the file"
     assert table["fc/new"] == "scalar kept: not in the file"
-    assert table["fc/W/Adam"] == "2 x 3 kept: no weight"
-    assert table["global_step"] == "scalar kept: no weight"
+    assert table["fc/W/Adam"] == "2 x 3 kept: not a weight"
+    assert table["global_step"] == "scalar kept: not a weight"
     assert table["bn/mean"] == "3 kept: ignored"
     assert table["elsewhere"] == "scalar only in the file"
 

@@ -187,7 +187,7 @@ def test_smart_init_refuses_the_rest_with_advice(tmp_path):
     with pytest.raises(ValueError, match="a path, a dict or a list"):
         SmartInit(3)
     np.save(str(tmp_path / "array.npy"), np.zeros([2, 3]))
-    with pytest.raises(ValueError, match=r"\[2, 3\].*\.npz"):
+    with pytest.raises(ValueError, match=r"array\.npz with np\.savez"):
         SmartInit(str(tmp_path / "array.npy"))
 
 

@@ -19,7 +19,7 @@ from tensorpack.callbacks import (
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
-from tensorpack.tfutils.exact_restore import VariableMismatch
+from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.train import QueueInputTrainer, TrainConfig, Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tests.helpers import CallbackSpy, LargeState, TinyModel
@@ -231,7 +231,7 @@ def test_variables_alone_are_gone_on_with_as_far_as_possible(log_dir, capsys):
             self.saver.save(self.trainer.sess, str(log_dir / f"model-{self.global_step}"))
 
     run([], Plain(), max_epoch=2)
-    with pytest.raises(RuntimeError, match='resume="must" wants: .* holds variables only'):
+    with pytest.raises(RuntimeError, match='resume="must" requires: .* holds variables only'):
         run([], ModelSaver(), resume="must")
     seen = []
 
@@ -241,7 +241,7 @@ def test_variables_alone_are_gone_on_with_as_far_as_possible(log_dir, capsys):
 
     run([Look()], ModelSaver(), resume="auto")
     assert seen == [(3, 5), (3, 6)]
-    assert "goes on behind epoch 2" in capsys.readouterr().out
+    assert "continues after epoch 2" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
@@ -414,7 +414,7 @@ def test_a_model_from_before_the_training_is_not_gone_on_from(log_dir, capsys):
     begins = Begins()
     run([begins], saver(), resume="auto")
     assert begins.ran
-    assert "saved before the first step, so the run begins anew" in capsys.readouterr().out
+    assert "saved before the first step, so a new run starts" in capsys.readouterr().out
 
 
 def test_who_goes_on_from_an_older_one_stays_on_that_branch(log_dir):

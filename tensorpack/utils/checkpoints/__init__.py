@@ -1,8 +1,8 @@
 """Checkpoints on the disk, and the states of runs in them: save, find, restore.
 
 This package knows files, not variables, and works without TensorFlow: `tfutils.checkpoint` adds
-the variables. A save is `CheckpointStore.save(step, write_variables, state)`. What was saved is found
-by `find_restore_point`, which reads and verifies each file once and returns a `RestorePoint`.
+the variables. A save is `CheckpointStore.save(step, write_variables, state)`. To restore, call
+`find_restore_point`, which reads and verifies each file once and returns a `RestorePoint`.
 """
 
 from .files import CheckpointCorrupt, check_manifest, verify

@@ -1,9 +1,9 @@
 """The files of one checkpoint, and the manifest with their sizes and checksums.
 
 The checkpoint `model-5000` has the files `model-5000.index`, `model-5000.data-*` and perhaps
-`model-5000.state`. `model-5000.manifest.json` describes them, and has a checksum of itself. It names
-the files without their prefix, so a copy under another name has the same manifest. A checkpoint
-exists if its index does.
+`model-5000.state`. `model-5000.manifest.json` describes them, and has a checksum of itself. It
+names the files without their prefix, so a copy under another name has the same manifest. A
+checkpoint exists if its index does.
 """
 
 import errno
@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, read_untrusted
 
@@ -44,7 +44,7 @@ _NAME = re.compile(r"model-([0-9]{1,18})")
 # What follows the prefix in the name of a file: never a path to another directory.
 _SUFFIX = re.compile(r"\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_DAMAGED = (errno.ENOENT, errno.EIO, errno.EISDIR, errno.ENOTDIR)  # of a disk or a copy
+_DAMAGED = (errno.EIO, errno.EISDIR, errno.ENOTDIR)  # of a disk or a copy
 
 # Returns what the library that wrote the files at a prefix says of them, for the manifest. Raises
 # `CheckpointCorrupt` if it cannot read them.
@@ -172,7 +172,11 @@ def check_files(
             if size != expected["size"]:
                 reason = f"{path} has {size} bytes, its manifest says {expected['size']}"
                 raise CheckpointCorrupt(prefix, reason)
-            if content and suffix not in except_for and hash_untrusted(path)[1] != expected["sha256"]:
+            if (
+                content
+                and suffix not in except_for
+                and hash_untrusted(path)[1] != expected["sha256"]
+            ):
                 reason = f"the checksum of {path} is not that of its manifest"
                 raise CheckpointCorrupt(prefix, reason)
         except OSError as error:
@@ -278,6 +282,8 @@ def corrupt(prefix: str, error: OSError) -> Exception:
     """Returns what to raise where a file of a checkpoint cannot be read: the error itself if it may
     go away, such as a missing permission.
     """
+    if isinstance(error, FileNotFoundError):
+        return CheckpointCorrupt(prefix, f"{error.filename} is missing")
     if isinstance(error, UnsafeFile) or error.errno in _DAMAGED:
         return CheckpointCorrupt(prefix, str(error))
     return error

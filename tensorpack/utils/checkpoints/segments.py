@@ -308,7 +308,7 @@ class PendingSegments:
           RuntimeError: this was called before, or `ok` although nothing was written.
           Exception: the first one of an owner.
         """
-        if self._is_done or (ok and not self._written):
+        if self._is_done or (ok and self._leaves and not self._written):
             raise RuntimeError("done() is called once, and done(True) only after write().")
         self._is_done = True
         errors = []

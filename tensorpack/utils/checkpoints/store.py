@@ -52,7 +52,6 @@ class CheckpointStore:
       keep_checkpoint_every_n_hours: one that is old enough to be deleted is kept for ever instead,
         each time so many hours have passed.
       clock: seconds that never go back.
-      describe: called with the prefix of new files; what it returns is added to the manifest.
 
     Raises:
       ValueError: `max_to_keep` is negative.
@@ -64,7 +63,6 @@ class CheckpointStore:
         max_to_keep: Optional[int] = 10,
         keep_checkpoint_every_n_hours: float = 0.5,
         clock: Callable[[], float] = time.monotonic,
-        describe: Describe = describe_nothing,
     ) -> None:
         if max_to_keep is not None and max_to_keep < 0:
             raise ValueError(f"max_to_keep is a number of checkpoints, or 0, got {max_to_keep}.")
@@ -72,7 +70,6 @@ class CheckpointStore:
         self._max_to_keep = max(max_to_keep, 2) if max_to_keep else None
         self._keep_seconds = keep_checkpoint_every_n_hours * 3600
         self._clock = clock
-        self._describe = describe
         self._next_keep = clock() + self._keep_seconds
         self._saved: Dict[str, Optional[float]] = {}  # prefix to time, the newest last
         self._to_delete: List[str] = []
@@ -81,6 +78,12 @@ class CheckpointStore:
         self._identity = _identity(directory)
         self._lock: Optional[DirectoryLock] = None
         self._clean()
+
+    def describe(self, prefix: str) -> Dict[str, Any]:
+        """Returns entries for the manifest of new files, or raises `CheckpointCorrupt` if they
+        cannot be read. For subclasses that know what they are.
+        """
+        return {}
 
     def path_of(self, step: int) -> str:
         """Returns the prefix of the checkpoint of a step, which need not exist."""
@@ -192,7 +195,7 @@ class CheckpointStore:
 
     def _description(self, prefix: str) -> Dict[str, Any]:
         try:
-            return self._describe(prefix)
+            return self.describe(prefix)
         except CheckpointCorrupt as error:
             # The disk has not kept what it was given, which is a failure of the save.
             reason = f"what was written cannot be read: {error.reason}"
@@ -305,7 +308,9 @@ def copy_checkpoint(source: str, target: str, describe: Describe = describe_noth
     replace = AtomicReplace(unfinished, target)
     try:
         for suffix in suffixes(source):
-            with open_untrusted(source + suffix) as original, open(unfinished + suffix, "wb") as copy:
+            with open_untrusted(source + suffix) as original, open(
+                unfinished + suffix, "wb"
+            ) as copy:
                 for chunk in iter(lambda: original.read(1 << 20), b""):
                     copy.write(chunk)
         verify(unfinished, describe)

@@ -1,16 +1,41 @@
+"""States and their segments through saves and restores, without TensorFlow."""
+
 import errno
 import os
+import struct
 
 import numpy as np
 import pytest
 
-from tensorpack.tfutils.checkpoint import CheckpointCorrupt, load_checkpoint_vars
-from tensorpack.tfutils.checkpoint import save_checkpoint_vars as write_variables
-from tensorpack.tfutils.checkpoint_search import NoValidCheckpoint
-from tensorpack.tfutils.checkpoint_store import CheckpointStore
-from tensorpack.tfutils.saved_state import SEGMENTS, STATE, newest_state, state_at
-from tensorpack.tfutils.state_store import StateStore
-from tensorpack.utils.segments import Segments
+from tensorpack.utils.checkpoints import (
+    SEGMENTS,
+    STATE,
+    CheckpointCorrupt,
+    CheckpointStore,
+    NoValidCheckpoint,
+    Segments,
+    UnsupportedState,
+    find_restore_point,
+    read_restore_point,
+    segments,
+)
+from tensorpack.utils.checkpoints.files import describe_nothing, write_manifest
+from tensorpack.utils.serialize import dump_hashed
+
+
+def write_variables(values, prefix):
+    """Writes files such as those of TensorFlow."""
+    for suffix in (".data-00000-of-00001", ".index"):
+        with open(prefix + suffix, "w") as file:
+            file.write(str(values))
+
+
+def newest_state(directory, next_directory=None):
+    return find_restore_point(directory, describe_nothing, next_directory)
+
+
+def state_at(prefix):
+    return read_restore_point(prefix, describe_nothing)
 
 
 class Journal:
@@ -38,7 +63,7 @@ class Run:
     def __init__(self, directory, **options):
         self.directory = str(directory)
         self.journal = Journal(**options)
-        self.store = StateStore(CheckpointStore(self.directory, max_to_keep=3))
+        self.store = CheckpointStore(self.directory, max_to_keep=3)
 
     def save(self, *steps, write=None):
         for step in steps:
@@ -57,7 +82,7 @@ class Run:
 
 def steps_of(saved):
     """Steps of the segments that a state needs, as they are read from the disk."""
-    journal = saved.read()["journal"]
+    journal = saved.state["journal"]
     return [int(journal.read(ref)["numbers"][0]) for ref in journal.refs]
 
 
@@ -73,10 +98,10 @@ def test_variables_and_state_are_one(tmp_path):
     run = Run(tmp_path).save(4)
     saved = newest_state(run.directory)
     assert saved.prefix == run.path("model-4")
-    assert saved.problem() is None
-    assert saved.read()["step"] == 4
+    assert saved.problem is None
+    assert saved.state["step"] == 4
     assert steps_of(saved) == [4]
-    assert load_checkpoint_vars(saved.prefix)["v"] == 4
+    assert (tmp_path / "model-4.index").read_text() == "{'v': 4}"
 
 
 def test_segments_are_kept_for_the_newest_two_states(tmp_path):
@@ -85,14 +110,14 @@ def test_segments_are_kept_for_the_newest_two_states(tmp_path):
     assert run.segments() == [f"segment-{n:08d}.seg" for n in (3, 4, 5)]
     assert steps_of(newest_state(run.directory)) == [4, 5]
     assert steps_of(state_at(run.path("model-4"))) == [3, 4]
-    assert "segment-00000002.seg" in state_at(run.path("model-3")).problem()
+    assert "segment-00000002.seg" in state_at(run.path("model-3")).problem
 
 
 def test_a_continued_run_keeps_those_of_the_state_before(tmp_path):
     Run(tmp_path).save(1, 2)
     again = Run(tmp_path)
-    again.journal.refs = newest_state(str(tmp_path)).read()["journal"].refs
-    again.store.adopt()
+    again.journal.refs = newest_state(str(tmp_path)).state["journal"].refs
+    again.store.adopt_segments()
     again.save(3)
     assert steps_of(state_at(again.path("model-2"))) == [1, 2]
     assert steps_of(state_at(again.path("model-3"))) == [2, 3]
@@ -117,9 +142,9 @@ def test_a_failed_save_changes_nothing_and_tells_the_owner(tmp_path, error):
 
 
 def test_a_value_that_cannot_be_kept_is_named(tmp_path):
-    store = StateStore(CheckpointStore(str(tmp_path)))
+    store = CheckpointStore(str(tmp_path))
     state = {"callbacks": {"Mine": {"thing": object()}}}
-    with pytest.raises(TypeError, match="run/callbacks/Mine/thing"):
+    with pytest.raises(TypeError, match=r"\['run'\]\['callbacks'\]\['Mine'\]\['thing'\]: a object"):
         store.save(1, lambda path: write_variables({"v": 1}, path), state)
     assert newest_state(str(tmp_path)) is None
 
@@ -143,7 +168,7 @@ class TestDamage:
         os.remove(run.path(f"{SEGMENTS}/segment-00000001.seg"))
         saved = newest_state(run.directory)
         assert saved.prefix == run.path("model-2")
-        assert "segment-00000001.seg" in saved.problem()
+        assert "segment-00000001.seg" in saved.problem
         assert "No state in" in capsys.readouterr().out
 
     def test_of_everything_is_an_error(self, tmp_path):
@@ -154,30 +179,100 @@ class TestDamage:
             newest_state(run.directory)
 
 
-def test_a_state_of_a_later_version(tmp_path, monkeypatch):
-    monkeypatch.setattr("tensorpack.tfutils.state_store.FORMAT", 2)
-    run = Run(tmp_path).save(1)
-    with pytest.raises(CheckpointCorrupt, match="format 2, this version reads 1"):
-        newest_state(run.directory).read()
+def put_state(directory, data):
+    """Saves a checkpoint whose state has these bytes."""
+    prefix = str(directory / "model-1")
+    write_variables({"v": 1}, prefix)
+    with open(prefix + STATE, "wb") as file:
+        file.write(data) if isinstance(data, bytes) else dump_hashed(data, file)
+    write_manifest(prefix, 1, {}, {})
+    return prefix
+
+
+@pytest.mark.parametrize(
+    "data, version", [(b"tp-state" + struct.pack("<I", 1) + bytes(200), 1), ({"format": 3}, 3)]
+)
+def test_a_state_of_another_version_is_refused_with_the_next_move(tmp_path, data, version):
+    prefix = put_state(tmp_path, data)
+    says = rf"model-1.state has format {version}, this version .*InitFrom\('{prefix}'\)"
+    for find in (lambda: newest_state(str(tmp_path)), lambda: state_at(prefix)):
+        with pytest.raises(UnsupportedState, match=says):
+            find()
+    CheckpointStore(str(tmp_path)).adopt_segments(prefix)
+
+
+DEEP = []
+for _ in range(100):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"x" * 1000,
+        [],
+        {"format": 2},
+        {"format": 2, "run": {"@segments": [{"name": "../../segment-00000001.seg"}]}},
+        {"format": 2, "run": DEEP},
+        {"format": 2, "run": {"@segments": 1}},
+    ],
+    ids=str,
+)
+def test_a_whole_file_with_nonsense_is_a_damaged_checkpoint(tmp_path, data):
+    prefix = put_state(tmp_path, data)
+    with pytest.raises((CheckpointCorrupt, UnsupportedState)):
+        state_at(prefix)
+
+
+def test_segments_that_do_not_fit_into_memory_are_not_read(tmp_path, monkeypatch):
+    Run(tmp_path).save(1)
+    monkeypatch.setattr(os, "sysconf", lambda name: 20)
+    assert "more than the memory of this machine" in newest_state(str(tmp_path)).problem
+
+
+@pytest.mark.parametrize("tree", [{"a": (1, 2.5, None)}, {"$a": [np.arange(3), {"@segments": 2}]}])
+def test_every_damage_of_a_state_is_noticed(tmp_path, tree):
+    CheckpointStore(str(tmp_path)).save(1, lambda prefix: write_variables({}, prefix), tree)
+    path = tmp_path / ("model-1" + STATE)
+    data = path.read_bytes()
+    for place in range(len(data)):
+        for damaged in (data[:place], data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]):
+            path.write_bytes(damaged)
+            with pytest.raises(CheckpointCorrupt):
+                state_at(str(tmp_path / "model-1"))
+    path.write_bytes(data)
+    assert repr(state_at(str(tmp_path / "model-1")).state) == repr(tree)
+
+
+def test_each_file_is_read_once(tmp_path, monkeypatch):
+    Run(tmp_path, reach=3).save(1, 2, 3)
+    read, real = [], segments.hash_untrusted
+
+    def hashes(path, memory=None):
+        read.append(os.path.basename(path))
+        return real(path, memory)
+
+    for module in ("files", "restore", "segments"):
+        monkeypatch.setattr(f"tensorpack.utils.checkpoints.{module}.hash_untrusted", hashes)
+    assert steps_of(newest_state(str(tmp_path))) == [1, 2, 3]
+    files = [f"model-3{suffix}" for suffix in (".data-00000-of-00001", ".index", STATE)]
+    assert sorted(read) == files + [f"segment-0000000{n}.seg" for n in (1, 2, 3)]
 
 
 def test_there_is_nothing(tmp_path):
     assert newest_state(str(tmp_path)) is None
     assert newest_state(str(tmp_path / "missing")) is None
-    with pytest.raises(FileNotFoundError, match="nothing can be resumed"):
-        state_at(str(tmp_path))
-    with pytest.raises(FileNotFoundError):
-        state_at(str(tmp_path / "model-3"))
 
 
 def test_segments_of_another_directory_are_not_referred_to(tmp_path):
     old = Run(tmp_path / "old").save(1, 2)
-    here = newest_state(old.directory).read(old.directory)["journal"]
+    here = newest_state(old.directory, old.directory).state["journal"]
     assert here.reusable
-    assert not newest_state(old.directory).read(str(tmp_path / "new"))["journal"].reusable
+    assert not newest_state(old.directory, str(tmp_path / "new")).state["journal"].reusable
     new = Run(tmp_path / "new")
     new.journal.refs = here.refs  # as an owner would have it that does not look at `reusable`
-    with pytest.raises(FileNotFoundError, match="Somebody deleted a segment"):
+    with pytest.raises(FileNotFoundError, match="A segment that the state needs was deleted"):
         new.save(3)
     assert newest_state(new.directory) is None
 
@@ -186,8 +281,8 @@ def test_a_failed_save_behind_a_broken_pointer_leaves_the_segments(tmp_path):
     Run(tmp_path).save(1, 2)
     (tmp_path / "checkpoint").write_bytes(b"garbage")
     again = Run(tmp_path)
-    again.journal.refs = newest_state(str(tmp_path)).read()["journal"].refs
-    again.store.adopt(again.path("model-2"))
+    again.journal.refs = newest_state(str(tmp_path)).state["journal"].refs
+    again.store.adopt_segments(again.path("model-2"))
 
     def fails(path):
         raise OSError("no space")
@@ -201,7 +296,7 @@ def test_the_damaged_state_behind_the_one_gone_on_from_keeps_no_segments(tmp_pat
     run = Run(tmp_path, reach=1).save(4, 5, 6)
     flip(run.path("model-6.data-00000-of-00001"))
     again = Run(tmp_path, reach=1)
-    again.store.adopt(again.path("model-5"))
+    again.store.adopt_segments(again.path("model-5"))
     again.save(7)
     assert steps_of(state_at(again.path("model-5"))) == [5]
     assert steps_of(state_at(again.path("model-7"))) == [7]
@@ -214,8 +309,8 @@ def test_a_state_that_a_checkpoint_does_not_know_is_not_its(tmp_path):
     other = CheckpointStore(run.directory)
     other.save(1, lambda path: write_variables({"v": 7}, path))
     (tmp_path / ("model-1" + STATE)).write_bytes(kept)
-    assert "holds variables only" in state_at(run.path("model-1")).problem()
-    assert state_at(run.path("model-1")).read() is None
+    assert "holds variables only" in state_at(run.path("model-1")).problem
+    assert state_at(run.path("model-1")).state is None
 
 
 def test_a_directory_that_cannot_be_read_is_told_to_the_owners(tmp_path, monkeypatch):
@@ -225,7 +320,7 @@ def test_a_directory_that_cannot_be_read_is_told_to_the_owners(tmp_path, monkeyp
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(StateStore, "_names", fails)
+        patched.setattr(segments.SegmentStore, "names", fails)
         with pytest.raises(OSError, match="Input/output"):
             run.save(2)
     assert run.journal.told[-1] is None and len(run.journal.told) == 2
