@@ -11,10 +11,10 @@ from tensorpack.callbacks import Callback
 from tensorpack.dataflow import DataFlow
 from tensorpack.RL import Player, ReplayMemory
 from tensorpack.utils import get_rng, get_tqdm, logger
+from tensorpack.utils.checkpoints import SegmentDamaged
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
-from tensorpack.utils.checkpoints import SegmentDamaged
 from tensorpack.utils.stopping import Failed, StopRequested
 
 __all__ = ["ExpReplay"]

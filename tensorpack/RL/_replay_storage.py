@@ -4,8 +4,8 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count
 from tensorpack.utils.checkpoints import SegmentRef
+from tensorpack.utils.checks import as_count
 
 __all__ = ["IMMUTABLE", "Journal", "Layout", "check_complete"]
 
