@@ -9,7 +9,8 @@ from expreplay import ExpReplay
 
 import tensorpack as tp
 from tensorpack.utils import logger
-from tensorpack.utils.checkpoints import SegmentDamaged
+from tensorpack.utils.checkpoints import SegmentDamaged, find_restore_point
+from tensorpack.utils.checkpoints.files import describe_nothing
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 from tests.examples.catch import CatchPlayer
 from tests.examples.running import make_config, small_catch
@@ -174,23 +175,26 @@ def test_scores_that_were_reported_are_not_reported_again(save):
 
 
 def damage(tmp_path):
+    """The state as it is found when a segment of it is damaged, and no other state is whole."""
     path = max((tmp_path / "segments").iterdir(), key=lambda path: path.stat().st_size)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
+    return find_restore_point(str(tmp_path), describe_nothing).state["it"]
 
 
 def test_a_damaged_memory_is_an_error_where_the_run_must_go_on_exactly(save, tmp_path):
-    state = save(Playing(small_catch()))
-    damage(tmp_path)
+    save(Playing(small_catch()))
+    state = damage(tmp_path)
     with pytest.raises(SegmentDamaged):
         Playing(small_catch(), state)
 
 
 def test_a_lost_memory_is_populated_anew_by_the_trained_network(save, tmp_path, warnings):
     first = Playing(small_catch(kind=CountingCatch))
-    state, played = save(first), first.player.played
-    damage(tmp_path)
+    save(first)
+    state, played = damage(tmp_path), first.player.played
+    del warnings[:]
     second = Playing(small_catch(kind=CountingCatch), state, strictly=False)
     assert second.player.played == played + 60
     assert second.player.resets == 0  # the games go on
@@ -200,8 +204,8 @@ def test_a_lost_memory_is_populated_anew_by_the_trained_network(save, tmp_path, 
 
 
 def test_populating_anew_is_with_the_exploration_of_the_state(save, tmp_path, warnings):
-    state = save(Playing(small_catch()))
-    damage(tmp_path)
+    save(Playing(small_catch()))
+    state = damage(tmp_path)
     state["exploration"] = 0.0
     second = Playing(small_catch(), state, strictly=False)
     assert second.run.asked >= 60

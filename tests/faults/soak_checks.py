@@ -15,8 +15,8 @@ _SAVED = re.compile(r"Model saved to \S*?model-([0-9]+)\.\s")
 _STARTED = re.compile(r"Start training with global_step=([0-9]+)")
 # What a resumed run says if something of it was lost.
 _LOSSES = (
-    *("cannot be continued exactly", "populated again", "cannot be restored", "begins anew in"),
-    *("is passed over", "is whole; the best that there is", "Nobody knows where"),
+    *("cannot be continued exactly", "populated again", "cannot be restored", "A new run starts"),
+    *("Skipping the checkpoint", "is whole; the best one", "position of the run is not known"),
 )
 _WITH_SEGMENTS = 2  # how many states keep theirs
 
