@@ -88,12 +88,10 @@ class Putting(Callback):
         self.trainer.monitors.put_scalar(f"{self._name}/epoch", value)
 
 
-QUICK = {(0, "first"), (2, "last"), (3, "middle"), (3, "last"), (7, "first")}
-FAULTS = [
-    pytest.param(each, marks=[] if each in QUICK else [pytest.mark.slow], id="{}-{}".format(*each))
-    for each in itertools.product(range(TURNS), PLACES)
-]
-each_fault = pytest.mark.parametrize("fault", FAULTS)  # in which turn, and where in the list
+EVERY_FAULT = list(itertools.product(range(TURNS), PLACES))
+# in which turn, and where in the list: in a step, the last step, the end of an epoch, another epoch
+FAULTS = [(0, "first"), (2, "last"), (3, "middle"), (3, "last"), (5, "middle"), (7, "first")]
+each_fault = pytest.mark.parametrize("fault", FAULTS, ids="{0[0]}-{0[1]}".format)
 
 
 def histories(monitors):
@@ -133,17 +131,30 @@ def values_in(directory, names):
     return found
 
 
-@each_fault
-def test_the_history_and_the_files_are_those_of_one_run(tmp_path, fault):
-    one = run(lambda: everything(tmp_path / "one"), Killer())
-    other = run_with_deaths(lambda: everything(tmp_path / "other"), *fault)
-    assert histories(other.monitors) == histories(one.monitors)
-    stats = [(tmp_path / each / "stats.json").read_text() for each in ("one", "other")]
-    assert json.loads(stats[0]) == json.loads(stats[1])
-    found = values_in(tmp_path / "other", files_of(tmp_path / "other", "tfevents"))
-    assert found == values_in(tmp_path / "one", files_of(tmp_path / "one", "tfevents"))
-    assert len(set(found)) == len(found) > 0
-    assert [step for step, _, _ in found] == sorted(step for step, _, _ in found)
+def fail_unless_equal(directory, faults):
+    one = run(lambda: everything(directory / "one"), Killer())
+    (stats, events), expected = read(directory / "one"), histories(one.monitors)
+    assert len(set(events)) == len(events) > 0
+    assert [step for step, _, _ in events] == sorted(step for step, _, _ in events)
+    for save, place in faults:
+        other = directory / f"{save}-{place}"
+        trainer = run_with_deaths(partial(everything, other), save, place)
+        assert histories(trainer.monitors) == expected, other
+        assert read(other) == (stats, events), other
+
+
+def read(directory):
+    stats = json.loads((directory / "stats.json").read_text())
+    return stats, values_in(directory, files_of(directory, "tfevents"))
+
+
+def test_the_history_and_the_files_are_those_of_one_run(tmp_path):
+    fail_unless_equal(tmp_path, FAULTS)
+
+
+@pytest.mark.slow
+def test_they_are_wherever_the_state_is_taken(tmp_path):
+    fail_unless_equal(tmp_path, set(EVERY_FAULT) - set(FAULTS))
 
 
 @each_fault
@@ -268,16 +279,18 @@ def values_of_one_run_and_another(setter, kind, faults):
 
 @pytest.mark.parametrize("setter", sorted(SETTERS))
 def test_a_hyper_parameter_has_the_same_values_to_the_bit(setter):
-    values_of_one_run_and_another(setter, "variable", [(5, "first")])
+    values_of_one_run_and_another(setter, "variable", [(5, "first"), (2, "last")])
     values_of_one_run_and_another(setter, "attribute", [(3, "first"), (3, "last")])
+    values_of_one_run_and_another(setter, "local", [(6, "middle")])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted(PARAMS))
-@pytest.mark.parametrize("setter", sorted(SETTERS))
+@pytest.mark.parametrize(
+    "setter, kind",
+    [("linear, by step", "local"), ("stat", "attribute"), ("every second epoch", "variable")],
+)
 def test_it_has_them_wherever_the_state_is_taken(setter, kind):
-    faults = itertools.product(range(TURNS), PLACES)
-    values_of_one_run_and_another(setter, kind, faults)
+    values_of_one_run_and_another(setter, kind, EVERY_FAULT)
 
 
 def test_a_schedule_that_was_changed_wins():

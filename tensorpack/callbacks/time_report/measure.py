@@ -1,5 +1,7 @@
-"""Measures a run within its epochs: which steps to look into, how long they wait, and sums."""
+"""Measures a run within its epochs: samples of steps, their waits, sums, and the processor."""
 
+import multiprocessing
+import os
 import random
 import time
 from collections import deque
@@ -13,11 +15,22 @@ from tensorpack.input_source.waiting import WaitProbe, WaitReading, wait_probes
 
 from .diagnosis import Figures
 
-__all__ = ["Meters", "SampleSchedule", "StepProbe", "Window"]
+__all__ = [
+    "Meters",
+    "SampleSchedule",
+    "StepProbe",
+    "Window",
+    "cpu_seconds",
+    "machine_seconds",
+]
 
 _RECENT_STEPS = 64  # over which the duration of a step is averaged
 _LEAST = 1e-4  # probability of a step to be chosen
 _RECENT_FILLS = 10000  # readings of the queue that are kept, about a quarter of an hour
+
+# Fields of /proc/PID/stat behind the name, and of the first line of /proc/stat, see proc(5).
+_USER, _SYSTEM = 11, 12
+_BUSY_KINDS = (0, 1, 2, 5, 6, 7)  # all but idle and waiting for a disk; guests are in "user"
 
 
 class SampleSchedule:
@@ -181,3 +194,36 @@ class Window:
             busy=total.cpu / seconds / known.get("cores", 1),
             **known,
         )
+
+
+def cpu_seconds() -> float:
+    """Returns the processor time of this process and its children, in seconds.
+
+    It includes children that have been waited for and, where there is /proc, running ones that
+    `multiprocessing` started.
+    """
+    total = sum(os.times()[:4])
+    for child in multiprocessing.active_children():
+        fields = _fields(f"/proc/{child.pid}/stat")
+        if len(fields) > _SYSTEM:
+            ticks = int(fields[_USER]) + int(fields[_SYSTEM])
+            total += ticks / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def machine_seconds() -> Optional[float]:
+    """Returns how many seconds the average core has been busy with any program; None if unknown."""
+    try:
+        busy = sum(int(_fields("/proc/stat", "cpu ")[kind]) for kind in _BUSY_KINDS)
+    except (IndexError, ValueError):
+        return None
+    return busy / os.sysconf("SC_CLK_TCK") / (os.cpu_count() or 1)
+
+
+def _fields(path: str, behind: str = ")") -> List[str]:
+    """The fields of a file's first line behind a mark; none if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline().rpartition(behind)[2].split()
+    except OSError:  # the process has ended, or the system has no /proc
+        return []

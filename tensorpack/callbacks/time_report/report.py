@@ -11,8 +11,14 @@ from tensorpack.utils.processes import usable_cores
 from ..base import Callback
 from .callback_sampler import CallbackSampler
 from .diagnosis import Figures, advice, describe, diagnose
-from .measure import Meters, SampleSchedule, StepProbe, Window
-from .processor import cpu_seconds, machine_seconds
+from .measure import (
+    Meters,
+    SampleSchedule,
+    StepProbe,
+    Window,
+    cpu_seconds,
+    machine_seconds,
+)
 
 __all__ = ["TimeReport"]
 
