@@ -9,6 +9,7 @@ from expreplay import ExpReplay
 import tensorpack as tp
 from tests.examples.catch import CatchPlayer
 
+CELL = 4  # pixels: frames of 28 x 28, so that the network is small
 UPDATES = 3000  # at most
 ANNEALED = 1000  # updates after which hardly anything is left to chance
 GAMES = 100  # in an evaluation
@@ -25,7 +26,7 @@ class StopWhenSolved(tp.Callback):
         self._predictor = self.trainer.get_predictor(["state"], ["Qvalue"])
 
     def _trigger(self):
-        with CatchPlayer(num_envs=20, seed=99) as player:
+        with CatchPlayer(num_envs=20, seed=99, cell=CELL) as player:
             rewards = play_n_episodes(
                 player,
                 self._predictor,
@@ -43,11 +44,12 @@ class StopWhenSolved(tp.Callback):
 def test_catch_is_solved(log_dir):
     tp.fix_rng_seed(1)
     tp.tfv1.set_random_seed(1)
-    player = CatchPlayer(seed=1)
+    player = CatchPlayer(seed=1, cell=CELL)
     expreplay = ExpReplay(
         (["state"], ["Qvalue"]), player, batch_size=64, memory_size=20000, init_memory_size=1000
     )
-    model, evaluator = Model(player.num_actions), StopWhenSolved()
+    model = Model(player.num_actions, frame_shape=player.frame_shape)
+    evaluator = StopWhenSolved()
     schedule = [(0, 1.0), (ANNEALED, 0.05)]
     config = tp.TrainConfig(
         dataflow=expreplay,

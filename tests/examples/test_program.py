@@ -1,19 +1,27 @@
-"""The program on the real game: the log of the seed, line for line in form, and the other tasks."""
+"""The program on Breakout: its log, line for line in form, its three tasks, and Ctrl-C."""
 
+import random
 import re
 import signal
+import time
 
+import DQN
 import pytest
 
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tests.examples.conftest import EXAMPLE
 from tests.examples.test_dqn import SCALARS
 from tests.examples.test_dqn_model import SHAPES, VARIABLES
-from tests.harness import Child
+from tests.harness import NEVER, Child
 from tests.RL.players import breakout_rom
 
 SCRIPT = EXAMPLE / "DQN.py"
 
-TINY = ["--batch-size", "16", "--memory-size", "2000", "--init-memory-size", "100", "--seed", "3"]
+TINY = [
+    *["--batch-size", "16", "--memory-size", "2000", "--init-memory-size", "800", "--seed", "3"],
+    *["--steps-per-epoch", "6", "--max-epoch", "2", "--target-sync", "3"],
+]
 
 # Below are the lines from the first one to the second "Start Epoch", without time and place.
 # {} is a number, {logdir} the log directory.
@@ -74,36 +82,51 @@ FIRST_EPOCH = [
 PREFIX = re.compile(r"\[\d{4} \d\d:\d\d:\d\d @\w+\.py:\d+\] ")
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The log directory of a run of two epochs, and what the run printed."""
+    logdir = tmp_path_factory.mktemp("trained")
+    child = Child(SCRIPT, "--rom", breakout_rom(), "--logdir", logdir, *TINY)
+    assert child.end(timeout=120) == 0, child.output
+    return logdir, child.output
+
+
 def messages(lines):
-    """The lines without their beginnings; what only a machine without a GPU says is left out."""
+    """The lines without their beginnings, and without the one for machines without a GPU."""
     said = [PREFIX.sub("", line).rstrip() for line in lines]
     return [line for line in said if not line.startswith("TensorFlow has no GPU")]
 
 
-def check_like(lines, expected):
-    """Compares line by line."""
-    for line, wanted in zip(lines, expected):
-        pattern = re.escape(wanted).replace(re.escape("{}"), r"-?[\d.]+(e-?\d+)?")
-        assert re.fullmatch(pattern, line), f"got {line!r}, expected {wanted!r}"
-    assert len(lines) >= len(expected)
-
-
 @pytest.mark.slow
-def test_the_log_of_the_seed(tmp_path):
-    rom, logdir = breakout_rom(), str(tmp_path)
-    sizes = ["--init-memory-size", "800", "--steps-per-epoch", "6", "--max-epoch", "2"]
-    child = Child(SCRIPT, "--rom", rom, "--logdir", logdir, *TINY, *sizes, "--target-sync", "3")
-    assert child.end(timeout=120) == 0, child.output
-    assert f"ROM: {rom}, Num Actions: 4" in child.lines[0]
-    assert "800/800" in child.output and "6/6" in child.output
-    lines = (tmp_path / "log.log").read_text().splitlines()
+def test_the_log_has_the_lines_that_users_of_tensorpack_know(trained):
+    logdir, output = trained
+    assert f"ROM: {breakout_rom()}, Num Actions: 4" in output.splitlines()[0]
+    assert "800/800" in output and "6/6" in output
+    lines = (logdir / "log.log").read_text().splitlines()
     said = messages(lines)
     assert re.fullmatch(r"Argv: .*DQN\.py --rom .*", said[0])
-    expected = [line.replace("{logdir}", logdir) for line in BEFORE_TRAINING + FIRST_EPOCH]
-    check_like(said[1:], expected)
+    expected = [line.replace("{logdir}", str(logdir)) for line in BEFORE_TRAINING + FIRST_EPOCH]
+    assert len(said) > len(expected)
+    for line, wanted in zip(said[1:], expected):
+        pattern = re.escape(wanted).replace(re.escape("{}"), r"-?[\d.]+(e-?\d+)?")
+        assert re.fullmatch(pattern, line), f"got {line!r}, expected {wanted!r}"
     assert said[-1] == "Training has finished!"
     # every line but the rows of the table says when and where it was logged
     assert messages(line for line in lines if not PREFIX.match(line)) == TABLE[1:]
+
+
+@pytest.mark.slow
+def test_a_trained_network_is_evaluated_and_played(trained, tmp_path, capsys):
+    video = tmp_path / "game.mp4"
+    same = ["--rom", breakout_rom(), "--load", str(trained[0]), "--seed", "1"]
+    for flags, said in [
+        (["--task", "eval", "--eval-episodes", "2"], r"Average Score: [\d.]+; Max Score: [\d.]+"),
+        (["--task", "play", "--video", str(video)], r"Total: [\d.]+"),
+    ]:
+        with tf.Graph().as_default():
+            DQN.main([*same, *flags])
+        assert re.search(said, capsys.readouterr().out)
+    assert video.stat().st_size > 10000
 
 
 def test_ctrl_c_before_the_training_exits_with_130(tmp_path):
@@ -113,17 +136,34 @@ def test_ctrl_c_before_the_training_exits_with_130(tmp_path):
     assert child.end(timeout=30) == 130, child.output
 
 
-@pytest.mark.slow
-def test_what_was_trained_is_evaluated_and_played(tmp_path):
-    same = [SCRIPT, "--rom", breakout_rom(), "--logdir", tmp_path]
-    sizes = ["--steps-per-epoch", "2", "--max-epoch", "1"]
-    child = Child(*same, *TINY, *sizes)
-    assert child.end(timeout=120) == 0, child.output
-    child = Child(*same, "--load", tmp_path, "--task", "eval", "--eval-episodes", "2")
-    assert child.end(timeout=120) == 0, child.output
-    assert re.search(r"Average Score: [\d.]+; Max Score: [\d.]+", child.output)
-    video = tmp_path / "game.mp4"
-    child = Child(*same, "--load", tmp_path, "--task", "play", "--video", video)
-    assert child.end(timeout=120) == 0, child.output
-    assert re.search(r"Total: [\d.]+", child.output)
-    assert video.stat().st_size > 10000
+# What is printed last before the phase begins, and the flags that make the phase come and stay.
+SHORT = ["--init-memory-size", "200", "--steps-per-epoch", "5"]
+PHASES = {
+    "populate": ("Populating replay memory", ["--init-memory-size", "20000"]),
+    "train": ("Start Epoch 2", SHORT),
+    "evaluate": ("Model saved to", [*SHORT, "--eval-every", "1"]),
+}
+
+
+MOMENTS = [
+    pytest.param(seed, marks=pytest.mark.soak if seed else pytest.mark.slow) for seed in range(7)
+]
+
+
+@pytest.mark.parametrize("seed", MOMENTS)
+@pytest.mark.parametrize("phase", sorted(PHASES))
+def test_ctrl_c_ends_the_training_in_order(phase, seed, tmp_path):
+    mark, flags = PHASES[phase]
+    log_dir = tmp_path / "log"
+    fixed = ["--rom", breakout_rom(), "--logdir", log_dir, "--memory-size", 20000, "--seed", seed]
+    child = Child(SCRIPT, *fixed, *flags)
+    child.wait_for(mark)
+    time.sleep(random.Random(seed).uniform(0.0, 1.5))
+    child.send(signal.SIGINT, group=True)
+    start = time.monotonic()
+    assert child.end(timeout=30) == 130, child.output
+    assert time.monotonic() - start < 10, child.output  # with the state of the run saved in it
+    assert "Detected Ctrl-C and exiting main loop." in child.output
+    assert not [word for word in NEVER if word in child.output], child.output
+    for index in log_dir.glob("model-*.index"):
+        assert "conv0/W" in load_checkpoint_vars(str(index)[: -len(".index")])
