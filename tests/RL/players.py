@@ -1,13 +1,18 @@
 """Players for tests: a tiny one without any game, and the ROM that the Atari tests play."""
 
+import functools
 import os
 
 import numpy as np
 import pytest
 
+from tensorpack.RL import _emulator_restore
 from tensorpack.RL._episode_tracker import EpisodeTracker
 from tensorpack.RL.player import Player
 from tensorpack.RL.rom import find_rom
+
+_clones_well = functools.lru_cache()(_emulator_restore.clones_well)
+_begins_alike = functools.lru_cache()(_emulator_restore.begins_alike)
 
 
 class CountingPlayer(Player):
@@ -69,6 +74,13 @@ class CountingPlayer(Player):
     def _frames(self):
         noise = self._rng.randint(256, size=self.num_envs)
         return np.stack([self._done, self._games, noise], axis=1).astype(np.uint8)
+
+
+@pytest.fixture
+def one_check_of_each_rom(monkeypatch):
+    """Tests once whether ale-py restores a game, not once for each player."""
+    monkeypatch.setattr(_emulator_restore, "clones_well", _clones_well)
+    monkeypatch.setattr(_emulator_restore, "begins_alike", _begins_alike)
 
 
 def any_rom(name):

@@ -6,26 +6,35 @@ import pytest
 from tensorpack.RL import _emulator, _emulator_restore
 from tensorpack.RL.atari import AtariPlayers
 from tensorpack.RL.testing import PlayerContract
-from tests.RL.players import any_rom, breakout_rom
+from tests.RL.players import any_rom, breakout_rom, one_check_of_each_rom
+
+__all__ = ["one_check_of_each_rom"]
+
+pytestmark = pytest.mark.usefixtures("one_check_of_each_rom")
 
 
 def make(rom, **options):
     return AtariPlayers(rom, 2, backend="single", seed=4, **options)
 
 
-@pytest.mark.slow
-class TestTetris(PlayerContract):
-    """A game that ale-py does not restore as it was."""
+class Unrestored(PlayerContract):
+    """Games that ale-py does not restore exactly, so that their actions are repeated."""
 
     can_save = True
 
+    def __init__(self, name):
+        self._rom = any_rom(name + ".bin")
+
     def make_player(self):
-        return make(any_rom("tetris.bin"), max_episode_actions=40)
+        return make(self._rom, max_episode_actions=40)
 
 
-class TestQbert(TestTetris):
-    def make_player(self):
-        return make(any_rom("qbert.bin"), max_episode_actions=40)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tetris", "qbert"])
+def test_a_game_that_is_not_restored_well_is_played_again(name):
+    contract = Unrestored(name)
+    contract.test_goes_on_from_a_saved_state()
+    contract.test_goes_on_from_a_state_after_the_end_of_a_game()
 
 
 @pytest.mark.parametrize("name, well", [("breakout", True), ("tetris", False), ("qbert", False)])

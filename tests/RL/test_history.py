@@ -22,44 +22,6 @@ def test_the_newest_frame_is_the_last_and_those_before_the_first_are_zeros():
     assert states[-1][1, 0, 0].tolist() == [20, 30, 40]
 
 
-def test_every_pixel_keeps_its_place():
-    memory = FrameHistory(2, (4, 5), history=4)
-    rng = np.random.RandomState(0)
-    seen = rng.randint(256, size=(6, 2, 4, 5)).astype(np.uint8)
-    for one in seen:
-        states = memory.observe(one, NONE)
-    assert np.array_equal(states, np.moveaxis(seen[2:], 0, -1))
-
-
-def test_an_episode_that_starts_forgets_and_the_others_go_on():
-    memory = FrameHistory(2, (2, 3), history=3)
-    memory.observe(frames(1, 1), NONE)
-    memory.observe(frames(2, 2), NONE)
-    states = memory.observe(frames(3, 3), np.array([False, True]))
-    assert states[:, 0, 0].tolist() == [[1, 2, 3], [0, 0, 3]]
-    states = memory.observe(frames(4, 4), NONE)
-    assert states[:, 0, 0].tolist() == [[2, 3, 4], [0, 3, 4]]
-
-
-def test_a_history_of_one_is_the_frame():
-    memory = FrameHistory(2, (2, 3), history=1)
-    memory.observe(frames(1, 2), NONE)
-    states = memory.observe(frames(3, 4), NONE)
-    assert np.array_equal(states[..., 0], frames(3, 4))
-
-
-def test_a_state_belongs_to_who_asked_for_it():
-    memory = FrameHistory(2, (2, 3), history=2)
-    given = frames(1, 2)
-    first = memory.observe(given, NONE)
-    before = first.copy()
-    given[:] = 99
-    memory.observe(frames(3, 4), NONE)
-    assert np.array_equal(first, before)
-    first[:] = 77
-    assert memory.observe(frames(5, 6), NONE)[0, 0, 0].tolist() == [3, 5]
-
-
 def test_what_is_acted_upon_is_what_is_sampled():
     """Two environments; an episode ends by a game's end, by a lost life, or is cut off."""
     rng = np.random.RandomState(0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.RL.player import Player, PlayerStep
+from tensorpack.RL.player import Player
 from tensorpack.RL.testing import PlayerContract
 from tests.RL.players import CountingPlayer
 
@@ -75,18 +75,6 @@ def test_the_base_class_can_do_nothing_by_itself():
             call()
     with pytest.raises(RuntimeError, match="Player cannot save its state or restore one"):
         player.load_state_dict({})
-
-
-def test_steps_have_their_parts_in_order():
-    assert PlayerStep._fields == (
-        "frames",
-        "reward",
-        "terminated",
-        "truncated",
-        "life_lost",
-        "reset",
-        "episode_score",
-    )
 
 
 class Forgetful(CountingPlayer):

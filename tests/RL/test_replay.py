@@ -138,38 +138,6 @@ def test_states_of_an_episode_from_its_first_frame_to_its_end():
     assert len(memory) == 6  # with the final frame
 
 
-def test_the_newest_waits_for_the_frame_after_it():
-    memory = make_memory(20, history=2)
-    append(memory, [1])
-    assert (len(memory), memory.num_sampleable) == (1, 0)
-    append(memory, [2])
-    assert everything(memory, 2) == {1: ([0, 1, 2], False)}
-
-
-def test_the_oldest_go_when_a_frame_of_their_state_is_overwritten():
-    memory = make_memory(6, history=3)
-    for number in range(1, 9):
-        append(memory, [number])
-    assert len(memory) == 6
-    assert everything(memory, 3) == {
-        5: ([3, 4, 5, 6], False),
-        6: ([4, 5, 6, 7], False),
-        7: ([5, 6, 7, 8], False),
-    }
-
-
-def test_lanes_do_not_mix_and_need_not_move_together():
-    memory = make_memory(20, history=2, lanes=2)
-    append(memory, [1, 11])
-    append(memory, [12], lanes=np.array([1]))
-    append(memory, [13, 2], lanes=np.array([1, 0]))
-    assert everything(memory, 2) == {
-        1: ([0, 1, 2], False),
-        11: ([0, 11, 12], False),
-        12: ([11, 12, 13], False),
-    }
-
-
 def test_lanes_of_a_small_dtype_and_none_at_all():
     memory = make_memory(2000, history=2, lanes=4)
     append(memory, [1, 2], ["over"] * 2, lanes=np.array([3, 2], np.uint8))
@@ -291,11 +259,6 @@ def test_an_empty_memory_cannot_be_sampled():
         memory.sample(1, np.random.RandomState(0))
 
 
-def test_a_batch_has_at_least_one_transition():
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
-        make_memory(20, history=2).sample(0, np.random.RandomState(0))
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -309,15 +272,6 @@ def test_sizes_are_checked(arguments, message):
         ReplayMemory(*arguments)
     with pytest.raises(ValueError, match=message):
         ReplayMemory.required_bytes(*arguments)
-
-
-def test_the_smallest_lane_holds_one_transition():
-    memory = make_memory(5, history=4)
-    for number in range(1, 20):
-        append(memory, [number])
-    assert everything(memory, 4) == {18: ([15, 16, 17, 18, 19], False)}
-    append(memory, [20], ["cut"])
-    assert everything(memory, 4) == {20: ([17, 18, 19, 20, -21], False)}
 
 
 GOOD = {
