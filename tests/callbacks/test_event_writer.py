@@ -10,12 +10,6 @@ from tensorpack.callbacks import Callback, TFEventWriter
 from tensorpack.callbacks import _event_files as event_files
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
-from tests.contracts.callback import CallbackContract
-
-
-class TestTFEventWriter(CallbackContract):
-    def make_callback(self):
-        return TFEventWriter()
 
 
 def events(directory):

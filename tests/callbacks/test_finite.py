@@ -12,13 +12,7 @@ from tensorpack.dataflow import DataFromGenerator
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.train import QueueInputTrainer, TrainConfig
-from tests.contracts.callback import CallbackContract
 from tests.helpers import TinyModel
-
-
-class TestStopIfNonFinite(CallbackContract):
-    def make_callback(self):
-        return StopIfNonFinite(["cost"])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -11,32 +11,6 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
-from tests.contracts.callback import CallbackContract
-
-
-class TestRunOp(CallbackContract):
-    def make_callback(self):
-        return RunOp(lambda: tf.no_op("nothing"))
-
-
-class TestRunUpdateOps(CallbackContract):
-    def make_callback(self):
-        return RunUpdateOps()
-
-
-class TestProcessTensors(CallbackContract):
-    def make_callback(self):
-        return ProcessTensors(["cost"], lambda cost: None)
-
-
-class TestDumpTensors(CallbackContract):
-    def make_callback(self):
-        return DumpTensors(["cost"])
-
-
-class TestCheckNumerics(CallbackContract):
-    def make_callback(self):
-        return CheckNumerics(run_step=True)
 
 
 def counter():

@@ -7,12 +7,6 @@ import pytest
 from tensorpack.callbacks import Callback, JSONWriter
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
-from tests.contracts.callback import CallbackContract
-
-
-class TestJSONWriter(CallbackContract):
-    def make_callback(self):
-        return JSONWriter()
 
 
 class Putting(Callback):

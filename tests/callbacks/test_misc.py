@@ -11,29 +11,8 @@ from tensorpack.callbacks import (
     SendStat,
 )
 from tests.callbacks.driver import MiniTrainer, log_lines
-from tests.contracts.callback import CallbackContract
 
 WRITE = "import sys; open(sys.argv[1], 'a').write(sys.argv[2] + chr(10))"
-
-
-class TestSendStat(CallbackContract):
-    def make_callback(self):
-        return SendStat("true", [])
-
-
-class TestSendMonitorData(CallbackContract):
-    def make_callback(self):
-        return SendMonitorData("true", ["cost"])
-
-
-class TestEstimatedTimeLeft(CallbackContract):
-    def make_callback(self):
-        return EstimatedTimeLeft()
-
-
-class TestInjectShell(CallbackContract):
-    def make_callback(self):
-        return InjectShell()
 
 
 class Putting(Callback):

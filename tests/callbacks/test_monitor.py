@@ -5,7 +5,6 @@ from tensorpack.callbacks import MonitorBase, Monitors, TrainingMonitor
 from tensorpack.callbacks._image import to_png
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
-from tests.contracts.callback import CallbackContract
 
 
 class SpyMonitor(MonitorBase):
@@ -23,16 +22,6 @@ class SpyMonitor(MonitorBase):
 
     def process_event(self, evt):
         self.tape.append(("event", evt.step))
-
-
-class TestMonitors(CallbackContract):
-    def make_callback(self):
-        return Monitors([])
-
-
-class TestMonitorBase(CallbackContract):
-    def make_callback(self):
-        return MonitorBase()
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
-from tests.contracts.callback import CallbackContract
 
 
 class Thing:
@@ -31,31 +30,6 @@ class Recorder(Callback):
 
 def param(thing=None):
     return ObjAttrParam(Thing() if thing is None else thing, "exploration")
-
-
-class TestScheduledHyperParamSetter(CallbackContract):
-    def make_callback(self):
-        return ScheduledHyperParamSetter(param(), [(0, 1.0)])
-
-
-class TestStepBasedSchedule(CallbackContract):
-    def make_callback(self):
-        return ScheduledHyperParamSetter("weight", [(0, 1.0), (9, 2.0)], "linear", step_based=True)
-
-
-class TestHumanHyperParamSetter(CallbackContract):
-    def make_callback(self):
-        return HumanHyperParamSetter(param())
-
-
-class TestHyperParamSetterWithFunc(CallbackContract):
-    def make_callback(self):
-        return HyperParamSetterWithFunc(param(), lambda epoch, old: epoch)
-
-
-class TestStatMonitorParamSetter(CallbackContract):
-    def make_callback(self):
-        return StatMonitorParamSetter(param(), "cost", lambda old: old, 0.1, 3)
 
 
 def run(make, initial="initial", max_epoch=6, starting_epoch=1, init_step=0, **options):

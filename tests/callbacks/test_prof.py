@@ -6,19 +6,6 @@ from tensorpack.callbacks import EnableCallbackIf, GraphProfiler, MonitorBase, P
 from tensorpack.callbacks.prof import chrome_trace
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
-from tests.contracts.callback import CallbackContract
-
-
-class TestGraphProfiler(CallbackContract):
-    def make_callback(self):
-        return GraphProfiler()
-
-
-class TestGraphProfilerInAPeriod(CallbackContract):
-    name = "PeriodicCallback-GraphProfiler"
-
-    def make_callback(self):
-        return PeriodicCallback(GraphProfiler(dump_metadata=True), every_k_steps=2)
 
 
 class Events(MonitorBase):

@@ -1,12 +1,6 @@
 from tensorpack.callbacks import Callback, ScalarPrinter
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
-from tests.contracts.callback import CallbackContract
-
-
-class TestScalarPrinter(CallbackContract):
-    def make_callback(self):
-        return ScalarPrinter()
 
 
 class Putting(Callback):

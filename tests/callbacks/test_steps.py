@@ -11,33 +11,8 @@ from tensorpack.callbacks import (
     SessionRunTimeout,
     TensorPrinter,
 )
-from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
-from tests.contracts.callback import CallbackContract
-
-
-class TestMaintainStepCounter(CallbackContract):
-    def make_callback(self):
-        return Callback()  # the driver has the counter already
-
-    def test_its_name_is_that_of_its_class(self, trainer):
-        assert str(MaintainStepCounter()) == "MaintainStepCounter"
-
-
-class TestProgressBar(CallbackContract):
-    def make_callback(self):
-        return ProgressBar(["cost"])
-
-
-class TestTensorPrinter(CallbackContract):
-    def make_callback(self):
-        return TensorPrinter(["cost"])
-
-
-class TestSessionRunTimeout(CallbackContract):
-    def make_callback(self):
-        return SessionRunTimeout(60000)
 
 
 class StepReader(Callback):

@@ -9,29 +9,6 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
-from tests.contracts.callback import CallbackContract
-
-
-class TestMovingAverageSummary(CallbackContract):
-    def make_callback(self):
-        return MovingAverageSummary()
-
-
-class TestMergeAllSummaries(CallbackContract):
-    name = "MergeAllSummaries"
-
-    def make_callback(self):
-        return MergeAllSummaries()
-
-
-class TestMergeAllSummariesAlone(TestMergeAllSummaries):
-    def make_callback(self):
-        return MergeAllSummaries(period=1, run_alone=True)
-
-
-class TestSimpleMovingAverage(CallbackContract):
-    def make_callback(self):
-        return SimpleMovingAverage(["cost"], 2)
 
 
 def counter(name="counter"):

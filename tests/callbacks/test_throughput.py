@@ -5,15 +5,9 @@ from tensorpack.callbacks import Callback, PeriodicCallback, PeriodicTrigger, Th
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 from tests.callbacks.resuming import Killer, ResumableTrainer
-from tests.contracts.callback import CallbackContract
 from tests.helpers import FakeClock
 
 NAME = "Throughput (samples/sec)"
-
-
-class TestThroughputTracker(CallbackContract):
-    def make_callback(self):
-        return ThroughputTracker(32)
 
 
 class Costs(Callback):

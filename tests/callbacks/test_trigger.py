@@ -8,28 +8,7 @@ from tensorpack.callbacks import (
     PeriodicTrigger,
 )
 from tests.callbacks.driver import MiniTrainer
-from tests.contracts.callback import CallbackContract
 from tests.helpers import CallbackSpy
-
-
-class TestPeriodicTrigger(CallbackContract):
-    def make_callback(self):
-        return PeriodicTrigger(CallbackSpy(), every_k_epochs=1)
-
-
-class TestPeriodicRunHooks(CallbackContract):
-    def make_callback(self):
-        return PeriodicRunHooks(CallbackSpy(), 2)
-
-
-class TestPeriodicCallback(CallbackContract):
-    def make_callback(self):
-        return PeriodicCallback(CallbackSpy(), every_k_steps=2)
-
-
-class TestEnableCallbackIf(CallbackContract):
-    def make_callback(self):
-        return EnableCallbackIf(CallbackSpy(), lambda callback: True)
 
 
 class When(Callback):

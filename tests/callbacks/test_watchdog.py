@@ -12,14 +12,8 @@ from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.stopping import Failed, StopRequested
 from tensorpack.utils.worker import make_worker, state_of
 from tests.callbacks.driver import MiniTrainer
-from tests.contracts.callback import CallbackContract
 from tests.helpers import FakeClock
 from tests.utils import worker_targets as targets
-
-
-class TestWatchdog(CallbackContract):
-    def make_callback(self):
-        return Watchdog()
 
 
 def watched(clock, error=False, others=()):

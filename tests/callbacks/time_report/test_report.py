@@ -13,20 +13,7 @@ from tensorpack.input_source import FeedInput, QueueInput
 from tensorpack.input_source.waiting import WaitProbe, WaitReading
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
-from tests.contracts.callback import CallbackContract
 from tests.helpers import FakeClock
-
-
-class TestTimeReport(CallbackContract):
-    def make_callback(self):
-        return TimeReport()
-
-
-class TestTimeReportInAStep(CallbackContract):
-    name = "PeriodicTrigger-TimeReport"
-
-    def make_callback(self):
-        return PeriodicTrigger(TimeReport(), every_k_steps=1)
 
 
 class StepTrainer(MiniTrainer):
