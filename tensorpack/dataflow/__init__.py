@@ -16,8 +16,7 @@ if TYPE_CHECKING:
         StateNotKept,
         UnknownLength,
     )
-    from .batch import BatchData
-    from .batch_by_shape import BatchDataByShape
+    from .batch import BatchData, BatchDataByShape
     from .cache import CacheData
     from .caffe import CaffeLMDB
     from .choose import RandomChooseData, RandomMixData
@@ -123,8 +122,7 @@ __all__ = [
 _NAMES = {  # module -> its public names
     "_files": "DamagedFile",
     "base": "DataFlow DataFlowTerminated ProxyDataFlow RNGDataFlow StateNotKept UnknownLength",
-    "batch": "BatchData",
-    "batch_by_shape": "BatchDataByShape",
+    "batch": "BatchData BatchDataByShape",
     "cache": "CacheData",
     "caffe": "CaffeLMDB",
     "choose": "RandomChooseData RandomMixData",

@@ -9,7 +9,7 @@ import contextlib
 import inspect
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
-from ._flow import is_flow, what_instead
+from ._flow import call_optional, is_flow, what_instead
 from .base import DataFlow, StateNotKept
 
 __all__ = ["CombinedDataFlow", "listed", "state_or_reason"]
@@ -56,17 +56,13 @@ class CombinedDataFlow(DataFlow):
 
     def start_processes(self) -> None:
         for flow in self._distinct:
-            start = getattr(flow, "start_processes", None)
-            if start is not None:
-                start()
+            call_optional(flow, "start_processes")
 
     def close(self) -> None:
         """Closes every flow, also after an error in one of them, which is raised at the end."""
         with contextlib.ExitStack() as stack:
             for flow in reversed(self._distinct):
-                close = getattr(flow, "close", None)
-                if close is not None:
-                    stack.callback(close)
+                stack.callback(call_optional, flow, "close")
 
     def _states(self) -> List[Dict[str, Any]]:
         """Returns the states of the flows; of one that is given several times, only one."""

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, Optional, Sequence, 
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import open_atomic
-from tensorpack.utils.rng import rng_state
 
 from .raw import DataFromList, share_positions
 
@@ -111,10 +110,7 @@ class RecordsFlow(DataFromList):
     ) -> Iterator[Tuple[int, Any]]:
         """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
         limit = ErrorLimit(self.max_errors)
-        begin = rng_state(self.rng)
-        order: Sequence[int] = range(len(self.lst))
-        if self.shuffle:
-            order = self.rng.permutation(len(self.lst)).tolist()
+        begin, order = self._begin()
         for position in share_positions(len(order), first, step, block):
             before(position)
             try:
@@ -123,7 +119,7 @@ class RecordsFlow(DataFromList):
                 limit.skip(error)
                 datapoint = None
             yield position, datapoint
-        self._position, self._skip = (begin, len(order)), 0
+        self._position, self._loaded = (begin, len(order)), None
 
 
 def input_path(path: PathLike) -> str:

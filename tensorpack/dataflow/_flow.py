@@ -1,9 +1,16 @@
-"""What a flow is, and what it holds for one process only."""
+"""What a flow is, the values it holds for one process only, and checks of its state."""
 
 import os
-from typing import Any, Callable, Generic, List, Optional, Tuple, TypeVar
+from typing import Any, Callable, Generic, List, Optional, Sequence, Tuple, TypeVar
 
-__all__ = ["ProcessLocal", "is_flow", "what_instead"]
+__all__ = [
+    "ProcessLocal",
+    "call_optional",
+    "check_count",
+    "check_state",
+    "is_flow",
+    "what_instead",
+]
 
 T = TypeVar("T")
 
@@ -50,6 +57,13 @@ class ProcessLocal(Generic[T]):
         return type(self), (self._make,)
 
 
+def call_optional(flow: Any, name: str) -> None:
+    """Calls a method without arguments that a flow which is not a `DataFlow` may lack."""
+    method = getattr(flow, name, None)
+    if method is not None:
+        method()
+
+
 def is_flow(value: Any) -> bool:
     """Returns whether `value` can be iterated and reset, whether it is a `DataFlow` or not.
 
@@ -66,6 +80,25 @@ def what_instead(value: Any) -> str:
         f"a {type(value).__name__}. Wrap a list in DataFromList, any other iterable in "
         "DataFromIterable."
     )
+
+
+def check_state(flow: Any, state: Any, names: Sequence[str]) -> None:
+    """Raises ValueError unless the state of a flow is a dict of exactly these names."""
+    if not isinstance(state, dict) or set(state) != set(names):
+        found = sorted(map(str, state)) if isinstance(state, dict) else type(state).__name__
+        raise ValueError(
+            f"This is not a state of {type(flow).__name__}: it needs {sorted(names)}, but got "
+            f"{found}. Load a state into a flow that is made as the one it came from."
+        )
+
+
+def check_count(flow: Any, count: Any, limit: int) -> None:
+    """Raises ValueError unless `count` is an integer from 0 to `limit`."""
+    if not isinstance(count, int) or not 0 <= count <= limit:
+        raise ValueError(
+            f"This is not a state of this {type(flow).__name__}: it is at {count!r}, but a pass "
+            f"has {limit}. Load a state into a flow that is made as the one it came from."
+        )
 
 
 def _has_methods(value: Any) -> bool:

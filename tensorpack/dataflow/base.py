@@ -13,10 +13,9 @@ import numpy as np
 
 from tensorpack.utils.rng import get_rng, is_seeded
 
-from ._flow import is_flow, what_instead
+from ._flow import call_optional, check_state, is_flow, what_instead
 from ._legacy_names import give_both_names, owner_of
 from ._length import UnknownLength, checked_length, length_of
-from ._state import check_state
 
 __all__ = [
     "DataFlow",
@@ -24,6 +23,7 @@ __all__ = [
     "Dropped",
     "ProxyDataFlow",
     "RNGDataFlow",
+    "ResumableDataFlow",
     "StateNotKept",
     "UnknownLength",
 ]
@@ -259,14 +259,10 @@ class ProxyDataFlow(DataFlow):
         return getattr(self.ds, "seeded", True)
 
     def start_processes(self) -> None:
-        start = getattr(self.ds, "start_processes", None)
-        if start is not None:
-            start()
+        call_optional(self.ds, "start_processes")
 
     def close(self) -> None:
-        close = getattr(self.ds, "close", None)
-        if close is not None:
-            close()
+        call_optional(self.ds, "close")
 
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
@@ -284,6 +280,29 @@ class ProxyDataFlow(DataFlow):
         if not hasattr(self.ds, "state_dict"):  # whoever has __iter__ and reset_state is a flow
             raise _state_not_kept(self.ds)
         return self.ds.state_dict()
+
+
+class ResumableDataFlow(DataFlow):
+    """A flow that notes its position in a pass, so that the next pass may continue there.
+
+    A subclass sets `_position` when it begins a pass and with each datapoint, and begins a pass
+    with `_take_loaded()`.
+    """
+
+    _position: Any = None  # in the pass that was begun or advanced last; None before the first
+    _loaded: Any = None  # where the next pass continues; None at the beginning
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._load(None)
+
+    def _load(self, position: Any) -> None:
+        self._position = self._loaded = position
+
+    def _take_loaded(self) -> Any:
+        """Returns the loaded position, or None; the next call returns None."""
+        loaded, self._loaded = self._loaded, None
+        return loaded
 
 
 class RNGDataFlow(DataFlow):
@@ -308,6 +327,7 @@ class RNGDataFlow(DataFlow):
 
     def reset_state(self) -> None:
         self._rng = get_rng(self)
+        super().reset_state()
 
     @property
     def seeded(self) -> bool:

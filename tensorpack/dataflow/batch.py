@@ -1,17 +1,19 @@
-"""Makes one datapoint of many: each component of the batch stacks that component of all of them.
+"""Batches: each component of a batch stacks that component of several datapoints.
 
 How components become arrays is in `_stack.py`; this file decides which datapoints go together.
 """
 
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Hashable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils.checks import check_counts
 
+from ._flow import check_state
 from ._length import length_or_none
 from ._stack import aggregate
-from .base import DataFlow, Dropped, ProxyDataFlow
+from .base import DataFlow, Dropped, ProxyDataFlow, ResumableDataFlow, UnknownLength
+from .map import component_of
 
-__all__ = ["BatchData"]
+__all__ = ["BatchData", "BatchDataByShape"]
 
 
 class BatchData(ProxyDataFlow):
@@ -44,7 +46,7 @@ class BatchData(ProxyDataFlow):
             instead of an array. Needed if their shapes differ.
 
         Raises:
-          TypeError: `batch_size` is no integer.
+          TypeError: `batch_size` is not an integer.
           ValueError: `batch_size` is less than one, or there can be no batch of this size.
         """
         super().__init__(ds)
@@ -73,7 +75,7 @@ class BatchData(ProxyDataFlow):
         """Begins a pass.
 
         Raises (while iterating):
-          TypeError: a datapoint is no list, tuple or dict, or a component can be in no array.
+          TypeError: a datapoint is not a list, tuple or dict, or a component cannot be in an array.
           ValueError: the datapoints of a batch differ in form, shape or kind, or a number does
             not fit.
         """
@@ -128,8 +130,110 @@ class BatchData(ProxyDataFlow):
           A dict if the datapoints are dicts, otherwise a list.
 
         Raises:
-          TypeError: a datapoint is no list, tuple or dict, or a component can be in no array.
+          TypeError: a datapoint is not a list, tuple or dict, or a component cannot be in an array.
           ValueError: there is no datapoint, or they differ in form, shape or kind, or a number
             does not fit.
         """
         return aggregate(data_holder, use_list)
+
+
+_Groups = Dict[Tuple[int, ...], List[Any]]
+
+
+class BatchDataByShape(ResumableDataFlow, BatchData):
+    """Puts datapoints into a batch whose component `idx` has the same shape.
+
+    A batch is yielded as soon as there are enough datapoints of its shape; its arrays are made as
+    those of `BatchData`. Up to `batch_size - 1` datapoints of every shape wait meanwhile. They are
+    part of the state, because `ds` does not give them again.
+    """
+
+    def __init__(
+        self,
+        ds: DataFlow,
+        batch_size: int,
+        idx: Union[int, Hashable],
+        remainder: bool = False,
+    ) -> None:
+        """
+        Args:
+          ds: the flow to take datapoints from; lists, tuples or dicts, all of one form.
+          batch_size: the number of datapoints in a batch.
+          idx: the position of the component whose shape counts, or its key if datapoints are
+            dicts. It is an array; the others have equal shapes where this one has.
+          remainder: whether to yield smaller batches, in the end, of those that still wait. If
+            not, they are dropped.
+
+        Raises:
+          TypeError: `batch_size` is not an integer.
+          ValueError: `batch_size` is less than one, or there can be no batch of this size.
+        """
+        super().__init__(ds, batch_size, remainder)
+        self.idx = idx
+        # `_position` are the datapoints that wait, by their shapes.
+
+    def __len__(self) -> int:
+        """Never returns.
+
+        Raises:
+          UnknownLength: the number of batches depends on the shapes.
+        """
+        raise UnknownLength(
+            f"The length of {type(self).__name__} is not known: it depends on how many datapoints "
+            "there are of each shape."
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          LookupError: a datapoint has no component `idx`; an `IndexError` or `KeyError`.
+          TypeError: component `idx` has no shape, or as in `BatchData`.
+          ValueError: as in `BatchData`.
+        """
+        self._position = waiting = self._take_loaded() or {}
+        return self._batches(iter(self.ds), waiting)
+
+    def _batches(self, source: Iterator[Any], waiting: _Groups) -> Iterator[Any]:
+        for datapoint in source:
+            shape = self._shape_of(datapoint)
+            group = waiting.setdefault(shape, [])
+            group.append(datapoint)
+            if len(group) == self.batch_size:
+                del waiting[shape]
+                batch = self.aggregate_batch(group, self.use_list)
+                self._position = waiting
+                yield batch
+        while waiting and self.remainder:
+            group = waiting.pop(next(iter(waiting)))
+            batch = self.aggregate_batch(group, self.use_list)
+            self._position = waiting
+            yield batch
+
+    def state_dict(self) -> Dict[str, Any]:
+        waiting = [list(group) for group in (self._position or {}).values()]
+        return {"ds": self._state_of_ds(), "waiting": waiting}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds", "waiting"])
+        waiting: _Groups = {}
+        for group in state["waiting"]:
+            if not 0 < len(group) < self.batch_size:
+                raise ValueError(
+                    f"This is not a state of this {type(self).__name__}: {len(group)} datapoints "
+                    f"of one shape wait for a batch of {self.batch_size}. Load a state into a "
+                    "flow that is made as the one it came from."
+                )
+            waiting[self._shape_of(group[0])] = list(group)
+        self.ds.load_state_dict(state["ds"])
+        self._load(waiting)
+
+    def _shape_of(self, datapoint: Any) -> Tuple[int, ...]:
+        component = component_of(self, datapoint, self.idx)
+        shape = getattr(component, "shape", None)
+        if shape is None:
+            raise TypeError(
+                f"{type(self).__name__} uses the shape of component {self.idx!r}, but a "
+                f"{type(component).__name__} has none. Yield numpy arrays."
+            )
+        return tuple(shape)

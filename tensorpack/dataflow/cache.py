@@ -7,33 +7,31 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from tensorpack.utils.rng import is_seeded, rng_state, set_rng_state
 
 from ._combined import state_or_reason
+from ._flow import check_count, check_state
 from ._length import length_or_none
-from ._state import check_count, check_state
-from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
+from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept
 
 __all__ = ["CacheData"]
 
 _Cache = Tuple[Union[Dict[str, Any], str], List[Any]]
 
 
-class CacheData(RNGDataFlow, ProxyDataFlow):
-    """Yields in every later pass what the first complete one yielded: the same objects.
+class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
+    """Yields the datapoints of the first complete pass, the same objects, in every later pass.
 
-    The first pass is in the order of the wrapped flow. One that is left before its end leaves no
-    cache. `reset_state` keeps the cache, and so do processes that are forked.
+    The first pass is in the order of the wrapped flow. A pass that is left before its end leaves no
+    cache. `reset_state` keeps the cache, and so do forked processes.
 
-    The datapoints are not in a state. To go on from one, they are read again from the wrapped
-    flow, before the first datapoint is yielded; all of them if the cache was complete.
+    The datapoints are not in a state. To resume, they are read again from the wrapped flow before
+    the first datapoint is yielded; all of them if the cache was complete.
 
-    Inside of a `MultiProcessRunner` with `strict=True` that is so in every pass, for each pass of
-    its processes begins from a state: nothing is saved there. Put the cache behind the runner.
+    In a `MultiProcessRunner` with `strict=True` every pass of a process resumes from a state, so
+    nothing is saved there. Put the cache behind the runner.
     """
 
-    # What was cached, and the state of `ds` before it, or why there is none.
+    # The cached datapoints, behind the state of `ds` before them, or why there is none.
     _cache: Optional[_Cache] = None
-    # The pass begun or advanced last, and how many of its datapoints were yielded.
-    _position: Optional[Tuple["_Pass", int]] = None
-    _resumed: Optional[Tuple["_Pass", int]] = None
+    # `_position` is a `_Pass`, and how many of its datapoints were yielded.
 
     def __init__(self, ds: DataFlow, shuffle: bool = False) -> None:
         """
@@ -53,10 +51,9 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
         """Begins a pass.
 
         Raises:
-          RuntimeError: what is to be gone on with cannot be read again, for the wrapped flow has
-            become shorter.
+          RuntimeError: a pass cannot be resumed, because the wrapped flow has become shorter.
         """
-        resumed, self._resumed = self._resumed, None
+        resumed = self._take_loaded()
         if resumed is None:
             if self._cache is None:
                 return self._begin_to_fill(0)
@@ -104,12 +101,6 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
             self._position = now, position
             yield datapoints[index]
 
-    def reset_state(self) -> None:
-        """Prepares the wrapped flow; what was cached stays."""
-        RNGDataFlow.reset_state(self)
-        ProxyDataFlow.reset_state(self)
-        self._position = self._resumed = None
-
     def state_dict(self) -> Dict[str, Any]:
         now, count = self._position or (self._next_pass(), 0)
         if isinstance(now.ds, str):
@@ -130,7 +121,7 @@ class CacheData(RNGDataFlow, ProxyDataFlow):
         set_rng_state(self.rng, state["rng"])
         self._cache = None
         now = _Pass(state["ds"], state["rng"], bool(state["cached"]), bool(state["filled"]))
-        self._position = self._resumed = now, state["count"]
+        self._load((now, state["count"]))
 
     def _next_pass(self) -> "_Pass":
         """Describes the pass that would be begun now."""
@@ -152,7 +143,7 @@ class _Pass(NamedTuple):
 def _check_enough(flow: CacheData, datapoints: List[Any], count: int) -> None:
     if len(datapoints) < count:
         raise RuntimeError(
-            f"{type(flow).__name__} goes on behind datapoint {count} of a pass, but "
+            f"{type(flow).__name__} resumes behind datapoint {count} of a pass, but "
             f"{type(flow.ds).__name__} yielded only {len(datapoints)} when it was read again. Has "
             "the data changed?"
         )

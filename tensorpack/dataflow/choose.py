@@ -1,6 +1,6 @@
-"""Several flows to one by chance: which of them gives the next datapoint is drawn each time.
+"""Flows that are mixed at random: which of them gives the next datapoint is drawn each time.
 
-`RandomChooseData` draws by fixed probabilities until a flow has no more, `RandomMixData` goes
+`RandomChooseData` draws by fixed probabilities until the drawn flow has ended, `RandomMixData` goes
 through all of them to the end. Every pass draws from a stream of its own, so that passes at the
 same time do not change one another.
 """
@@ -8,33 +8,84 @@ same time do not change one another.
 import bisect
 import itertools
 import math
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import CombinedDataFlow, listed
-from ._flow import is_flow
-from ._state import check_count, check_state
-from .base import DataFlow, RNGDataFlow, UnknownLength
+from ._flow import check_count, check_state
+from .base import DataFlow, ResumableDataFlow, RNGDataFlow, UnknownLength
 
 __all__ = ["RandomChooseData", "RandomMixData"]
 
 _END = object()
 
 
-class RandomChooseData(RNGDataFlow, CombinedDataFlow):
+class _DrawnDataFlow(ResumableDataFlow, RNGDataFlow, CombinedDataFlow):
+    """Draws the flow of each datapoint.
+
+    `_position` is the stream of the pass, and what is left of it, in a form of the subclass.
+    """
+
+    _at_once = True
+    _left_name = ""  # of what is left, in a state
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          RuntimeError: the length of a flow is not its number of datapoints, if lengths are used.
+        """
+        rng, left = self._take_loaded() or (self.rng_of_pass(), self._whole())
+        self._position = rng, left
+        # All are begun, also where there is nothing left to yield: it uses up their loaded states.
+        return self._pass(rng, left, [iter(flow) for flow in self.df_lists])
+
+    def _whole(self) -> Any:
+        """Returns what is left of a new pass."""
+        raise NotImplementedError
+
+    def _pass(self, rng: np.random.RandomState, left: Any, passes: List[Any]) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def _copy_left(self, left: Any) -> Any:
+        """Returns a copy of what is left.
+
+        Raises:
+          ValueError: a pass of this flow does not have that.
+        """
+        return bool(left)
+
+    def state_dict(self) -> Dict[str, Any]:
+        draws = left = None
+        if self._position is not None:
+            draws, left = rng_state(self._position[0]), self._copy_left(self._position[1])
+        states = self._states()
+        return {"flows": states, "rng": rng_state(self.rng), "draws": draws, self._left_name: left}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["flows", "rng", "draws", self._left_name])
+        position, left = None, state[self._left_name]
+        if left is not None:
+            left = self._copy_left(left)
+        if state["draws"] is not None:
+            stream = np.random.RandomState(0)
+            set_rng_state(stream, state["draws"])
+            position = stream, left
+        self._load_states(state["flows"])
+        set_rng_state(self.rng, state["rng"])
+        self._load(position)
+
+
+class RandomChooseData(_DrawnDataFlow):
     """Takes each datapoint from one of several flows, until the one that is drawn has ended.
 
     It keeps a state, except where two of the flows are made from the same one.
     """
 
-    _at_once = True
-
-    # The stream of the pass begun or advanced last, and whether this pass has ended.
-    _position: Optional[Tuple[np.random.RandomState, bool]] = None
-    _resumed: Optional[Tuple[np.random.RandomState, bool]] = None
+    _left_name = "ended"
 
     def __init__(self, df_lists: Iterable[Union[DataFlow, Tuple[DataFlow, float]]]) -> None:
         """
@@ -43,7 +94,7 @@ class RandomChooseData(RNGDataFlow, CombinedDataFlow):
             probability.
 
         Raises:
-          TypeError: it is no list, or one of its elements is neither a flow nor such a pair.
+          TypeError: it is not a list, or one of its elements is neither a flow nor such a pair.
           ValueError: it is empty, only some have a probability, or these are not probabilities
             that add up to 1 (but for rounding: within one millionth).
         """
@@ -65,47 +116,21 @@ class RandomChooseData(RNGDataFlow, CombinedDataFlow):
             "ends first."
         )
 
-    def __iter__(self) -> Iterator[Any]:
-        resumed, self._resumed = self._resumed, None
-        rng, ended = resumed or (self.rng_of_pass(), False)
-        self._position = rng, ended
-        # All are begun, also where there is nothing left to yield: it uses up their loaded states.
-        passes = [iter(flow) for flow in self.df_lists]
-        return iter(()) if ended else self._pass(rng, passes)
+    def _whole(self) -> bool:
+        return False
 
-    def _pass(self, rng: np.random.RandomState, passes: List[Iterator[Any]]) -> Iterator[Any]:
-        while True:
+    def _pass(self, rng: np.random.RandomState, left: bool, passes: List[Any]) -> Iterator[Any]:
+        ended = left
+        while not ended:
             drawn = bisect.bisect_right(self._bounds, rng.random_sample())
             datapoint = next(passes[drawn], _END)
-            self._position = rng, datapoint is _END
-            if datapoint is _END:
-                return
-            yield datapoint
-
-    def reset_state(self) -> None:
-        RNGDataFlow.reset_state(self)
-        CombinedDataFlow.reset_state(self)
-        self._position = self._resumed = None
-
-    def state_dict(self) -> Dict[str, Any]:
-        rng, ended = self._position or (None, False)
-        return {
-            "flows": self._states(),
-            "rng": rng_state(self.rng),
-            "draws": None if rng is None else rng_state(rng),
-            "ended": ended,
-        }
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["flows", "rng", "draws", "ended"])
-        self._load_states(state["flows"])
-        set_rng_state(self.rng, state["rng"])
-        self._position = self._resumed = None
-        if state["draws"] is not None:
-            self._position = self._resumed = _stream(state["draws"]), bool(state["ended"])
+            ended = datapoint is _END
+            self._position = rng, ended
+            if not ended:
+                yield datapoint
 
 
-class RandomMixData(RNGDataFlow, CombinedDataFlow):
+class RandomMixData(_DrawnDataFlow):
     """Goes through all of several flows at once, in an order that is drawn at random.
 
     Every order in which the datapoints of one flow follow one another as they do there is equally
@@ -114,11 +139,7 @@ class RandomMixData(RNGDataFlow, CombinedDataFlow):
     It keeps a state, except where two of the flows are made from the same one.
     """
 
-    _at_once = True
-
-    # The stream of the pass begun or advanced last, and what each flow has left of that pass.
-    _position: Optional[Tuple[np.random.RandomState, List[int]]] = None
-    _resumed: Optional[Tuple[np.random.RandomState, List[int]]] = None
+    _left_name = "left"  # the number of datapoints left in each flow
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         """
@@ -126,77 +147,36 @@ class RandomMixData(RNGDataFlow, CombinedDataFlow):
           df_lists: the flows, at least one, all of a known length.
 
         Raises:
-          TypeError: it is no list, or one of its elements is not a flow.
+          TypeError: it is not a list, or one of its elements is not a flow.
           UnknownLength: the length of one of them is not known; a `TypeError` as well.
           ValueError: it is empty.
         """
         super().__init__(df_lists)
-        self._lengths()
+        self._whole()
 
     def __len__(self) -> int:
         """Returns the sum of the lengths."""
-        return sum(self._lengths())
-
-    def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          RuntimeError: a flow yields fewer or more datapoints than its length says.
-        """
-        resumed, self._resumed = self._resumed, None
-        lengths = self._lengths()
-        rng, left = resumed or (self.rng_of_pass(), list(lengths))
-        self._position = rng, left
-        return self._pass(rng, lengths, left, [iter(flow) for flow in self.df_lists])
+        return sum(self._whole())
 
     def _pass(
-        self,
-        rng: np.random.RandomState,
-        lengths: List[int],
-        left: List[int],
-        passes: List[Iterator[Any]],
+        self, rng: np.random.RandomState, left: List[int], passes: List[Any]
     ) -> Iterator[Any]:
         for total in range(sum(left), 0, -1):
-            # One of all the datapoints that are left; which flow it belongs to is what counts.
+            # One of all the datapoints that are left is drawn; only its flow matters.
             number = int(rng.randint(total))
             drawn = bisect.bisect_right(list(itertools.accumulate(left)), number)
             datapoint = next(passes[drawn], _END)
             if datapoint is _END:
-                raise self._wrong_length(drawn, f"ended after {lengths[drawn] - left[drawn]}")
+                raise self._wrong_length(drawn, f"{left[drawn]} of them are missing")
             left[drawn] -= 1
             self._position = rng, left
             yield datapoint
         for position, rest in enumerate(passes):
             if next(rest, _END) is not _END:
-                raise self._wrong_length(position, "yielded more")
+                raise self._wrong_length(position, "it yielded more")
 
-    def reset_state(self) -> None:
-        RNGDataFlow.reset_state(self)
-        CombinedDataFlow.reset_state(self)
-        self._position = self._resumed = None
-
-    def state_dict(self) -> Dict[str, Any]:
-        rng, left = self._position or (None, None)
-        return {
-            "flows": self._states(),
-            "rng": rng_state(self.rng),
-            "draws": None if rng is None else rng_state(rng),
-            "left": None if left is None else list(left),
-        }
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["flows", "rng", "draws", "left"])
-        left = state["left"]
-        if left is not None:
-            self._check_left(left)
-        self._load_states(state["flows"])
-        set_rng_state(self.rng, state["rng"])
-        self._position = self._resumed = None
-        if left is not None:
-            self._position = self._resumed = _stream(state["draws"]), list(left)
-
-    def _check_left(self, left: Any) -> None:
-        lengths = self._lengths()
+    def _copy_left(self, left: Any) -> List[int]:
+        lengths = self._whole()
         if not isinstance(left, list) or len(left) != len(lengths):
             raise ValueError(
                 f"This is not a state of this {type(self).__name__}, which has {len(lengths)} "
@@ -204,8 +184,9 @@ class RandomMixData(RNGDataFlow, CombinedDataFlow):
             )
         for count, length in zip(left, lengths):
             check_count(self, count, length)
+        return list(left)
 
-    def _lengths(self) -> List[int]:
+    def _whole(self) -> List[int]:
         lengths = []
         for position, flow in enumerate(self.df_lists):
             try:
@@ -218,12 +199,12 @@ class RandomMixData(RNGDataFlow, CombinedDataFlow):
                 ) from error
         return lengths
 
-    def _wrong_length(self, position: int, what: str) -> RuntimeError:
+    def _wrong_length(self, position: int, problem: str) -> RuntimeError:
         flow = self.df_lists[position]
         return RuntimeError(
             f"{type(self).__name__}: flow {position} (counted from 0), a {type(flow).__name__}, "
-            f"has a length of {len(flow)}, but {what}. Correct its length; of what drops "
-            "datapoints, such as MapData, it is too large."
+            f"has a length of {len(flow)}, but {problem}. Correct its length; that of a flow that "
+            "drops datapoints, such as MapData, is too large."
         )
 
 
@@ -239,25 +220,16 @@ def _split(flow: DataFlow, elements: List[Any]) -> Tuple[List[DataFlow], List[fl
             "probability, but others have. Give one to every flow, or to none."
         )
     for position, element in enumerate(elements):
-        if len(element) != 2:
+        try:
+            _, number = element
+            float(number)
+        except (TypeError, ValueError) as error:
+            kinds = ", ".join(type(each).__name__ for each in element)
             raise TypeError(
-                f"{name} takes pairs of a flow and its probability, but number {position} "
-                f"(counted from 0) has {len(element)} elements."
-            )
-        _check_pair(name, position, *element)
+                f"{name} takes pairs (flow, probability), but number {position} (counted from 0) "
+                f"is ({kinds})."
+            ) from error
     return [each for each, _ in elements], [float(number) for _, number in elements]
-
-
-def _check_pair(name: str, position: int, flow: Any, number: Any) -> None:
-    try:
-        float(number)
-    except (TypeError, ValueError) as error:
-        swapped = is_flow(number)
-        advice = "The flow comes first." if swapped else "Give a number from 0 to 1."
-        raise TypeError(
-            f"{name} takes pairs of a flow and its probability, but number {position} (counted "
-            f"from 0) is of {type(flow).__name__} and {type(number).__name__}. {advice}"
-        ) from error
 
 
 def _check_probabilities(flow: DataFlow, probabilities: List[float]) -> None:
@@ -268,9 +240,3 @@ def _check_probabilities(flow: DataFlow, probabilities: List[float]) -> None:
             f"{type(flow).__name__} needs probabilities that are not negative and add up to 1, "
             f"but got {probabilities}, which is {total:.9g} together."
         )
-
-
-def _stream(state: Dict[str, Any]) -> np.random.RandomState:
-    rng = np.random.RandomState(0)
-    set_rng_state(rng, state)
-    return rng

@@ -1,4 +1,4 @@
-"""For the developer's eyes: how fast a flow is, and what is in its datapoints."""
+"""Tools for development: the speed of a flow, and the contents of its datapoints."""
 
 import itertools
 import time
@@ -9,7 +9,6 @@ from tensorpack.utils.checks import check_counts
 
 from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
-from ._state import check_state
 from .base import DataFlow, ProxyDataFlow
 
 __all__ = ["PrintData", "TestDataSpeed"]
@@ -19,11 +18,10 @@ class TestDataSpeed(ProxyDataFlow):
     """Measures how many datapoints a flow gives in a second, with nothing consuming them.
 
     Use it by itself, `TestDataSpeed(flow).start()`, or in a pipeline, where each pass is
-    preceded by a measurement; not so the rest of a pass that is gone on with.
+    preceded by a measurement, except the rest of a pass that is resumed.
     """
 
-    __test__ = False  # no test case, whatever pytest thinks of the name
-    _begun = False
+    __test__ = False  # not a test case for pytest
     _resumed = False
 
     def __init__(
@@ -42,7 +40,7 @@ class TestDataSpeed(ProxyDataFlow):
           clock: returns the time in seconds.
 
         Raises:
-          TypeError: one of them is no integer.
+          TypeError: one of them is not an integer.
           ValueError: `size` is less than one or `warmup` less than zero.
         """
         super().__init__(ds)
@@ -55,20 +53,18 @@ class TestDataSpeed(ProxyDataFlow):
     def __iter__(self) -> Iterator[Any]:
         if not self._resumed:
             self.start()
-        self._begun, self._resumed = True, False
+        self._resumed = False
         return iter(self.ds)
 
     def reset_state(self) -> None:
         super().reset_state()
-        self._begun = self._resumed = False
+        self._resumed = False
 
-    def state_dict(self) -> Dict[str, Any]:
-        return {"ds": self._state_of_ds(), "begun": self._begun}
+    state_dict = ProxyDataFlow.state_dict
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "begun"])
-        self.ds.load_state_dict(state["ds"])
-        self._begun = self._resumed = state["begun"]
+        super().load_state_dict(state)
+        self._resumed = True
 
     def start(self) -> float:
         """Resets the flow, takes datapoints under a progress bar, and logs the rate.
@@ -107,10 +103,10 @@ class TestDataSpeed(ProxyDataFlow):
 
 
 class PrintData(ProxyDataFlow):
-    """Logs what is in the first datapoints of each pass: types, shapes, dtypes and ranges."""
+    """Logs the first datapoints of each pass: types, shapes, dtypes and ranges.
 
-    _position = 0  # how many datapoints of the pass have been yielded
-    _skip = 0
+    For a pass that is resumed, these are the first ones of the rest.
+    """
 
     @accepts_old_keywords(label="name")
     def __init__(
@@ -144,17 +140,18 @@ class PrintData(ProxyDataFlow):
         self.max_list = max_list
 
     def __iter__(self) -> Iterator[Any]:
-        self._position, self._skip = self._skip, 0
-        return self._pass(self._position, iter(self.ds))
+        return self._pass(iter(self.ds))
 
-    def _pass(self, first: int, datapoints: Iterator[Any]) -> Iterator[Any]:
+    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         title = "DataFlow Info" + (f" ({self.name})" if self.name else "")
-        for number, datapoint in enumerate(datapoints, first):
-            self._position = number + 1
+        for number, datapoint in enumerate(datapoints):
             if number < self.num:
                 lines = self._describe(datapoint, self.max_depth)
                 logger.info("\n".join([f"{title}: datapoint {number} is", *lines]))
             yield datapoint
+
+    state_dict = ProxyDataFlow.state_dict
+    load_state_dict = ProxyDataFlow.load_state_dict
 
     def print_info(self) -> None:
         """Logs the first datapoints at once; the flow is reset before and after it.
@@ -165,18 +162,6 @@ class PrintData(ProxyDataFlow):
         for _ in itertools.islice(self, self.num):
             pass
         self.reset_state()
-
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._position = self._skip = 0
-
-    def state_dict(self) -> Dict[str, Any]:
-        return {"ds": self._state_of_ds(), "position": self._position}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "position"])
-        self.ds.load_state_dict(state["ds"])
-        self._position = self._skip = state["position"]
 
     def _describe(self, value: Any, depth: int, indent: int = 1) -> List[str]:
         """Returns lines of text, indented by two spaces for each level."""

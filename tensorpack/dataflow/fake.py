@@ -1,25 +1,23 @@
-"""Random arrays in place of real data, to try a model or to measure what comes after the data."""
+"""Random arrays in place of real data, to try a model or to measure the code behind the data."""
 
 import operator
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-from ._state import check_count, check_state
-from .base import RNGDataFlow
+from ._flow import check_count, check_state
+from .base import ResumableDataFlow, RNGDataFlow
 
 __all__ = ["FakeData"]
 
 
-class FakeData(RNGDataFlow):
+class FakeData(ResumableDataFlow, RNGDataFlow):
     """Yields lists of random arrays, evenly distributed over a range of values."""
 
-    # The random stream at the begin of the pass, and how many of the pass have been yielded.
-    _position: Optional[Tuple[Dict[str, Any], int]] = None
-    _skip = 0
+    # `_position` is the random stream at the begin of the pass, and how many were yielded.
 
     def __init__(
         self,
@@ -33,14 +31,14 @@ class FakeData(RNGDataFlow):
         Args:
           shapes: the shape of each component; `[]` is a scalar.
           size: the number of datapoints in a pass.
-          random: False to yield the same arrays every time, in every pass. Whoever writes into
-            them then writes into all later datapoints.
+          random: False to yield the same arrays every time, in every pass. Writing into them
+            changes all later datapoints.
           dtype: of all components, or a list with one for each: bool, integer or floating point.
           domain: `(low, high)` for all components, or a list with one pair for each. `high` is
             excluded, so `(0, 256)` gives every uint8. Has no meaning for bool.
 
         Raises:
-          TypeError: `shapes` is no list of shapes, or `size` no integer.
+          TypeError: `shapes` is not a list of shapes, or `size` not an integer.
           ValueError: as many dtypes or domains as shapes are needed, and each domain must be a
             pair of numbers that lies within its dtype.
         """
@@ -64,7 +62,7 @@ class FakeData(RNGDataFlow):
     def __iter__(self) -> Iterator[List[np.ndarray]]:
         begin = rng_state(self.rng)
         rng = self.rng_of_pass() if self._random else np.random.RandomState(0)
-        first, self._skip = self._skip, 0
+        _, first = self._take_loaded() or (None, 0)
         self._position = begin, first
         return self._pass(begin, rng, first)
 
@@ -79,10 +77,6 @@ class FakeData(RNGDataFlow):
             self._position = begin, count + 1
             yield datapoint
 
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._position, self._skip = None, 0
-
     def state_dict(self) -> Dict[str, Any]:
         begin, count = self._position or (rng_state(self.rng), 0)
         return {"rng": begin, "count": count}
@@ -91,8 +85,7 @@ class FakeData(RNGDataFlow):
         check_state(self, state, ["rng", "count"])
         check_count(self, state["count"], self._size)
         set_rng_state(self.rng, state["rng"])
-        self._position = state["rng"], state["count"]
-        self._skip = state["count"]
+        self._load((state["rng"], state["count"]))
 
     def _draw(self, rng: np.random.RandomState) -> List[np.ndarray]:
         return [component.draw(rng) for component in self._components]
@@ -140,27 +133,17 @@ def _component(shape: Tuple[int, ...], dtype: Any, domain: Tuple[float, float]) 
 
 
 def _shapes(shapes: Any) -> List[Tuple[int, ...]]:
-    if not hasattr(type(shapes), "__iter__"):
-        raise TypeError(f"FakeData takes a list of shapes, but got {shapes!r}.")
-    listed = list(shapes)
-    if listed and not any(hasattr(type(shape), "__iter__") for shape in listed):
+    try:
+        listed = [tuple(shape) for shape in shapes]
+    except TypeError as error:
         raise TypeError(
-            f"FakeData takes a list of shapes, one for each component, but got {shapes!r}. For "
-            f"one component of this shape, give [{shapes!r}]."
-        )
-    return [_shape(index, shape) for index, shape in enumerate(listed)]
-
-
-def _shape(index: int, shape: Any) -> Tuple[int, ...]:
-    if not hasattr(type(shape), "__iter__"):
-        raise TypeError(
-            f"FakeData: a shape is a list of integers, but number {index} (counted from 0) is "
-            f"{shape!r}."
-        )
-    lengths = tuple(shape)
-    for axis, length in enumerate(lengths):
-        check_counts(f"FakeData, axis {axis} of shape {index}", least=0, length=length)
-    return tuple(operator.index(length) for length in lengths)
+            f"FakeData takes a list of shapes, one for each component, such as [[84, 84], []], but "
+            f"got {shapes!r}."
+        ) from error
+    for index, shape in enumerate(listed):
+        for axis, length in enumerate(shape):
+            check_counts(f"FakeData, axis {axis} of shape {index}", least=0, length=length)
+    return [tuple(map(operator.index, shape)) for shape in listed]
 
 
 def _pair(domain: Any) -> Tuple[float, float]:

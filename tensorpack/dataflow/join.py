@@ -3,19 +3,19 @@
 Neither draws random numbers; flows that are mixed at random are in `choose.py`.
 """
 
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Sequence
 
 from tensorpack.utils import logger
 
 from ._combined import CombinedDataFlow
+from ._flow import check_count, check_state
 from ._length import length_of, length_or_none
-from ._state import check_count, check_state
-from .base import DataFlow
+from .base import DataFlow, ResumableDataFlow
 
 __all__ = ["ConcatData", "JoinData"]
 
 
-class JoinData(CombinedDataFlow):
+class JoinData(ResumableDataFlow, CombinedDataFlow):
     """Takes one datapoint of every flow and makes one of them, until one of the flows ends.
 
     Lists and tuples become one list, the components of the first flow first. Dicts become one
@@ -26,19 +26,17 @@ class JoinData(CombinedDataFlow):
 
     _at_once = True
 
-    # Whether the pass begun or advanced last has ended. A flow that is longer than the others is
-    # then left in a pass that must not be gone on with.
-    _ended = False
-    _resumed = False
+    # `_position` is whether the pass has ended. A flow that is longer than the others is then left
+    # in a pass that must not be continued.
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         """
         Args:
-          df_lists: the flows, at least one. Different lengths are logged, for then some of the
-            datapoints are never seen.
+          df_lists: the flows, at least one. Different lengths are logged, because some datapoints
+            are then never yielded.
 
         Raises:
-          TypeError: it is no list, or one of its elements is not a flow.
+          TypeError: it is not a list, or one of its elements is not a flow.
           ValueError: it is empty.
         """
         super().__init__(df_lists)
@@ -62,69 +60,53 @@ class JoinData(CombinedDataFlow):
         """Begins a pass.
 
         Raises (while iterating):
-          TypeError: a datapoint is no list, tuple or dict.
-          ValueError: some are dicts and some are not, or two dicts have a key in common.
+          TypeError: a datapoint is not a list, tuple or dict, or only some are dicts.
+          ValueError: two dicts have a key in common.
         """
-        self._ended, self._resumed = self._resumed, False
+        self._position = ended = bool(self._take_loaded())
         # All are begun, also where there is nothing left to yield: it uses up their loaded states.
         passes = [iter(flow) for flow in self.df_lists]
-        return iter(()) if self._ended else self._pass(passes)
+        return iter(()) if ended else self._pass(passes)
 
     def _pass(self, passes: List[Iterator[Any]]) -> Iterator[Any]:
         for parts in zip(*passes):
-            self._ended = False
+            self._position = False
             yield self._join(parts)
-        self._ended = True
-
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._ended = self._resumed = False
+        self._position = True
 
     def state_dict(self) -> Dict[str, Any]:
-        return {"flows": self._states(), "ended": self._ended}
+        return {"flows": self._states(), "ended": bool(self._position)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         check_state(self, state, ["flows", "ended"])
         self._load_states(state["flows"])
-        self._ended = self._resumed = bool(state["ended"])
+        self._load(bool(state["ended"]))
 
     def _join(self, parts: Sequence[Any]) -> Any:
         if all(isinstance(part, (list, tuple)) for part in parts):
             return [component for part in parts for component in part]
-        self._check_form(parts)
+        name = type(self).__name__
+        if not all(isinstance(part, dict) for part in parts):
+            kinds = ", ".join(type(part).__name__ for part in parts)
+            raise TypeError(
+                f"{name} joins lists or tuples, or else dicts, but the flows yielded: {kinds}. "
+                "Make them of one form by MapData; for a single component, yield [component]."
+            )
         joined: Dict[Any, Any] = {}
         for position, part in enumerate(parts):
-            for key in part:
-                if key in joined:
-                    raise ValueError(
-                        f"{type(self).__name__}: the datapoints of flow {position} (counted from "
-                        f"0) have a component {key!r}, and so have those of a flow before it. "
-                        "Rename it in one of them by MapData."
-                    )
+            for key in joined.keys() & part.keys():
+                raise ValueError(
+                    f"{name}: the datapoints of flow {position} (counted from 0) have a component "
+                    f"{key!r}, and so have those of a flow before it. Rename it by MapData."
+                )
             joined.update(part)
         return joined
 
-    def _check_form(self, parts: Sequence[Any]) -> None:
-        name = type(self).__name__
-        for position, part in enumerate(parts):
-            if not isinstance(part, (list, tuple, dict)):
-                raise TypeError(
-                    f"{name} joins lists, tuples or dicts, but flow {position} (counted from 0) "
-                    f"yielded a {type(part).__name__}. For a single component, yield [component]."
-                )
-        if not all(isinstance(part, dict) for part in parts):
-            kinds = ", ".join(type(part).__name__ for part in parts)
-            raise ValueError(
-                f"{name} joins lists with lists and dicts with dicts, but the flows yielded: "
-                f"{kinds}. Make them of one form by MapData."
-            )
 
-
-class ConcatData(CombinedDataFlow):
+class ConcatData(ResumableDataFlow, CombinedDataFlow):
     """Goes through several flows one after another; a flow may be there more than once."""
 
-    _index = 0  # of the flow that the pass begun or advanced last is in
-    _resumed: Optional[Dict[str, Any]] = None
+    # `_position` is the index of the flow that the pass is in; what is loaded is a whole state.
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
         """
@@ -132,12 +114,12 @@ class ConcatData(CombinedDataFlow):
           df_lists: the flows, at least one.
 
         Raises:
-          TypeError: it is no list, or one of its elements is not a flow.
+          TypeError: it is not a list, or one of its elements is not a flow.
           ValueError: it is empty.
         """
         super().__init__(df_lists)
         # Whether a pass of each flow was ever begun. If so, its state is that of a pass that must
-        # not be gone on with, unless the flow is the one at `_index`.
+        # not be continued, unless the flow is the one at `_position`.
         self._begun = [False] * len(self.df_lists)
 
     def __len__(self) -> int:
@@ -149,7 +131,7 @@ class ConcatData(CombinedDataFlow):
         return sum(length_of(flow) for flow in self.df_lists)
 
     def __iter__(self) -> Iterator[Any]:
-        state, self._resumed = self._resumed, None
+        state = self._take_loaded()
         index = 0 if state is None else self._go_back(state)
         return self._pass(index, self._open(index))
 
@@ -158,11 +140,11 @@ class ConcatData(CombinedDataFlow):
             if index != first:
                 datapoints = self._open(index)
             for datapoint in datapoints:
-                self._index = index
+                self._position = index
                 yield datapoint
 
     def _open(self, index: int) -> Iterator[Any]:
-        self._index = index
+        self._position = index
         self._begun[index] = True
         return iter(self.df_lists[index])
 
@@ -173,7 +155,7 @@ class ConcatData(CombinedDataFlow):
         for flow in self._distinct:
             if flow is not current and self._was_begun(flow):
                 flow.load_state_dict(states[id(flow)])
-                iter(flow)  # what is left of that pass; the next one is a full one
+                iter(flow)  # the rest of that pass; the next one is a full one
         # Last, and therefore again: the others may be made from the same flow as this one.
         current.load_state_dict(states[id(current)])
         return state["index"]
@@ -183,14 +165,13 @@ class ConcatData(CombinedDataFlow):
 
     def reset_state(self) -> None:
         super().reset_state()
-        self._index, self._resumed = 0, None
         self._begun = [False] * len(self.df_lists)
 
     def state_dict(self) -> Dict[str, Any]:
-        if self._resumed is not None:
+        if self._loaded is not None:
             # Flows made from the same one cannot tell what each of them was given.
-            return self._resumed
-        return {"flows": self._states(), "index": self._index, "begun": list(self._begun)}
+            return self._loaded
+        return {"flows": self._states(), "index": self._position or 0, "begun": list(self._begun)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         check_state(self, state, ["flows", "index", "begun"])
@@ -202,4 +183,4 @@ class ConcatData(CombinedDataFlow):
                 f"{len(self.df_lists)} flows: {begun!r:.80} tells which of them were begun."
             )
         self._load_states(state["flows"])
-        self._index, self._begun, self._resumed = state["index"], list(begun), state
+        self._position, self._begun, self._loaded = state["index"], list(begun), state

@@ -16,6 +16,7 @@ __all__ = [
     "SelectComponent",
     "apply_function",
     "checked_function",
+    "component_of",
 ]
 
 
@@ -127,7 +128,7 @@ class MapDataComponent(DatapointMap):
         self.index = index
 
     def _apply(self, datapoint: Any) -> Any:
-        component = self.func(_component(self, datapoint, self.index))
+        component = self.func(component_of(self, datapoint, self.index))
         if component is None:
             return None
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
@@ -156,10 +157,15 @@ class SelectComponent(DatapointMap):
         self.idxs = list(idxs)
 
     def _apply(self, datapoint: Any) -> List[Any]:
-        return [_component(self, datapoint, index) for index in self.idxs]
+        return [component_of(self, datapoint, index) for index in self.idxs]
 
 
-def _component(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:
+def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:
+    """Returns a component of a datapoint.
+
+    Raises:
+      IndexError, KeyError, TypeError: there is none of this index; names the datapoint.
+    """
     name = type(flow).__name__
     try:
         return datapoint[index]

@@ -7,11 +7,11 @@ import numpy as np
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
+from ._flow import check_state
 from ._legacy_names import accepts_old_keywords
 from ._processes.answers import answers_as_they_come, answers_in_order
 from ._processes.map import ProcessMap
 from ._processes.worker_seeds import MOST_SEED, DatapointSeeds
-from ._state import check_state
 from .base import DataFlow, RNGDataFlow, StateNotKept
 from .map import apply_function
 

@@ -11,6 +11,7 @@ from tensorpack.utils.checks import check_counts, check_sizes
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 
+from ._flow import check_state
 from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
 from ._processes.channel import Limits
@@ -19,7 +20,6 @@ from ._processes.team import Team
 from ._processes.team_pool import TeamPool
 from ._processes.work import merged, produce
 from ._processes.worker_seeds import MOST_SEED
-from ._state import check_state
 from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
 
 __all__ = [

@@ -1,6 +1,6 @@
-"""Flows from what is in memory already: lists, iterables, generators, queues.
+"""Flows from objects in memory: lists, iterables, generators, queues.
 
-They stand at the head of a pipeline, read no files, and copy no datapoints.
+They are the first flow of a pipeline, read no files, and copy no datapoints.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ import numpy as np
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
+from ._flow import check_count, check_state
 from ._length import endless
-from ._state import check_count, check_state
-from .base import DataFlow, RNGDataFlow, UnknownLength
+from .base import DataFlow, ResumableDataFlow, RNGDataFlow, UnknownLength
 
 __all__ = [
     "DataFromGenerator",
@@ -24,12 +24,10 @@ __all__ = [
 ]
 
 
-class DataFromList(RNGDataFlow):
+class DataFromList(ResumableDataFlow, RNGDataFlow):
     """Yields the elements of a list, in a new random order for each pass unless told otherwise."""
 
-    # The random stream at the begin of the pass, and how many of the pass have been yielded.
-    _position: Optional[Tuple[Dict[str, Any], int]] = None
-    _skip = 0
+    # `_position` is the random stream at the begin of the pass, and how many were yielded.
 
     def __init__(self, lst: Any, shuffle: bool = True) -> None:
         """
@@ -48,34 +46,31 @@ class DataFromList(RNGDataFlow):
         return len(self.lst)
 
     def __iter__(self) -> Iterator[Any]:
-        begin = rng_state(self.rng)
-        order: Sequence[int] = range(len(self.lst))
-        if self.shuffle:
-            order = self.rng.permutation(len(self.lst)).tolist()
-        first, self._skip = self._skip, 0
+        begin, order = self._begin()
+        _, first = self._take_loaded() or (None, 0)
         self._position = begin, first
         return self._pass(begin, order, first)
+
+    def _begin(self) -> Tuple[Dict[str, Any], Sequence[int]]:
+        """Returns the random stream before a new pass, and the order of the pass."""
+        begin = rng_state(self.rng)
+        if self.shuffle:
+            return begin, self.rng.permutation(len(self.lst)).tolist()
+        return begin, range(len(self.lst))
 
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        begin = rng_state(self.rng)
-        order: Sequence[int] = range(len(self.lst))
-        if self.shuffle:
-            order = self.rng.permutation(len(self.lst)).tolist()
+        begin, order = self._begin()
         for position in share_positions(len(order), first, step, block):
             before(position)
             yield position, self.lst[order[position]]
-        self._position, self._skip = (begin, len(order)), 0
+        self._position, self._loaded = (begin, len(order)), None
 
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
         for count, index in enumerate(order[first:], first + 1):
             self._position = begin, count
             yield self.lst[index]
-
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._position, self._skip = None, 0
 
     def state_dict(self) -> Dict[str, Any]:
         begin, count = self._position or (rng_state(self.rng), 0)
@@ -90,8 +85,7 @@ class DataFromList(RNGDataFlow):
             )
         check_count(self, state["count"], len(self.lst))
         set_rng_state(self.rng, state["rng"])
-        self._position = state["rng"], state["count"]
-        self._skip = state["count"]
+        self._load((state["rng"], state["count"]))
 
 
 def share_positions(length: int, first: int, step: int, block: Optional[int]) -> Iterator[int]:
@@ -140,9 +134,9 @@ class DataFromIterable(DataFlow):
         if getattr(kind, "__len__", None) is None:
             raise unknown
         try:
-            # Not `len`, whose TypeError may also be about a result that is no int.
+            # Not `len`, whose TypeError may also be about a result that is not an int.
             return kind.__len__(self._iterable)  # type: ignore[attr-defined]
-        except TypeError as error:  # some loaders have a `__len__` and say so that they have none
+        except TypeError as error:  # raised by loaders that have a `__len__` but no length
             raise unknown from error
 
     def __iter__(self) -> Iterator[Any]:
@@ -164,7 +158,7 @@ class DataFromIterable(DataFlow):
 
 
 class DataFromGenerator(DataFromIterable):
-    """Yields what a generator function yields, called anew for each pass.
+    """Yields what a generator function yields, called again for each pass.
 
     A generator object is taken as well, within the limits of `DataFromIterable`.
     """
@@ -179,7 +173,7 @@ class DataFromGenerator(DataFromIterable):
             one that ends earlier is an error. None if the generator alone decides.
 
         Raises:
-          TypeError: `gen` can be neither called nor iterated, or `size` is no integer.
+          TypeError: `gen` can be neither called nor iterated, or `size` is not an integer.
           ValueError: `size` is negative.
         """
         if not callable(gen) and not hasattr(gen, "__iter__"):
@@ -246,7 +240,7 @@ class DataFromQueue(DataFlow):
         """Never returns.
 
         Raises:
-          UnknownLength: who fills the queue decides how much there is.
+          UnknownLength: the producer decides how much there is.
         """
         raise endless(self)
 
@@ -256,7 +250,7 @@ class DataFromQueue(DataFlow):
 
     @property
     def seeded(self) -> bool:
-        """False: who puts the datapoints in does not begin again with us."""
+        """False: the producer does not start again with this process."""
         return False
 
 

@@ -1,53 +1,50 @@
-"""Changes how many datapoints a pass has, by going through a flow again or stopping early.
+"""Flows that change the number of datapoints in a pass, by repeating a flow or stopping early.
 
-`RepeatedData` sits between a dataset and a consumer that must never run dry, such as an enqueue
-thread. No datapoints are kept: every repetition iterates the wrapped flow again, and one that
-yields nothing is an error, for it would be tried for ever.
+No datapoints are kept: every repetition iterates the wrapped flow again. One that yields nothing is
+an error, because repeating it would never end.
 """
 
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional
 
 from tensorpack.utils.checks import check_counts, check_integers
 
+from ._flow import check_count, check_state
 from ._legacy_names import accepts_old_keywords
-from ._state import check_count, check_state
-from .base import DataFlow, ProxyDataFlow, UnknownLength
+from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, UnknownLength
 
 __all__ = ["FixedSizeData", "RepeatedData", "RepeatedDataPoint", "nothing_in_a_pass"]
 
 
-class RepeatedData(ProxyDataFlow):
-    """Goes through a flow a given number of times, or for ever."""
+class RepeatedData(ResumableDataFlow, ProxyDataFlow):
+    """Repeats a flow a given number of times, or forever."""
 
-    # How many passes are finished, and whether the one under way has yielded anything.
-    _position = 0, False
-    _resumed: Optional[Tuple[int, bool]] = None
+    # `_position` is how many passes are finished, and whether the next one has yielded anything.
 
     @accepts_old_keywords(nr="num")
     def __init__(self, ds: DataFlow, num: int) -> None:
         """
         Args:
-          ds: the flow to go through.
-          num: how many times, or -1 for ever.
+          ds: the flow to repeat.
+          num: how many times, or -1 for forever.
 
         Raises:
-          TypeError: `num` is no integer.
+          TypeError: `num` is not an integer.
           ValueError: `num` is neither -1 nor a count.
         """
         super().__init__(ds)
         check_integers(self, num=num)
         if num < -1:
-            raise ValueError(f"RepeatedData: num is a count, or -1 for ever, but got {num}.")
+            raise ValueError(f"RepeatedData: num is a count, or -1 for forever, but got {num}.")
         self.num = num
 
     def __len__(self) -> int:
         """Returns the length of the wrapped flow times `num`.
 
         Raises:
-          UnknownLength: the flow is repeated for ever, or its own length is not known.
+          UnknownLength: the flow is repeated forever, or its own length is not known.
         """
         if self.num == -1:
-            raise UnknownLength("RepeatedData has no length: num=-1 repeats the flow for ever.")
+            raise UnknownLength("RepeatedData has no length: num=-1 repeats the flow forever.")
         return super().__len__() * self.num
 
     def __iter__(self) -> Iterator[Any]:
@@ -56,11 +53,8 @@ class RepeatedData(ProxyDataFlow):
         Raises (while iterating):
           RuntimeError: the wrapped flow yielded nothing in a whole pass.
         """
-        finished, begun = self._resumed or (0, False)
-        self._resumed = None
-        self._position = finished, begun
-        # Opened here and not by the generator, which may never run: what is opened and left is
-        # over, and a loaded state is used up.
+        self._position = finished, begun = self._take_loaded() or (0, False)
+        # Opened here, not by the generator, which may never run, so that a loaded state is used up.
         return self._pass(finished, begun, iter(self.ds) if finished != self.num else iter(()))
 
     def _pass(self, finished: int, begun: bool, datapoints: Iterator[Any]) -> Iterator[Any]:
@@ -75,12 +69,8 @@ class RepeatedData(ProxyDataFlow):
             if finished != self.num:
                 begun, datapoints = False, iter(self.ds)
 
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._position, self._resumed = (0, False), None
-
     def state_dict(self) -> Dict[str, Any]:
-        finished, begun = self._position
+        finished, begun = self._position or (0, False)
         return {"ds": self._state_of_ds(), "finished": finished, "begun": begun}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -88,18 +78,16 @@ class RepeatedData(ProxyDataFlow):
         if self.num != -1:
             check_count(self, state["finished"], max(self.num - 1, 0))
         self.ds.load_state_dict(state["ds"])
-        self._position = self._resumed = state["finished"], state["begun"]
+        self._load((state["finished"], state["begun"]))
 
 
-class RepeatedDataPoint(ProxyDataFlow):
+class RepeatedDataPoint(ResumableDataFlow, ProxyDataFlow):
     """Yields each datapoint several times in a row; the same object every time.
 
-    In the middle of a row its state has the datapoint itself, for `ds` does not give it again.
+    Between two copies of a datapoint the state contains it, because `ds` does not give it again.
     """
 
-    # A datapoint, and how often it has been yielded; 0 where there is none to go on with.
-    _position: Tuple[Any, int] = (None, 0)
-    _resumed: Tuple[Any, int] = (None, 0)
+    # `_position` is a datapoint, and how often it was yielded; 0 between two rows.
 
     @accepts_old_keywords(nr="num")
     def __init__(self, ds: DataFlow, num: int) -> None:
@@ -109,7 +97,7 @@ class RepeatedDataPoint(ProxyDataFlow):
           num: how often each is yielded, at least once.
 
         Raises:
-          TypeError: `num` is no integer.
+          TypeError: `num` is not an integer.
           ValueError: `num` is less than one.
         """
         super().__init__(ds)
@@ -120,8 +108,8 @@ class RepeatedDataPoint(ProxyDataFlow):
         return super().__len__() * self.num
 
     def __iter__(self) -> Iterator[Any]:
-        self._position, self._resumed = self._resumed, (None, 0)
-        return self._pass(*self._position, iter(self.ds))
+        self._position = current, done = self._take_loaded() or (None, 0)
+        return self._pass(current, done, iter(self.ds))
 
     def _pass(self, current: Any, done: int, datapoints: Iterator[Any]) -> Iterator[Any]:
         if done:
@@ -134,27 +122,22 @@ class RepeatedDataPoint(ProxyDataFlow):
             self._position = (datapoint, count) if count < self.num else (None, 0)
             yield datapoint
 
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._position = self._resumed = None, 0
-
     def state_dict(self) -> Dict[str, Any]:
-        datapoint, done = self._position
+        datapoint, done = self._position or (None, 0)
         return {"ds": self._state_of_ds(), "datapoint": datapoint, "done": done}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         check_state(self, state, ["ds", "datapoint", "done"])
         check_count(self, state["done"], self.num - 1)
         self.ds.load_state_dict(state["ds"])
-        self._position = self._resumed = state["datapoint"], state["done"]
+        self._load((state["datapoint"], state["done"]))
 
 
 class FixedSizeData(ProxyDataFlow):
     """Gives passes of a fixed size, whatever the size of the wrapped flow.
 
-    A pass begins where the one before it ended, and goes on at the beginning of the wrapped flow
-    after its end. This is the one flow whose passes are not independent; with
-    `keep_state=False` they are.
+    A pass begins where the one before it ended, and continues at the beginning of the wrapped flow
+    after its end. So passes are not independent; with `keep_state=False` they are.
     """
 
     def __init__(self, ds: DataFlow, size: int, keep_state: bool = True) -> None:
@@ -165,7 +148,7 @@ class FixedSizeData(ProxyDataFlow):
           keep_state: False to begin every pass at the beginning of the wrapped flow.
 
         Raises:
-          TypeError: `size` is no integer.
+          TypeError: `size` is not an integer.
           ValueError: `size` is less than one.
         """
         super().__init__(ds)
@@ -199,7 +182,7 @@ class FixedSizeData(ProxyDataFlow):
             try:
                 datapoint = next(datapoints)
             except Exception:
-                self._endless = None  # it gives nothing more: the next pass begins anew
+                self._endless = None  # it gives nothing more: the next pass needs another one
                 raise
             self._taken = count
             yield datapoint

@@ -1,7 +1,7 @@
-"""Datapoints in an order that is random within a window, for what can only be read in its order.
+"""A local shuffle: datapoints in random order within a window, for flows that are read in order.
 
-Only a bounded number of datapoints is in memory. None of them is in a state: it has the position
-of the flow before the oldest datapoint in the buffer, and the numbers of those that are there.
+Only a bounded number of datapoints is in memory. A state contains none of them: it has the position
+of the flow before the oldest datapoint in the buffer, and the numbers of those in the buffer.
 """
 
 import collections
@@ -14,28 +14,26 @@ from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
+from ._flow import check_count, check_state
 from ._legacy_names import accepts_old_keywords
-from ._state import check_count, check_state
-from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
+from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept
 
 __all__ = ["LocallyShuffleData"]
 
 _ROUND = ["rng", "first", "read", "numbers", "uses"]
 
 
-class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
+class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
     """Keeps a buffer of datapoints and yields from it in random order.
 
     A pass goes once through the wrapped flow. The buffer is filled, a random part of it is
     yielded, it is filled again, and so on until both are empty: no datapoint is lost.
 
-    To go on from a state, a part of the pass is read again, from the oldest datapoint that was in
-    the buffer: a few times `buffer_size` datapoints, for chance may keep one there for long.
+    To resume from a state, a part of the pass is read again, from the oldest datapoint that was in
+    the buffer: a few times `buffer_size` datapoints, because chance may keep one there for long.
     """
 
-    # The round that the pass begun or advanced last is in, and how much of it was yielded.
-    _position: Optional[Tuple["_Round", int]] = None
-    _resumed: Optional[Dict[str, Any]] = None
+    # `_position` is a `_Round`, and how much of it was yielded; what is loaded is a whole state.
 
     @accepts_old_keywords(nr_reuse="num_reuse")
     def __init__(
@@ -57,7 +55,7 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
             given.
 
         Raises:
-          TypeError: one of the numbers is no integer.
+          TypeError: one of the numbers is not an integer.
           ValueError: one of the numbers is less than one.
         """
         super().__init__(ds)
@@ -76,10 +74,9 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         """Begins a pass.
 
         Raises:
-          RuntimeError: what is to be gone on with cannot be read again, for the wrapped flow has
-            become shorter.
+          RuntimeError: a pass cannot be resumed, because the wrapped flow has become shorter.
         """
-        resumed, self._resumed = self._resumed, None
+        resumed = self._take_loaded()
         if resumed is None:
             rng, reader, taken = self.rng_of_pass(), _Reader(self.ds, self.buffer_size), 0
             nothing = np.zeros(0, np.int64)
@@ -137,14 +134,9 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         reader.read_again(state["read"], set(state["numbers"].tolist()))
         return rng, reader, self._draw(state["numbers"], state["uses"], rng, reader)
 
-    def reset_state(self) -> None:
-        RNGDataFlow.reset_state(self)
-        ProxyDataFlow.reset_state(self)
-        self._position = self._resumed = None
-
     def state_dict(self) -> Dict[str, Any]:
-        if self._resumed is not None:
-            return self._resumed
+        if self._loaded is not None:
+            return self._loaded
         rng = rng_state(self.rng)
         if self._position is None:
             return {"ds": self._state_of_ds(), "rng": rng, "round": None, "taken": 0}
@@ -167,7 +159,7 @@ class LocallyShuffleData(RNGDataFlow, ProxyDataFlow):
         self.ds.load_state_dict(state["ds"])
         set_rng_state(self.rng, state["rng"])
         self._position = None
-        self._resumed = None if state["round"] is None else state
+        self._loaded = None if state["round"] is None else state
 
     def _check_round(self, state: Any, taken: Any) -> None:
         check_state(self, state, _ROUND)
@@ -242,8 +234,8 @@ class _Reader:
         while self.read < until:
             if not self.read_on(1):
                 raise RuntimeError(
-                    f"LocallyShuffleData goes on with a pass of {type(self._ds).__name__} of which "
-                    f"it had read {until} datapoints, but now there are only {self.read}. Has the "
+                    f"LocallyShuffleData resumes a pass of {type(self._ds).__name__} of which it "
+                    f"had read {until} datapoints, but now there are only {self.read}. Has the "
                     "data changed?"
                 )
             if self.read - 1 not in wanted:

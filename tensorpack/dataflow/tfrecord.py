@@ -19,8 +19,8 @@ from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import dumps, loads
 
 from ._files import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip, open_new
+from ._flow import check_count, check_state
 from ._length import length_or_none
-from ._state import check_count, check_state
 from .base import DataFlow, UnknownLength
 
 __all__ = [

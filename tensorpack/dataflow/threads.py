@@ -11,9 +11,8 @@ from typing import Any, Callable, Dict, Iterator, Optional
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.processes import usable_cores
 
-from ._flow import ProcessLocal
+from ._flow import ProcessLocal, check_state
 from ._legacy_names import accepts_old_keywords
-from ._state import check_state
 from ._threads.map import MapPass, Passes
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
 from ._threads.workers import BUFFER_BYTES, Buffer

@@ -17,7 +17,7 @@ from tensorpack.dataflow import (
     RepeatedData,
     UnknownLength,
 )
-from tensorpack.dataflow.batch_by_shape import BatchDataByShape
+from tensorpack.dataflow.batch import BatchDataByShape
 from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.join import ConcatData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
@@ -200,8 +200,8 @@ def test_a_state_of_larger_batches():
 @pytest.mark.parametrize(
     "datapoint, idx, error, message",
     [
-        ([1], 1, IndexError, "looks at component 1, but the datapoint has 1 components"),
-        ({"a": 1}, "b", KeyError, r"looks at component 'b', but the datapoint has \['a'\]"),
+        ([1], 1, IndexError, "takes component 1, but the datapoint has 1 components"),
+        ({"a": 1}, "b", KeyError, r"takes component 'b', but the datapoint has \['a'\]"),
         ([[1, 2]], 0, TypeError, "shape of component 0, but a list has none. Yield numpy arrays"),
         ([3], 0, TypeError, "shape of component 0, but a int has none"),
     ],

@@ -45,20 +45,6 @@ def test_the_rest_of_a_pass_is_not_measured_but_the_next_one_is(capsys):
     assert "datapoints/sec" in capsys.readouterr().out
 
 
-def test_print_goes_on_where_the_pass_was(capsys):
-    flow = PrintData(numbers(5), num=3)
-    next(iter(flow))
-    twin = PrintData(numbers(5), num=3)
-    twin.load_state_dict(flow.state_dict())
-    capsys.readouterr()
-    list(twin)
-    out = capsys.readouterr().out
-    assert "datapoint 0" not in out
-    assert "datapoint 1" in out and "datapoint 2" in out and "datapoint 3" not in out
-    list(twin)
-    assert "datapoint 0" in capsys.readouterr().out
-
-
 def test_rate_is_datapoints_in_a_second(capsys):
     assert TestDataSpeed(numbers(100), size=50, clock=ticking()).start() == 25
     captured = capsys.readouterr()
@@ -166,7 +152,6 @@ def test_print_info_logs_at_once_and_leaves_the_flow_as_it_was(capsys):
     out = capsys.readouterr().out
     assert out.count("datapoint 0 is") == out.count("datapoint 1 is") == 1
     assert "datapoint 2 is" not in out
-    assert flow.state_dict()["position"] == 0
     assert list(flow) == [[i] for i in range(5)]
 
 

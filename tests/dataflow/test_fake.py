@@ -110,12 +110,10 @@ def test_wrong_arguments(arguments, message):
 @pytest.mark.parametrize(
     "shapes, error, message",
     [
-        ((224, 224, 3), TypeError, r"but got \(224, 224, 3\)\. .*give \[\(224, 224, 3\)\]"),
-        ([3, 4], TypeError, r"but got \[3, 4\]\. .* give \[\[3, 4\]\]"),
-        (np.array([3, 4]), TypeError, "For one component of this shape"),
-        ([[3], 4], TypeError, r"number 1 \(counted from 0\) is 4"),
-        (3, TypeError, "takes a list of shapes, but got 3"),
-        (None, TypeError, "takes a list of shapes, but got None"),
+        ((224, 224, 3), TypeError, r"a list of shapes.*, such as .* got \(224, 224, 3\)\."),
+        (np.array([3, 4]), TypeError, "takes a list of shapes"),
+        ([[3], 4], TypeError, r"takes a list of shapes, .* got \[\[3\], 4\]"),
+        (None, TypeError, "takes a list of shapes, .* got None"),
         ([[3], [2, None]], TypeError, "axis 1 of shape 1: length must be an integer, but got None"),
         ([[2.5]], TypeError, "axis 0 of shape 0: length must be an integer, but got 2.5"),
         ([[-1]], ValueError, "axis 0 of shape 0: length must be at least 0, but got -1"),

@@ -8,7 +8,7 @@ from typing import Any, Callable, Generator, Iterator, Optional
 
 from tensorpack.utils.checks import check_counts
 
-from .._flow import ProcessLocal, is_flow, what_instead
+from .._flow import ProcessLocal, call_optional, is_flow, what_instead
 from .._legacy_names import accepts_old_keywords
 from .._length import length_of, length_or_none
 from ..base import DataFlow
@@ -105,9 +105,7 @@ class MultiThreadRunner(DataFlow):
 
     def start_processes(self) -> None:
         for flow in self._mixture.get(self).flows:
-            start = getattr(flow, "start_processes", None)
-            if start is not None:
-                start()
+            call_optional(flow, "start_processes")
 
     def close(self) -> None:
         """Ends and joins the threads, and closes the flows. Passes that are under way are over."""
@@ -191,9 +189,7 @@ class _Mixture:
         self._buffer.close()
         try:
             for flow in self.flows:  # before the threads are joined: one may wait in its flow
-                close = getattr(flow, "close", None)
-                if close is not None:
-                    close()
+                call_optional(flow, "close")
         finally:
             self._pool.join()
 
