@@ -2,9 +2,9 @@
 
 from .base import FeedfreeInput, InputSource
 from .check import DatapointChecker
+from .cursor import DataFlowEmpty
 from .enqueue import BatchQueueInput, QueueInput
 from .enqueue_thread import EnqueueThread
-from .errors import DataFlowEmpty
 from .feed import FeedInput, PlaceholderInput
 from .staging import StagingInput
 from .tensor import DummyConstantInput, TensorInput

@@ -1,8 +1,7 @@
-"""Goes through a dataflow pass after pass, knows where it is, and can begin there again.
+"""Iterates a dataflow pass after pass, knows its position, and can begin at a saved one.
 
-Input sources that take their data from Python use it, so that what a pass is, when the data is over
-and what an empty dataflow means is the same for all of them. It does not call `reset_state`: that
-is for the thread that iterates, once.
+All input sources that take their data from Python use it, so they agree on what a pass is, when the
+data ends, and what an empty dataflow means. It does not call `reset_state`.
 """
 
 from contextlib import closing
@@ -13,11 +12,13 @@ from tensorpack.dataflow import DataFlow, StateNotKept
 from tensorpack.tfutils.callback import Callback
 from tensorpack.utils import get_tqdm, logger
 
-from .errors import DataFlowEmpty
-
-__all__ = ["FlowCursor", "check_is_dataflow"]
+__all__ = ["DataFlowEmpty", "FlowCursor", "check_is_dataflow"]
 
 _POSITION = {"count", "flow", "seeded", "callback"}
+
+
+class DataFlowEmpty(RuntimeError):
+    """A whole pass over a dataflow gave no datapoint."""
 
 
 def check_is_dataflow(ds: Any) -> DataFlow:
@@ -29,8 +30,7 @@ def check_is_dataflow(ds: Any) -> DataFlow:
     if not isinstance(ds, DataFlow):
         raise ValueError(
             f"An input source takes a DataFlow, got {type(ds).__name__}. Derive your class from "
-            f"DataFlow, or wrap "
-            "a list in DataFromList and a generator in DataFromGenerator."
+            "DataFlow, or wrap a list in DataFromList and a generator in DataFromGenerator."
         )
     return ds
 
@@ -45,9 +45,9 @@ class FlowCursor:
         count     datapoints given since the very beginning, those of earlier runs included
         flow      the state of the dataflow; None if it keeps none
         seeded    whether the data came from a fixed seed
-        callback  whether the dataflow is a `Callback` too, and kept as one
+        callback  whether the dataflow is a `Callback` too, which saves its own state
 
-    A dataflow without a state is gone through again, from its seed up to the position.
+    To reach a position, a dataflow without a state is iterated again from its seed.
 
     Args:
       ds: the dataflow, reset before the first datapoint is asked for.
@@ -70,12 +70,12 @@ class FlowCursor:
     def begin_at(
         self, position: Dict[str, Any], strictly: bool, check_stop: Callable[[], None]
     ) -> None:
-        """Lets the iteration begin there.
+        """Sets where the iteration begins.
 
         Args:
           position: of a cursor over a dataflow that is made like this one.
-          strictly: whether it is an error if the data cannot be made again, not a warning.
-          check_stop: called in every round of what takes long; may raise.
+          strictly: whether it is an error, not a warning, if the data cannot be made again.
+          check_stop: called for each datapoint that is skipped; may raise.
 
         Raises:
           RuntimeError: the data cannot be made again, and that is an error.
@@ -85,16 +85,19 @@ class FlowCursor:
             raise ValueError(f"This is not the position of an input source: {position!r:.200}")
         if position["callback"] and not self._is_callback:
             raise ValueError(
-                f"The data came from a flow that was a callback as well, and {self._name} is none: "
-                "make the input as it was in the run that goes on."
+                f"The data came from a flow that was a callback as well, but {self._name} is not a "
+                "callback: make the input as in the run that is resumed."
             )
         if strictly and position["count"] and not self._comes_again(position):
-            raise RuntimeError(f"{self._cannot_go_on()} {_WHAT_TO_DO}")
+            raise RuntimeError(
+                f"{self._cannot_continue()} Or call tensorpack.utils.fix_rng_seed(N) first thing "
+                "in the program, in the run that is saved and in the one that resumes it."
+            )
         self._start, self._check_stop = position, check_stop
         self.count = position["count"]
 
     def begin(self) -> Generator[Any, None, None]:
-        """Goes to where it begins, which may take long; returns an iterator over what follows.
+        """Goes to the begin position, which may take long; returns an iterator from there on.
 
         Raises (while iterating):
           DataFlowEmpty: a pass ended without a datapoint.
@@ -109,7 +112,7 @@ class FlowCursor:
             if self._comes_again(start):
                 self._skip(source, start["count"])
             else:
-                logger.warning(f"{self._cannot_go_on()} It begins anew: its data is not the same.")
+                logger.warning(f"{self._cannot_continue()} It starts over, with other data.")
         return self._counted(source)
 
     def flow_state(self) -> Optional[Dict[str, Any]]:
@@ -119,7 +122,7 @@ class FlowCursor:
         try:
             return self._ds.state_dict()
         except StateNotKept:
-            self._without_state = True  # it is asked after every datapoint
+            self._without_state = True  # do not ask again after every datapoint
             return None
 
     def position(self) -> Dict[str, Any]:
@@ -160,9 +163,8 @@ class FlowCursor:
                     close()
             if empty:
                 raise DataFlowEmpty(
-                    f"{self._name} ended without a single datapoint. Look at what it reads "
-                    f"from, at filters that "
-                    "drop everything, and at generators, which can be gone through only once."
+                    f"{self._name} ended without a single datapoint. Check what it reads from, "
+                    "filters that drop everything, and generators, which can be iterated only once."
                 )
             if not self._infinite:
                 return
@@ -173,14 +175,13 @@ class FlowCursor:
             self._ds.load_state_dict(state)
         except StateNotKept as error:
             raise ValueError(
-                f"The input is to go on from a state, but {error} It was made otherwise in the "
-                "run that goes on."
+                f"The input has a saved state, but {error} Make it as in the run that is resumed."
             ) from error
 
     def _skip(self, source: Generator[Any, None, None], count: int) -> None:
         logger.warning(
-            f"{self._name} keeps no state: going through its first {count} datapoints again, from "
-            "its seed. Give it state_dict() and load_state_dict() to save the time."
+            f"{self._name} keeps no state: its first {count} datapoints are made again from its "
+            "seed. Give it state_dict() and load_state_dict() to save the time."
         )
         try:
             with get_tqdm(total=count) as bar:
@@ -196,26 +197,20 @@ class FlowCursor:
             return True
         return bool(position["seeded"] and self._ds.seeded)
 
-    def _cannot_go_on(self) -> str:
+    def _cannot_continue(self) -> str:
         try:
             self._ds.state_dict()
             why = "There was no state when the run was saved."
         except StateNotKept as error:
             why = str(error)
         return (
-            f"{self._name} cannot go on where it was, and its data cannot be made again, because "
-            f"no seed was fixed or it comes from outside of the program. {why}"
+            f"{self._name} cannot continue where it was, and its data cannot be made again, "
+            f"because no seed was fixed or it comes from outside of the program. {why}"
         )
 
 
-_WHAT_TO_DO = (
-    "Or call tensorpack.utils.fix_rng_seed(N) first thing in the program, in the run that is saved "
-    "and in the one that goes on."
-)
-
-
 def _is_callback(ds: Any) -> bool:
-    """Whether a dataflow, or one that it is made from, is a callback, which keeps its own state."""
+    """Whether a dataflow, or one that it is made from, is a callback, which saves its own state."""
     while ds is not None:
         if isinstance(ds, Callback):
             return True

@@ -10,12 +10,11 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import check_counts
 
 from .base import FeedfreeInput
-from .consumption import ConsumedCount
 from .cursor import check_is_dataflow
+from .dequeue import ConsumedCount, WaitProbe
 from .enqueue_callback import EnqueueCallback
 from .enqueue_thread import EnqueueThread
 from .feed import make_placeholders
-from .waiting import WaitProbe
 
 __all__ = ["BatchQueueInput", "QueueInput"]
 

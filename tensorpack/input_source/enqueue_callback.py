@@ -13,7 +13,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.stopping import Failed, Interrupted
 
-from .consumption import ConsumedCount
+from .dequeue import ConsumedCount
 from .enqueue_thread import EnqueueThread, Positions
 
 __all__ = ["EnqueueCallback"]

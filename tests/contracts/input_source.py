@@ -187,7 +187,9 @@ class InputStateContract:
         """A flow that is neither kept nor made again is an error, and it is said what to do."""
         monkeypatch.setattr("tensorpack.utils.rng._streams.seeded", False)
         _, states = self.consume(Dice, 2, [2], seed=None)
-        message = r"cannot go on where.*define Dice.state_dict\(\).*fix_rng_seed\(N\) first thing"
+        message = (
+            r"cannot continue where.*define Dice.state_dict\(\).*fix_rng_seed\(N\) first thing"
+        )
         with pytest.raises(RuntimeError, match=message):
             self.consume(Dice, 2, [], states[2], strictly=True, seed=None)
         found, _ = self.consume(Dice, 2, [], states[2], seed=None)

@@ -5,6 +5,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import DatapointChecker
+from tensorpack.input_source.check import cast
 
 SIGNATURE = [
     tf.TensorSpec([None, 3], tf.float32, "image"),
@@ -45,8 +46,11 @@ def test_tuples_and_dicts():
         (np.array([0, 2**31]), ValueError, r"gave int64 \[2\]: 2147483648 is out of the range"),
         (np.array(["a", "b"]), TypeError, r"gave <U1 \[2\]"),
         (np.zeros([2, 1], np.int32), ValueError, r"gave int32 \[2, 1\]: it has 2 dimensions"),
+        (np.ma.MaskedArray([1, 2], mask=[True, False]), TypeError, "fill them in the dataflow"),
         (3, ValueError, "gave a int: it has 0 dimensions"),
         ([1, [2]], TypeError, "gave a list of length 2"),
+        ([2**70, 1], TypeError, "gave a list of length 2"),
+        ({"a": 1}, TypeError, "gave a dict of length 1"),
     ],
 )
 def test_an_error_names_the_datapoint_the_component_and_both_sides(index, bad, error, message):
@@ -111,3 +115,99 @@ def test_a_value_that_is_right_after_a_conversion_is_still_checked():
 def test_a_subclass_of_ndarray_becomes_an_array():
     found = DatapointChecker(SIGNATURE)([np.ma.MaskedArray(np.ones([2, 3], np.float32)), [1, 2]])
     assert type(found[0]) is np.ndarray
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (3, 4, 5)])
+def test_any_shape(shape):
+    check = DatapointChecker([tf.TensorSpec(None, tf.float32, "anything")])
+    assert check([np.zeros(shape)])[0].shape == shape
+    with pytest.raises(TypeError, match="takes float32 of any shape"):
+        check(["a"])
+
+
+def test_a_size_along_an_axis():
+    with pytest.raises(ValueError, match="its size along axis 1 is 4 instead of 3"):
+        DatapointChecker(SIGNATURE)([np.zeros([2, 4]), [1, 2]])
+
+
+def test_a_tensor_is_no_data():
+    with pytest.raises(TypeError, match="numpy makes no array of it|array of objects"):
+        DatapointChecker(SIGNATURE)([tf.zeros([1, 3]), [1]])
+
+
+def test_a_narrowing_is_logged_once_and_a_widening_not(logged):
+    check = DatapointChecker(SIGNATURE)
+    for _ in range(3):
+        check([np.zeros([2, 3]), np.zeros(2, np.int8)])
+    assert len(logged) == 1
+    assert "float64 in component 0 ('image') where the model takes float32" in logged[0]
+
+
+def test_strings_are_checked_each_time():
+    check = DatapointChecker([tf.TensorSpec(None, tf.string, "names")])
+    for value in "a", b"a\0", ["a", b"b"], np.array(["a", "b"]):
+        (found,) = check([value])
+        assert found.dtype == np.dtype(object)
+        assert found.tolist() == (value.tolist() if isinstance(value, np.ndarray) else value)
+    for wrong in 1, np.zeros(2), ["a", None], np.array(["a", 1], object):
+        with pytest.raises(TypeError, match="only str and bytes are strings|float64 to str"):
+            check([wrong])
+
+
+@pytest.mark.parametrize(
+    "values, source, target",
+    [
+        ([True, False], "bool", "int32"),
+        ([-128, 127], "int8", "int64"),
+        ([0, 255], "uint8", "float32"),
+        ([0, 2**31 - 1, -(2**31)], "int64", "int32"),
+        ([0, 2**24, -(2**24)], "int64", "float32"),
+        ([-3, 2048], "int32", "float16"),
+        ([0.5, 65504.0], "float32", "float16"),
+        ([1 + 2j], "complex128", "complex64"),
+        ([1.0], ">f4", "<f4"),
+        ([], "int64", "int8"),
+        ([1.5, -2.0], "float32", tf.bfloat16.as_numpy_dtype),
+        ([np.inf, -np.inf, 1.5], "float64", "float32"),
+    ],
+)
+def test_values_that_survive_are_cast(values, source, target):
+    found = cast(np.array(values, source), np.dtype(target))
+    assert found.dtype == np.dtype(target)
+    assert found.astype(source).tolist() == values
+
+
+@pytest.mark.parametrize(
+    "value, source, target",
+    [
+        (2**31, "int64", "int32"),
+        (256, "int64", "uint8"),
+        (-1, "int8", "uint8"),
+        (2**63, "uint64", "int64"),
+        (2**24 + 1, "int64", "float32"),
+        (-2049, "int32", "float16"),
+        (1e39, "float64", "float32"),
+        (-1e5, "float32", "float16"),
+    ],
+)
+@pytest.mark.parametrize("shape", [[], [2, 2]])
+def test_out_of_range_is_an_error(value, source, target, shape):
+    with pytest.raises(ValueError, match="out of the range of " + target):
+        cast(np.full(shape, value, source), np.dtype(target))
+
+
+@pytest.mark.parametrize(
+    "source, target",
+    [
+        ("float32", "int32"),
+        ("float32", "bool"),
+        ("int32", "bool"),
+        ("complex64", "float32"),
+        ("S3", "float32"),
+        ("M8[s]", "int64"),
+        ("V4", "float32"),
+    ],
+)
+def test_a_change_of_kind_is_an_error(source, target):
+    with pytest.raises(TypeError):
+        cast(np.zeros(2, source), np.dtype(target))

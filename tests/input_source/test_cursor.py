@@ -122,11 +122,11 @@ def test_the_rest_of_a_pass_may_be_empty_but_the_next_one_not(length):
             next(source)
 
 
-def test_without_a_state_it_goes_through_the_data_again(logged, capsys):
+def test_without_a_state_the_data_is_made_again(logged, capsys):
     flow = FlowOf(lambda number: [[number, i] for i in range(2)])
     assert next(begun_at(position(3), flow, strictly=True).begin()) == [1, 1]
     (message,) = logged
-    assert "FlowOf keeps no state: going through its first 3 datapoints again" in message
+    assert "FlowOf keeps no state: its first 3 datapoints are made again" in message
     assert "3/3" in capsys.readouterr().err
 
 
@@ -149,14 +149,14 @@ def test_going_through_it_again_can_be_stopped():
 
 
 @pytest.mark.parametrize("saved, flow", [(False, None), (True, DataFromQueue(queue.Queue()))])
-def test_data_that_does_not_come_again_begins_anew(saved, flow, logged):
+def test_data_that_cannot_be_made_again_starts_over(saved, flow, logged):
     flow = FlowOf(lambda number: [[number, i] for i in range(2)]) if flow is None else flow
     start = position(3, seeded=saved)
-    with pytest.raises(RuntimeError, match=f"{type(flow).__name__} cannot go on.*fix_rng_seed"):
+    with pytest.raises(RuntimeError, match=f"{type(flow).__name__} cannot continue.*fix_rng_seed"):
         begun_at(start, flow, strictly=True)
     cursor = begun_at(start, flow)
     source = cursor.begin()
-    assert "its data is not the same" in logged[-1]
+    assert "It starts over, with other data" in logged[-1]
     assert cursor.count == 3
     if not isinstance(flow, DataFromQueue):
         assert [next(source), cursor.count] == [[0, 0], 4]
@@ -188,7 +188,7 @@ def test_a_flow_that_is_a_callback_keeps_its_own_state(wrap, logged):
 
 def test_a_state_for_another_flow():
     state = numbers(3).state_dict()
-    with pytest.raises(ValueError, match="FlowOf keeps no state.*made otherwise"):
+    with pytest.raises(ValueError, match="FlowOf keeps no state.*Make it as in the run"):
         begun_at(position(1, state), FlowOf(lambda number: [[1]])).begin()
     with pytest.raises(ValueError, match="not a state of RepeatedData"):
         begun_at(position(1, state), RepeatedData(numbers(3), -1)).begin()

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import FeedInput
-from tensorpack.input_source.waiting import WaitProbe, WaitReading, wait_probes
+from tensorpack.input_source.dequeue import WaitProbe, WaitReading, wait_probes
 
 from .diagnosis import Figures
 

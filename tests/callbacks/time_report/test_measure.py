@@ -17,7 +17,7 @@ from tensorpack.callbacks.time_report.measure import (
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import FakeData
 from tensorpack.input_source import FeedInput
-from tensorpack.input_source.waiting import WaitReading
+from tensorpack.input_source.dequeue import WaitReading
 
 
 def chosen(schedule, durations, now=0.0):

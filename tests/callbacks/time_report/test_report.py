@@ -10,7 +10,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedInput, QueueInput
-from tensorpack.input_source.waiting import WaitProbe, WaitReading
+from tensorpack.input_source.dequeue import WaitProbe, WaitReading
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
 from tests.helpers import FakeClock
