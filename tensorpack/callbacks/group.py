@@ -1,4 +1,4 @@
-"""The ordered group of all callbacks of a run: how they are called, timed, and how they fail."""
+"""The ordered group of all callbacks of a run: calls them, times them, and handles their errors."""
 
 import time
 from collections import Counter
@@ -8,7 +8,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import PendingSegments
 
-from ._round import Round, names_of
 from .base import Callback
 from .hooks import CallbackToHook, sees_runs, sees_steps
 
@@ -26,9 +25,8 @@ class Callbacks(Callback):
     it runs for every callback whose `before_train` was entered, whatever the others do; the first
     error is raised when all have run. Between two callbacks a requested stop ends the round.
 
-    A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when some callbacks had
-    their turn and others not (`unfinished_round`), and be finished in another process
-    (`finish_round`).
+    A round of `trigger_step`, `after_epoch` or `trigger_epoch` can be saved when only some
+    callbacks had their turn (`unfinished_round`), and finished in another process (`finish_round`).
 
     Args:
       cbs: the callbacks.
@@ -45,9 +43,9 @@ class Callbacks(Callback):
         self._clock = clock
         self._entered: List[Callback] = []
         self._stepped = [each for each in self.cbs if sees_steps(each)]
-        self._step_round = Round("trigger_step", self._stepped)
-        self._names = names_of(self.cbs)
-        self._round: Optional[Round] = None
+        self._step_round = _Round("trigger_step", self._stepped)
+        self._names = _names_of(self.cbs)
+        self._round: Optional[_Round] = None
 
     def setup_graph(self, trainer: Any) -> None:
         """Sets each callback up, under its own name scope only."""
@@ -87,12 +85,12 @@ class Callbacks(Callback):
         self._round = None
 
     def _after_epoch(self) -> None:
-        self._go_round(Round("after_epoch", self.cbs))
+        self._go_round(_Round("after_epoch", self.cbs))
 
     def _trigger_epoch(self) -> None:
-        self._go_round(Round("trigger_epoch", self.cbs))
+        self._go_round(_Round("trigger_epoch", self.cbs))
 
-    def _go_round(self, turns: Round) -> None:
+    def _go_round(self, turns: "_Round") -> None:
         """Gives each member of a round outside of the steps its turn."""
         self._round = turns
         times: List[Tuple[float, str]] = []
@@ -116,15 +114,15 @@ class Callbacks(Callback):
         """
         if self._round is None:
             return None, []
-        return self._round.hook, self._round.done(self._names, with_current)
+        turns = self._round
+        had_turn = turns.members[: turns.had_turn + int(with_current)]
+        return turns.hook, [*turns.done_before, *(self._names[id(each)] for each in had_turn)]
 
     def finish_round(self, hook: str, done: Sequence[str]) -> None:
-        """Calls a hook of those that had no turn in a round that was left, as
-        `unfinished_round` described it.
-        """
-        everyone = self._stepped if hook == "trigger_step" else self.cbs
-        rest = [each for each in everyone if self._names[id(each)] not in done]
-        self._go_round(Round(hook, rest, done))
+        """Calls a hook of those that had no turn in a round that `unfinished_round` described."""
+        members = self._stepped if hook == "trigger_step" else self.cbs
+        rest = [each for each in members if self._names[id(each)] not in done]
+        self._go_round(_Round(hook, rest, done))
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the states of those that have one, by name."""
@@ -135,7 +133,7 @@ class Callbacks(Callback):
                 if state:
                     states[self._names[id(each)]] = state
         except BaseException:
-            PendingSegments(states).done(False)  # nobody else knows of them
+            PendingSegments(states).done(False)
             raise
         return states
 
@@ -189,8 +187,7 @@ class Callbacks(Callback):
         for each in entered:
             try:
                 each.after_train()
-            except BaseException as error:  # the others own threads and files: they must have
-                # their turn. The first error is raised below, if nothing else ended the run.
+            except BaseException as error:  # the others have threads and files to end
                 logger.error(f"{each} failed at the end of the run: {error!r}")
                 first = first or error
             self._tell()
@@ -202,8 +199,42 @@ class Callbacks(Callback):
             each.callback_returned()
 
 
+class _Round:
+    """A hook that is called for one callback after the other, and may be left in between.
+
+    Args:
+      hook: name of the method, such as "trigger_epoch".
+      members: those that have a turn, in order.
+      done_before: names of callbacks that had their turn in an earlier process.
+
+    Attributes:
+      had_turn: how many of the members had their turn.
+    """
+
+    __slots__ = ("done_before", "had_turn", "hook", "members")
+
+    def __init__(
+        self, hook: str, members: Sequence[Callback], done_before: Sequence[str] = ()
+    ) -> None:
+        self.hook = hook
+        self.members = members
+        self.done_before = done_before
+        self.had_turn = 0
+
+
+def _names_of(callbacks: Sequence[Callback]) -> Dict[int, str]:
+    """Returns a unique name for each callback, by its id; the second `X` is `X#2`."""
+    counts: Counter[str] = Counter()
+    names = {}
+    for each in callbacks:
+        name = str(each)
+        counts[name] += 1
+        names[id(each)] = name if counts[name] == 1 else f"{name}#{counts[name]}"
+    return names
+
+
 def _count_kinds(names: Iterable[str]) -> "Counter[str]":
-    """How many of these names there are of each kind, whatever number they have behind."""
+    """How many of these names there are of each kind, without the number behind."""
     return Counter(name.partition("#")[0] for name in names)
 
 

@@ -21,7 +21,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.stopping import StopToken
 
-from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
+from .config import TrainConfig
 from .determinism import fix_graph_seed, warn_of_random_ops
 from .loop import TrainLoop
 from .run_state import RunState
@@ -42,8 +42,7 @@ class Trainer(TrainerContract):
         setup:       (subclasses build the graph) setup_callbacks -> initialize
         main loop:   before_train
                      for each epoch: before_epoch, (run_step, trigger_step) x steps_per_epoch,
-                     after_epoch,
-                                     trigger_epoch
+                                     after_epoch, trigger_epoch
                      after_train            (always, also after an error)
         teardown:    threads told to stop and joined, queues drained and closed, session closed
 
@@ -51,7 +50,7 @@ class Trainer(TrainerContract):
     as arguments.
 
     Args:
-      config: what to train and how; None to say it later.
+      config: what to train and how; None to give it later.
 
     Attributes:
       config: the `TrainConfig`, or None.
@@ -59,17 +58,27 @@ class Trainer(TrainerContract):
       hooked_sess: the session that calls the callbacks' hooks.
       monitors: the `Monitors`; callbacks log scalars and images through it.
       state_saver: the callback that saves the state of the run, or None.
-      resumed_from: prefix of the checkpoint that the run goes on from, or None.
-      stop_token: through which any thread may end the run, see `tensorpack.utils.stopping`.
+      resumed_from: prefix of the checkpoint that the run continues, or None.
+      stop_token: any thread may end the run through it, see `tensorpack.utils.stopping`.
       graph: the graph that is trained: the default graph at construction.
       is_chief: whether this process is the one that saves and logs.
-      stop_grace: seconds that the run has for ending in order after a signal.
-      resumed: whether this run goes on from a saved state.
-      resume_strictly: whether what cannot be continued exactly is an error, not a warning.
-      deterministic: whether the data is made in step with the training, see `TrainConfig`.
+      stop_grace: seconds that the run has to end in order after a signal.
+      resumed: whether this run continues a saved state.
+      resume_strictly: whether it is an error if the run cannot be continued exactly.
+      deterministic: whether a step makes its data itself, see `TrainConfig`.
+      epoch_num: the running epoch; `starting_epoch - 1` before the first.
+      local_step: index of the running step in its epoch, from 0; -1 before the first.
+      global_step: how many steps have finished or are running, those of earlier runs included.
+      steps_per_epoch, starting_epoch, max_epoch: the plan of the run.
     """
 
     stop_grace = 20.0
+    epoch_num = property(lambda self: self.loop.epoch_num)
+    local_step = property(lambda self: self.loop.local_step)
+    global_step = property(lambda self: self.loop.global_step)
+    steps_per_epoch = property(lambda self: self.loop.steps_per_epoch)
+    starting_epoch = property(lambda self: self.loop.starting_epoch)
+    max_epoch = property(lambda self: self.loop.max_epoch)
 
     def __init__(self, config: Optional[TrainConfig] = None) -> None:
         if config is not None and not isinstance(config, TrainConfig):
@@ -106,33 +115,18 @@ class Trainer(TrainerContract):
 
         Raises:
           TrainingInterrupted: a signal ended the run.
-          Exception: whatever went wrong, with its original type and traceback.
+          Exception: what failed, with its original type and traceback.
         """
-        if self.config is None:
-            if steps_per_epoch is None:
-                raise ValueError(
-                    "train() needs steps_per_epoch, unless the trainer was given a TrainConfig."
-                )
-            self.config = TrainConfig(
-                callbacks=list(callbacks or []),
-                extra_callbacks=[],
-                monitors=[] if monitors is None else list(monitors),
-                session_creator=session_creator,
-                session_init=session_init,
-                steps_per_epoch=steps_per_epoch,
-                starting_epoch=starting_epoch,
-                max_epoch=max_epoch,
-            )
-        else:
-            _refuse_arguments(
-                callbacks=callbacks,
-                monitors=monitors,
-                session_creator=session_creator,
-                session_init=session_init,
-                steps_per_epoch=steps_per_epoch,
-                starting_epoch=None if starting_epoch == 1 else starting_epoch,
-                max_epoch=None if max_epoch == _ENDLESS else max_epoch,
-            )
+        self._configure(
+            {"extra_callbacks": [], "monitors": []},
+            callbacks=callbacks,
+            monitors=monitors,
+            session_creator=session_creator,
+            session_init=session_init,
+            steps_per_epoch=steps_per_epoch,
+            starting_epoch=starting_epoch,
+            max_epoch=max_epoch,
+        )
         self._run(lambda: self._guard.run_setup(self.setup), self._loop)
 
     def train_with_defaults(
@@ -147,27 +141,43 @@ class Trainer(TrainerContract):
         extra_callbacks: Optional[Sequence[Callback]] = None,
     ) -> None:
         """As `train`, with the default extra callbacks and monitors where none are given."""
-        if self.config is None:
-            extra = DEFAULT_CALLBACKS() if extra_callbacks is None else list(extra_callbacks)
-            callbacks = list(callbacks or []) + extra
-            monitors = DEFAULT_MONITORS() if monitors is None else monitors
-        else:
-            _refuse_arguments(extra_callbacks=extra_callbacks)
-        self.train(
-            callbacks,
-            monitors,
-            session_creator,
-            session_init,
-            steps_per_epoch,
-            starting_epoch,
-            max_epoch,
+        self._configure(
+            {},
+            callbacks=callbacks,
+            monitors=monitors,
+            session_creator=session_creator,
+            session_init=session_init,
+            steps_per_epoch=steps_per_epoch,
+            starting_epoch=starting_epoch,
+            max_epoch=max_epoch,
+            extra_callbacks=extra_callbacks,
         )
+        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
+
+    def _configure(self, defaults: Dict[str, Any], **arguments: Any) -> None:
+        unset = {"starting_epoch": 1, "max_epoch": _ENDLESS}
+        given = {
+            name: value
+            for name, value in arguments.items()
+            if value is not None and value != unset.get(name)
+        }
+        if self.config is None:
+            if "steps_per_epoch" not in given:
+                raise ValueError(
+                    "train() needs steps_per_epoch, unless the trainer was given a TrainConfig."
+                )
+            self.config = TrainConfig(**{**defaults, **given})
+        elif given:
+            raise ValueError(
+                f"This trainer has a TrainConfig: put {', '.join(given)} there, and call train() "
+                "without arguments."
+            )
 
     def setup(self) -> None:
         """Builds the graph, sets the callbacks up, creates and initialises the session."""
         config = self._require_config()
         self.deterministic = config.deterministic
-        self._state.find(config.resume, self._callbacks_to_come())
+        self._state.find(config.resume, [*config.callbacks, *self._registered])
         with self.graph.as_default():
             fix_graph_seed(self.graph)
             self._setup()
@@ -178,11 +188,8 @@ class Trainer(TrainerContract):
             if self.deterministic:
                 warn_of_random_ops(self.train_op)
 
-    def _callbacks_to_come(self) -> List[Callback]:
-        return list(self._require_config().callbacks) + self._registered
-
     def _setup(self) -> None:
-        """Override to build the graph and set `train_op`, or whatever `run_step` needs."""
+        """Override to build the graph and set `train_op`, or what else `run_step` needs."""
 
     @call_only_once
     def setup_callbacks(
@@ -193,14 +200,8 @@ class Trainer(TrainerContract):
         """
         describe_trainable_vars()
         self.monitors = Monitors(monitors)
-        everyone = (
-            [MaintainStepCounter()]
-            + list(callbacks)
-            + self._registered
-            + list(monitors)
-            + [self.monitors]
-        )
-        self._callbacks = Callbacks(self._only_mine(everyone))
+        everyone = [MaintainStepCounter(), *callbacks, *self._registered, *monitors, self.monitors]
+        self._callbacks = Callbacks(self._of_this_worker(everyone))
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))
 
@@ -299,15 +300,15 @@ class Trainer(TrainerContract):
             super().check_stop()
 
     def run_state(self, interrupted: bool = False) -> Optional[Dict[str, Any]]:
-        """Returns all that is needed to go on with this run, but for its variables.
+        """Returns all that is needed to continue this run except for its variables.
 
         To be called between two steps, or by a callback in its turn; None before the first epoch,
-        when some callbacks have begun and others have not. Whoever calls it must tell the
-        `Segments` in it how the save went, see `utils.checkpoints.PendingSegments`.
+        when some callbacks have begun and others have not. The caller must tell the `Segments` in
+        it how the save went, see `utils.checkpoints.PendingSegments`.
 
         Args:
-          interrupted: whether the callback whose turn it is, if any, has to have it again;
-            otherwise it is the one that asks.
+          interrupted: whether the callback whose turn it is, if any, must have it again after a
+            resume; otherwise it is the one that asks.
 
         Raises:
           RuntimeError: a step is under way.
@@ -316,18 +317,17 @@ class Trainer(TrainerContract):
             return None
         if not interrupted and self.loop.in_step:
             raise RuntimeError(
-                "The state of a run can be had between two steps, not in one: save in trigger_step "
-                "or trigger_epoch."
+                "A run has no state in the middle of a step: save in trigger_step or trigger_epoch."
             )
         return self._state.capture(self._callbacks, interrupted)
 
     def position(self, interrupted: bool = False) -> Any:
-        """Returns where the run stands, as a value to compare; see `run_state`."""
+        """Returns the position of the run, a value to compare; see `run_state`."""
         return self._state.position_of(self._callbacks, interrupted)
 
     def adopt_saver(self, saver: ModelSaver) -> bool:
         """Tells whether a saver is to save the state of the run along with the variables: the first
-        one is that saves all of them.
+        that saves all of them is.
 
         Raises:
           ValueError: another one writes to the same directory.
@@ -352,15 +352,11 @@ class Trainer(TrainerContract):
 
     @property
     def step_op(self) -> Any:
-        """What a step runs, once and alone; None if `run_step` is overridden or has not been given
-        its op.
-        """
+        """The op that a step runs, once and alone; None if `run_step` is overridden."""
         return self.train_op if type(self).run_step is Trainer.run_step else None
 
     def register_callback(self, callback: Any) -> None:
-        """Adds a callback, or a list of them, behind those of the config. Only before the callbacks
-        are set up.
-        """
+        """Adds a callback, or a list of them, behind those of the config; before their setup."""
         if self._callbacks is not None:
             raise RuntimeError(
                 "Callbacks can be registered only before setup_callbacks: their ops would come too "
@@ -374,7 +370,7 @@ class Trainer(TrainerContract):
             raise TypeError(f"register_callback takes a Callback, got {type(callback).__name__}.")
         self._registered.append(callback)
 
-    def _only_mine(self, callbacks: Sequence[Callback]) -> List[Callback]:
+    def _of_this_worker(self, callbacks: Sequence[Callback]) -> List[Callback]:
         if self.is_chief:
             return list(callbacks)
         skipped = [str(each) for each in callbacks if each.chief_only]
@@ -389,42 +385,3 @@ class Trainer(TrainerContract):
                 "This trainer has no TrainConfig: give it one, or call train(...) with its parts."
             )
         return self.config
-
-    @property
-    def epoch_num(self) -> int:
-        """The running epoch; `starting_epoch - 1` before the first."""
-        return self.loop.epoch_num
-
-    @property
-    def local_step(self) -> int:
-        """Index of the running step in its epoch, from 0; -1 before the first."""
-        return self.loop.local_step
-
-    @property
-    def global_step(self) -> int:
-        """How many steps have finished or are running, those of earlier runs included."""
-        return self.loop.global_step
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps in each epoch."""
-        return self.loop.steps_per_epoch
-
-    @property
-    def starting_epoch(self) -> int:
-        """Number of the first epoch of this run."""
-        return self.loop.starting_epoch
-
-    @property
-    def max_epoch(self) -> int:
-        """Number of the last epoch."""
-        return self.loop.max_epoch
-
-
-def _refuse_arguments(**given: Any) -> None:
-    names = [name for name, value in given.items() if value is not None]
-    if names:
-        raise ValueError(
-            f"This trainer has a TrainConfig: put {', '.join(names)} there, and call train() "
-            "without arguments."
-        )

@@ -438,7 +438,7 @@ def test_a_state_cannot_be_had_within_a_step():
         def _after_run(self, ctx, run_values):
             self.trainer.run_state()
 
-    with pytest.raises(RuntimeError, match="between two steps, not in one"):
+    with pytest.raises(RuntimeError, match="in the middle of a step"):
         run([Asks()], Never())
 
 
