@@ -135,7 +135,7 @@ class _Component:
         self._check_shape(array.shape)
         if self._is_string:
             return array
-        converted = cast(array, self.dtype)
+        converted = _cast(array, self.dtype)
         if array is value and not np.can_cast(array.dtype, self.dtype, "safe"):
             self._log_conversion(array.dtype)  # a Python number has no dtype to be corrected
         self.seen = array.shape
@@ -160,7 +160,7 @@ class _Component:
             )
 
 
-def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Returns `array` as `dtype` without changing its values, itself if it is that already.
 
     Numbers may change to a wider dtype of any kind (bool to int, int to float), to a narrower one

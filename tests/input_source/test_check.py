@@ -5,7 +5,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import DatapointChecker
-from tensorpack.input_source.check import cast
+from tensorpack.input_source.check import _cast
 
 SIGNATURE = [
     tf.TensorSpec([None, 3], tf.float32, "image"),
@@ -172,7 +172,7 @@ def test_strings_are_checked_each_time():
     ],
 )
 def test_values_that_survive_are_cast(values, source, target):
-    found = cast(np.array(values, source), np.dtype(target))
+    found = _cast(np.array(values, source), np.dtype(target))
     assert found.dtype == np.dtype(target)
     assert found.astype(source).tolist() == values
 
@@ -193,7 +193,7 @@ def test_values_that_survive_are_cast(values, source, target):
 @pytest.mark.parametrize("shape", [[], [2, 2]])
 def test_out_of_range_is_an_error(value, source, target, shape):
     with pytest.raises(ValueError, match="out of the range of " + target):
-        cast(np.full(shape, value, source), np.dtype(target))
+        _cast(np.full(shape, value, source), np.dtype(target))
 
 
 @pytest.mark.parametrize(
@@ -210,4 +210,4 @@ def test_out_of_range_is_an_error(value, source, target, shape):
 )
 def test_a_change_of_kind_is_an_error(source, target):
     with pytest.raises(TypeError):
-        cast(np.zeros(2, source), np.dtype(target))
+        _cast(np.zeros(2, source), np.dtype(target))
