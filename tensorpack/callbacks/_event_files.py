@@ -1,4 +1,4 @@
-"""The event files of a directory: their names, whose they are, and how much of one is kept."""
+"""The event files of a directory: their names, their writers, and how to cut one."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ _MARK = "tensorpack TFEventWriter "
 _DROPPED = "dropped-events"  # TensorBoard reads all files that have "tfevents" in their names
 _HEADER = struct.Struct("<QI")  # of a record: how many bytes it has, and a checksum of that
 _FOOTER_BYTES = 4  # behind the bytes of a record, their checksum
-_MARK_BYTES = 1 << 12  # a record longer than this is no mark
+_MARK_BYTES = 1 << 12  # a longer record is not a mark
 
 
 def new_file(directory: str) -> str:
@@ -37,7 +37,7 @@ def new_file(directory: str) -> str:
 
 
 def mark_of(writer: str) -> tf.Event:
-    """Returns the second record of a file, which says which writer began it. Readers skip it."""
+    """Returns the second record of a file, which names its writer. Readers skip it."""
     return tf.Event(session_log=tf.SessionLog(msg=_MARK + writer))
 
 
@@ -61,16 +61,16 @@ def drop_file(path: str) -> str:
 
 
 def cut_file(path: str, size: int) -> Optional[str]:
-    """Takes away what an event file has behind its first `size` bytes.
+    """Cuts an event file behind its first `size` bytes.
 
-    It is put into `dropped-events.MMDD-HHMMSS` before, which is an event file too. A file that has
-    fewer bytes is cut behind its last whole record.
+    The rest is first copied to `dropped-events.MMDD-HHMMSS`, which is an event file too. A file
+    with fewer bytes is cut behind its last complete record.
 
     Returns:
-      the path of what was cut away, or None.
+      the path of the copy, or None if nothing was cut.
 
     Raises:
-      OSError: nothing has been taken away.
+      OSError: nothing was cut.
     """
     length = os.path.getsize(path)
     with open(path, "rb") as file:
@@ -95,7 +95,7 @@ def _event_files(directory: str) -> List[str]:
 
 def _mark_in(path: str) -> Optional[str]:
     if not os.access(path, os.R_OK):
-        return None  # somebody else's: this process can read what it writes
+        return None  # of another user: this process can read what it writes
     with open(path, "rb") as file:
         sizes = list(_record_sizes(file, os.path.getsize(path), records=2))
         if len(sizes) < 2 or sizes[1] > _MARK_BYTES:
@@ -104,7 +104,7 @@ def _mark_in(path: str) -> Optional[str]:
         data = file.read(sizes[1] - _HEADER.size - _FOOTER_BYTES)
     try:
         return str(tf.Event.FromString(data).session_log.msg)
-    except DecodeError:  # not what the name promises
+    except DecodeError:  # not an event file
         return None
 
 

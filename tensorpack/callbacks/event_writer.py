@@ -18,13 +18,13 @@ __all__ = ["TFEventWriter"]
 class TFEventWriter(MonitorBase):
     """Writes the graph, every summary and every event to `events.out.tfevents.*`.
 
-    The records are written on the main thread into the file's buffer, and the buffer to the file
-    at the end of each epoch, or earlier as the arguments say. A disk that fails costs one warning
-    and the events until the next epoch, when a new file is tried.
+    Records go into the file's buffer, on the main thread, and the buffer goes to the file at the
+    end of each epoch, or earlier as the arguments say. A failing disk causes one warning and loses
+    the events until the next epoch, when a new file is tried.
 
-    A run that goes on from a saved state takes away what was written after it, by a run that was
-    killed later on, and puts it into `dropped-events.MMDD-HHMMSS`: so every value is there once.
-    Files that others wrote are not touched.
+    A resumed run moves the events that were written after its saved state to
+    `dropped-events.MMDD-HHMMSS`, so every value is there once. Files of other writers are not
+    touched.
 
     Args:
       logdir: the directory; the log directory by default. Without one, nothing is written.
@@ -47,7 +47,7 @@ class TFEventWriter(MonitorBase):
         self._active = False
         self._failed = False  # until the next epoch
         self._warned = False
-        self._id = os.urandom(8).hex()  # the same in all runs that go on from each other
+        self._id = os.urandom(8).hex()  # the same in all runs that resume each other
         self._files: List[str] = []  # names, also those of earlier runs
         self._path = ""  # of the open file
         self._size = 0  # of it, in bytes, after the last flush
@@ -60,7 +60,7 @@ class TFEventWriter(MonitorBase):
         self._logdir = self._logdir or logger.get_logger_dir() or ""
         self._active = bool(self._logdir)
         if not self._active:
-            logger.warning("logger directory was not set. Ignore TFEventWriter.")
+            logger.warning("No events are written: there is no log directory to put them in.")
 
     def _before_train(self) -> None:
         step, resumed = self.global_step, self._loaded is not None
@@ -115,7 +115,7 @@ class TFEventWriter(MonitorBase):
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes it back; the files are made so in `before_train`.
+        """Restores it; the files follow in `before_train`.
 
         Raises:
           ValueError: it names a file in another directory.
@@ -127,7 +127,7 @@ class TFEventWriter(MonitorBase):
         self._id = state["id"]
 
     def _restore(self) -> None:
-        """Makes the directory what it was when the state was taken."""
+        """Restores the directory to the time of the state."""
         if self._loaded is None or not self._active:
             return
         state, directory = self._loaded, self._logdir
@@ -143,15 +143,13 @@ class TFEventWriter(MonitorBase):
         self._loaded = None
         if dropped:
             where = ", ".join(dropped)
-            logger.info(f"Events written after the state of this run were taken out, to {where}.")
+            logger.info(f"Events written after the state of this run were moved to {where}.")
         if len(self._files) < len(state["files"]):
             gone = len(state["files"]) - len(self._files)
             logger.warning(f"{gone} event files of the earlier run are not in {directory}.")
 
     def _take_out_all(self) -> None:
-        """Takes out what was written by a run that was killed before it had saved anything: this
-        one was to go on with it, and does everything again.
-        """
+        """Drops the events of a run that was killed before its first save; this run repeats it."""
         if self._active and os.path.isdir(self._logdir):
             for name in marked_files(self._logdir):
                 drop_file(os.path.join(self._logdir, name))

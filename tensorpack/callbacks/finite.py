@@ -1,4 +1,4 @@
-"""Finds costs and weights that have become NaN or infinite, before they replace good ones."""
+"""Detects costs and weights that are NaN or infinite before they replace good ones."""
 
 import math
 from typing import Any, Optional, Sequence, Union
@@ -17,10 +17,10 @@ class NonFiniteError(FloatingPointError):
 
 
 class StopIfNonFinite(Callback):
-    """Looks at scalars in each step and ends the run when one is NaN or infinite.
+    """Ends the run in the step in which a scalar is NaN or infinite.
 
-    The run ends in that step, so no callback of the epoch saves what the weights have become: the
-    newest checkpoint is from before. A trainer of one cost has one for its cost.
+    No callback of the epoch saves the weights of that step: the newest checkpoint is older. A
+    trainer with one cost has one of these for its cost.
 
     Args:
       tensors: scalar tensors of the training tower, or their names.
@@ -40,7 +40,9 @@ class StopIfNonFinite(Callback):
         found = self.get_tensors_maybe_in_tower(names)
         for tensor in found:
             if tensor.shape.ndims != 0:
-                raise ValueError(f"StopIfNonFinite looks at scalars, {tensor.name} is none.")
+                raise ValueError(
+                    f"StopIfNonFinite checks scalars, {tensor.name} has shape {tensor.shape}."
+                )
         self._names = [each.op.name for each in found]
         self._request = tf.train.SessionRunArgs(tuple(found))
 
@@ -60,10 +62,10 @@ class StopIfNonFinite(Callback):
 
 
 class FiniteCheck:
-    """Looks for variables that are not finite, when asked: before a save, for example.
+    """Finds variables that are not finite, when asked: before a save, for example.
 
-    It builds its ops at construction, so that comes before the graph is finalised. They run only
-    when asked, where the variables are, and only one bool for each variable is fetched.
+    Create it before the graph is finalised: it adds ops. They run only when asked, on the devices
+    of the variables, and only one bool for each variable is fetched.
 
     Args:
       variables: not checked are those of integers, and the states of moving averages of summaries,

@@ -1,4 +1,4 @@
-"""Callbacks that run ops of the graph, or look at its tensors."""
+"""Callbacks that run ops of the graph or read its tensors."""
 
 import os
 from typing import Any, Callable, List, Optional, Sequence, Union
@@ -28,8 +28,7 @@ class RunOp(Callback):
     Args:
       op: the op or a tensor of it; or a function without arguments that returns it, called when
         the graph is built, under the name scope of the callback.
-      run_before: whether to run it before the training, unless the run goes on from a saved state:
-        then that has happened.
+      run_before: whether to run it before the training, unless the run is resumed.
       run_as_trigger: whether to run it when triggered, which is every epoch by default.
       run_step: whether to run it along with every run of the hooked session.
       verbose: whether to log each time.

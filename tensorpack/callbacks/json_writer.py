@@ -94,19 +94,15 @@ class JSONWriter(MonitorBase):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes it back; the file is looked at in `before_train`."""
+        """Restores it; the file is read in `before_train`."""
         for name, val in state["scalars"].items():
             self.process_scalar(name, val)
-        if "tail" in state:  # it is of a run that had looked at the file
+        if "tail" in state:  # the run had read the file
             self._epochs = [dict(each) for each in state["tail"]]
             self._earlier = state["epochs"] - len(self._epochs)
 
     def _take_over(self) -> None:
-        """Puts the epochs of an earlier run, which are in the file, before those of this one.
-
-        Raises:
-          OSError: it has to be tried again.
-        """
+        """Loads the epochs of an earlier run; after an `OSError` it is tried again."""
         if self._taken_over:
             return
         path = _path(self._logdir)
@@ -132,9 +128,7 @@ class JSONWriter(MonitorBase):
             self._write(path)
 
     def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool, earlier: int) -> bool:
-        """Goes on behind the epochs that a saved state knows of; returns whether the file has to
-        be written anew.
-        """
+        """Continues after the epochs of a saved state; returns whether to rewrite the file."""
         mine = self._epochs
         begin = mine[0]["global_step"] if mine else 0
         kept = [each for each in found[:earlier] if each["global_step"] < begin]
@@ -143,8 +137,8 @@ class JSONWriter(MonitorBase):
         if dropped and whole:
             aside = keep_backup(path) if kept or mine else move_to_backup(path)
             logger.info(
-                f"{len(dropped)} epochs in {path} are from after the state that this run goes on "
-                f"from and are dropped; the file as it was is {aside}."
+                f"{len(dropped)} epochs in {path} are later than the state that this run resumes "
+                f"and are dropped; the old file is kept as {aside}."
             )
         if len(kept) < earlier:
             logger.warning(f"{path} has only {len(kept)} of the first {earlier} epochs.")
@@ -156,7 +150,7 @@ class JSONWriter(MonitorBase):
         return stale
 
     def _append_to(self, path: str, epochs: List[Dict[str, Any]], whole: bool) -> None:
-        """Goes on behind the epochs in the file, if this run begins with the one after them."""
+        """Continues the file if this run starts with the epoch after its last one."""
         first = self.trainer.starting_epoch
         if epochs and epochs[-1]["epoch_num"] == first - 1:
             self._epochs = epochs + self._epochs
@@ -200,7 +194,7 @@ class JSONWriter(MonitorBase):
         self._amend()
 
     def _amend(self) -> None:
-        """Adds to the last epoch what monitors and callbacks behind this one said of it."""
+        """Adds the scalars that later callbacks put for the last epoch."""
         if self._scalars and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
             self._take_scalars()
 
@@ -209,10 +203,10 @@ class JSONWriter(MonitorBase):
         self._epochs[-1].update(finite)
         self._scalars.clear()
         if self._logdir is None:
-            self._written = len(self._epochs)  # nothing is to be kept for a better time
+            self._written = len(self._epochs)  # there is nothing to retry
             return
         try:
-            self._take_over()  # if the disk did not let it before
+            self._take_over()  # if the disk failed before
             os.makedirs(self._logdir, exist_ok=True)
             self._write(_path(self._logdir))
         except OSError as error:
@@ -225,7 +219,7 @@ class JSONWriter(MonitorBase):
     def _warn(self, error: OSError) -> None:
         if not self._warned:
             self._warned = True
-            logger.warning(f"Cannot write {_path(self._logdir)}, the training goes on: {error}")
+            logger.warning(f"Cannot write {_path(self._logdir)}, the training continues: {error}")
 
 
 def _path(directory: Optional[str]) -> str:

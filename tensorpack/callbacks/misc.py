@@ -1,4 +1,4 @@
-"""Callbacks that talk to the person who waits: statistics by a command, the time left, a shell."""
+"""Callbacks for the user: statistics sent by a command, the time left, a shell."""
 
 import os
 import shlex
@@ -67,7 +67,7 @@ class SendMonitorData(MonitorBase):
         return {"values": dict(self._values)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes back those whose names are still in the list."""
+        """Restores those whose names are still in the list."""
         self._values = {name: val for name, val in state["values"].items() if name in self._names}
 
 
@@ -80,10 +80,10 @@ def _send(command: str, values: Dict[str, float]) -> None:
 
 
 class EstimatedTimeLeft(Callback):
-    """Logs how long the training will still take.
+    """Logs how long the rest of the training will take.
 
     Args:
-      last_k_epochs: over how many epochs the time of an epoch is taken.
+      last_k_epochs: how many of the last epochs are averaged.
       median: whether to take the median of them instead of the mean.
 
     Raises:
@@ -118,7 +118,7 @@ class EstimatedTimeLeft(Callback):
         return {"times": list(self._times), "elapsed": elapsed}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes them back; the time between the two runs does not count."""
+        """Restores them; the time between the two runs does not count."""
         self._times.clear()
         self._times.extend(state["times"])
         self._elapsed = state["elapsed"]

@@ -1,4 +1,4 @@
-"""Where scalars, images and summaries go: what a monitor is, and the group that serves them all."""
+"""Monitors receive the scalars, images and summaries of a run; a group passes them on to all."""
 
 import time
 from array import array
@@ -13,7 +13,7 @@ from .base import Callback
 
 __all__ = ["MonitorBase", "Monitors", "ScalarRecord", "TrainingMonitor"]
 
-_SUFFIX = "-summary"  # what old models append to the names of their summaries
+_SUFFIX = "-summary"  # appended to the names of summaries by older models
 
 
 class ScalarRecord(NamedTuple):
@@ -24,7 +24,7 @@ class ScalarRecord(NamedTuple):
 
 
 class MonitorBase(Callback):
-    """Receives what callbacks and the graph have to tell, by the methods named `process...`.
+    """Receives what callbacks and the graph report, through the methods named `process...`.
 
     Every scalar comes twice: to `process_scalar` as a number, and in a `tf.Summary` to
     `process_summary`. A monitor overrides the one that suits it.
@@ -86,13 +86,13 @@ class TrainingMonitor(MonitorBase):
 class Monitors(Callback):
     """All monitors of a run, as `trainer.monitors`; remembers every scalar.
 
-    A run that goes on from a saved one remembers those of the earlier run too.
+    A resumed run also has those of the earlier run.
 
-    To be used on the main thread. The monitors are callbacks of their own and stand before the
-    group in the list of callbacks.
+    Use it on the main thread. The monitors are callbacks themselves and come before the group in
+    the list of callbacks.
 
     Args:
-      monitors: they are told everything, in this order.
+      monitors: they receive everything, in this order.
     """
 
     _chief_only = False
@@ -109,14 +109,14 @@ class Monitors(Callback):
             self._monitors = [each for each in self._monitors if not each.chief_only]
 
     def put_scalar(self, name: str, val: Any) -> None:
-        """Tells the monitors a number.
+        """Passes a number to the monitors.
 
         Args:
           name: its name, used as it is.
           val: a number, or an array with one element.
 
         Raises:
-          TypeError: `val` is none.
+          TypeError: `val` is not a number.
         """
         value = _to_float(name, val)
         summary = tf.Summary(value=[tf.Summary.Value(tag=name, simple_value=value)])
@@ -125,7 +125,7 @@ class Monitors(Callback):
         self._put_value(name, value)
 
     def put_summary(self, summary: Union[tf.Summary, bytes]) -> None:
-        """Tells the monitors a summary; the numbers in it also as scalars.
+        """Passes a summary to the monitors, and the numbers in it also as scalars.
 
         The name of a tower in front of a tag, and `-summary` at its end, are taken away before.
 
@@ -145,7 +145,7 @@ class Monitors(Callback):
                 self._put_value(each.tag, float(each.simple_value))
 
     def put_image(self, name: str, val: np.ndarray) -> None:
-        """Tells the monitors one image or several.
+        """Passes one or several images to the monitors.
 
         Args:
           name: its name, used as it is.
@@ -157,7 +157,7 @@ class Monitors(Callback):
             monitor.process_summary(summary)
 
     def put_event(self, evt: tf.Event) -> None:
-        """Tells the monitors an event, whose step and time are set here."""
+        """Passes an event to the monitors; its step and time are set here."""
         if not isinstance(evt, tf.Event):
             raise TypeError(f"put_event takes a tf.Event, got {type(evt).__name__}.")
         evt.step = self.global_step
@@ -187,7 +187,7 @@ class Monitors(Callback):
         return {name: records.state_dict() for name, records in self._history.items()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes the history of an earlier run for the beginning of that of this run."""
+        """Restores the history of the earlier run."""
         self._history = {name: _Records.of(records) for name, records in state.items()}
 
     def _records(self, name: str) -> "_Records":
@@ -245,7 +245,7 @@ def _to_float(name: str, val: Any) -> float:
 
 
 def _clean_tag(tag: str) -> str:
-    """Takes away what only says which copy of the model a summary is from."""
+    """Removes the tower and the suffix from the tag of a summary."""
     tower, _, rest = _split_first(tag)
     if rest and tower.startswith("tower") and tower[len("tower") :].lstrip("p").isdigit():
         tag = rest

@@ -1,4 +1,4 @@
-"""What can be set during training: a variable of the graph, or an attribute of an object."""
+"""Hyper-parameters: variables of the graph or attributes of an object that callbacks can set."""
 
 from typing import Any, Optional, Sequence, Union
 
@@ -26,7 +26,7 @@ class HyperParam:
 
     @property
     def in_checkpoint(self) -> bool:
-        """Whether the value is in the checkpoints of the model, so that nobody else has to save it.
+        """Whether the value is in the checkpoints of the model, so that no other state has to hold it.
 
         Known after `setup_graph`.
         """
@@ -34,7 +34,7 @@ class HyperParam:
 
     @property
     def readable_name(self) -> str:
-        """What people call it."""
+        """Its name in the log and in `hyper.txt`."""
         raise NotImplementedError(f"{type(self).__name__} must override readable_name.")
 
 
@@ -43,7 +43,7 @@ class GraphVarParam(HyperParam):
 
     Args:
       name: name of the variable.
-      shape: its shape; of scalars, none.
+      shape: its shape; `()` for a scalar.
     """
 
     def __init__(self, name: str, shape: Sequence[int] = ()) -> None:
@@ -85,7 +85,7 @@ class GraphVarParam(HyperParam):
         """Sets the variable in the default session.
 
         Raises:
-          ValueError: the variable holds integers and `v` is none.
+          ValueError: the variable holds integers and `v` is not an integer.
         """
         value = np.asarray(v)
         if self.var.dtype.is_integer and value.dtype.kind == "f" and np.any(value != value.round()):
@@ -114,7 +114,7 @@ class ObjAttrParam(HyperParam):
     Args:
       obj: the object.
       attrname: name of the attribute, which must exist when it is first set or read.
-      readable_name: what people call it; `attrname` by default.
+      readable_name: its name in the log; `attrname` by default.
     """
 
     def __init__(self, obj: Any, attrname: str, readable_name: Optional[str] = None) -> None:
@@ -124,7 +124,7 @@ class ObjAttrParam(HyperParam):
 
     def set_value(self, v: float) -> None:
         """Sets the attribute."""
-        self.get_value()  # a misspelled name must not make a new attribute that nobody reads
+        self.get_value()  # a misspelled name must not create a new attribute
         setattr(self.obj, self.attrname, v)
 
     def get_value(self) -> float:
@@ -137,12 +137,12 @@ class ObjAttrParam(HyperParam):
 
     @property
     def readable_name(self) -> str:
-        """What people call it."""
+        """Its name in the log and in `hyper.txt`."""
         return self._readable_name
 
 
 def as_hyper_param(param: Union[HyperParam, str]) -> HyperParam:
-    """Returns a `HyperParam`; of a string, that of the variable of that name."""
+    """Returns a `HyperParam`; a string is the name of a variable."""
     if isinstance(param, str):
         return GraphVarParam(param)
     if not isinstance(param, HyperParam):

@@ -24,8 +24,8 @@ __all__ = [
 class HyperParamSetter(Callback):
     """Sets a hyper-parameter before the training and after each epoch; a base class.
 
-    Subclasses say to what, in `_get_value_to_set`. A run that goes on from a saved state goes on
-    with the value there, instead of setting one before the training.
+    Subclasses return the value from `_get_value_to_set`. A resumed run keeps the value of the saved
+    state instead of setting one before the training.
 
     Args:
       param: the hyper-parameter, or the name of a variable of the graph.
@@ -37,10 +37,10 @@ class HyperParamSetter(Callback):
     def __init__(self, param: Union[HyperParam, str]) -> None:
         self.param = as_hyper_param(param)
         self._last: Optional[float] = None
-        self._began = False  # in this run, or in one that it goes on from
+        self._began = False  # in this run, or in the one that it resumes
 
     def get_value_to_set(self) -> Optional[float]:
-        """Returns the value that is right from now on, None to leave it; logs where it is new."""
+        """Returns the value from now on, or None to keep it; logs a new one."""
         value = self._get_value_to_set()
         if value is not None and value != self._last:
             self._last = value
@@ -48,7 +48,7 @@ class HyperParamSetter(Callback):
         return value
 
     def _get_value_to_set(self) -> Optional[float]:
-        """Override to return the value that is right from now on, or None to leave it."""
+        """Override to return the value from now on, or None to keep it."""
         raise NotImplementedError(f"{type(self).__name__} must override _get_value_to_set().")
 
     def get_current_value(self) -> float:
@@ -77,7 +77,7 @@ class HyperParamSetter(Callback):
             self.param.set_value(value)
 
     def state_dict(self) -> Dict[str, Any]:
-        """What was set last, and the present value unless it is in the checkpoint of the model."""
+        """The last value set, and the present one unless it is in the checkpoint of the model."""
         state: Dict[str, Any] = {"began": self._began, "last": self._last}
         if not self.param.in_checkpoint:
             with suppress(NotImplementedError):  # a parameter that can only be set
@@ -85,7 +85,7 @@ class HyperParamSetter(Callback):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes it back, and sets the hyper-parameter to its value in the state."""
+        """Restores it, and sets the hyper-parameter to its value in the state."""
         has_value = "value" in state
         if has_value:
             self.param.set_value(state["value"])
@@ -94,10 +94,10 @@ class HyperParamSetter(Callback):
 
 
 class HumanHyperParamSetter(HyperParamSetter):
-    """Sets a hyper-parameter to what a file in the log directory says, which a person may edit.
+    """Sets a hyper-parameter to the value in a text file, which can be edited during training.
 
-    The file has lines `name:value`. It is read before the training, also before one that goes on
-    from a saved state, and after each epoch; it need not exist.
+    The file has lines `name:value`. It is read before the training, also of a resumed run, and
+    after each epoch. It need not exist.
 
     Args:
       param: the hyper-parameter, or the name of a variable of the graph.
@@ -139,7 +139,7 @@ class HumanHyperParamSetter(HyperParamSetter):
 
 
 def _values(lines: Sequence[str]) -> Dict[str, float]:
-    """Returns the lines that are `name:number`; others are somebody's notes, or half written."""
+    """Returns the lines of the form `name:number`; all others are ignored."""
     values = {}
     for line in lines:
         name, colon, text = line.rpartition(":")  # names of tensors have colons too
@@ -155,8 +155,7 @@ def _values(lines: Sequence[str]) -> Dict[str, float]:
 class ScheduledHyperParamSetter(HyperParamSetter):
     """Sets a hyper-parameter by a list of points in time.
 
-    If the schedule has been changed when a run goes on from a saved state, the value is set that
-    the new schedule has for that time.
+    If the schedule was changed before a run is resumed, the value of the new schedule is set.
 
     ::
 
@@ -171,8 +170,7 @@ class ScheduledHyperParamSetter(HyperParamSetter):
       interp: "linear" to interpolate between the points, None for steps. Before the first and
         after the last point nothing is set.
       step_based: whether the points are global steps instead of epochs.
-      set_at_beginning: whether a run that begins after a point sets the value that is then in
-        force.
+      set_at_beginning: whether a run that starts after a point sets the value in force then.
 
     Raises:
       ValueError: the schedule is empty, or has two values for one time, or `interp` is unknown.
@@ -193,7 +191,7 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         self._interp = interp
         self._step_based = step_based
         self._set_at_beginning = set_at_beginning
-        self._last_time = (-1, -1)  # epoch and global step, when the schedule was looked at
+        self._last_time = (-1, -1)  # epoch and global step, when it was last applied
         self._changed = False  # since the state that was loaded
         self._logged_epoch: Optional[int] = None
 
@@ -216,12 +214,12 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         super()._set()
 
     def state_dict(self) -> Dict[str, Any]:
-        """As of every setter; and the schedule, and when it was followed last."""
+        """The state of the base class, the schedule, and when it was last applied."""
         epoch, step = self._last_time
         return {**super().state_dict(), **self._plan(), "epoch": epoch, "step": step}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes it back; another schedule than that of the state wins, in `before_train`."""
+        """Restores it; if the schedule differs, the new one wins in `before_train`."""
         super().load_state_dict(state)
         self._last_time = (state["epoch"], state["step"])
         plan = self._plan()
@@ -233,12 +231,12 @@ class ScheduledHyperParamSetter(HyperParamSetter):
 
     def _get_value_to_set(self) -> Optional[float]:
         now = self.global_step if self._step_based else self.epoch_num
-        if not self._began and now > 0:  # a run that goes on from an earlier one
+        if not self._began and now > 0:  # a run that continues an earlier one
             return self._value_in_force(now) if self._set_at_beginning else None
         return self._value_at(now)
 
     def _value_at(self, now: int) -> Optional[float]:
-        """The value that is to be set at this very time, None for none."""
+        """The value to set at exactly this time, or None."""
         before = self._last_point(now)
         if before is None:
             return None
@@ -250,7 +248,7 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         return first + (second - first) * (now - start) / (end - start)
 
     def _value_in_force(self, now: int) -> Optional[float]:
-        """The value set at this time or before, None if the first point is still to come."""
+        """The value set at this time or before it, None before the first point."""
         before = self._last_point(now)
         if before is None:
             return None
@@ -289,12 +287,12 @@ def _check_schedule(schedule: Sequence[Tuple[int, float]]) -> List[Tuple[int, fl
 
 
 class HyperParamSetterWithFunc(HyperParamSetter):
-    """Sets a hyper-parameter to what a function returns.
+    """Sets a hyper-parameter to the value that a function returns.
 
     Args:
       param: the hyper-parameter, or the name of a variable of the graph.
       func: takes the epoch that has just ended (`starting_epoch - 1` before the training) and the
-        present value; returns the new one, None to leave it.
+        present value; returns the new one, or None to keep it.
     """
 
     def __init__(
@@ -319,8 +317,8 @@ class StatMonitorParamSetter(HyperParamSetter):
     Args:
       param: the hyper-parameter, or the name of a variable of the graph.
       stat_name: name of the scalar in `trainer.monitors`.
-      value_func: takes the present value of the hyper-parameter, returns the new one, None to
-        leave it.
+      value_func: takes the present value of the hyper-parameter, returns the new one, or
+        None to keep it.
       threshold: by how much the scalar has to improve.
       last_k: over how many values.
       reverse: whether more is better.
@@ -362,7 +360,7 @@ class StatMonitorParamSetter(HyperParamSetter):
         try:
             step, value = self.trainer.monitors.get_history(self._stat_name)[-1]
         except KeyError:
-            logger.warning(f"No {self._stat_name} yet: {self.param.readable_name} is left alone.")
+            logger.warning(f"No {self._stat_name} yet: {self.param.readable_name} is not changed.")
             return False
         if step == self._last_step:
             logger.warning(f"There is no new value of {self._stat_name} since step {step}.")
@@ -372,11 +370,11 @@ class StatMonitorParamSetter(HyperParamSetter):
         return True
 
     def state_dict(self) -> Dict[str, Any]:
-        """As of every setter; and the values that the scalar had lately."""
+        """The state of the base class, and the last values of the scalar."""
         return {**super().state_dict(), "seen": list(self._seen), "last_step": self._last_step}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes it back."""
+        """Restores it."""
         super().load_state_dict(state)
         self._seen.clear()
         self._seen.extend(state["seen"])

@@ -1,4 +1,4 @@
-"""Records what each op of a step does, and when."""
+"""Traces the ops of a step."""
 
 import json
 import os

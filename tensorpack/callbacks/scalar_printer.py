@@ -52,7 +52,7 @@ class ScalarPrinter(MonitorBase):
         return {"values": dict(self._values)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes them back."""
+        """Restores them."""
         self._values = dict(state["values"])
 
     def _print(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs what keeps moving averages, and hands the summaries of the graph to the monitors."""
+"""Updates moving averages and passes the summaries of the graph to the monitors."""
 
 from collections import deque
 from typing import Any, Dict, List, Optional, Sequence
@@ -59,7 +59,7 @@ def MergeAllSummaries(
 
 
 class _Summaries(Callback):
-    """What both ways have in common: the merged op, and in which steps it is due."""
+    """The base of both kinds: the merged op, and the steps in which it is due."""
 
     name_scope = "MergeAllSummaries"
     sets_up_last = True  # others may add summaries while they are set up
@@ -111,7 +111,7 @@ class _SummariesWithStep(_Summaries):
         return {"last": self._last}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes it back: the step may have more runs to come."""
+        """Restores it: the step may have more runs to come."""
         self._last = state["last"]
 
 
@@ -146,7 +146,9 @@ class SimpleMovingAverage(Callback):
         self._fetches = self.get_tensors_maybe_in_tower(self._names)
         for tensor in self._fetches:
             if tensor.shape.as_list() != []:
-                raise ValueError(f"SimpleMovingAverage needs scalars, {tensor.name} is none.")
+                raise ValueError(
+                    f"SimpleMovingAverage needs scalars, {tensor.name} has shape {tensor.shape}."
+                )
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._fetches
@@ -170,10 +172,10 @@ class SimpleMovingAverage(Callback):
         return {"window": window.reshape(len(self._window), len(self._names))}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes them back.
+        """Restores them.
 
         Raises:
-          ValueError: they are of another number of tensors.
+          ValueError: they belong to another number of tensors.
         """
         window = state["window"]
         if window.ndim != 2 or window.shape[1] != len(self._names):

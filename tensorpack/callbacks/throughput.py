@@ -13,10 +13,10 @@ __all__ = ["ThroughputTracker"]
 class ThroughputTracker(Callback):
     """Puts the throughput of each epoch, without the time of what callbacks do at its end.
 
-    That is `Throughput (samples/sec)`, or `Throughput (steps/sec)` if nobody says how many samples
-    there are in a step. The time between two runs does not count where an epoch is continued. Of an
-    epoch whose begin it has not seen, because a proxy such as `PeriodicCallback` had it switched
-    off, it puts nothing.
+    The scalar is `Throughput (samples/sec)`, or `Throughput (steps/sec)` without
+    `samples_per_step`. Where an epoch is resumed, the time between the two runs does not count. It
+    puts nothing for an epoch whose start it has not seen, because a proxy such as
+    `PeriodicCallback` had switched it off.
 
     Args:
       samples_per_step: how many samples a step takes, over all towers; None to count steps.
@@ -35,7 +35,7 @@ class ThroughputTracker(Callback):
             samples_per_step = as_positive(self, "samples_per_step", samples_per_step)
         self._samples_per_step = samples_per_step
         self._clock = clock
-        self._epoch: Optional[int] = None  # the last one whose begin was seen
+        self._epoch: Optional[int] = None  # the last one whose start was seen
         self._steps, self._seconds = 0, 0.0  # of that epoch, before `_since`
         self._since: Optional[float] = None  # None between two epochs
         self._step_then = 0
@@ -53,7 +53,7 @@ class ThroughputTracker(Callback):
     def _so_far(self) -> Tuple[int, float]:
         if self._since is None:
             return self._steps, self._seconds
-        # `global_step` has one more in the midst of a step, which may never be finished
+        # `global_step` already counts the running step, which may never finish
         steps = self._steps + self.trainer.loop.steps_taken - self._step_then
         return steps, self._seconds + self._clock() - self._since
 
@@ -71,6 +71,6 @@ class ThroughputTracker(Callback):
         return {"epoch": self._epoch, "steps": steps, "seconds": seconds}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Takes them back."""
+        """Restores them."""
         self._epoch = state.get("epoch")  # none in an older state, whose epoch counts from here
         self._steps, self._seconds = state["steps"], state["seconds"]

@@ -1,4 +1,4 @@
-"""Callbacks that decide when another callback is active."""
+"""Callbacks that control when another callback is active."""
 
 from typing import Any, Callable, Optional
 
@@ -19,17 +19,16 @@ class PeriodicTrigger(ProxyCallback):
         step       1  2  3 | 4  5  6 |
         trigger       x      x     x
 
-    Everything else of the callback happens as usual.
+    All other methods of the callback are called as usual.
 
     Args:
       triggerable: the callback.
       every_k_steps: trigger after the steps whose `global_step` is a multiple of this.
       every_k_epochs: trigger after the epochs whose number is a multiple of this.
-      before_train: whether to trigger before the training as well, unless the run goes on from a
-        saved state: then that has happened.
+      before_train: whether to also trigger before the training, unless the run is resumed.
 
     Raises:
-      ValueError: it would never be triggered, or a period is not positive.
+      ValueError: it would never be triggered, or a period is not a whole number of at least 1.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class PeriodicRunHooks(ProxyCallback):
 class EnableCallbackIf(ProxyCallback):
     """Switches a callback off while a condition does not hold.
 
-    Setting up, `before_train` and `after_train` are not switched off. The condition is asked
+    `setup_graph`, `before_train` and `after_train` are always called. The condition is evaluated
     before a run and holds until after it.
 
     Args:
@@ -143,7 +142,7 @@ class PeriodicCallback(EnableCallbackIf):
       every_k_epochs: on in the epochs whose number is a multiple of this.
 
     Raises:
-      ValueError: it would never be on, or a period is not positive.
+      ValueError: it would never be on, or a period is not a whole number of at least 1.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Says what a run that does not get on is doing, and ends it if that is wanted."""
+"""Reports what a stalled run is doing, and optionally ends it."""
 
 import multiprocessing
 import sys
@@ -30,12 +30,11 @@ class Watchdog(Callback):
 
     The report in the log has the fill of every queue of the graph, the Python stacks of all
     threads and of the processes that `utils.worker.make_worker` made, and the state of the other
-    processes that `multiprocessing` started here. It is made once for each time that the run comes
-    to a halt. It costs the steps nothing: a thread looks at the trainer's counter about once a
-    second.
+    processes that `multiprocessing` started here. Each stall is reported once. The steps are not
+    slowed down: a thread checks the trainer's counter about once a second.
 
-    With `error`, the run is asked to end as well. A step that waits for a queue is woken; Python
-    code on the main thread that looks at no stop token cannot be.
+    With `error`, the run is asked to end as well. That wakes a step which waits for a queue, but
+    not Python code on the main thread that checks no stop token.
 
     Args:
       timeout: seconds without progress, more than the longest step and the slowest callback take.
@@ -81,11 +80,11 @@ class Watchdog(Callback):
             self._thread = None
 
     def callback_returned(self) -> None:
-        """Told by the group of all callbacks whenever one of them has done its part."""
+        """Counts the callbacks that have returned."""
         self._returned += 1
 
     def check(self) -> None:
-        """Looks once whether the run gets on, and reports if it does not. Called by its thread."""
+        """Checks once whether the run makes progress, and reports if not. Called by its thread."""
         now, mark = self._clock(), self._progress()
         if mark != self._mark:
             self._mark, self._since, self._reported = mark, now, False
@@ -115,7 +114,7 @@ class Watchdog(Callback):
     def _stacks_of_processes(self) -> str:
         text = ""
         for process in sorted(multiprocessing.active_children(), key=lambda each: each.pid or 0):
-            if self._over.is_set():  # nobody is to wait for the answers any more
+            if self._over.is_set():  # do not wait for more answers
                 return text + "  the run is ending"
             text += f"{process.name} (pid {process.pid}):\n{stack_of(process)}\n"
         return text or "  none"

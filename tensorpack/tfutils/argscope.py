@@ -1,7 +1,7 @@
 """Default arguments for layers, in force inside a `with` block of one graph.
 
 Knows nothing about particular layers: a layer says which arguments it takes, and under which names
-it keeps them, through its attribute `__argscope_spelling__`; whoever calls a layer asks
+it keeps them, through its attribute `__argscope_spelling__`; a caller of a layer asks
 `get_layer_defaults` for it.
 """
 

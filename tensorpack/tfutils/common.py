@@ -1,6 +1,6 @@
 """What all parts of the framework need from a graph: state of its own, names, the global step.
 
-Also the configuration of sessions that nobody configured.
+Also the default configuration of sessions.
 """
 
 import functools
@@ -136,7 +136,7 @@ def get_op_tensor_name(name: str) -> Tuple[str, str]:
     """Splits the name of an op or tensor: `a` gives `("a", "a:0")`, `a:10` gives `("a", "a:10")`.
 
     Raises:
-      ValueError: what follows the colon is no output number.
+      ValueError: what follows the colon is not an output number.
     """
     op_name, colon, index = name.partition(":")
     if not colon:

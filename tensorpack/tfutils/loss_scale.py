@@ -1,7 +1,7 @@
 """Scales a cost up and its gradients down again, for gradients that are computed in float16.
 
-The smallest number of float16 is 6e-8: what is smaller in a gradient becomes zero, unless the cost,
-and with it all that is computed from it, is larger. How much larger is found out while training.
+The smallest number of float16 is 6e-8: a smaller number in a gradient becomes zero, unless the cost
+is scaled up. The scale is adapted during training.
 """
 
 from typing import Any, List, Optional
@@ -24,7 +24,7 @@ class LossScaleOptimizer(ProxyOptimizer):
     A step in which a gradient is not finite changes no variable of the model and no slot: gradient
     processors get zeros in place of all gradients, the innermost optimizer does nothing (the sums
     of an `AccumGradOptimizer` are lost if it is their last step), and the scale is halved. After
-    `growth_steps` steps without such a one the scale is doubled. It stays in [1, 2**24].
+    `growth_steps` steps with finite gradients the scale is doubled. It stays in [1, 2**24].
 
     The scale and the count of good steps are the variables `loss_scale/scale` (float32) and
     `loss_scale/good_steps` (int64), which are saved like all others.

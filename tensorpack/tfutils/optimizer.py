@@ -69,13 +69,13 @@ def apply_grad_processors(
       gradprocs: called in this order.
 
     Raises:
-      TypeError: `gradprocs` is no list or tuple of `GradientProcessor`.
+      TypeError: `gradprocs` is not a list or tuple of `GradientProcessor`.
     """
     if not isinstance(gradprocs, (list, tuple)):
         raise TypeError(f"apply_grad_processors takes a list of processors, got {gradprocs!r}.")
     for each in gradprocs:
         if not isinstance(each, GradientProcessor):
-            raise TypeError(f"{each!r} is no GradientProcessor.")
+            raise TypeError(f"{each!r} is not a GradientProcessor.")
     return _GradProcOptimizer(opt, gradprocs)
 
 
@@ -176,7 +176,7 @@ class AccumGradOptimizer(ProxyOptimizer):
         """Returns an op that adds the gradients, and at each `niter`-th run updates.
 
         Raises:
-          ValueError: a global step is given: which of the runs is to count is not for us to say.
+          ValueError: a global step is given; increment it yourself in the runs that count.
         """
         if global_step is not None:
             raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")

@@ -1,8 +1,8 @@
 """In which precision a session computes, and whether XLA compiles what it runs.
 
 Both are rewrites that TensorFlow does to a graph when a session first runs it. The graph itself,
-its variables and its checkpoints stay float32. Where a rewrite cannot be done TensorFlow says
-nothing, or writes a line to stderr, and goes on without; here that is an error.
+its variables and its checkpoints stay float32. Where a rewrite is impossible TensorFlow
+continues without it, with no more than a line on stderr; here that is an error.
 """
 
 import contextlib
@@ -127,7 +127,7 @@ class ComputeOptions:
                 sess.run(output, {image: np.ones(image.shape.as_list())}, options, metadata)
             except tf.errors.OpError as error:
                 raise RuntimeError(
-                    f"{asked} does not work here: a small network failed with it, as is said "
+                    f"{asked} does not work here: a small network failed with it, as shown "
                     f"above. {_NEEDS.get(self.precision or '', '')}".rstrip()
                 ) from error
         return [node for each in metadata.partition_graphs for node in each.node]
@@ -199,5 +199,5 @@ def _cpu_flags() -> FrozenSet[str]:
                 if line.startswith("flags"):
                     return frozenset(line.partition(":")[2].split())
     except OSError:
-        pass  # no Linux: nothing is known
+        pass  # not Linux: unknown
     return frozenset()

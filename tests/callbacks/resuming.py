@@ -1,4 +1,4 @@
-"""Runs that are killed at any place and go on from the last state, to compare with one run."""
+"""Runs that are killed at any place and resumed from the last state, to compare with one run."""
 
 from tensorpack.callbacks import MonitorBase
 from tensorpack.compat import tfv1 as tf
@@ -45,7 +45,7 @@ class Killer(MonitorBase):
 
 
 class ResumableTrainer(MiniTrainer):
-    """A `MiniTrainer` that goes on from a snapshot, as the trainer does from a saved state."""
+    """A `MiniTrainer` that resumes from a snapshot, as the trainer does from a saved state."""
 
     def take_snapshot(self):
         states = self.callbacks.state_dict()

@@ -114,7 +114,7 @@ def test_the_log_directory_is_the_default(tmp_path):
 
 def test_without_a_log_directory_it_does_nothing(capsys):
     MiniTrainer([Putting()], [TFEventWriter()]).train()
-    assert log_lines(capsys) == ["logger directory was not set. Ignore TFEventWriter."]
+    assert log_lines(capsys) == ["No events are written: there is no log directory to put them in."]
 
 
 def test_a_full_disk_costs_one_warning(tmp_path, monkeypatch, capsys):
@@ -188,7 +188,7 @@ def test_a_resumed_run_takes_out_what_came_after_its_state(tmp_path, capsys):
     assert events(tmp_path)[0].file_version == "brain.Event:2"
     assert scalars(tmp_path) == EPOCHS[2:]
     assert log_lines(capsys)[-1] == (
-        f"Events written after the state of this run were taken out, to {tmp_path / name}."
+        f"Events written after the state of this run were moved to {tmp_path / name}."
     )
 
 

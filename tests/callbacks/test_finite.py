@@ -46,7 +46,7 @@ def test_only_scalars_can_be_looked_at():
         pass
 
     trainer = Trainer()
-    with pytest.raises(ValueError, match="pair:0 is none"):
+    with pytest.raises(ValueError, match="pair:0 has shape"):
         callback.setup_graph(trainer)
 
 

@@ -196,7 +196,7 @@ def test_a_failing_disk_costs_one_warning(tmp_path, capsys):
     run(tmp_path, Blocking(tmp_path / "stats.json"), max_epoch=3)
     lines = log_lines(capsys)
     assert len(lines) == 1
-    assert lines[0].startswith(f"Cannot write {tmp_path / 'stats.json'}, the training goes on: ")
+    assert lines[0].startswith(f"Cannot write {tmp_path / 'stats.json'}, the training continues: ")
 
 
 def test_a_disk_that_recovers_gets_all_epochs(tmp_path):
@@ -243,8 +243,8 @@ def test_a_resumed_run_drops_what_came_after_its_state(tmp_path, capsys):
     assert stats(tmp_path) == TWO_EPOCHS  # written at once, not at the end of the next epoch
     assert [json.loads((tmp_path / name).read_text()) for name in aside(tmp_path)] == [longer]
     assert log_lines(capsys)[-1] == (
-        f"3 epochs in {tmp_path / 'stats.json'} are from after the state that this run goes on "
-        f"from and are dropped; the file as it was is {tmp_path / aside(tmp_path)[0]}."
+        f"3 epochs in {tmp_path / 'stats.json'} are later than the state that this run resumes "
+        f"and are dropped; the old file is kept as {tmp_path / aside(tmp_path)[0]}."
     )
     resume(tmp_path, TWO_DONE)
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]

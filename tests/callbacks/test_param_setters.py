@@ -273,6 +273,6 @@ def test_a_value_that_does_not_improve_changes_it(costs, reverse, values):
 def test_no_value_is_a_warning(capsys):
     stat([None, 5, None])
     assert log_lines(capsys) == [
-        "No cost yet: exploration is left alone.",
+        "No cost yet: exploration is not changed.",
         "There is no new value of cost since step 4.",
     ]

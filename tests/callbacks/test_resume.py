@@ -1,4 +1,4 @@
-"""A run that was killed anywhere and goes on has done what a run has that was not."""
+"""A run that is killed at any place and resumed equals a run that is not killed."""
 
 import itertools
 import json
@@ -62,7 +62,7 @@ def run(make, killer, place="first", snapshot=None):
 
 
 def run_with_deaths(make, save, place, deaths=(2, 1)):
-    """Saves in one turn, dies twice after that, each time so many turns later, then goes on."""
+    """Saves in one turn, dies twice after that, each time so many turns later, then is resumed."""
     killer = Killer(save, save + deaths[0])
     trainer = run(make, killer, place)
     for death in deaths[1:]:
@@ -258,7 +258,7 @@ SETTERS = {
 
 
 def values_of_one_run_and_another(setter, kind, faults):
-    """Fails unless a setter does the same in a run that dies and goes on."""
+    """Fails unless a setter does the same in a run that is killed and resumed."""
 
     def make_with(notes):
         param = PARAMS[kind]()
