@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from .lmdb import LMDBData, LMDBDataDecoder, LMDBDataPoint, LMDBSerializer, convert_old_lmdb
     from .map import MapData, MapDataComponent, SelectComponent
     from .npz import NumpySerializer
-    from .process_batch import MultiProcessMapAndBatchData, MultiProcessMapAndBatchDataZMQ
-    from .process_map import MultiProcessMapData, MultiProcessMapDataZMQ
+    from .process_map import (
+        MultiProcessMapAndBatchData,
+        MultiProcessMapAndBatchDataZMQ,
+        MultiProcessMapData,
+        MultiProcessMapDataZMQ,
+    )
     from .processes import (
         MultiProcessPrefetchData,
         MultiProcessRunner,
@@ -135,8 +139,10 @@ _NAMES = {  # module -> its public names
     "lmdb": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",
     "map": "MapData MapDataComponent SelectComponent",
     "npz": "NumpySerializer",
-    "process_batch": "MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ",
-    "process_map": "MultiProcessMapData MultiProcessMapDataZMQ",
+    "process_map": (
+        "MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ MultiProcessMapData "
+        "MultiProcessMapDataZMQ"
+    ),
     "processes": (
         "MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ PrefetchData "
         "PrefetchDataZMQ PrefetchOnGPUs"

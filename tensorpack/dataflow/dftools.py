@@ -14,7 +14,7 @@ from tensorpack.utils.worker import Worker
 
 from ._processes.queue import ProcessQueue, make_filler
 from ._processes.start_method import choose_start_method
-from ._processes.worker_seeds import MOST_SEED
+from ._processes.worker_loop import MOST_SEED
 from .base import DataFlow
 from .image_files import dump_dataflow_images
 from .lmdb import dump_dataflow_to_lmdb

@@ -1,21 +1,31 @@
-"""A function applied to datapoints in worker processes, while the flow itself stays here."""
+"""Functions applied to datapoints in worker processes, while the flow itself stays here."""
 
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
+from tensorpack.utils.checks import check_counts
+from tensorpack.utils.packed import Rows
+from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
 from ._flow import check_state
 from ._legacy_names import accepts_old_keywords
-from ._processes.answers import answers_as_they_come, answers_in_order
-from ._processes.map import ProcessMap
-from ._processes.worker_seeds import MOST_SEED, DatapointSeeds
-from .base import DataFlow, RNGDataFlow, StateNotKept
+from ._length import length_or_none
+from ._processes.base import ProcessMap
+from ._processes.dispatch import results_as_ready, results_in_order
+from ._processes.worker_loop import MOST_SEED, DatapointSeeds
+from ._stack import aggregate
+from .base import DataFlow, StateNotKept
 from .map import apply_function
 
-__all__ = ["MultiProcessMapData", "MultiProcessMapDataZMQ"]
+__all__ = [
+    "MultiProcessMapAndBatchData",
+    "MultiProcessMapAndBatchDataZMQ",
+    "MultiProcessMapData",
+    "MultiProcessMapDataZMQ",
+]
 
 _GIB = 2**30
 _NAMES = ("ds", "rng", "number", "over")
@@ -94,9 +104,8 @@ class MultiProcessMapData(ProcessMap):
           Exception: what the function raised, with its traceback as the cause; as a `WorkerFailed`
             unless it is a builtin exception.
         """
-        self._leave_fork()
         if not self.strict:
-            return self._as_they_come(iter(self.ds))
+            return self._as_ready(iter(self.ds))
         if self._rest_is_over:  # what was loaded is the end of a pass
             self._rest_is_over = False
             return iter(self.ds)
@@ -106,12 +115,6 @@ class MultiProcessMapData(ProcessMap):
         datapoints = iter(self.ds)
         self._position = begin, state_or_reason(self.ds), number
         return self._in_order(datapoints, seed, self._position)
-
-    @property
-    def seeded(self) -> bool:
-        """Whether the same data comes again, in the same order, when the program is run again."""
-        same = self.strict or self.num_proc == 1
-        return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns where a strict pass is.
@@ -146,32 +149,32 @@ class MultiProcessMapData(ProcessMap):
                 "fast each process is."
             )
 
-    def _as_they_come(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        team = self._teams.take(self._make_team)
+    def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        pool = self._pools.take(self._make_pool)
         try:
             inputs = ({"datapoint": datapoint} for datapoint in datapoints)
-            for result in answers_as_they_come(team, inputs, self._most):
+            for result in results_as_ready(pool, inputs, self._most):
                 if result is not None:
                     yield result
-                result = None  # its memory may be waited for
+                result = None  # the pool may wait for its memory
         finally:
-            self._teams.give_back(team)
+            self._pools.give_back(pool)
 
     def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Position) -> Iterator[Any]:
         begin, _, number = first
         behind: Dict[int, Any] = {}
-        team = self._teams.take(self._make_team)
+        pool = self._pools.take(self._make_pool)
         try:
             inputs = self._numbered(datapoints, seed, first, behind)
-            results = answers_in_order(team, inputs, self._most)
+            results = results_in_order(pool, inputs, self._most)
             for at, result in enumerate(results, number):
                 self._position, self._over = (begin, behind.pop(at), at + 1), False
                 if result is not None:
                     yield result
-                result = None  # its memory may be waited for
+                result = None  # the pool may wait for its memory
             self._position, self._over = None, True
         finally:
-            self._teams.give_back(team)
+            self._pools.give_back(pool)
 
     def _numbered(
         self, datapoints: Iterator[Any], seed: int, first: _Position, behind: Dict[int, Any]
@@ -203,3 +206,134 @@ class _Map:
                 self._seeds = seed, DatapointSeeds(seed)
             self._seeds[1](item["number"])
         return apply_function(self._func, item["datapoint"])
+
+
+class MultiProcessMapAndBatchData(ProcessMap):
+    """Applies a function to every datapoint and makes batches, both in several processes.
+
+    It is `BatchData(MultiProcessMapData(ds, num_proc, map_func), batch_size)`, but a process makes
+    a whole batch, and writes it to where the consumer finds it. A pass is one pass of the wrapped
+    flow; batches come in the order in which they are ready. Datapoints for which the function
+    returns None are dropped, and batches are filled up with others; then `len` is too large.
+    """
+
+    @accepts_old_keywords(nr_proc="num_proc")
+    def __init__(
+        self,
+        ds: DataFlow,
+        num_proc: Optional[int] = None,
+        map_func: Optional[Callable[[Any], Any]] = None,
+        batch_size: int = 1,
+        buffer_size: Optional[int] = None,
+        remainder: bool = False,
+        buffer_bytes: int = _GIB,
+        start_method: Optional[str] = None,
+    ) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          num_proc: the number of processes; by default as many as there are cores.
+          map_func: takes a datapoint and returns a datapoint, or None to drop it.
+          batch_size: the number of datapoints in a batch.
+          buffer_size: how many datapoints may have been taken from the flow and not yet be given
+            out; by default those of two batches a process.
+          remainder: whether to yield a smaller last batch if some datapoints are left.
+          buffer_bytes: how many bytes may be on the way to the processes, and as many back.
+          start_method: as in `MultiProcessRunner`.
+
+        Raises:
+          TypeError: `map_func` cannot be called, or a number is no integer.
+          ValueError: a number is less than one, the buffer is smaller than a batch, there can be no
+            batch of this size, or there is no such start method.
+        """
+        check_counts(self, batch_size=batch_size)
+        if num_proc is not None:
+            check_counts(self, num_proc=num_proc)
+        if buffer_size is not None:
+            check_counts(self, buffer_size=buffer_size)
+        if buffer_size is not None and buffer_size < batch_size:
+            raise ValueError(
+                f"{type(self).__name__}: buffer_size={buffer_size} has no room for a batch of "
+                f"{batch_size}. Give at least {batch_size}, or leave it out."
+            )
+        length = length_or_none(ds)  # an unknown one counts as enough
+        if not remainder and length is not None and batch_size > length:
+            raise ValueError(
+                f"{type(self).__name__}: batch_size={batch_size}, but {type(ds).__name__} has only "
+                f"{length} datapoints in a pass, so there would be no batch. Use a smaller "
+                "batch_size, or remainder=True."
+            )
+        most = (
+            2 * (num_proc or usable_cores()) if buffer_size is None else buffer_size // batch_size
+        )
+        super().__init__(ds, num_proc, map_func, most, buffer_bytes, start_method)
+        self.batch_size = batch_size
+        self.remainder = remainder
+
+    def __len__(self) -> int:
+        """Returns the number of batches in a pass if nothing is dropped.
+
+        Raises:
+          UnknownLength: the length of the wrapped flow is not known.
+        """
+        whole, left = divmod(super().__len__(), self.batch_size)
+        return whole + 1 if left and self.remainder else whole
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          Exception: as by `MultiProcessMapData` and `BatchData`.
+        """
+        return self._pass(iter(self.ds))
+
+    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        pool = self._pools.take(self._make_pool)
+        rest: List[Any] = []
+        try:
+            for result in results_as_ready(pool, self._groups(datapoints), self._most):
+                if isinstance(result, tuple):
+                    yield result[0]
+                else:
+                    rest += result
+                result = None  # the pool may wait for its memory
+                while len(rest) >= self.batch_size:
+                    batch, rest = rest[: self.batch_size], rest[self.batch_size :]
+                    yield aggregate(batch, use_list=False)
+            if rest and self.remainder:
+                yield aggregate(rest, use_list=False)
+        finally:
+            self._pools.give_back(pool)
+
+    def _groups(self, datapoints: Iterator[Any]) -> Iterator[List[Any]]:
+        group: List[Any] = []
+        for datapoint in datapoints:
+            group.append(datapoint)
+            if len(group) == self.batch_size:
+                yield group
+                group = []
+        if group:
+            yield group
+
+    def _work(self) -> Callable[[Any], Any]:
+        return _MapAndBatch(self.func, self.batch_size)
+
+
+MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData
+
+
+class _MapAndBatch:
+    """What a process does with as many datapoints as a batch has, or less.
+
+    Returns a tuple with a batch, or, if it is not full, a list of datapoints.
+    """
+
+    def __init__(self, func: Callable[[Any], Any], batch_size: int) -> None:
+        self._func, self._batch_size = func, batch_size
+
+    def __call__(self, group: List[Any]) -> Any:
+        mapped = [apply_function(self._func, datapoint) for datapoint in group]
+        kept = [datapoint for datapoint in mapped if datapoint is not None]
+        if len(kept) < self._batch_size:
+            return kept
+        return (aggregate(kept, use_list=False, join=Rows),)

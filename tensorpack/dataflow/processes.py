@@ -1,26 +1,24 @@
 """Whole flows in worker processes, whose datapoints come to the consumer through shared memory."""
 
 import itertools
-import os
-import threading
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tensorpack.utils.checks import check_counts, check_sizes
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 
 from ._flow import check_state
 from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
-from ._processes.channel import Limits
+from ._processes.base import ProcessFlow, WorkerPools
+from ._processes.dispatch import merge_shares
+from ._processes.pool import WorkerPool
+from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method
-from ._processes.team import Team
-from ._processes.team_pool import TeamPool
-from ._processes.work import merged, produce
-from ._processes.worker_seeds import MOST_SEED
-from .base import DataFlow, ProxyDataFlow, RNGDataFlow, StateNotKept
+from ._processes.worker_loop import MOST_SEED, run_flow
+from .base import DataFlow, RNGDataFlow, StateNotKept
 
 __all__ = [
     "MultiProcessPrefetchData",
@@ -35,7 +33,7 @@ _GIB = 2**30
 _NAMES = ("rng", "flow", "position", "over", "blocks")
 
 
-class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
+class MultiProcessRunner(ProcessFlow):
     """Runs a flow in several processes, and yields what they make.
 
     **By default** each process goes through the whole flow, for ever, with random streams of its
@@ -97,24 +95,11 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
           TypeError: a number is no integer.
           ValueError: a number is less than one, or there is no such start method.
         """
-        super().__init__(ds)
-        check_counts(self, num_prefetch=num_prefetch, num_proc=num_proc)
-        check_sizes(self, buffer_bytes=buffer_bytes)
-        if start_method is not None:
-            choose_start_method(start_method)
-        self.num_proc = num_proc
+        super().__init__(ds, num_proc, buffer_bytes, start_method)
+        check_counts(self, num_prefetch=num_prefetch)
         self.strict = strict
-        self._limits = Limits.of(num_prefetch, buffer_bytes, num_proc)
-        self._start_method = start_method
-        self._prepare()
+        self._limits = Limits.of(num_prefetch, self._buffer_bytes, num_proc, others=num_proc)
         self._forget()
-
-    def _prepare(self) -> None:
-        """Sets up what belongs to one process and cannot be sent to another."""
-        self._teams = TeamPool(self)
-        self._owner = os.getpid()
-        self._lock = threading.Lock()
-        self._running: Optional[Team] = None  # makes the mixture
 
     def _forget(self) -> None:
         # Of the pass that was begun or advanced last: the random stream and the state of the flow
@@ -136,7 +121,6 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
           Exception: whatever ended a process, with its traceback as the cause; as a `WorkerFailed`
             unless it is a builtin exception.
         """
-        self._leave_fork()
         if not self.strict:
             return self._mixture()
         start = self._loaded or (self._flow_state, 0, False, self._blocks)
@@ -153,27 +137,10 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
     def reset_state(self) -> None:
         """Gives the processes new random streams, and starts them if there are none."""
         RNGDataFlow.reset_state(self)
-        self._leave_fork()
-        with self._lock:
-            self._stop_running()
+        with self._pools.sharing:
+            self._pools.stop_sharing()
         self._forget()
         self.start_processes()
-
-    def start_processes(self) -> None:
-        """Starts the processes if there are none yet."""
-        self._leave_fork()
-        self._teams.prepare(self._make_team)
-
-    def close(self) -> None:
-        """Ends the processes. The flow can be used again, by new ones."""
-        if self._owner == os.getpid():
-            self._teams.close()
-
-    @property
-    def seeded(self) -> bool:
-        """Whether the same data comes again, in the same order, when the program is run again."""
-        same = self.strict or self.num_proc == 1
-        return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns where a strict pass is.
@@ -211,53 +178,48 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
     def _mixture(self) -> Iterator[Any]:
         length = length_or_none(self)
         rounds: Iterable[Any] = itertools.repeat(None) if length is None else range(length)
-        team: Optional[Team] = None
+        pools = self._pools
+        pool: Optional[WorkerPool] = None
         for _ in rounds:
-            with self._lock:
-                if team is None:
-                    team = self._team_of_mixture()
-                datapoint = team.take()[1]
+            with pools.sharing:
+                if pool is None:
+                    pool = self._shared_pool(pools)
+                datapoint = pool.take()[1]
             yield datapoint
-            datapoint = None  # its memory may be waited for
+            datapoint = None  # the pool may wait for its memory
 
-    def _team_of_mixture(self) -> Team:
-        if self._running is None or self._running.closed:
-            self._stop_running()
-            team = self._running = self._teams.take(self._make_team)
-            seeds = self.rng.randint(0, MOST_SEED, size=len(team), dtype=np.int64).tolist()
-            team.order([{"seed": seed} for seed in seeds])
-        return self._running
-
-    def _stop_running(self) -> None:
-        # Not a generator, and so no cycle: the flow ends its processes as soon as it is dropped.
-        team, self._running = self._running, None
-        if team is not None:
-            self._teams.give_back(team)
+    def _shared_pool(self, pools: WorkerPools) -> WorkerPool:
+        if pools.shared is None or pools.shared.closed:
+            pools.stop_sharing()
+            pool = pools.shared = pools.take(self._make_pool)
+            seeds = self.rng.randint(0, MOST_SEED, size=len(pool), dtype=np.int64).tolist()
+            pool.order([{"seed": seed} for seed in seeds])
+        return pools.shared
 
     def _ordered(
         self, seed: int, begin: Dict[str, Any], flow_state: Any, position: int, blocks: bool
     ) -> Iterator[Any]:
-        team = self._teams.take(self._make_team)
+        pool = self._pools.take(self._make_pool)
         try:
             ends: List[Optional[bytes]] = []
             while not ends:
-                order = {"seed": seed, "flow": flow_state, "step": len(team), "blocks": blocks}
-                team.order([{**order, "first": position + i} for i in range(len(team))])
-                for at, datapoint in merged(team, position, ends):
+                order = {"seed": seed, "flow": flow_state, "step": len(pool), "blocks": blocks}
+                pool.order([{**order, "first": position + i} for i in range(len(pool))])
+                for at, datapoint in merge_shares(pool, position, ends):
                     position = at + 1
                     self._position, self._over = (begin, flow_state, position, blocks), False
                     yield datapoint
-                    datapoint = None  # its memory may be waited for
+                    datapoint = None  # the pool may wait for its memory
                 if not ends:  # a datapoint inside of a batch was dropped: later ones shift
                     self._blocks = blocks = False
             self._position, self._over = None, True
             self._flow_state = None if ends[0] is None else loads(ends[0])
         finally:
-            self._teams.give_back(team)
+            self._pools.give_back(pool)
 
-    def _make_team(self) -> Team:
-        return Team(
-            produce,
+    def _make_pool(self) -> WorkerPool:
+        return WorkerPool(
+            run_flow,
             (self.ds, self.strict, self._environments()),
             ("ds", self.ds),
             self.num_proc,
@@ -267,20 +229,8 @@ class MultiProcessRunner(ProxyDataFlow, RNGDataFlow):
         )
 
     def _environments(self) -> Optional[List[Dict[str, str]]]:
-        """What each process finds in its environment beside what this one has."""
+        """Returns what each process adds to its environment."""
         return None
-
-    def _leave_fork(self) -> None:
-        if self._owner != os.getpid():  # a forked copy: the processes are those of the original
-            self._prepare()
-
-    def __getstate__(self) -> Dict[str, Any]:
-        own = ("_teams", "_owner", "_lock", "_running")
-        return {name: value for name, value in self.__dict__.items() if name not in own}
-
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._prepare()
 
 
 class MultiProcessRunnerZMQ(MultiProcessRunner):

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorpack.utils.packed import aligned, pack, unpack, write
 
-from ._processes.descriptor import SharedFile
+from ._processes.shared_memory import SharedFile
 
 __all__ = ["SharedList"]
 

@@ -253,27 +253,27 @@ def leave_with_open_files():
     os._exit(len(os.listdir("/proc/self/fd")))
 
 
-def count_up(orders, index, count):
-    """What a worker of a team does: sends numbers behind a text of the order."""
+def count_up(loop, index, count):
+    """What a worker of a pool does: sends numbers behind a text of the order."""
 
     def send_all(order, send):
         for i in range(count):
             send([order["text"], index, i], i)
 
-    orders.carry_out(send_all)
+    loop.carry_out(send_all)
 
 
-def fail_at_once(orders, index):
+def fail_at_once(loop, index):
     fail()
 
 
-def hang_at_order(orders, index):
-    orders.carry_out(lambda order, send: sleep())
+def hang_at_order(loop, index):
+    loop.carry_out(lambda order, send: sleep())
 
 
-def answer_with(orders, index, function):
-    """What a worker of a team does: answers by a function."""
-    orders.answer(function)
+def answer_with(loop, index, function):
+    """What a worker of a pool does: answers by a function."""
+    loop.answer(function)
 
 
 def ones(datapoint):
@@ -281,8 +281,8 @@ def ones(datapoint):
     return [np.ones(4, np.float32), np.ones(4, np.float32)]
 
 
-def first_late_then_fail(orders, index):
-    """What two workers of a team do: one sends numbers when the other one has failed for sure."""
+def first_late_then_fail(loop, index):
+    """What two workers of a pool do: one sends numbers when the other one has failed for sure."""
 
     def act(order, send):
         if index:
@@ -291,4 +291,4 @@ def first_late_then_fail(orders, index):
             time.sleep(0.1)
             send(i, i)
 
-    orders.carry_out(act)
+    loop.carry_out(act)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import BatchData, DataFromList, MapData, UnknownLength
-from tensorpack.dataflow.process_batch import (
+from tensorpack.dataflow.process_map import (
     MultiProcessMapAndBatchData,
     MultiProcessMapAndBatchDataZMQ,
 )

@@ -13,8 +13,7 @@ import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, MapData
 from tensorpack.dataflow._processes import start_method
-from tensorpack.dataflow.process_batch import MultiProcessMapAndBatchData
-from tensorpack.dataflow.process_map import MultiProcessMapData
+from tensorpack.dataflow.process_map import MultiProcessMapAndBatchData, MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunner
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
@@ -158,7 +157,7 @@ def make(kind, func, method=None):
     )
 
 def workers(flow):
-    return [lane.worker.pid for lane in flow._teams._all[0]._lanes]
+    return [each.worker.pid for each in flow._pools._all[0]._members]
 
 def main():
 """

@@ -24,7 +24,7 @@ from tensorpack.dataflow import (
     RepeatedData,
     StateNotKept,
 )
-from tensorpack.dataflow._processes.lane import descriptors_of
+from tensorpack.dataflow._processes.pool import descriptors_of
 from tensorpack.dataflow.process_map import MultiProcessMapData, MultiProcessMapDataZMQ
 from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.rng import fix_rng_seed
@@ -461,10 +461,10 @@ def test_it_takes_as_many_descriptors_as_it_says(num_proc):
     before = len(open_files())
     with closing(flow):
         assert len(list(flow)) == 200
-        taken = len(open_files()) - before - 2  # the waker of the team
+        taken = len(open_files()) - before - 2  # the waker of the pool
         assert taken <= num_proc * descriptors_of(flow._limits, flow._limits)
-        # the slots that were used, on top of those that each process takes at least
-        assert taken >= num_proc * (descriptors_of(flow._limits, None) - flow._limits.slots)
+        # the slots that were used, on top of what each process takes at least
+        assert taken >= num_proc * (descriptors_of(flow._limits) - flow._limits.slots)
 
 
 def test_64_processes_have_room_below_the_usual_limit():

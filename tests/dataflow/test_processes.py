@@ -416,6 +416,9 @@ def test_numbers_of_numpy_and_a_size_that_is_a_float():
     one = np.int64(1)
     with closing(MultiProcessRunner(numbers(3), one, one, buffer_bytes=1e6)) as flow:
         assert len(list(flow)) == 3
+    ds = MapData(numbers(50), functions.whole_array)
+    with closing(strict(ds, 1, 200, buffer_bytes=1e6)) as flow:
+        assert len(list(flow)) == 50
 
 
 def test_old_names():

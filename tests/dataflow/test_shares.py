@@ -3,7 +3,7 @@
 import pytest
 
 from tensorpack.dataflow import BatchData, DataFlow, MapData
-from tensorpack.dataflow._processes.worker_seeds import DatapointSeeds
+from tensorpack.dataflow._processes.worker_loop import DatapointSeeds
 from tensorpack.dataflow.base import Dropped
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import assert_same

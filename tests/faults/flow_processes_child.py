@@ -7,7 +7,7 @@ import faulthandler
 from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import MapData
-from tensorpack.dataflow._processes import team as team_module
+from tensorpack.dataflow._processes import pool as pool_module
 from tensorpack.dataflow.process_map import MultiProcessMapData
 from tensorpack.dataflow.processes import MultiProcessRunner
 from tensorpack.train import QueueInputTrainer, TrainConfig
@@ -32,7 +32,7 @@ class MarksSteps(Callback):
 def train(kind, name, log_dir):
     """Trains; a worker calls the function `name` of `children_workers` at the 300th datapoint."""
     logger.set_logger_dir(log_dir)
-    team_module._WARN_SECONDS = 2.0
+    pool_module._WARN_SECONDS = 2.0
     action = getattr(children_workers, name)
     ds = MapData(functions.Endless(), functions.At(300, action))
     if kind == "map":
@@ -63,7 +63,7 @@ def use_after_a_session(kind):
         found = [next(going)[0] for _ in range(50)]
         if kind == "strict":
             mark(f"in order {found == [10 * i for i in range(50)]}")
-        kinds = {type(lane.worker).__name__ for lane in flow._teams._all[0]._lanes}
+        kinds = {type(each.worker).__name__ for each in flow._pools._all[0]._members}
         mark(f"started as {sorted(kinds)}")
         flow.close()
     mark("done")

@@ -17,7 +17,7 @@ from tensorpack.utils.worker import Worker, make_worker, state_of
 from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
 from ..base import DataFlow, DataFlowTerminated
-from .worker_seeds import seed_process
+from .worker_loop import seed_process
 
 __all__ = ["ProcessQueue", "make_filler"]
 
@@ -49,7 +49,7 @@ class ProcessQueue:
         self._maker = os.getpid()
         self._failure: Optional[Exception] = None
         self._filler: Optional[Worker] = None
-        self._writer: Optional[Connection] = self._queue._writer
+        self._writer: Optional[Connection] = self._queue._writer  # type: ignore[attr-defined]
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Tuple[Any, Any]:
         """Returns the number of a datapoint and the datapoint; `(DIE, None)` at the end.

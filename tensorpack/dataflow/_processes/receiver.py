@@ -1,4 +1,4 @@
-"""The end of a channel that objects come out of; see `channel.py`."""
+"""The end of a channel that objects come out of; see `sender.py`."""
 
 import os
 import weakref
@@ -9,8 +9,9 @@ from typing import Any, Callable, Deque, Dict, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.utils.aligned import aligned_empty
+from tensorpack.utils.packed_layouts import LayoutReader
 
-from .channel import (
+from .sender import (
     FIRST_EVENT,
     HUNGRY,
     LAST_OBJECT,
@@ -19,11 +20,10 @@ from .channel import (
     RETURN,
     SLOT_ENDS,
     Limits,
+    Sender,
     channel_parts,
 )
-from .descriptor import SharedFile, closed_after_fork
-from .layouts import Unpacking
-from .sender import Sender
+from .shared_memory import SharedFile, close_after_fork
 
 __all__ = ["Receiver", "make_channel"]
 
@@ -42,9 +42,9 @@ class _View(weakref.ref):
 class Receiver:
     """Receives objects; used by one thread, while their arrays may go to any.
 
-    When nobody views a slot any more, that is only noted, by a deque and so without any Python
-    code: what a signal handler raises in the midst of a finalizer, such as a KeyboardInterrupt,
-    would be lost. The slot goes back when somebody next looks for objects.
+    When the last view of a slot is gone, a deque notes it, without any Python code: an exception
+    that a signal handler raises within a finalizer, such as a KeyboardInterrupt, would be lost. The
+    slot goes back with the next call of a method.
 
     Args:
       records: read end.
@@ -59,17 +59,17 @@ class Receiver:
         self._records, self._back = records, back
         self._files, self._limits = list(files), limits
         self._pending: Deque[Tuple[int, ...]] = deque()
-        self._filling: Dict[int, Tuple[np.ndarray, bool]] = {}
-        self._unpack = Unpacking()
+        self._filling: Dict[int, Tuple[np.ndarray, Any]] = {}
+        self._layouts = LayoutReader()
         self._held: Dict[int, _View] = {}
         self._freed: Deque[_View] = deque()  # filled by any thread, in the midst of anything
         self._told = 0  # how many slots the sender believes to be kept by us while we wait
         self._ended = False
 
-    def stays(self) -> "Receiver":
-        """To be called once on the end that is used in this process."""
+    def attach(self) -> "Receiver":
+        """Prepares the end that this process uses; called once."""
         os.set_blocking(self._records.fileno(), False)
-        closed_after_fork(self)
+        close_after_fork(self)
         return self
 
     def fileno(self) -> int:
@@ -95,21 +95,23 @@ class Receiver:
         """Returns what came next, as its kind, tag and object; None if nothing is there yet."""
         self.return_slots()
         while self._pending:
-            kind, slot, structure, start, end, size, tag = self._pending.popleft()
+            kind, layout, slot, structure, start, end, size, tag = self._pending.popleft()
             if kind >= FIRST_EVENT:
                 return kind, tag, None
             if kind == SLOT_ENDS:
                 del self._filling[slot]
                 continue
             try:
-                return OBJECT, tag, self._object(slot, structure, start, end, size)
+                memory, keep = self._opened(slot, size)
+                obj = self._layouts.unpack(memory, structure, start, end, keep, layout)
+                return OBJECT, tag, obj
             finally:
                 if kind == LAST_OBJECT:
                     self._filling.pop(slot, None)
         return None
 
     def return_slots(self) -> None:
-        """Gives those back that nobody views any more. To be called now and then."""
+        """Sends back the slots that are no longer viewed; called now and then."""
         if not self._freed:
             return
         words = []
@@ -128,7 +130,7 @@ class Receiver:
             self._send_back(HUNGRY | self._told)
 
     def close(self) -> None:
-        """Lets the pipes and the memory go; arrays that were given out stay valid."""
+        """Closes the pipes and the memory; arrays that were given out stay valid."""
         self._records.close()
         self._back.close()
         for each in self._files:
@@ -139,33 +141,31 @@ class Receiver:
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         return Receiver, (self._records, self._back, self._files, self._limits)
 
-    def _object(self, slot: int, structure: int, start: int, end: int, size: int) -> Any:
-        if slot not in self._filling:
-            self._filling[slot] = self._opened(slot, size)
-        memory, copied = self._filling[slot]
-        return self._unpack(memory, structure, start, end, _private if copied else None)
-
-    def _opened(self, slot: int, size: int) -> Tuple[np.ndarray, bool]:
+    def _opened(self, slot: int, size: int) -> Tuple[np.ndarray, Any]:
+        """Returns the memory of a slot, and what makes copies of its arrays, or None."""
+        if slot in self._filling:
+            return self._filling[slot]
         memory = self._files[slot].view(size, writable=False)
         # The rest are to be where objects come in while a consumer keeps these.
         most = max(self._limits.slots - 2, self._limits.slots // 2)
         kept = sum(view.size for view in self._held.values())
         copied = len(self._held) >= most or 0 < kept > self._limits.nbytes // 2 - size
-        # views of views hold `memory` itself, so it lives as long as the last of them
+        # Views of views hold `memory` itself, so it lives as long as the last of them.
         view = self._held[slot] = _View(memory, self._freed.append)
         view.slot, view.size = slot, size
-        return memory, copied
+        self._filling[slot] = memory, _private if copied else None
+        return self._filling[slot]
 
     def _send_back(self, *words: int) -> None:
         try:
             os.write(self._back.fileno(), b"".join(RETURN.pack(word) for word in words))
         except BrokenPipeError:
-            pass  # the sender has ended; whoever waits for it hears how
+            pass  # the sender has ended; its owner reports how
 
 
 def make_channel(limits: Limits) -> Tuple[Sender, Receiver]:
-    """Makes both ends. Call `stays` on the one that is used here; give the other one to a process,
-    and close it here when that has started.
+    """Makes both ends. Call `attach` on the one that this process uses; give the other one to a
+    worker, and close it here when that has started.
 
     Raises:
       OSError: there are not enough descriptors.

@@ -1,28 +1,93 @@
-"""The end of a channel that objects go in at; see `channel.py`."""
+"""The end of a channel that objects go in at: into shared memory, announced through a pipe.
 
+A sender writes objects one behind another into a *slot* of shared memory and announces each by a
+record of fixed size. The receiver (`receiver.py`) gives out arrays that view the slot. When the
+last of these arrays is gone, the receiver sends the slot back. A consumer that keeps many arrays
+gets copies, so that a slot is always free.
+"""
+
+import contextlib
 import os
 import select
+import struct
 from collections import deque
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, Callable, Deque, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from tensorpack.utils.packed import Packed, write
+from tensorpack.utils.packed_layouts import LayoutWriter
 
-from .channel import HUNGRY, LAST_OBJECT, OBJECT, RECORD, RETURN, SLOT_ENDS, Limits
-from .descriptor import SharedFile, closed_after_fork
-from .layouts import Packing
+from .shared_memory import SharedFile, close_after_fork
 
-__all__ = ["Interrupted", "Sender"]
+__all__ = [
+    "FIRST_EVENT",
+    "HUNGRY",
+    "Interrupted",
+    "LAST_OBJECT",
+    "Limits",
+    "OBJECT",
+    "RECORD",
+    "RETURN",
+    "SLOT_ENDS",
+    "Sender",
+    "channel_parts",
+]
 
+# Kinds of records: an object, the last object of its slot, and the end of a slot.
+OBJECT, LAST_OBJECT, SLOT_ENDS = 0, 1, 2
+FIRST_EVENT = 16  # kinds from here on are defined by the caller
+# Kind, layout, slot, structure, start, end, size of the slot, tag.
+RECORD = struct.Struct("<BBHIQQQQ")
+RETURN = struct.Struct("<I")  # a slot; or, with HUNGRY, how many slots a waiting consumer keeps
+HUNGRY = 1 << 31
 _STEP = 1 << 16  # bytes; sizes of slots are multiples of it
 _MOST_OF_SEVERAL = 1 << 22  # bytes; a slot for several objects need not be larger
 _CHUNK = 1 << 12
+_Parts = Tuple[Connection, Connection, List[SharedFile]]
+_MOST_ITEMS = 1000  # on the way in one channel; their records fit into a pipe
+_MOST_SLOTS = 16
+_SLOTS_OF_ALL = 128  # a slot takes two descriptors, of 1024 that a process usually may have
+
+
+class Limits(NamedTuple):
+    """How much may be on the way.
+
+    Attributes:
+      slots: in how many pieces of memory.
+      items: objects in a slot.
+      nbytes: of all slots; a single object may be larger.
+    """
+
+    slots: int
+    items: int
+    nbytes: int
+
+    @property
+    def descriptors(self) -> int:
+        """How many a channel takes in each process, at most."""
+        return 2 * self.slots + 2
+
+    @classmethod
+    def of(cls, items: int, nbytes: int, channels: int = 1, others: int = 0) -> "Limits":
+        """Divides what may be on the way between equal channels.
+
+        Args:
+          items: about how many objects, in all channels together; at least one in each.
+          nbytes: how many bytes.
+          channels: how many there are.
+          others: how many there are besides, which take descriptors as well.
+        """
+        items = min(-(-items // channels), _MOST_ITEMS)
+        most_slots = max(1, min(_MOST_SLOTS, _SLOTS_OF_ALL // (channels + others)))
+        in_slot = -(-items // most_slots)
+        return cls(-(-items // in_slot), in_slot, nbytes // channels)
 
 
 class Interrupted(Exception):
-    """A sender was to send something, and something else came first."""
+    """There is a new input, so nothing is sent for the present one."""
 
 
 class Sender:
@@ -45,22 +110,22 @@ class Sender:
         self._kept = 0  # slots that a waiting consumer keeps
         self._slot, self._start, self._items = -1, 0, 0
         self._memory = np.empty(0, np.uint8)
-        self._pack = Packing()
+        self._layouts = LayoutWriter()
         self._interrupt = -1
         self._poll: Any = None
 
-    def stays(self, interrupt: Optional[int] = None) -> "Sender":
-        """To be called once on the end that is used in this process.
+    def attach(self, interrupt: Optional[int] = None) -> "Sender":
+        """Prepares the end that this process uses; called once.
 
         Args:
-          interrupt: a descriptor; nothing is sent by `send` while that can be read.
+          interrupt: a descriptor; `send` sends nothing while it can be read.
         """
         self._poll = select.poll()
         self._poll.register(self.waits_for, select.POLLIN)
         if interrupt is not None:
             self._interrupt = interrupt
             self._poll.register(interrupt, select.POLLIN)
-        closed_after_fork(self)
+        close_after_fork(self)
         return self
 
     def send(self, obj: Any, tag: int = 0) -> None:
@@ -71,17 +136,19 @@ class Sender:
           tag: a number to send along, from 0 to 2**64 - 1.
 
         Raises:
-          Interrupted: see `stays`; nothing was sent.
+          Interrupted: see `attach`; nothing was sent.
           TypeError, ValueError: the object cannot be sent; see `pack`.
-          BrokenPipeError: nobody is there to receive.
-          OSError: there is not so much shared memory.
+          BrokenPipeError: the receiver is closed.
+          OSError: there is not enough shared memory.
         """
-        packed = self._pack(obj)
+        packed, layout = self._layouts.pack(obj)
         if self._interrupt >= 0:
             self._take_back(0)
         while not self._has_room(packed.nbytes):
             self._take_back(None)
-        self._put(packed, tag)
+        self._put(packed, tag, layout)
+        if layout:
+            self._layouts.was_sent(layout)
 
     def offer(self, packed: Packed, tag: int = 0) -> bool:
         """Sends an object if there is room; returns whether it did.
@@ -96,7 +163,7 @@ class Sender:
 
     def event(self, kind: int, tag: int = 0) -> None:
         """Sends a record without an object, in order with the objects."""
-        self._write(kind, 0, 0, 0, 0, 0, tag)
+        self._write(kind, 0, 0, 0, 0, 0, 0, tag)
 
     @property
     def waits_for(self) -> int:
@@ -104,7 +171,7 @@ class Sender:
         return self._returned.fileno()
 
     def close(self) -> None:
-        """Lets the pipes and the memory go; may be called more than once."""
+        """Closes the pipes and the memory; may be called more than once."""
         self._memory = np.empty(0, np.uint8)
         self._records.close()
         self._returned.close()
@@ -114,7 +181,7 @@ class Sender:
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         return Sender, (self._records, self._returned, self._files, self._limits)
 
-    def _put(self, packed: Packed, tag: int) -> None:
+    def _put(self, packed: Packed, tag: int, layout: int = 0) -> None:
         start, size = self._start, len(self._memory)
         write(packed, self._memory, start)
         end = self._start = start + packed.nbytes
@@ -122,13 +189,13 @@ class Sender:
         kind, slot = OBJECT, self._slot
         if self._items >= self._limits.items:
             kind, self._slot = LAST_OBJECT, -1
-        self._write(kind, slot, len(packed.structure), start, end, size, tag)
+        self._write(kind, layout, slot, len(packed.structure), start, end, size, tag)
 
     def _write(self, *record: int) -> None:
         os.write(self._records.fileno(), RECORD.pack(*record))
 
     def _has_room(self, nbytes: int) -> bool:
-        """Sees to it that so many bytes can be put into the present slot, if that can be."""
+        """Makes room for so many bytes in the present slot; returns whether there is."""
         if self._slot >= 0 and self._start + nbytes <= len(self._memory):
             return True
         self._leave_slot()
@@ -141,8 +208,8 @@ class Sender:
     def _leave_slot(self) -> None:
         slot, self._slot = self._slot, -1
         if slot >= 0 and self._items:
-            self._write(SLOT_ENDS, slot, 0, 0, 0, 0, 0)
-        elif slot >= 0:  # nobody has heard of it
+            self._write(SLOT_ENDS, 0, slot, 0, 0, 0, 0, 0)
+        elif slot >= 0:  # it was not announced
             self._free.append(slot)
 
     def _open(self, nbytes: int) -> None:
@@ -171,7 +238,7 @@ class Sender:
         return max(self._free, key=rank)
 
     def _fits(self, nbytes: int) -> bool:
-        """Whether a free slot is so large or can be made so; shrinks others for that."""
+        """Whether a free slot is large enough or can grow; shrinks others for that."""
         slot = self._best(nbytes)
         if self._sizes[slot] >= nbytes:
             return True
@@ -193,10 +260,30 @@ class Sender:
             raise Interrupted
         data = os.read(self.waits_for, _CHUNK)
         if not data:
-            raise BrokenPipeError("nobody is there to receive")
+            raise BrokenPipeError("the receiver is closed")
         for (word,) in RETURN.iter_unpack(data):
             if word & HUNGRY:
                 self._kept = word ^ HUNGRY
             else:
                 self._kept = max(0, self._kept - 1)
                 self._free.append(word)
+
+
+def channel_parts(slots: int) -> Tuple[_Parts, _Parts]:
+    """Returns what the sender and the receiver hold: two connections and the slots, each.
+
+    Raises:
+      OSError: there are not enough descriptors.
+    """
+    with contextlib.ExitStack() as on_error:
+        records, announced = Pipe(duplex=False)
+        returned, back = Pipe(duplex=False)
+        files: List[SharedFile] = []
+        copies: List[SharedFile] = []
+        for _ in range(slots):
+            files.append(SharedFile())
+            on_error.callback(files[-1].close)
+            copies.append(files[-1].copy())
+            on_error.callback(copies[-1].close)
+        on_error.pop_all()
+    return (announced, returned, copies), (records, back, files)

@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from tensorpack.dataflow._processes.channel import OBJECT, Limits
 from tensorpack.dataflow._processes.receiver import make_channel
+from tensorpack.dataflow._processes.sender import OBJECT, Limits
 from tensorpack.utils.packed import pack
 
 SIZE = 10000
@@ -18,8 +18,8 @@ class Channel:
 
     def __init__(self, slots=4, items=1, nbytes=PLENTY, interrupt=None):
         self.sender, self.receiver = make_channel(Limits(slots, items, nbytes))
-        self.sender.stays(interrupt)
-        self.receiver.stays()
+        self.sender.attach(interrupt)
+        self.receiver.attach()
 
     def send(self, number, size=SIZE):
         """Sends an array filled with a number if there is room; returns whether there was."""

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorpack.dataflow._processes.channel import FIRST_EVENT, OBJECT, Limits
-from tensorpack.dataflow._processes.descriptor import SharedFile
 from tensorpack.dataflow._processes.receiver import make_channel
+from tensorpack.dataflow._processes.sender import FIRST_EVENT, OBJECT, Limits
+from tensorpack.dataflow._processes.shared_memory import SharedFile
 from tests.contracts.dataflow import assert_same
 from tests.dataflow._processes.channels import PLENTY, Channel, check, full
 

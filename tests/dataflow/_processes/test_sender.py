@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._processes.descriptor import SharedFile
 from tensorpack.dataflow._processes.sender import Interrupted
+from tensorpack.dataflow._processes.shared_memory import SharedFile
 from tensorpack.utils.packed import Rows
 from tests.dataflow._processes.channels import MIB, SIZE, check, full
 

@@ -1,17 +1,17 @@
-"""File descriptors that travel to worker processes, and memory without a name behind them."""
+"""Shared memory without a name, and file descriptors that travel to worker processes."""
 
+import contextlib
 import errno
 import mmap
 import os
+import resource
 import tempfile
 from multiprocessing import reduction, util
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 import numpy as np
 
-from .file_limit import explained
-
-__all__ = ["Descriptor", "SharedFile", "closed_after_fork"]
+__all__ = ["Descriptor", "SharedFile", "close_after_fork", "explain_file_limit"]
 
 _SHM = "/dev/shm"
 
@@ -27,7 +27,7 @@ class Descriptor:
         self.fd = fd
 
     def copy(self) -> "Descriptor":
-        """Another descriptor of the same file, to be closed for itself."""
+        """Returns another descriptor of the same file, which has to be closed as well."""
         return Descriptor(os.dup(self.fd))
 
     def close(self) -> None:
@@ -44,21 +44,41 @@ def _received(duplicate: Any) -> Descriptor:
     return Descriptor(duplicate.detach())
 
 
-def closed_after_fork(obj: Any) -> None:
-    """Lets every forked worker close its copy of `obj`, by `obj.close()`.
+def close_after_fork(obj: Any) -> None:
+    """Makes every forked worker close its copy of `obj`, by `obj.close()`.
 
-    What stays open there would stay allocated, after its owner has let it go; and whoever waits
-    for the end of a pipe would wait for the end of that worker.
+    An open copy would keep memory allocated, and the reader of a pipe would not see its end.
     """
     util.register_after_fork(obj, type(obj).close)
 
 
-class SharedFile:
-    """Memory that several processes can map. It has no name, so it is gone with the last of them,
-    however they end.
+@contextlib.contextmanager
+def explain_file_limit(what: str, count: int) -> Iterator[None]:
+    """A context that raises an error with advice where this process has too many open files.
 
     Args:
-      descriptor: of a file in memory; made anew unless given.
+      what: what takes descriptors; begins a sentence.
+      count: about how many.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        raise OSError(
+            errno.EMFILE,
+            f"{what} may take {count} open files, besides those that this process has, and it may "
+            f"have {limit} in all (ulimit -n). Use fewer processes, or raise the limit before the "
+            f"program is started, such as by: ulimit -n {1 << (limit + count - 1).bit_length()}",
+        ) from error
+
+
+class SharedFile:
+    """Memory that several processes can map; freed with the last of them, however they end.
+
+    Args:
+      descriptor: of a file in memory; a new one unless given.
     """
 
     def __init__(self, descriptor: Optional[Descriptor] = None) -> None:
@@ -67,7 +87,7 @@ class SharedFile:
         self._writable = False
 
     def copy(self) -> "SharedFile":
-        """Another handle of the same memory."""
+        """Returns another handle of the same memory."""
         return SharedFile(self._descriptor.copy())
 
     def fileno(self) -> int:
@@ -75,17 +95,17 @@ class SharedFile:
         return self._descriptor.fd
 
     def resize(self, nbytes: int) -> None:
-        """Makes it this large, and takes the memory for it now. What fits in it stays.
+        """Changes its size, and allocates the memory now; what fits in it stays.
 
-        Nobody may look at what is cut off: the kernel kills a process that does.
+        No process may read what is cut off: the kernel would kill it.
 
         Raises:
-          OSError: there is not so much memory; nothing is left of it then.
+          OSError: there is not enough memory; its size is 0 then.
         """
         os.ftruncate(self._descriptor.fd, nbytes)
-        if not nbytes:
+        if not nbytes or not hasattr(os, "posix_fallocate"):  # which macOS does not have
             return
-        try:  # without this, a write into a full /dev/shm would be the end of the process
+        try:  # otherwise a write into a full /dev/shm would kill the process
             os.posix_fallocate(self._descriptor.fd, 0, nbytes)
         except OSError as error:
             os.ftruncate(self._descriptor.fd, 0)
@@ -93,16 +113,16 @@ class SharedFile:
                 error.errno,
                 f"No room for {nbytes / 2**20:.1f} MiB of shared memory "
                 f"({errno.errorcode.get(error.errno or 0, error.errno)}). Give the machine or the "
-                f"container more (docker run --shm-size), or use fewer workers, a smaller hwm or "
-                f"a smaller buffer_bytes.",
+                "container more (docker run --shm-size), or use fewer workers, a smaller hwm or "
+                "a smaller buffer_bytes.",
             ) from error
 
     def view(self, nbytes: int, writable: bool) -> np.ndarray:
-        """The memory as an array that keeps it mapped.
+        """Returns the memory as an array that keeps it mapped.
 
         Args:
           nbytes: how much of it, from the beginning.
-          writable: whether the array can be written to. If not, the system sees to that.
+          writable: whether the array can be written to; if not, the kernel forbids it.
 
         Returns:
           a new array, uint8 `[nbytes]`.
@@ -113,13 +133,13 @@ class SharedFile:
         if self._mapped is None or len(self._mapped) != nbytes or self._writable != writable:
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
             # what still views the former mapping keeps it; it is not closed here
-            with explained("Shared memory that is sent to this process or from it", 1):
+            with explain_file_limit("Shared memory that is sent to this process or from it", 1):
                 self._mapped = mmap.mmap(self._descriptor.fd, nbytes, access=access)
             self._writable = writable
         return np.frombuffer(memoryview(self._mapped), np.uint8)
 
     def close(self) -> None:
-        """Lets it go; arrays that view it stay valid."""
+        """Closes it; arrays that view it stay valid."""
         self._mapped = None
         self._descriptor.close()
 

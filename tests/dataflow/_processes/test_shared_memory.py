@@ -10,8 +10,8 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._processes import descriptor
-from tensorpack.dataflow._processes.descriptor import Descriptor, SharedFile, closed_after_fork
+from tensorpack.dataflow._processes import shared_memory
+from tensorpack.dataflow._processes.shared_memory import Descriptor, SharedFile, close_after_fork
 from tests.dataflow import process_functions
 from tests.dataflow.helpers import named_memory, open_files
 
@@ -121,6 +121,13 @@ def test_memory_is_taken_at_once_and_given_back(file):
     assert os.fstat(fd).st_blocks == 0
 
 
+def test_a_system_that_cannot_allocate_at_once(file, monkeypatch):
+    monkeypatch.delattr(os, "posix_fallocate")  # as on macOS
+    file.resize(SIZE)
+    file.view(SIZE, writable=True)[:] = 7
+    assert set(file.view(SIZE, writable=False)) == {7}
+
+
 def test_without_memory_it_is_empty_and_says_what_to_do(file, monkeypatch):
     def refuse(fd, offset, size):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -152,7 +159,7 @@ def test_a_process_gets_the_same_memory(method, file):
 def test_forked_workers_close_their_copy():
     kept = SharedFile()
     with_it = joined(FORK.Process(target=process_functions.leave_with_open_files))
-    closed_after_fork(kept)
+    close_after_fork(kept)
     without_it = joined(FORK.Process(target=process_functions.leave_with_open_files))
     assert without_it == with_it - 1
     os.fstat(kept._descriptor.fd)
@@ -161,7 +168,7 @@ def test_forked_workers_close_their_copy():
 
 def test_a_folder_for_the_memory_is_not_needed(monkeypatch, tmp_path):
     monkeypatch.delattr(os, "memfd_create", raising=False)
-    monkeypatch.setattr(descriptor, "_SHM", str(tmp_path / "none"))
+    monkeypatch.setattr(shared_memory, "_SHM", str(tmp_path / "none"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     file = SharedFile()

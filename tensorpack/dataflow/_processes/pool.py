@@ -1,7 +1,9 @@
-"""Worker processes that take orders and send datapoints, and how their owner waits for them."""
+"""Worker processes that do the same work, and how their owner feeds them and waits for them."""
 
+import contextlib
 import itertools
 import os
+import select
 import threading
 import time
 from collections import deque
@@ -9,27 +11,44 @@ from multiprocessing import Pipe
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tensorpack.utils import logger
-from tensorpack.utils.packed import Packed
+from tensorpack.utils.packed import Packed, pack
 from tensorpack.utils.processes import ProcessGroup
-from tensorpack.utils.serialize import dumps
+from tensorpack.utils.worker import Worker, make_worker
 from tensorpack.utils.worker_errors import WorkerDied, failure_from_bytes
 
 from ..base import DataFlowTerminated
-from .channel import Limits
-from .descriptor import closed_after_fork
-from .file_limit import explained
-from .lane import Lane, descriptors_of, poll_of, start_lane
-from .orders import BEGUN, FAILED
+from .receiver import Receiver, make_channel
+from .sender import Limits, Sender
+from .shared_memory import close_after_fork, explain_file_limit
+from .start_method import start
+from .worker_loop import BEGUN, FAILED, WorkerLoop
 
-__all__ = ["Failure", "Team"]
+__all__ = ["Failure", "ORDERS", "WorkerPool", "descriptors_of"]
 
-_PATIENCE_SECONDS = 0.05  # until workers are told that we wait
+ORDERS = Limits(slots=1, items=1, nbytes=1 << 20)  # of a pool whose inputs are orders
+
+_PATIENCE_SECONDS = 0.05  # until workers are told that their owner waits
 _WARN_SECONDS = 60.0
 _REAP_SECONDS = 2.0
+_BESIDE_CHANNELS = 5  # the pipes of a Worker, and those of a process of multiprocessing
+
+
+class _Member(NamedTuple):
+    """A worker with its two channels.
+
+    Attributes:
+      worker: the process.
+      results: for what it sends.
+      inputs: for what is sent to it.
+    """
+
+    worker: Worker
+    results: Receiver
+    inputs: Sender
 
 
 class Failure(NamedTuple):
-    """What comes instead of a result.
+    """What comes in place of a result.
 
     Attributes:
       error: to be raised.
@@ -38,25 +57,25 @@ class Failure(NamedTuple):
     error: Exception
 
 
-class Team:
+class WorkerPool:
     """Worker processes that do the same work; used by one thread, closed by any.
 
-    It is closed by every error but those in a `Failure`, also by a KeyboardInterrupt: something may
-    have been lost on the way then.
+    Every error but those in a `Failure` closes the pool, a KeyboardInterrupt as well, because
+    something in flight may have been lost.
 
     Args:
-      target: what each calls, with its `Orders`, its index, and `args`.
+      target: what each worker calls, with its `WorkerLoop`, its index, and `args`.
       args: see there.
-      sent: the object in `args` that comes from the user, and what messages call it.
-      count: how many workers.
-      limits: of what each may have on the way.
-      method: how they are started.
-      name: what they are called in messages.
-      inputs: limits of what may be on the way to each, if it gets its inputs by `send`.
+      sent: the object in `args` that comes from the user, and its name in messages.
+      count: the number of workers.
+      limits: of the results of each worker.
+      method: how the workers are started.
+      name: of the workers in messages.
+      inputs: limits of the inputs of each worker.
 
     Raises:
-      OSError: there cannot be so many processes, or files of this one.
-      TypeError: `sent` cannot be sent to them.
+      OSError: the system has no room for so many processes or open files.
+      TypeError: `sent` cannot be sent to the workers.
     """
 
     def __init__(
@@ -68,39 +87,37 @@ class Team:
         limits: Limits,
         method: str,
         name: str,
-        inputs: Optional[Limits] = None,
+        inputs: Limits = ORDERS,
     ) -> None:
         self._owner = os.getpid()
         self._name = name
-        self._lanes: List[Lane] = []
-        # Reentrant: a handler of signals may close a flow in the midst of what it does.
+        self._members: List[_Member] = []
+        # Reentrant: a signal handler may close a flow while a call is under way.
         self._closing = threading.RLock()
-        self._using = threading.RLock()  # held by whoever uses the pipes, so that none is closed
+        self._using = threading.RLock()  # held while the channels are used, so that none is closed
         self._closed = False
         self._woken, self._waker = Pipe(duplex=False)
-        closed_after_fork(self._woken)
-        closed_after_fork(self._waker)
+        close_after_fork(self._woken)
+        close_after_fork(self._waker)
         self._number = 0
-        # whose objects are wanted; those of an older order are not
-        self._begun: Set[int] = set() if inputs is None else set(range(count))
-        self._on_the_way = [0] * count  # inputs without a result yet
+        self._begun = set(range(count))  # workers whose objects belong to the present order
+        self._in_flight = [0] * count  # inputs without a result yet
         self._failing: Set[int] = set()
         self._ended: Set[int] = set()
         self._draining: Deque[int] = deque()
         try:
-            with explained(
-                f"{name} with {count} processes", count * descriptors_of(limits, inputs)
-            ):
+            descriptors = count * descriptors_of(limits, inputs)
+            with explain_file_limit(f"{name} with {count} processes", descriptors):
                 for index in range(count):
-                    lane = start_lane(target, args, sent, index, limits, method, name, inputs)
-                    self._lanes.append(lane)
+                    member = _start_member(target, args, sent, index, limits, inputs, method, name)
+                    self._members.append(member)
             self._set_up_polls()
         except BaseException:
             self.close()
             raise
 
     def __len__(self) -> int:
-        return len(self._lanes)
+        return len(self._members)
 
     @property
     def closed(self) -> bool:
@@ -108,18 +125,20 @@ class Team:
         return self._closed
 
     def order(self, orders: Sequence[Dict[str, Any]]) -> None:
-        """Gives each worker something new to do, and forgets what they sent for older orders.
+        """Gives each worker an order; what the workers sent for older orders is dropped.
 
         Raises:
-          DataFlowTerminated: the team was closed.
+          DataFlowTerminated: the pool was closed.
           Exception: a worker ended.
         """
         self._number += 1
         self._begun.clear()
-        texts = [dumps({**order, "number": self._number}) for order in orders]
         try:
-            for index, text in enumerate(texts):
-                self._give(index, self._lanes[index].orders.send_bytes, text)
+            for index, order in enumerate(orders):
+                member, packed = self._members[index], pack(order)
+                while not self._give(index, packed, self._number):
+                    poll = _poll_of(self._woken.fileno(), member.inputs.waits_for)
+                    self._wait(poll, True)
         except BaseException:
             self.close()
             raise
@@ -128,16 +147,16 @@ class Team:
         """Sends an input to the worker that has the least to do among those with room for it.
 
         Returns:
-          the tag that its result will have; None if none has room.
+          the tag that its result will have; None if no worker has room.
 
         Raises:
-          DataFlowTerminated: the team was closed.
+          DataFlowTerminated: the pool was closed.
           Exception: a worker ended.
         """
         try:
-            for index in sorted(range(len(self._lanes)), key=self._on_the_way.__getitem__):
-                if self._give(index, self._lanes[index].inputs.offer, packed, self._number):
-                    self._on_the_way[index] += 1
+            for index in sorted(range(len(self)), key=self._in_flight.__getitem__):
+                if self._give(index, packed, self._number):
+                    self._in_flight[index] += 1
                     self._number += 1
                     return self._number - 1
             return None
@@ -146,11 +165,11 @@ class Team:
             raise
 
     def take(self) -> Tuple[int, Any]:
-        """Waits for what comes next from any worker; returns its tag and the object, which is a
-        `Failure` if the worker failed to make it.
+        """Waits for the next object of any worker; returns its tag and the object, which is a
+        `Failure` if the worker raised instead.
 
         Raises:
-          DataFlowTerminated: the team was closed.
+          DataFlowTerminated: the pool was closed.
           Exception: a worker ended; its own exception, or a `WorkerDied` or `WorkerFailed`.
         """
         try:
@@ -175,12 +194,12 @@ class Team:
             raise
 
     def take_from(self, index: int) -> Tuple[int, Any]:
-        """Waits for what comes next from one worker; what others send stays where it is.
+        """Waits for the next object of one worker; what others send stays in their channels.
 
         Raises:
-          DataFlowTerminated: the team was closed.
+          DataFlowTerminated: the pool was closed.
           WorkerDied: any worker died.
-          Exception: that worker ended by it.
+          Exception: what ended that worker.
         """
         try:
             item = self._take(index)
@@ -196,7 +215,7 @@ class Team:
             raise
 
     def close(self) -> bool:
-        """Ends the workers and whoever waits for them. May be called more than once.
+        """Ends the workers; calls that wait raise `DataFlowTerminated`. May be called again.
 
         Returns:
           whether it was still open.
@@ -209,30 +228,31 @@ class Team:
             self._closed = True
             self._waker.send_bytes(b".")
             try:
-                ProcessGroup([lane.worker for lane in self._lanes]).close()
+                ProcessGroup([member.worker for member in self._members]).close()
             finally:
                 with self._using:
                     self._waker.close()
                     self._woken.close()
-                    for lane in self._lanes:
-                        lane.close()
+                    for member in self._members:
+                        member.results.close()
+                        member.inputs.close()
         return True
 
     def _set_up_polls(self) -> None:
-        lanes = self._lanes
-        self._senders = {lane.receiver.fileno(): i for i, lane in enumerate(lanes)}
-        self._sentinels = {lane.worker.sentinel: i for i, lane in enumerate(lanes)}
+        members = self._members
+        self._senders = {member.results.fileno(): i for i, member in enumerate(members)}
+        self._sentinels = {member.worker.sentinel: i for i, member in enumerate(members)}
         woken = self._woken.fileno()
-        everyone = [woken, *self._senders, *self._sentinels]
-        room = [lane.inputs.waits_for for lane in lanes if lane.inputs is not None]
-        self._poll, self._poll_for_room = poll_of(*everyone), poll_of(*everyone, *room)
-        self._polls = [poll_of(woken, lane.receiver.fileno(), *self._sentinels) for lane in lanes]
+        everything = [woken, *self._senders, *self._sentinels]
+        room = [member.inputs.waits_for for member in members]
+        self._poll, self._poll_for_room = _poll_of(*everything), _poll_of(*everything, *room)
+        self._polls = [_poll_of(woken, fd, *self._sentinels) for fd in self._senders]
 
-    def _give(self, index: int, send: Callable[..., Any], *args: Any) -> Any:
+    def _give(self, index: int, packed: Packed, tag: int) -> bool:
         try:
             with self._using:
                 self._check_open()
-                return send(*args)
+                return self._members[index].inputs.offer(packed, tag)
         except BrokenPipeError as error:
             raise self._error(index) from error
 
@@ -253,34 +273,34 @@ class Team:
                 self._receive(index)
 
     def _wait(self, poll: Any, wait: bool) -> Tuple[Set[int], Set[int]]:
-        """Returns the indices of those who have sent something, and of those who have ended."""
+        """Returns the indices of workers that have sent something, and of those that have ended."""
         begin, warn = time.monotonic(), _WARN_SECONDS
         for seconds in itertools.chain([_PATIENCE_SECONDS if wait else 0], itertools.repeat(1)):
             with self._using:
                 self._check_open()
-                for lane in self._lanes:  # others than the one that has something for us, too
-                    lane.receiver.return_slots()
+                for member in self._members:  # of all, not only those that have sent something
+                    member.results.return_slots()
                 fds = [fd for fd, _ in poll.poll(seconds * 1000)]
                 self._check_open()
                 if fds or not wait:
                     ready = {self._senders[fd] for fd in fds if fd in self._senders}
                     return ready, {self._sentinels[fd] for fd in fds if fd in self._sentinels}
-                for lane in self._lanes:
-                    lane.receiver.is_waiting()
+                for member in self._members:
+                    member.results.is_waiting()
             if time.monotonic() - begin > warn:
                 self._warn(time.monotonic() - begin)
                 warn *= 2
         raise RuntimeError("unreachable: the loop above has no end")
 
     def _note_ends(self, ended: Set[int], index: int) -> None:
-        """Notes that workers have ended while one is waited for.
+        """Notes that workers have ended while another one is waited for.
 
-        An exception is raised when its place comes, but who died did not die at a place, and the
-        one that is waited for may take long.
+        An exception of a worker is raised when its place comes. A death has no place, and is raised
+        at once, since the one that is waited for may take long.
         """
         for each in sorted(ended - self._ended):
             self._ended.add(each)
-            worker = self._lanes[each].worker
+            worker = self._members[each].worker
             worker.join(_REAP_SECONDS)
             if each != index and isinstance(worker.error(), WorkerDied):
                 raise self._error(each)
@@ -293,11 +313,11 @@ class Team:
             self._check_open()
             if index not in self._draining:
                 self._draining.append(index)
-            return self._lanes[index].receiver.receive()
+            return self._members[index].results.receive()
 
     def _take(self, index: int) -> Optional[Tuple[int, Any]]:
         """The next object of a worker that belongs to the present order, and its tag."""
-        receiver = self._lanes[index].receiver
+        receiver = self._members[index].results
         with self._using:
             self._check_open()
             item = receiver.take()
@@ -306,51 +326,90 @@ class Team:
                 if kind == FAILED:
                     self._failing.add(index)
                 elif kind == BEGUN:
-                    self._mark(index, tag)
+                    self._begun |= {index} if tag == self._number else set()
                 elif index in self._begun:
-                    self._on_the_way[index] -= 1
+                    self._in_flight[index] -= 1
                     return tag, self._failure(index, obj) if index in self._failing else obj
-                item = obj = None  # memory that the next one may be waiting for
+                item = obj = None  # the next one may wait for its memory
                 item = receiver.take()
             return None
 
-    def _mark(self, index: int, number: int) -> None:
-        if number == self._number:
-            self._begun.add(index)
-
     def _failure(self, index: int, text: bytes) -> Failure:
         self._failing.discard(index)
-        worker = self._lanes[index].worker
+        worker = self._members[index].worker
         error = failure_from_bytes(text, worker.name, worker.pid or 0)
-        return Failure(error or RuntimeError(f"{worker.name} failed, and nobody knows why."))
+        return Failure(error or RuntimeError(f"{worker.name} failed for an unknown reason."))
 
     def _check_open(self) -> None:
         if self._closed:
-            raise DataFlowTerminated(f"{self._name} was closed while somebody waited for its data.")
+            raise self._was_closed()
         if os.getpid() != self._owner:
             raise DataFlowTerminated(
                 f"This pass of {self._name} belongs to the process that began it. Begin another "
-                "one in this process."
+                "pass in this process."
             )
 
     def _check_alive(self, index: int) -> None:
-        """Raises what is wrong with a worker that has ended and of which nothing is left to take;
-        looks for what is left.
-        """
-        if self._lanes[index].receiver.ended:
+        """Raises the error of a worker that has ended, unless objects of it are left to take."""
+        if self._members[index].results.ended:
             raise self._error(index)
         if index in self._ended and not self._receive(index):
             raise self._error(index)
 
     def _error(self, index: int) -> Exception:
-        worker = self._lanes[index].worker
+        worker = self._members[index].worker
         if not self._closed:
             worker.join(_REAP_SECONDS)
             error = worker.error()
             if self.close():
-                return error or RuntimeError(f"{worker.name} has closed its pipe: reason unknown.")
-        return DataFlowTerminated(f"{self._name} was closed while somebody waited for its data.")
+                return error or RuntimeError(
+                    f"{worker.name} closed its pipe for an unknown reason."
+                )
+        return self._was_closed()
+
+    def _was_closed(self) -> DataFlowTerminated:
+        return DataFlowTerminated(f"{self._name} was closed while its data was waited for.")
 
     def _warn(self, seconds: float) -> None:
-        stacks = "\n".join(f"{lane.worker.name}: {lane.worker.stack()}" for lane in self._lanes)
+        stacks = "\n".join(f"{each.worker.name}: {each.worker.stack()}" for each in self._members)
         logger.warning(f"{self._name} has given no data for {seconds:.0f} seconds.\n{stacks}")
+
+
+def _start_member(
+    target: Callable[..., Any],
+    args: Tuple[Any, ...],
+    sent: Tuple[str, Any],
+    index: int,
+    limits: Limits,
+    inputs: Limits,
+    method: str,
+    name: str,
+) -> _Member:
+    """Makes the channels of a worker and starts it; the arguments are those of `WorkerPool`."""
+    with contextlib.ExitStack() as theirs, contextlib.ExitStack() as on_error:
+        sender, results = make_channel(limits)
+        theirs.callback(sender.close)
+        on_error.callback(results.close)
+        to_worker, taken = make_channel(inputs)
+        theirs.callback(taken.close)
+        on_error.callback(to_worker.close)
+        to_worker.attach()
+        results.attach()
+        arguments = (WorkerLoop(taken, sender), index, *args)
+        worker = make_worker(target, arguments, name=f"{name} {index}", method=method, endless=True)
+        start(worker, method, *sent)
+        on_error.pop_all()
+    return _Member(worker, results, to_worker)
+
+
+def descriptors_of(limits: Limits, inputs: Limits = ORDERS) -> int:
+    """Returns how many descriptors a worker takes in this process, at most."""
+    return limits.descriptors + inputs.descriptors + _BESIDE_CHANNELS
+
+
+def _poll_of(*fds: int) -> Any:
+    """Returns a `select.poll` for reading."""
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return poll

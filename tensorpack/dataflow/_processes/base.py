@@ -1,0 +1,194 @@
+"""The base of flows with worker processes: how they get their worker pools and let them go."""
+
+import threading
+from multiprocessing import util
+from typing import Any, Callable, List, Optional
+
+import numpy as np
+
+from tensorpack.utils.checks import as_count, check_counts
+from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.rng import get_rng
+
+from .._flow import ProcessLocal
+from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow
+from ..map import checked_function
+from .pool import WorkerPool
+from .sender import Limits
+from .start_method import choose_start_method
+from .worker_loop import MOST_SEED, map_inputs
+
+__all__ = ["ProcessFlow", "ProcessMap", "WorkerPools"]
+
+
+class WorkerPools:
+    """The pools of a flow in one process. A pool works for one pass at a time.
+
+    Args:
+      owner: the flow; the pools are closed when it is gone, or when this interpreter ends.
+    """
+
+    def __init__(self, owner: Any) -> None:
+        self._lock = threading.Lock()
+        self._idle: List[WorkerPool] = []
+        self._all: List[WorkerPool] = []
+        self._generation = 0  # grows with each close
+        self.sharing = threading.Lock()  # held while objects are taken from `shared`
+        self.shared: Optional[WorkerPool] = None  # a pool that all passes take from
+        # This comes before multiprocessing asks its children to leave and waits for them, for
+        # ever if one of them is stopped.
+        util.Finalize(owner, self.close, exitpriority=1)
+
+    def prepare(self, make: Callable[[], WorkerPool]) -> None:
+        """Makes a pool if there is none."""
+        if not self._all:
+            self.give_back(self.take(make))
+
+    def take(self, make: Callable[[], WorkerPool]) -> WorkerPool:
+        """Returns an idle pool, made by `make` if there is none.
+
+        Raises:
+          DataFlowTerminated: `close` was called while a pool was made.
+        """
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            generation = self._generation
+        pool = make()
+        with self._lock:
+            if generation == self._generation:
+                self._all.append(pool)
+                return pool
+        pool.close()
+        raise DataFlowTerminated("The flow was closed while its processes were being started.")
+
+    def give_back(self, pool: WorkerPool) -> None:
+        """Takes an idle pool back; forgets it if it was closed."""
+        with self._lock:
+            if pool in self._all:
+                (self._all.remove if pool.closed else self._idle.append)(pool)
+
+    def stop_sharing(self) -> None:
+        """Makes the shared pool idle."""
+        pool, self.shared = self.shared, None
+        if pool is not None:
+            self.give_back(pool)
+
+    def close(self) -> None:
+        """Ends all workers; passes that wait for them end as well."""
+        with self._lock:
+            pools, self._all, self._idle = self._all, [], []
+            self._generation += 1
+        for pool in pools:
+            pool.close()
+
+
+class ProcessFlow(ProxyDataFlow, RNGDataFlow):
+    """A flow whose passes use worker processes.
+
+    Args:
+      ds: the wrapped flow.
+      num_proc: the number of processes.
+      buffer_bytes: how many bytes may be in flight.
+      start_method: as in `MultiProcessRunner`.
+    """
+
+    strict = False
+
+    def __init__(
+        self, ds: DataFlow, num_proc: int, buffer_bytes: float, start_method: Optional[str]
+    ) -> None:
+        super().__init__(ds)
+        check_counts(self, num_proc=num_proc)
+        if start_method is not None:
+            choose_start_method(start_method)
+        self.num_proc = num_proc
+        self._buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
+        self._start_method = start_method
+        self._local = ProcessLocal(WorkerPools)
+        self._local.get(self)
+
+    @property
+    def _pools(self) -> WorkerPools:
+        """The pools of this process; a forked or unpickled copy of the flow has its own."""
+        return self._local.get(self)
+
+    def start_processes(self) -> None:
+        """Starts the processes if there are none yet."""
+        self._pools.prepare(self._make_pool)
+
+    def close(self) -> None:
+        """Ends the processes. The flow can be used again, with new ones."""
+        self._pools.close()
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the same data comes again, in the same order, when the program is run again."""
+        same = self.strict or self.num_proc == 1
+        return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
+
+    def _make_pool(self) -> WorkerPool:
+        raise NotImplementedError
+
+
+class ProcessMap(ProcessFlow):
+    """A flow whose datapoints go to processes and come back as something else.
+
+    Args:
+      ds: the flow, iterated in this process.
+      num_proc: the number of processes; by default as many as there are cores.
+      func: called there.
+      most: how many inputs may be in flight.
+      buffer_bytes: how many bytes of results may be in flight, and as many of inputs.
+      start_method: as in `MultiProcessRunner`.
+    """
+
+    def __init__(
+        self,
+        ds: DataFlow,
+        num_proc: Optional[int],
+        func: Optional[Callable[[Any], Any]],
+        most: int,
+        buffer_bytes: float,
+        start_method: Optional[str],
+    ) -> None:
+        num_proc = usable_cores() if num_proc is None else num_proc
+        super().__init__(ds, num_proc, buffer_bytes, start_method)
+        check_counts(self, buffer_size=most)
+        self.func = checked_function(self, func)
+        self._most = most
+        self._limits = Limits.of(most + num_proc, self._buffer_bytes, num_proc, others=num_proc)
+
+    def reset_state(self) -> None:
+        """Resets the flow, and starts the processes if there are none."""
+        RNGDataFlow.reset_state(self)
+        self.ds.reset_state()
+        self.start_processes()
+
+    def start_processes(self) -> None:
+        """Starts the processes if there are none yet."""
+        ProxyDataFlow.start_processes(self)
+        super().start_processes()
+
+    def close(self) -> None:
+        """Ends the processes, and closes the wrapped flow. Both can be used again."""
+        try:
+            ProxyDataFlow.close(self)
+        finally:
+            super().close()
+
+    def _make_pool(self) -> WorkerPool:
+        return WorkerPool(
+            map_inputs,
+            (self._work(), int(get_rng(self).randint(0, MOST_SEED, dtype=np.int64))),
+            ("map_func", self.func),
+            self.num_proc,
+            self._limits,
+            choose_start_method(self._start_method),
+            type(self).__name__,
+            self._limits,
+        )
+
+    def _work(self) -> Callable[[Any], Any]:
+        """Returns what a process calls with each input."""
+        raise NotImplementedError
