@@ -4,7 +4,6 @@ import pytest
 from _report import (
     BEGIN,
     END,
-    PREFIX,
     Measured,
     alternate,
     insert,
@@ -39,17 +38,6 @@ def test_what_is_reported_is_read_back_from_among_other_lines(capsys):
     report(FIGURE, Measured("R1", "a ratio", 0.5))
     print("the end")  # noqa: T201
     assert parse(capsys.readouterr().out) == [FIGURE, Measured("R1", "a ratio", 0.5)]
-
-
-def test_a_result_is_one_line_also_if_its_words_are_many(capsys):
-    report(Measured("R1", "two\nlines", 1.0))
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith(PREFIX)
-
-
-def test_no_result_in_what_was_printed():
-    assert parse("nothing\n") == []
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,6 @@ def test_every_environment_plays_its_share_so_long_games_count():
     assert scores == [2.0, 3.0, 2.0, 50.0, 50.0]
 
 
-def test_more_environments_than_games():
-    assert play_n_episodes(Lengths([4, 1, 1]), no_preference, 1) == [4.0]
-
-
 def test_each_tick_tells_frames_and_games_that_ended():
     ticks = []
     play_n_episodes(
@@ -269,13 +265,6 @@ def test_told_once_from_the_steps_after_the_warm_up(lines):
         "TensorFlow has no GPU here: training on the CPU.",
         "An epoch of 25000 steps will take about 3 hours 28 minutes 20 seconds, at 2.0 steps/s.",
     ]
-
-
-def test_told_after_a_hundred_steps_of_this_run(lines):
-    run_steps(DeviceTrainer(["CPU"], global_step=777), 99)
-    assert len(lines) == 1
-    run_steps(DeviceTrainer(["CPU"], global_step=777), 100)
-    assert len(lines) == 3
 
 
 def test_what_is_between_epochs_does_not_count(lines):

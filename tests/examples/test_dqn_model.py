@@ -178,20 +178,6 @@ def test_cost_of_each_algorithm(algo):
         np.testing.assert_allclose(cost, expected_cost(built, sess, feed), rtol=1e-3)
 
 
-def test_only_the_online_network_is_trained():
-    built = Built(num_actions=2, frame_shape=(12, 12))
-    train = built.model.get_optimizer().minimize(built.cost)
-    before_and_after = []
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        for _ in range(2):
-            before_and_after.append(sess.run(pairs()))
-            sess.run(train, built.feed())
-    for (target, online), (target_later, online_later) in zip(*before_and_after):
-        np.testing.assert_array_equal(target, target_later)
-        assert not np.array_equal(online, online_later)
-
-
 def test_dueling_adds_value_and_centred_advantage():
     Built("Dueling", num_actions=3, frame_shape=(12, 12))
     assert names(tf.trainable_variables())[-4:] == ["fctV/W", "fctV/b", "fctA/W", "fctA/b"]

@@ -3,7 +3,6 @@
 import random
 import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -80,14 +79,6 @@ def test_a_run_that_was_interrupted_twice_equals_a_whole_one(precision, tmp_path
     assert_equal_runs(tmp_path / "whole", tmp_path / "parts", 20)
 
 
-def command(game, log_dir):
-    if game == "catch":
-        program = [Path(__file__).with_name("catch_program.py"), "--rom", "catch.bin"]
-    else:
-        program = [EXAMPLE / "DQN.py", "--rom", breakout_rom()]
-    return [*program, *SIZES, "--logdir", log_dir]
-
-
 def stop(arguments, signum, seconds):
     """Runs for some seconds and stops the run; returns whether it was not over before."""
     child = Child(*arguments)
@@ -102,18 +93,14 @@ def stop(arguments, signum, seconds):
 
 @pytest.mark.fault_row(11)
 @pytest.mark.parametrize(
-    "game, signals",
-    [
-        pytest.param("breakout", "KI", marks=pytest.mark.slow),
-        pytest.param("breakout", "KIKIKI", marks=pytest.mark.soak),
-        pytest.param("catch", "KIKIKI", marks=pytest.mark.soak),
-    ],
+    "rounds",
+    [pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.soak)],
 )
-def test_a_run_that_was_killed_and_interrupted_equals_a_whole_one(game, signals, tmp_path):
-    whole = Child(*command(game, tmp_path / "whole"))  # at the same time as the other one
-    arguments = [*command(game, tmp_path / "parts"), "--resume", "auto"]
-    kinds = [{"K": signal.SIGKILL, "I": signal.SIGINT}[each] for each in signals]
-    moments = [(signum, random.uniform(0, SECONDS)) for signum in kinds]
+def test_a_run_that_was_killed_and_interrupted_equals_a_whole_one(rounds, tmp_path):
+    program = [EXAMPLE / "DQN.py", "--rom", breakout_rom(), *SIZES, "--logdir"]
+    whole = Child(*program, tmp_path / "whole")  # at the same time as the other one
+    arguments = [*program, tmp_path / "parts", "--resume", "auto"]
+    moments = [(signum, random.uniform(0, SECONDS)) for signum in rounds * list(CODES)]
     print(moments, [stop(arguments, *moment) for moment in moments])  # noqa: T201
     last = Child(*arguments)
     assert last.end(timeout=120) == 0, last.output

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import types
 
 import numpy as np
 import pytest
@@ -227,13 +226,6 @@ def test_the_transitions_of_this_run_are_counted(log_dir):
 )
 def test_a_hint_names_the_flag_that_helps(num_envs, limit, hint, log_dir):
     assert make_expreplay(small_catch(num_envs)).bottleneck_hint(limit) == hint
-
-
-def test_what_is_done_already_is_not_advised(log_dir):
-    replay = make_expreplay(small_catch())
-    computing = types.SimpleNamespace(precision="bf16")
-    replay.trainer = types.SimpleNamespace(config=types.SimpleNamespace(computing=computing))
-    assert replay.bottleneck_hint("processor") == "a GPU, more cores or fewer summaries help"
 
 
 def test_the_example_reports_where_its_time_goes(log_dir, capsys):

@@ -167,13 +167,6 @@ def test_a_state_does_not_change_any_more(save):
     np.testing.assert_array_equal(state["simulator"]["frames"], frames)
 
 
-def test_scores_that_were_reported_are_not_reported_again(save):
-    first = Playing(small_catch())
-    assert first.scores()
-    second = Playing(small_catch(), save(first))
-    assert second.scores() == {}
-
-
 def damage(tmp_path):
     """The state as it is found when a segment of it is damaged, and no other state is whole."""
     path = max((tmp_path / "segments").iterdir(), key=lambda path: path.stat().st_size)

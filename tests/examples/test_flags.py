@@ -72,11 +72,6 @@ def test_mistakes_are_named(line, message, capsys):
     assert re.search(message, said)
 
 
-@pytest.mark.parametrize("resume", ["never", "auto", "must", "."])
-def test_resume_is_a_word_or_a_path_that_is_there(resume):
-    assert flags.parse(["--rom", "a.bin", "--resume", resume]).resume == resume
-
-
 def test_a_path_to_resume_brings_its_log_directory(tmp_path):
     (tmp_path / "model-5.index").touch()
     line = ["--rom", "a.bin", "--resume"]
@@ -86,12 +81,6 @@ def test_a_path_to_resume_brings_its_log_directory(tmp_path):
         assert flags.parse([*line, path, "--logdir", same]).logdir == same
 
 
-def test_a_checkpoint_in_the_working_directory_may_be_resumed(tmp_path, monkeypatch):
-    (tmp_path / "model-5.index").touch()
-    monkeypatch.chdir(str(tmp_path))
-    assert flags.parse(["--rom", "a.bin", "--resume", "model-5"]).logdir == "."
-
-
 def test_a_path_to_resume_and_another_log_directory_exclude_each_other(tmp_path, capsys):
     with pytest.raises(SystemExit) as exit:
         flags.parse(["--rom", "a.bin", "--resume", str(tmp_path), "--logdir", "other"])
@@ -99,16 +88,6 @@ def test_a_path_to_resume_and_another_log_directory_exclude_each_other(tmp_path,
     said = " ".join(capsys.readouterr().err.split())
     assert f"--resume {tmp_path} goes on in {tmp_path}" in said
     assert "--logdir other says something else: leave it out" in said
-
-
-def test_a_new_run_may_begin_with_the_weights_of_another():
-    args = flags.parse(["--rom", "a.bin", "--resume", "never", "--load", "."])
-    assert (args.resume, args.load) == ("never", ".")
-
-
-def test_a_deterministic_run_has_a_seed():
-    line = "--rom a.bin --deterministic --seed 0 --resume auto"
-    assert flags.parse(line.split()).deterministic
 
 
 @pytest.mark.parametrize("files", [["model-5.index"], ["model-5"], ["model-5/checkpoint"]])

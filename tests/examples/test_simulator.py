@@ -205,13 +205,6 @@ def test_the_thread_plays_what_is_granted_and_no_more(run_thread):
     assert simulator.ticks == [1.0, 0.9, 0.8, 0.7]
 
 
-def test_stopping_wakes_the_thread(run_thread):
-    thread = run_thread(CountingSimulator(), Pacer(grant=1))
-    thread.stop()
-    thread.join(5)
-    assert not thread.is_alive()
-
-
 def test_an_error_goes_to_the_guard_of_the_thread(run_thread):
     errors, pacer = [], Pacer(grant=8)
     thread = run_thread(CountingSimulator(fails_at=2), pacer, on_error=errors.append)
@@ -262,16 +255,6 @@ def frames(*values):
     return np.array([[[value, value]] for value in values], np.uint8)
 
 
-def test_the_network_sees_the_last_frames_of_each_newest_last():
-    network = Network(best=0)
-    agent = make_agent(network)
-    for i in range(1, 5):
-        agent.observe(frames(i, 10 * i), starts=np.array([False, False]))
-    agent.act(0.0)
-    assert network.asked[0].shape == (2, 1, 2, 3)
-    assert network.asked[0][:, 0, 0].tolist() == [[2, 3, 4], [20, 30, 40]]
-
-
 def test_an_episode_begins_with_black_frames_and_leaves_the_others_alone():
     network = Network(best=0)
     agent = make_agent(network)
@@ -280,15 +263,6 @@ def test_an_episode_begins_with_black_frames_and_leaves_the_others_alone():
     agent.observe(frames(9, 4), starts=np.array([True, False]))
     agent.act(0.0)
     assert network.asked[0][:, 0, 1].tolist() == [[0, 0, 9], [2, 3, 4]]
-
-
-def test_without_chance_the_best_action_is_taken_in_one_call():
-    network = Network(best=2)
-    agent = make_agent(network, num_envs=5)
-    agent.observe(frames(*range(5)), starts=np.ones(5, bool))
-    actions = agent.act(epsilon=0.0)
-    assert (actions.tolist(), actions.dtype) == ([2] * 5, np.int64)
-    assert [len(states) for states in network.asked] == [5]
 
 
 def test_with_chance_alone_the_network_is_not_asked():
@@ -307,23 +281,6 @@ def test_the_network_is_asked_only_about_those_that_need_it():
     asked = network.asked[0][:, 0, 0, -1].astype(int)
     assert 25 < len(asked) < 75
     assert np.all(actions[asked] == 2)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7])
-def test_chance_has_its_share(epsilon):
-    agent = make_agent(Network(best=1), num_envs=200)
-    agent.observe(frames(*range(200)), starts=np.ones(200, bool))
-    share = np.mean([agent.act(epsilon) == 1 for _ in range(10)])
-    assert share == pytest.approx(1 - epsilon * 2 / 3, abs=0.04)
-
-
-def test_the_same_seed_acts_the_same():
-    acted = []
-    for _ in range(2):
-        agent = make_agent(Network(best=0), num_envs=50, seed=7)
-        agent.observe(frames(*range(50)), starts=np.ones(50, bool))
-        acted.append(agent.act(0.5).tolist())
-    assert acted[0] == acted[1]
 
 
 def test_a_state_is_what_was_seen_and_where_chance_is():
