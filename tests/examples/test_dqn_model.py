@@ -83,7 +83,7 @@ def test_thirteen_variables_with_4045479_parameters():
     assert sum(each.shape.num_elements() for each in tf.trainable_variables()) == 4045479
 
 
-def test_shapes_are_logged_once_and_in_the_order_of_the_seed(lines):
+def test_shapes_are_logged_once_and_in_order(lines):
     Built()
     assert lines == SHAPES + ["target/" + line for line in SHAPES]
 

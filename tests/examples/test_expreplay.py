@@ -88,12 +88,19 @@ def test_what_a_batch_is(log_dir):
 
 
 @pytest.mark.parametrize("num_envs", [1, 8])
-def test_transitions_are_played_in_step_with_the_training(num_envs, log_dir):
-    player = small_catch(num_envs, CountingCatch)
-    train(player)
+def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, log_dir):
+    player, alive = small_catch(num_envs, CountingCatch), []
+    config = make_config(player, "--eval-every", "9")
+    assert config.dataflow.env_steps == 0
+    config.callbacks.append(AtEnd(lambda _: alive.extend(threading.enumerate())))
+    tp.QueueInputTrainer(config).train()
     # 60 at first, then 4 a batch; up to 50 batches are in the queue, one is under way, and playing
     # may be 5 grants behind and a tick ahead
     assert 60 + 4 * (20 - 5) <= player.played <= 60 + num_envs + 4 * (20 + 51) + num_envs
+    assert config.dataflow.env_steps == player.played
+    assert "SimulatorThread" not in [thread.name for thread in alive]
+    with pytest.raises(RuntimeError, match="closed"):
+        player.reset()
 
 
 def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(log_dir):
@@ -108,15 +115,6 @@ def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(l
     train(player, "--deterministic", "--seed", "1", callbacks=[Look()])
     assert played == [60 + 4 * step for step in range(1, 21)]
     assert not names & {"EnqueueThread", "SimulatorThread"}
-
-
-def test_the_run_closes_the_player_and_joins_the_thread(log_dir):
-    player = small_catch()
-    alive = []
-    train(player, callbacks=[AtEnd(lambda _: alive.extend(threading.enumerate()))])
-    assert "SimulatorThread" not in [thread.name for thread in alive]
-    with pytest.raises(RuntimeError, match="closed"):
-        player.reset()
 
 
 def test_games_that_end_while_populating_count_for_the_first_epoch(log_dir):
@@ -175,10 +173,9 @@ def test_a_signal_at_the_begin_of_a_step_loses_nothing_of_a_deterministic_run(lo
     assert os.path.exists(os.path.join(log_dir, "model-7.index"))
 
 
-@pytest.mark.parametrize("num_envs, size", [(1, 1), (8, 8)])
-def test_the_training_begins_with_a_whole_transition(num_envs, size, log_dir):
-    sizes = ["--init-memory-size", str(size), "--max-epoch", "1", "--eval-every", "9"]
-    train(small_catch(num_envs), *sizes)
+def test_the_training_begins_with_a_whole_transition(log_dir):
+    sizes = ["--init-memory-size", "8", "--max-epoch", "1", "--eval-every", "9"]
+    train(small_catch(8), *sizes)
     assert read_stats(log_dir)[-1]["global_step"] == 10
 
 
@@ -199,14 +196,6 @@ def test_it_yields_only_in_a_run():
 def test_sizes_are_checked(options, message):
     with pytest.raises(ValueError, match=message):
         make_expreplay(small_catch(), **options)
-
-
-def test_the_transitions_of_this_run_are_counted(log_dir):
-    player, config = small_catch(2, CountingCatch), make_config(small_catch())
-    assert config.dataflow.env_steps == 0
-    config = make_config(player)
-    tp.QueueInputTrainer(config).train()
-    assert config.dataflow.env_steps == player.played > 60
 
 
 @pytest.mark.parametrize(

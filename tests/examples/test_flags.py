@@ -1,4 +1,4 @@
-"""The command line: the numbers of the seeds, and plain words about mistakes."""
+"""The command line: its defaults, and messages about wrong flags."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import re
 import flags
 import pytest
 
-SEED_NUMBERS = {
+DEFAULTS = {
     "algo": "Double",
     "task": "train",
     "num_players": 1,
@@ -31,10 +31,10 @@ SEED_NUMBERS = {
 }
 
 
-def test_defaults_are_those_of_the_seeds():
+def test_the_defaults():
     args = vars(flags.parse(["--rom", "breakout.bin"]))
     assert args.pop("rom") == "breakout.bin"
-    assert args == SEED_NUMBERS
+    assert args == DEFAULTS
 
 
 def test_the_log_directory_is_named_after_the_game():
@@ -104,7 +104,7 @@ def test_every_flag_is_explained_with_its_default(capsys):
         flags.parse(["--help"])
     assert exit.value.code == 0
     text = " ".join(capsys.readouterr().out.split())
-    for name in SEED_NUMBERS:
+    for name in DEFAULTS:
         assert "--" + name.replace("_", "-") in text
     assert "(default: None)" not in text
     assert "steps (batches) in an epoch (default: 25000)" in text
