@@ -252,6 +252,17 @@ class DataFlowContract:
         return twin
 
 
+def contract_of(make_flow, **attributes):
+    """Returns a test class of the contract.
+
+    Args:
+      make_flow: returns a new flow, alike each time.
+      attributes: of `DataFlowContract`.
+    """
+    body = {**attributes, "make_flow": lambda self: make_flow()}
+    return type("TestContract", (DataFlowContract,), body)
+
+
 def assert_plain(state):
     """A state is a tree of what a file can hold without running any code."""
     if isinstance(state, dict):

@@ -23,7 +23,7 @@ from tensorpack.dataflow import (
 )
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import is_seeded
-from tests.contracts.dataflow import DataFlowContract
+from tests.contracts.dataflow import contract_of
 
 
 class Later(DataFlow):
@@ -73,53 +73,14 @@ class Dice(RNGDataFlow):
         return 10
 
 
-class TestLater(DataFlowContract):
-    length = 5
-    keeps_state = False
-
-    def make_flow(self):
-        return Later()
-
-
-class TestOf2017(DataFlowContract):
-    length = 5
-    keeps_state = False
-
-    def make_flow(self):
-        return Of2017()
-
-
-class TestProxy(DataFlowContract):
-    length = 5
-    keeps_state = False
-
-    def make_flow(self):
-        return ProxyDataFlow(Of2017())
-
-
-class TestMixedNames(DataFlowContract):
-    length = 15
-    keeps_state = False
-
-    def make_flow(self):
-        return Tripled(Later())
-
-
-class TestDice(DataFlowContract):
-    length = 10
-    deterministic = False
-    keeps_state = False
-
-    def make_flow(self):
-        return Dice()
-
-
-class TestProxyOfAFlowWithAState(DataFlowContract):
-    length = 5
-    deterministic = False
-
-    def make_flow(self):
-        return ProxyDataFlow(DataFromList([[i] for i in range(5)]))
+TestLater = contract_of(lambda: Later(), length=5, keeps_state=False)
+TestOf2017 = contract_of(lambda: Of2017(), length=5, keeps_state=False)
+TestProxy = contract_of(lambda: ProxyDataFlow(Of2017()), length=5, keeps_state=False)
+TestMixedNames = contract_of(lambda: Tripled(Later()), length=15, keeps_state=False)
+TestDice = contract_of(lambda: Dice(), length=10, deterministic=False, keeps_state=False)
+TestProxyOfAFlowWithAState = contract_of(
+    lambda: ProxyDataFlow(DataFromList([[i] for i in range(5)])), length=5, deterministic=False
+)
 
 
 def test_an_override_by_either_name_is_found_by_both():

@@ -6,57 +6,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData, UnknownLength
-from tests.contracts.dataflow import DataFlowContract
+from tests.contracts.dataflow import contract_of
 
 
 def flow_of(datapoints):
     return DataFromList(datapoints, shuffle=False)
 
 
-class TestBatchData(DataFlowContract):
-    length = 3
-
-    def make_flow(self):
-        return BatchData(FakeData([[2, 3], []], size=11, random=False), 3)
-
-
-class TestBatchDataWithRemainder(DataFlowContract):
-    length = 4
-
-    def make_flow(self):
-        return BatchData(flow_of([{"n": i, "s": str(i)} for i in range(11)]), 3, remainder=True)
-
-
-class TestBatchDataOfShuffled(DataFlowContract):
-    length = 4
-    deterministic = False
-
-    def make_flow(self):
-        return BatchData(DataFromList([[i] for i in range(10)]), 3, remainder=True)
-
-
-class TestBatchDataThatDropsTheRest(DataFlowContract):
-    length = 3
-    deterministic = False
-
-    def make_flow(self):
-        return BatchData(DataFromList([[i] for i in range(11)]), 3)
-
-
-class TestBatchDataOfLists(DataFlowContract):
-    length = 5
-
-    def make_flow(self):
-        return BatchData(flow_of([[np.zeros(i), None] for i in range(10)]), 2, use_list=True)
-
-
-class TestBatchDataOfUnknownLength(DataFlowContract):
-    length = 2
-    has_len = False
-    keeps_state = False
-
-    def make_flow(self):
-        return BatchData(DataFromGenerator(two_pairs), 2)
+TestBatchData = contract_of(
+    lambda: BatchData(FakeData([[2, 3], []], size=11, random=False), 3), length=3
+)
+TestBatchDataWithRemainder = contract_of(
+    lambda: BatchData(flow_of([{"n": i, "s": str(i)} for i in range(11)]), 3, remainder=True),
+    length=4,
+)
+TestBatchDataOfShuffled = contract_of(
+    lambda: BatchData(DataFromList([[i] for i in range(10)]), 3, remainder=True),
+    length=4,
+    deterministic=False,
+)
+TestBatchDataThatDropsTheRest = contract_of(
+    lambda: BatchData(DataFromList([[i] for i in range(11)]), 3), length=3, deterministic=False
+)
+TestBatchDataOfLists = contract_of(
+    lambda: BatchData(flow_of([[np.zeros(i), None] for i in range(10)]), 2, use_list=True), length=5
+)
+TestBatchDataOfUnknownLength = contract_of(
+    lambda: BatchData(DataFromGenerator(two_pairs), 2), length=2, has_len=False, keeps_state=False
+)
 
 
 def two_pairs():

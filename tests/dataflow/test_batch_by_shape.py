@@ -21,7 +21,7 @@ from tensorpack.dataflow.batch import BatchDataByShape
 from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.join import ConcatData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
-from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.contracts.dataflow import DataFlowContract, assert_same, contract_of
 
 
 def image(height, number):
@@ -48,73 +48,46 @@ class Of2017(DataFlow):
         return 4
 
 
-class TestBatchDataByShape(DataFlowContract):
-    length = 3
-    has_len = False
-
-    def make_flow(self):
-        return BatchDataByShape(images([1, 2, 1, 1, 2, 2, 1]), 2, 0)
-
-
-class TestBatchDataByShapeWithRemainder(DataFlowContract):
-    length = 5
-    has_len = False
-
-    def make_flow(self):
-        return BatchDataByShape(images([1, 2, 1, 1, 2, 3, 2, 1]), 2, 0, remainder=True)
-
-
-class TestInRandomOrder(DataFlowContract):
-    length = 3
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0)
-
-
-class TestInRandomOrderWithRemainder(DataFlowContract):
-    length = 6
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0, remainder=True)
-
-
-class TestDicts(DataFlowContract):
-    length = 2
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return BatchDataByShape(MapData(images([1, 2, 1, 2, 1], shuffle=True), as_dict), 2, "image")
-
-
-class TestWithoutEnd(DataFlowContract):
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return BatchDataByShape(RepeatedData(images([1, 2, 3], shuffle=True), -1), 4, 0)
-
-
-class TestUnknownLength(DataFlowContract):
-    length = 3
-    has_len = False
-    keeps_state = False
-
-    def make_flow(self):
-        return BatchDataByShape(DataFromGenerator(seven), 2, 0)
-
-
-class TestFlowOf2017(DataFlowContract):
-    length = 2
-    has_len = False
-    keeps_state = False
-
-    def make_flow(self):
-        return BatchDataByShape(Of2017(), 2, 0)
+TestBatchDataByShape = contract_of(
+    lambda: BatchDataByShape(images([1, 2, 1, 1, 2, 2, 1]), 2, 0), length=3, has_len=False
+)
+TestBatchDataByShapeWithRemainder = contract_of(
+    lambda: BatchDataByShape(images([1, 2, 1, 1, 2, 3, 2, 1]), 2, 0, remainder=True),
+    length=5,
+    has_len=False,
+)
+TestInRandomOrder = contract_of(
+    lambda: BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0),
+    length=3,
+    has_len=False,
+    deterministic=False,
+)
+TestInRandomOrderWithRemainder = contract_of(
+    lambda: BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0, remainder=True),
+    length=6,
+    has_len=False,
+    deterministic=False,
+)
+TestDicts = contract_of(
+    lambda: BatchDataByShape(MapData(images([1, 2, 1, 2, 1], shuffle=True), as_dict), 2, "image"),
+    length=2,
+    has_len=False,
+    deterministic=False,
+)
+TestWithoutEnd = contract_of(
+    lambda: BatchDataByShape(RepeatedData(images([1, 2, 3], shuffle=True), -1), 4, 0),
+    has_len=False,
+    deterministic=False,
+)
+TestUnknownLength = contract_of(
+    lambda: BatchDataByShape(DataFromGenerator(seven), 2, 0),
+    length=3,
+    has_len=False,
+    keeps_state=False,
+)
+TestFlowOf2017 = contract_of(
+    lambda: BatchDataByShape(Of2017(), 2, 0), length=2, has_len=False, keeps_state=False
+)
 
 
 class TestOfCombined(DataFlowContract):

@@ -21,7 +21,7 @@ from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.join import ConcatData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same
+from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same, contract_of
 
 
 def numbers(count):
@@ -71,53 +71,22 @@ def counted(count, shuffle=True):
     return Counted([[i] for i in range(count)], shuffle)
 
 
-class TestCacheData(DataFlowContract):
-    length = 5
-
-    def make_flow(self):
-        return CacheData(numbers(5))
-
-
-class TestCachedInRandomOrder(DataFlowContract):
-    length = 6
-    deterministic = False
-
-    def make_flow(self):
-        return CacheData(shuffled(6))
-
-
-class TestShuffledCache(DataFlowContract):
-    length = 6
-    deterministic = False
-
-    def make_flow(self):
-        return CacheData(MapData(shuffled(6), doubled), shuffle=True)
-
-
-class TestCachedDicts(DataFlowContract):
-    length = 4
-    deterministic = False
-
-    def make_flow(self):
-        return CacheData(DataFromList([{"a": i, "b": np.zeros(i)} for i in range(4)]), True)
-
-
-class TestCacheOfUnknownLength(DataFlowContract):
-    length = 5
-    has_len = False
-    keeps_state = False
-
-    def make_flow(self):
-        return CacheData(DataFromGenerator(five))
-
-
-class TestShuffledCacheOf2017(DataFlowContract):
-    length = 5
-    deterministic = False
-    keeps_state = False
-
-    def make_flow(self):
-        return CacheData(Of2017(), shuffle=True)
+TestCacheData = contract_of(lambda: CacheData(numbers(5)), length=5)
+TestCachedInRandomOrder = contract_of(lambda: CacheData(shuffled(6)), length=6, deterministic=False)
+TestShuffledCache = contract_of(
+    lambda: CacheData(MapData(shuffled(6), doubled), shuffle=True), length=6, deterministic=False
+)
+TestCachedDicts = contract_of(
+    lambda: CacheData(DataFromList([{"a": i, "b": np.zeros(i)} for i in range(4)]), True),
+    length=4,
+    deterministic=False,
+)
+TestCacheOfUnknownLength = contract_of(
+    lambda: CacheData(DataFromGenerator(five)), length=5, has_len=False, keeps_state=False
+)
+TestShuffledCacheOf2017 = contract_of(
+    lambda: CacheData(Of2017(), shuffle=True), length=5, deterministic=False, keeps_state=False
+)
 
 
 class TestCacheOfCombined(DataFlowContract):
@@ -129,32 +98,24 @@ class TestCacheOfCombined(DataFlowContract):
         return CacheData(ConcatData([inner, RandomMixData([shuffled(4), shuffled(2)])]), True)
 
 
-class TestCacheLeftBeforeTheEnd(DataFlowContract):
-    """It is never filled."""
-
-    length = 4
-    deterministic = False
-
-    def make_flow(self):
-        return FixedSizeData(CacheData(shuffled(6), shuffle=True), 4, keep_state=False)
-
-
-class TestCacheThatIsGoneThroughBitByBit(DataFlowContract):
-    length = 4
-    deterministic = False
-    independent = False
-
-    def make_flow(self):
-        return FixedSizeData(CacheData(shuffled(6), shuffle=True), 4)
-
-
-class TestCacheOfAFlowThatContinues(DataFlowContract):
-    length = 6
-    deterministic = False
-    independent = False
-
-    def make_flow(self):
-        return CacheData(FixedSizeData(shuffled(4), 6), shuffle=True)
+# It is never filled.
+TestCacheLeftBeforeTheEnd = contract_of(
+    lambda: FixedSizeData(CacheData(shuffled(6), shuffle=True), 4, keep_state=False),
+    length=4,
+    deterministic=False,
+)
+TestCacheThatIsGoneThroughBitByBit = contract_of(
+    lambda: FixedSizeData(CacheData(shuffled(6), shuffle=True), 4),
+    length=4,
+    deterministic=False,
+    independent=False,
+)
+TestCacheOfAFlowThatContinues = contract_of(
+    lambda: CacheData(FixedSizeData(shuffled(4), 6), shuffle=True),
+    length=6,
+    deterministic=False,
+    independent=False,
+)
 
 
 def test_a_complete_pass_is_read_only_once():

@@ -20,7 +20,7 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
 from tensorpack.dataflow.join import ConcatData, JoinData
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same
+from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same, contract_of
 
 
 def numbers(count, first=0):
@@ -58,12 +58,11 @@ class OneMore(DataFlow):
         return 3
 
 
-class TestRandomChooseData(DataFlowContract):
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return RandomChooseData([RepeatedData(shuffled(n), -1) for n in (3, 2, 4)])
+TestRandomChooseData = contract_of(
+    lambda: RandomChooseData([RepeatedData(shuffled(n), -1) for n in (3, 2, 4)]),
+    has_len=False,
+    deterministic=False,
+)
 
 
 class TestRandomChooseDataByProbability(DataFlowContract):
@@ -75,12 +74,11 @@ class TestRandomChooseDataByProbability(DataFlowContract):
         return RandomChooseData([(rare, 0.1), (RepeatedData(shuffled(4), -1), 0.9)])
 
 
-class TestRandomChooseDataOfTheOneThatIsLikely(DataFlowContract):
-    length = 6
-    has_len = False
-
-    def make_flow(self):
-        return RandomChooseData([(numbers(2), 0), (numbers(6), 1), (numbers(0), 0)])
+TestRandomChooseDataOfTheOneThatIsLikely = contract_of(
+    lambda: RandomChooseData([(numbers(2), 0), (numbers(6), 1), (numbers(0), 0)]),
+    length=6,
+    has_len=False,
+)
 
 
 class TestRandomChooseDataInAPassThatIsLeft(DataFlowContract):
@@ -93,21 +91,12 @@ class TestRandomChooseDataInAPassThatIsLeft(DataFlowContract):
         return JoinData([chosen, shuffled(4)])
 
 
-class TestRandomChooseDataOf2017(DataFlowContract):
-    length = 5
-    has_len = False
-    keeps_state = False
-
-    def make_flow(self):
-        return RandomChooseData([(Of2017(), 1.0)])
-
-
-class TestRandomMixData(DataFlowContract):
-    length = 9
-    deterministic = False
-
-    def make_flow(self):
-        return RandomMixData([shuffled(4), numbers(0), shuffled(5)])
+TestRandomChooseDataOf2017 = contract_of(
+    lambda: RandomChooseData([(Of2017(), 1.0)]), length=5, has_len=False, keeps_state=False
+)
+TestRandomMixData = contract_of(
+    lambda: RandomMixData([shuffled(4), numbers(0), shuffled(5)]), length=9, deterministic=False
+)
 
 
 class TestRandomMixDataOfDicts(DataFlowContract):
@@ -119,11 +108,7 @@ class TestRandomMixDataOfDicts(DataFlowContract):
         return RandomMixData([named, DataFromList([{"n": -1}, {"n": -2}])])
 
 
-class TestRandomMixDataOfOne(DataFlowContract):
-    length = 4
-
-    def make_flow(self):
-        return RandomMixData([numbers(4)])
+TestRandomMixDataOfOne = contract_of(lambda: RandomMixData([numbers(4)]), length=4)
 
 
 class TestRandomMixDataOfCombined(DataFlowContract):
@@ -136,22 +121,15 @@ class TestRandomMixDataOfCombined(DataFlowContract):
         return RandomMixData([inner, parts, JoinData([shuffled(2), shuffled(4)])])
 
 
-class TestRandomMixDataOfAFlowThatContinues(DataFlowContract):
-    length = 7
-    deterministic = False
-    independent = False
-
-    def make_flow(self):
-        return RandomMixData([FixedSizeData(shuffled(3), 4), shuffled(3)])
-
-
-class TestRandomMixDataOf2017(DataFlowContract):
-    length = 8
-    deterministic = False
-    keeps_state = False
-
-    def make_flow(self):
-        return RandomMixData([Of2017(), numbers(3)])
+TestRandomMixDataOfAFlowThatContinues = contract_of(
+    lambda: RandomMixData([FixedSizeData(shuffled(3), 4), shuffled(3)]),
+    length=7,
+    deterministic=False,
+    independent=False,
+)
+TestRandomMixDataOf2017 = contract_of(
+    lambda: RandomMixData([Of2017(), numbers(3)]), length=8, deterministic=False, keeps_state=False
+)
 
 
 def check_goes_on(make_flow, count):

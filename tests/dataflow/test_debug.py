@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFromGenerator, DataFromList, PrintData, TestDataSpeed
-from tests.contracts.dataflow import DataFlowContract
+from tests.contracts.dataflow import contract_of
 
 
 def numbers(count):
@@ -18,18 +18,8 @@ def ticking():
     return itertools.count(0, 2).__next__
 
 
-class TestSpeedInAPipeline(DataFlowContract):
-    length = 5
-
-    def make_flow(self):
-        return TestDataSpeed(numbers(5), size=3)
-
-
-class TestPrintData(DataFlowContract):
-    length = 5
-
-    def make_flow(self):
-        return PrintData(numbers(5))
+TestSpeedInAPipeline = contract_of(lambda: TestDataSpeed(numbers(5), size=3), length=5)
+TestPrintData = contract_of(lambda: PrintData(numbers(5)), length=5)
 
 
 def test_the_rest_of_a_pass_is_not_measured_but_the_next_one_is(capsys):

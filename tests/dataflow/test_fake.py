@@ -4,22 +4,12 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import FakeData
-from tests.contracts.dataflow import DataFlowContract
+from tests.contracts.dataflow import contract_of
 
-
-class TestFakeData(DataFlowContract):
-    length = 12
-    deterministic = False
-
-    def make_flow(self):
-        return FakeData([[2, 3], []], size=12)
-
-
-class TestConstantFakeData(DataFlowContract):
-    length = 12
-
-    def make_flow(self):
-        return FakeData([[2, 3], []], size=12, random=False, dtype=["uint8", "float32"])
+TestFakeData = contract_of(lambda: FakeData([[2, 3], []], size=12), length=12, deterministic=False)
+TestConstantFakeData = contract_of(
+    lambda: FakeData([[2, 3], []], size=12, random=False, dtype=["uint8", "float32"]), length=12
+)
 
 
 def test_a_state_of_a_longer_flow():

@@ -24,7 +24,7 @@ from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
 from tensorpack.dataflow.join import ConcatData, JoinData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.contracts.dataflow import DataFlowContract, assert_same, contract_of
 
 COMBINED = [JoinData, ConcatData, RandomChooseData, RandomMixData]
 
@@ -132,82 +132,44 @@ class Alike:
         pass
 
 
-class TestJoinData(DataFlowContract):
-    length = 5
-
-    def make_flow(self):
-        return JoinData([numbers(5), MapData(numbers(7), doubled)])
-
-
-class TestJoinDataOfOne(DataFlowContract):
-    length = 5
-    deterministic = False
-
-    def make_flow(self):
-        return JoinData([shuffled(5)])
-
-
-class TestJoinDataInRandomOrder(DataFlowContract):
-    """The longer flows are left in the middle, those before the shortest one further on."""
-
-    length = 4
-    deterministic = False
-
-    def make_flow(self):
-        return JoinData([shuffled(6), shuffled(4), shuffled(9), shuffled(4)])
-
-
-class TestJoinDataOfDicts(DataFlowContract):
-    length = 4
-    deterministic = False
-
-    def make_flow(self):
-        return JoinData([named("b", 4), named("a", 6)])
-
-
-class TestJoinDataWithAnEndlessOne(DataFlowContract):
-    length = 5
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return JoinData([RepeatedData(shuffled(3), -1), shuffled(5)])
-
-
-class TestEndlessJoinData(DataFlowContract):
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return JoinData([RepeatedData(shuffled(3), -1), RepeatedData(shuffled(4), -1)])
-
-
-class TestJoinDataOfAFlowThatContinues(DataFlowContract):
-    """Of such a flow, no datapoint may be lost where a pass goes on at its end."""
-
-    length = 3
-    deterministic = False
-    independent = False
-
-    def make_flow(self):
-        return JoinData([FixedSizeData(shuffled(4), 6), shuffled(3)])
-
-
-class TestJoinDataOfUnknownLength(DataFlowContract):
-    length = 3
-    has_len = False
-    keeps_state = False
-
-    def make_flow(self):
-        return JoinData([DataFromGenerator(three), numbers(5)])
-
-
-class TestJoinDataOf2017(DataFlowContract):
-    length = 4
-    keeps_state = False
-
-    def make_flow(self):
-        return JoinData([numbers(4), Of2017()])
+TestJoinData = contract_of(lambda: JoinData([numbers(5), MapData(numbers(7), doubled)]), length=5)
+TestJoinDataOfOne = contract_of(lambda: JoinData([shuffled(5)]), length=5, deterministic=False)
+# The longer flows are left in the middle, those before the shortest one further on.
+TestJoinDataInRandomOrder = contract_of(
+    lambda: JoinData([shuffled(6), shuffled(4), shuffled(9), shuffled(4)]),
+    length=4,
+    deterministic=False,
+)
+TestJoinDataOfDicts = contract_of(
+    lambda: JoinData([named("b", 4), named("a", 6)]), length=4, deterministic=False
+)
+TestJoinDataWithAnEndlessOne = contract_of(
+    lambda: JoinData([RepeatedData(shuffled(3), -1), shuffled(5)]),
+    length=5,
+    has_len=False,
+    deterministic=False,
+)
+TestEndlessJoinData = contract_of(
+    lambda: JoinData([RepeatedData(shuffled(3), -1), RepeatedData(shuffled(4), -1)]),
+    has_len=False,
+    deterministic=False,
+)
+# Of such a flow, no datapoint may be lost where a pass goes on at its end.
+TestJoinDataOfAFlowThatContinues = contract_of(
+    lambda: JoinData([FixedSizeData(shuffled(4), 6), shuffled(3)]),
+    length=3,
+    deterministic=False,
+    independent=False,
+)
+TestJoinDataOfUnknownLength = contract_of(
+    lambda: JoinData([DataFromGenerator(three), numbers(5)]),
+    length=3,
+    has_len=False,
+    keeps_state=False,
+)
+TestJoinDataOf2017 = contract_of(
+    lambda: JoinData([numbers(4), Of2017()]), length=4, keeps_state=False
+)
 
 
 class TestJoinDataOfOneFlowTwice(DataFlowContract):
@@ -238,27 +200,15 @@ class TestJoinDataOfCombined(DataFlowContract):
         return JoinData([parts, inner, mixed, CacheData(shuffled(6), shuffle=True)])
 
 
-class TestConcatData(DataFlowContract):
-    length = 7
-
-    def make_flow(self):
-        return ConcatData([numbers(0), numbers(3), numbers(0), numbers(4), numbers(0)])
-
-
-class TestConcatDataInRandomOrder(DataFlowContract):
-    length = 9
-    deterministic = False
-
-    def make_flow(self):
-        return ConcatData([shuffled(2), shuffled(4), shuffled(3)])
-
-
-class TestConcatDataOfDicts(DataFlowContract):
-    length = 6
-    deterministic = False
-
-    def make_flow(self):
-        return ConcatData([named("a", 4), named("b", 2)])
+TestConcatData = contract_of(
+    lambda: ConcatData([numbers(0), numbers(3), numbers(0), numbers(4), numbers(0)]), length=7
+)
+TestConcatDataInRandomOrder = contract_of(
+    lambda: ConcatData([shuffled(2), shuffled(4), shuffled(3)]), length=9, deterministic=False
+)
+TestConcatDataOfDicts = contract_of(
+    lambda: ConcatData([named("a", 4), named("b", 2)]), length=6, deterministic=False
+)
 
 
 class TestConcatDataOfOneFlowTwice(DataFlowContract):
@@ -281,32 +231,23 @@ class TestConcatDataOfFlowsMadeFromOne(DataFlowContract):
         )
 
 
-class TestConcatDataThatEndsWithNothing(DataFlowContract):
-    length = 7
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return ConcatData(
-            [shuffled(4), Dropping(shuffled(6), only_odd), Dropping(shuffled(3), drop)]
-        )
-
-
-class TestConcatDataWithoutEnd(DataFlowContract):
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return ConcatData([shuffled(3), RepeatedData(shuffled(4), -1)])
-
-
-class TestConcatDataOfAFlowThatContinues(DataFlowContract):
-    length = 9
-    deterministic = False
-    independent = False
-
-    def make_flow(self):
-        return ConcatData([FixedSizeData(shuffled(4), 6), FixedSizeData(shuffled(5), 3)])
+TestConcatDataThatEndsWithNothing = contract_of(
+    lambda: ConcatData([shuffled(4), Dropping(shuffled(6), only_odd), Dropping(shuffled(3), drop)]),
+    length=7,
+    has_len=False,
+    deterministic=False,
+)
+TestConcatDataWithoutEnd = contract_of(
+    lambda: ConcatData([shuffled(3), RepeatedData(shuffled(4), -1)]),
+    has_len=False,
+    deterministic=False,
+)
+TestConcatDataOfAFlowThatContinues = contract_of(
+    lambda: ConcatData([FixedSizeData(shuffled(4), 6), FixedSizeData(shuffled(5), 3)]),
+    length=9,
+    deterministic=False,
+    independent=False,
+)
 
 
 class TestConcatDataLeftBeforeTheEnd(DataFlowContract):
@@ -318,12 +259,9 @@ class TestConcatDataLeftBeforeTheEnd(DataFlowContract):
         return FixedSizeData(parts, 5, keep_state=False)
 
 
-class TestConcatDataOf2017(DataFlowContract):
-    length = 8
-    keeps_state = False
-
-    def make_flow(self):
-        return ConcatData([numbers(3), Of2017()])
+TestConcatDataOf2017 = contract_of(
+    lambda: ConcatData([numbers(3), Of2017()]), length=8, keeps_state=False
+)
 
 
 class TestConcatDataOfCombined(DataFlowContract):

@@ -11,7 +11,7 @@ from tensorpack.dataflow import (
     SelectComponent,
     UnknownLength,
 )
-from tests.contracts.dataflow import DataFlowContract
+from tests.contracts.dataflow import DataFlowContract, contract_of
 
 
 def flow_of(*datapoints):
@@ -26,11 +26,7 @@ def negative(component):
     return -component
 
 
-class TestMapData(DataFlowContract):
-    length = 3
-
-    def make_flow(self):
-        return MapData(flow_of([1, 2], [3, 4], [5, 6]), swapped)
+TestMapData = contract_of(lambda: MapData(flow_of([1, 2], [3, 4], [5, 6]), swapped), length=3)
 
 
 class TestFilter(DataFlowContract):
@@ -52,18 +48,12 @@ def odd(datapoint):
     return datapoint if datapoint[0] % 2 else None
 
 
-class TestMapDataComponent(DataFlowContract):
-    length = 3
-
-    def make_flow(self):
-        return MapDataComponent(flow_of([1, 2], [3, 4], [5, 6]), negative, 1)
-
-
-class TestSelectComponent(DataFlowContract):
-    length = 3
-
-    def make_flow(self):
-        return SelectComponent(flow_of([1, 2], [3, 4], [5, 6]), [1, 1, 0])
+TestMapDataComponent = contract_of(
+    lambda: MapDataComponent(flow_of([1, 2], [3, 4], [5, 6]), negative, 1), length=3
+)
+TestSelectComponent = contract_of(
+    lambda: SelectComponent(flow_of([1, 2], [3, 4], [5, 6]), [1, 1, 0]), length=3
+)
 
 
 def test_map_drops_none_and_nothing_else():

@@ -16,7 +16,7 @@ from tensorpack.dataflow import (
     RepeatedData,
     SharedList,
 )
-from tests.contracts.dataflow import DataFlowContract
+from tests.contracts.dataflow import DataFlowContract, contract_of
 
 
 def five():
@@ -29,63 +29,32 @@ def endless():
         yield [i]
 
 
-class TestDataFromList(DataFlowContract):
-    length = 7
-
-    def make_flow(self):
-        return DataFromList([[i] for i in range(7)], shuffle=False)
-
-
-class TestShuffledDataFromList(DataFlowContract):
-    length = 7
-    deterministic = False
-
-    def make_flow(self):
-        return DataFromList([[i] for i in range(7)])
-
-
-class TestDataFromIterable(DataFlowContract):
-    length = 6
-    keeps_state = False
-
-    def make_flow(self):
-        return DataFromIterable(dict.fromkeys(range(6)))
-
-
-class TestDataFromGenerator(DataFlowContract):
-    length = 5
-    has_len = False
-    keeps_state = False
-
-    def make_flow(self):
-        return DataFromGenerator(five)
-
-
-class TestSizedDataFromGenerator(DataFlowContract):
-    length = 5
-    keeps_state = False
-
-    def make_flow(self):
-        return DataFromGenerator(endless, size=5)
-
-
-class TestEndlessDataFromGenerator(DataFlowContract):
-    has_len = False
-    keeps_state = False
-
-    def make_flow(self):
-        return DataFromGenerator(endless)
-
-
-class TestOpenGenerator(DataFlowContract):
-    has_len = False
-    deterministic = False
-    independent = False
-    picklable = False
-    keeps_state = False
-
-    def make_flow(self):
-        return DataFromGenerator(endless())
+TestDataFromList = contract_of(
+    lambda: DataFromList([[i] for i in range(7)], shuffle=False), length=7
+)
+TestShuffledDataFromList = contract_of(
+    lambda: DataFromList([[i] for i in range(7)]), length=7, deterministic=False
+)
+TestDataFromIterable = contract_of(
+    lambda: DataFromIterable(dict.fromkeys(range(6))), length=6, keeps_state=False
+)
+TestDataFromGenerator = contract_of(
+    lambda: DataFromGenerator(five), length=5, has_len=False, keeps_state=False
+)
+TestSizedDataFromGenerator = contract_of(
+    lambda: DataFromGenerator(endless, size=5), length=5, keeps_state=False
+)
+TestEndlessDataFromGenerator = contract_of(
+    lambda: DataFromGenerator(endless), has_len=False, keeps_state=False
+)
+TestOpenGenerator = contract_of(
+    lambda: DataFromGenerator(endless()),
+    has_len=False,
+    deterministic=False,
+    independent=False,
+    picklable=False,
+    keeps_state=False,
+)
 
 
 class TestDataFromQueue(DataFlowContract):

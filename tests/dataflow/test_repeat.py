@@ -16,7 +16,7 @@ from tensorpack.dataflow import (
     RepeatedData,
     RepeatedDataPoint,
 )
-from tests.contracts.dataflow import DataFlowContract
+from tests.contracts.dataflow import DataFlowContract, contract_of
 
 
 def numbers(count):
@@ -27,62 +27,28 @@ def drop(datapoint):
     return None
 
 
-class TestRepeatedData(DataFlowContract):
-    length = 12
-
-    def make_flow(self):
-        return RepeatedData(numbers(4), 3)
-
-
-class TestRepeatedDataInRandomOrder(DataFlowContract):
-    length = 12
-    deterministic = False
-
-    def make_flow(self):
-        return RepeatedData(shuffled(4), 3)
-
-
-class TestEndlessInRandomOrder(DataFlowContract):
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return RepeatedData(shuffled(4), -1)
-
-
-class TestRepeatedDataPointInRandomOrder(DataFlowContract):
-    length = 12
-    deterministic = False
-
-    def make_flow(self):
-        return RepeatedDataPoint(shuffled(4), 3)
-
-
-class TestFixedSizeDataInRandomOrder(DataFlowContract):
-    length = 6
-    deterministic = False
-    independent = False
-
-    def make_flow(self):
-        return FixedSizeData(shuffled(4), 6)
-
-
-class TestFixedSizeDataWithoutStateInRandomOrder(DataFlowContract):
-    length = 6
-    deterministic = False
-
-    def make_flow(self):
-        return FixedSizeData(shuffled(4), 6, keep_state=False)
-
-
-class TestLeftBeforeTheEnd(DataFlowContract):
-    """What stopped at the end of a pass leaves the wrapped flows in the middle of theirs."""
-
-    length = 4
-    deterministic = False
-
-    def make_flow(self):
-        return FixedSizeData(MapData(shuffled(9), doubled), 4, keep_state=False)
+TestRepeatedData = contract_of(lambda: RepeatedData(numbers(4), 3), length=12)
+TestRepeatedDataInRandomOrder = contract_of(
+    lambda: RepeatedData(shuffled(4), 3), length=12, deterministic=False
+)
+TestEndlessInRandomOrder = contract_of(
+    lambda: RepeatedData(shuffled(4), -1), has_len=False, deterministic=False
+)
+TestRepeatedDataPointInRandomOrder = contract_of(
+    lambda: RepeatedDataPoint(shuffled(4), 3), length=12, deterministic=False
+)
+TestFixedSizeDataInRandomOrder = contract_of(
+    lambda: FixedSizeData(shuffled(4), 6), length=6, deterministic=False, independent=False
+)
+TestFixedSizeDataWithoutStateInRandomOrder = contract_of(
+    lambda: FixedSizeData(shuffled(4), 6, keep_state=False), length=6, deterministic=False
+)
+# What stopped at the end of a pass leaves the wrapped flows in the middle of theirs.
+TestLeftBeforeTheEnd = contract_of(
+    lambda: FixedSizeData(MapData(shuffled(9), doubled), 4, keep_state=False),
+    length=4,
+    deterministic=False,
+)
 
 
 class TestPipeline(DataFlowContract):
@@ -103,33 +69,12 @@ def doubled(datapoint):
     return [2 * datapoint[0]]
 
 
-class TestEndlessRepeatedData(DataFlowContract):
-    has_len = False
-
-    def make_flow(self):
-        return RepeatedData(numbers(4), -1)
-
-
-class TestRepeatedDataPoint(DataFlowContract):
-    length = 12
-
-    def make_flow(self):
-        return RepeatedDataPoint(numbers(4), 3)
-
-
-class TestFixedSizeData(DataFlowContract):
-    length = 6
-    independent = False
-
-    def make_flow(self):
-        return FixedSizeData(numbers(3), 6)
-
-
-class TestFixedSizeDataWithoutState(DataFlowContract):
-    length = 7
-
-    def make_flow(self):
-        return FixedSizeData(numbers(3), 7, keep_state=False)
+TestEndlessRepeatedData = contract_of(lambda: RepeatedData(numbers(4), -1), has_len=False)
+TestRepeatedDataPoint = contract_of(lambda: RepeatedDataPoint(numbers(4), 3), length=12)
+TestFixedSizeData = contract_of(lambda: FixedSizeData(numbers(3), 6), length=6, independent=False)
+TestFixedSizeDataWithoutState = contract_of(
+    lambda: FixedSizeData(numbers(3), 7, keep_state=False), length=7
+)
 
 
 @given(st.integers(1, 5), st.integers(0, 4))

@@ -22,7 +22,7 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same
+from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same, contract_of
 
 SIZES = st.integers(1, 8)
 SEEDS = st.integers(0, 2**20)
@@ -53,85 +53,42 @@ class Of2017(DataFlow):
         return 7
 
 
-class TestLocallyShuffleData(DataFlowContract):
-    length = 20
-    deterministic = False
-
-    def make_flow(self):
-        return LocallyShuffleData(numbers(20), 6)
-
-
-class TestBufferOfOne(DataFlowContract):
-    length = 5
-
-    def make_flow(self):
-        return LocallyShuffleData(numbers(5), 1)
-
-
-class TestBufferForAll(DataFlowContract):
-    length = 9
-    deterministic = False
-
-    def make_flow(self):
-        return LocallyShuffleData(shuffled(9), 50, shuffle_interval=1)
-
-
-class TestShuffledInBlocks(DataFlowContract):
-    length = 9
-    deterministic = False
-
-    def make_flow(self):
-        return LocallyShuffleData(shuffled(9), 4, shuffle_interval=100)
-
-
-class TestReused(DataFlowContract):
-    length = 21
-    deterministic = False
-
-    def make_flow(self):
-        return LocallyShuffleData(shuffled(7), 3, num_reuse=3, shuffle_interval=2)
-
-
-class TestReusedInTheOrderOfOne(DataFlowContract):
-    length = 8
-
-    def make_flow(self):
-        return LocallyShuffleData(numbers(4), 1, num_reuse=2)
-
-
-class TestDicts(DataFlowContract):
-    length = 6
-    deterministic = False
-
-    def make_flow(self):
-        return LocallyShuffleData(DataFromList([{"n": i, "s": "x"} for i in range(6)]), 4)
-
-
-class TestWithoutEnd(DataFlowContract):
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return LocallyShuffleData(RepeatedData(shuffled(5), -1), 4)
-
-
-class TestUnknownLength(DataFlowContract):
-    length = 5
-    has_len = False
-    deterministic = False
-    keeps_state = False
-
-    def make_flow(self):
-        return LocallyShuffleData(DataFromGenerator(two_pairs), 2)
-
-
-class TestFlowOf2017(DataFlowContract):
-    length = 7
-    deterministic = False
-    keeps_state = False
-
-    def make_flow(self):
-        return LocallyShuffleData(Of2017(), 3)
+TestLocallyShuffleData = contract_of(
+    lambda: LocallyShuffleData(numbers(20), 6), length=20, deterministic=False
+)
+TestBufferOfOne = contract_of(lambda: LocallyShuffleData(numbers(5), 1), length=5)
+TestBufferForAll = contract_of(
+    lambda: LocallyShuffleData(shuffled(9), 50, shuffle_interval=1), length=9, deterministic=False
+)
+TestShuffledInBlocks = contract_of(
+    lambda: LocallyShuffleData(shuffled(9), 4, shuffle_interval=100), length=9, deterministic=False
+)
+TestReused = contract_of(
+    lambda: LocallyShuffleData(shuffled(7), 3, num_reuse=3, shuffle_interval=2),
+    length=21,
+    deterministic=False,
+)
+TestReusedInTheOrderOfOne = contract_of(
+    lambda: LocallyShuffleData(numbers(4), 1, num_reuse=2), length=8
+)
+TestDicts = contract_of(
+    lambda: LocallyShuffleData(DataFromList([{"n": i, "s": "x"} for i in range(6)]), 4),
+    length=6,
+    deterministic=False,
+)
+TestWithoutEnd = contract_of(
+    lambda: LocallyShuffleData(RepeatedData(shuffled(5), -1), 4), has_len=False, deterministic=False
+)
+TestUnknownLength = contract_of(
+    lambda: LocallyShuffleData(DataFromGenerator(two_pairs), 2),
+    length=5,
+    has_len=False,
+    deterministic=False,
+    keeps_state=False,
+)
+TestFlowOf2017 = contract_of(
+    lambda: LocallyShuffleData(Of2017(), 3), length=7, deterministic=False, keeps_state=False
+)
 
 
 class TestShuffledAgain(DataFlowContract):
@@ -143,21 +100,17 @@ class TestShuffledAgain(DataFlowContract):
         return LocallyShuffleData(LocallyShuffleData(mixed, 5), 4, num_reuse=2)
 
 
-class TestLeftBeforeTheEnd(DataFlowContract):
-    length = 7
-    deterministic = False
-
-    def make_flow(self):
-        return FixedSizeData(LocallyShuffleData(shuffled(20), 5), 7, keep_state=False)
-
-
-class TestOfAFlowThatContinues(DataFlowContract):
-    length = 6
-    deterministic = False
-    independent = False
-
-    def make_flow(self):
-        return LocallyShuffleData(FixedSizeData(shuffled(4), 6), 3)
+TestLeftBeforeTheEnd = contract_of(
+    lambda: FixedSizeData(LocallyShuffleData(shuffled(20), 5), 7, keep_state=False),
+    length=7,
+    deterministic=False,
+)
+TestOfAFlowThatContinues = contract_of(
+    lambda: LocallyShuffleData(FixedSizeData(shuffled(4), 6), 3),
+    length=6,
+    deterministic=False,
+    independent=False,
+)
 
 
 class TestInBatches(DataFlowContract):

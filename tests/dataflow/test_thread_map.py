@@ -21,7 +21,7 @@ from tensorpack.dataflow import (
     StateNotKept,
 )
 from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
-from tests.contracts.dataflow import DataFlowContract
+from tests.contracts.dataflow import DataFlowContract, contract_of
 from tests.dataflow.helpers import LONG
 from tests.dataflow.thread_functions import (
     Unsized,
@@ -56,35 +56,23 @@ class TestOneThread(TestInTheOrderOfCompletion):
         return ThreadedMapData(numbers(9), 1, tenfold)
 
 
-class TestStrict(DataFlowContract):
-    length = 9
-
-    def make_flow(self):
-        return MultiThreadMapData(numbers(9), 3, tenfold, buffer_size=4, strict=True)
-
-
-class TestStrictInRandomOrder(DataFlowContract):
-    length = 12
-    deterministic = False
-
-    def make_flow(self):
-        return MultiThreadMapData(RepeatedData(shuffled(4), 3), 2, tenfold, strict=True)
-
-
-class TestStrictFilter(DataFlowContract):
-    length = 4
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        return MultiThreadMapData(Unsized(shuffled(9)), 3, odd, buffer_size=2, strict=True)
-
-
-class TestEndless(DataFlowContract):
-    has_len = False
-
-    def make_flow(self):
-        return MultiThreadMapData(RepeatedData(numbers(4), -1), 2, tenfold, strict=True)
+TestStrict = contract_of(
+    lambda: MultiThreadMapData(numbers(9), 3, tenfold, buffer_size=4, strict=True), length=9
+)
+TestStrictInRandomOrder = contract_of(
+    lambda: MultiThreadMapData(RepeatedData(shuffled(4), 3), 2, tenfold, strict=True),
+    length=12,
+    deterministic=False,
+)
+TestStrictFilter = contract_of(
+    lambda: MultiThreadMapData(Unsized(shuffled(9)), 3, odd, buffer_size=2, strict=True),
+    length=4,
+    has_len=False,
+    deterministic=False,
+)
+TestEndless = contract_of(
+    lambda: MultiThreadMapData(RepeatedData(numbers(4), -1), 2, tenfold, strict=True), has_len=False
+)
 
 
 class TestNested(DataFlowContract):
