@@ -184,6 +184,15 @@ class DataFlowContract:
         flow.reset_state()
         self._check_twin(flow, [], self._saved(flow))
 
+    def test_after_a_pass_was_just_begun(self):
+        if not self.keeps_state:
+            pytest.skip("this flow keeps no state")
+        flow = self.make_flow()
+        flow.reset_state()
+        self.take(flow)
+        going = iter(flow)
+        self._check_twin(flow, [going], self._saved(flow))
+
     def test_a_loaded_state_is_used_once_and_may_be_replaced(self):
         for count in self._counts():
             flow, going = self._after(count)

@@ -8,7 +8,6 @@ import pytest
 from tensorpack.dataflow import (
     BatchData,
     DataFlow,
-    DataFlowTerminated,
     DataFromList,
     DataFromQueue,
     FakeData,
@@ -188,18 +187,6 @@ def test_a_length_is_wrapped_once_and_keeps_its_face():
     assert not hasattr(Unmeasured.__len__.__wrapped__, "__wrapped__")
 
 
-def test_unknown_length_passes_through_a_size():
-    class Inner(DataFlow):
-        pass
-
-    class Outer(ProxyDataFlow):
-        def size(self):
-            return self.ds.size()
-
-    with pytest.raises(UnknownLength, match="Inner"):
-        len(Outer(Inner()))
-
-
 def test_an_error_in_size_is_not_hidden():
     class Broken(DataFlow):
         def size(self):
@@ -269,16 +256,6 @@ def test_a_pass_is_not_changed_by_another_one():
     first = next(one)
     list(flow)
     assert [first, *one] == alone
-
-
-def test_own_stream():
-    flow = Dice()
-    flow.rng = stream = DataFromList([]).rng
-    assert flow.rng is stream
-
-
-def test_terminated_is_an_ordinary_exception():
-    assert issubclass(DataFlowTerminated, Exception)
 
 
 class WithState(Later):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData, UnknownLength
+from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData
 from tests.contracts.dataflow import contract_of
 
 
@@ -24,9 +24,6 @@ TestBatchDataOfShuffled = contract_of(
     lambda: BatchData(DataFromList([[i] for i in range(10)]), 3, remainder=True),
     length=4,
     deterministic=False,
-)
-TestBatchDataThatDropsTheRest = contract_of(
-    lambda: BatchData(DataFromList([[i] for i in range(11)]), 3), length=3, deterministic=False
 )
 TestBatchDataOfLists = contract_of(
     lambda: BatchData(flow_of([[np.zeros(i), None] for i in range(10)]), 2, use_list=True), length=5
@@ -181,19 +178,6 @@ def test_batches_are_new_and_contiguous():
     assert planar.max() == 0
 
 
-def test_a_batch_of_one_array_is_a_copy():
-    array = np.zeros(3)
-    (batch,) = BatchData.aggregate_batch([[array]])
-    assert not np.shares_memory(batch, array)
-
-
-def test_unknown_length_is_no_obstacle_and_stays_unknown():
-    flow = BatchData(DataFromGenerator(two_pairs), 100)
-    assert list(flow) == []
-    with pytest.raises(UnknownLength):
-        len(flow)
-
-
 def test_batch_size_must_be_positive():
     with pytest.raises(ValueError, match="batch_size must be at least 1, but got 0"):
         BatchData(flow_of([[1]]), 0)
@@ -203,7 +187,3 @@ def test_batch_size_must_be_positive():
 def test_batch_size_must_be_an_integer(size):
     with pytest.raises(TypeError, match="BatchData: batch_size must be an integer, but got"):
         BatchData(flow_of([[1]]), size)
-
-
-def test_a_batch_size_of_numpy():
-    assert len(list(BatchData(flow_of([[1]] * 6), np.int64(2)))) == 3

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
     BatchData,
-    DataFlow,
     DataFromGenerator,
     DataFromList,
     MapData,
@@ -40,21 +39,8 @@ def as_dict(datapoint):
     return {"image": datapoint[0], "label": str(datapoint[1])}
 
 
-class Of2017(DataFlow):
-    def get_data(self):
-        yield from images([3, 4, 3, 4])
-
-    def size(self):
-        return 4
-
-
 TestBatchDataByShape = contract_of(
     lambda: BatchDataByShape(images([1, 2, 1, 1, 2, 2, 1]), 2, 0), length=3, has_len=False
-)
-TestBatchDataByShapeWithRemainder = contract_of(
-    lambda: BatchDataByShape(images([1, 2, 1, 1, 2, 3, 2, 1]), 2, 0, remainder=True),
-    length=5,
-    has_len=False,
 )
 TestInRandomOrder = contract_of(
     lambda: BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0),
@@ -84,9 +70,6 @@ TestUnknownLength = contract_of(
     length=3,
     has_len=False,
     keeps_state=False,
-)
-TestFlowOf2017 = contract_of(
-    lambda: BatchDataByShape(Of2017(), 2, 0), length=2, has_len=False, keeps_state=False
 )
 
 
@@ -195,15 +178,6 @@ def test_arguments():
         len(flow)
 
 
-def test_a_state_of_a_pass_that_was_just_begun():
-    flow, twin = (BatchDataByShape(images([1, 2, 1, 2, 2], True), 2, 0) for _ in range(2))
-    list(flow)
-    going = iter(flow)
-    twin.load_state_dict(flow.state_dict())
-    for original in going, flow:
-        assert_same(list(iter(twin)), list(original))
-
-
 def test_a_state_after_passes_at_the_same_time_is_that_of_the_one_advanced_last():
     flow, twin = (BatchDataByShape(images([1, 2, 3] * 4, True), 2, 0) for _ in range(2))
     going, other = iter(flow), iter(flow)
@@ -211,13 +185,3 @@ def test_a_state_after_passes_at_the_same_time_is_that_of_the_one_advanced_last(
         next(each)
     twin.load_state_dict(flow.state_dict())
     assert_same(list(iter(twin)), list(going))
-
-
-def test_a_loaded_state_is_not_written_to():
-    flow, twin = (BatchDataByShape(images([1, 2, 2, 3, 1, 3]), 2, 0) for _ in range(2))
-    next(iter(flow))
-    state = flow.state_dict()
-    before = pickle.dumps(state)
-    twin.load_state_dict(state)
-    assert len(list(twin)) == 2
-    assert pickle.dumps(state) == before

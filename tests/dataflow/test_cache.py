@@ -12,9 +12,7 @@ from tensorpack.dataflow import (
     DataFromList,
     FixedSizeData,
     MapData,
-    StateNotKept,
     TestDataSpeed,
-    UnknownLength,
 )
 from tensorpack.dataflow.cache import CacheData
 from tensorpack.dataflow.choose import RandomMixData
@@ -76,16 +74,8 @@ TestCachedInRandomOrder = contract_of(lambda: CacheData(shuffled(6)), length=6, 
 TestShuffledCache = contract_of(
     lambda: CacheData(MapData(shuffled(6), doubled), shuffle=True), length=6, deterministic=False
 )
-TestCachedDicts = contract_of(
-    lambda: CacheData(DataFromList([{"a": i, "b": np.zeros(i)} for i in range(4)]), True),
-    length=4,
-    deterministic=False,
-)
 TestCacheOfUnknownLength = contract_of(
     lambda: CacheData(DataFromGenerator(five)), length=5, has_len=False, keeps_state=False
-)
-TestShuffledCacheOf2017 = contract_of(
-    lambda: CacheData(Of2017(), shuffle=True), length=5, deterministic=False, keeps_state=False
 )
 
 
@@ -103,12 +93,6 @@ TestCacheLeftBeforeTheEnd = contract_of(
     lambda: FixedSizeData(CacheData(shuffled(6), shuffle=True), 4, keep_state=False),
     length=4,
     deterministic=False,
-)
-TestCacheThatIsGoneThroughBitByBit = contract_of(
-    lambda: FixedSizeData(CacheData(shuffled(6), shuffle=True), 4),
-    length=4,
-    deterministic=False,
-    independent=False,
 )
 TestCacheOfAFlowThatContinues = contract_of(
     lambda: CacheData(FixedSizeData(shuffled(4), 6), shuffle=True),
@@ -161,13 +145,6 @@ def test_of_two_first_passes_the_one_that_ends_first_is_kept():
     assert sorted(first) == sorted(second) == list(numbers(20))
     assert list(flow) == list(flow) == second
     assert ds.passes == 2
-
-
-def test_nothing_is_cached_as_well():
-    ds = counted(0)
-    flow = CacheData(ds, shuffle=True)
-    assert list(flow) == list(flow) == []
-    assert ds.passes == 1
 
 
 def test_shuffling_begins_with_the_second_pass_and_leaves_the_list_alone():
@@ -245,15 +222,6 @@ def test_a_run_that_goes_on_reads_the_flow_once(complete, count):
     assert (ds.passes, ds.yielded) == (1, 5)
 
 
-def test_a_loaded_state_replaces_what_was_cached():
-    flow, other = CacheData(shuffled(20)), CacheData(shuffled(20))
-    first, second = list(flow), list(other)
-    assert first != second
-    other.load_state_dict(flow.state_dict())
-    assert list(other) == []
-    assert list(other) == first
-
-
 def test_no_datapoint_is_in_a_state():
     flow = CacheData(DataFromList([[object()] for _ in range(3)]))
     for _ in range(2):
@@ -280,22 +248,6 @@ def test_a_state_beyond_the_end():
     flow = CacheData(numbers(5))
     with pytest.raises(ValueError, match="it is at 6, but a pass has 5"):
         flow.load_state_dict({**flow.state_dict(), "count": 6})
-
-
-def test_why_there_is_no_state():
-    flow = CacheData(DataFromGenerator(five))
-    for _ in range(3):
-        with pytest.raises(StateNotKept, match="DataFromGenerator keeps no state"):
-            flow.state_dict()
-        list(flow)
-
-
-def test_the_length_is_that_of_the_flow():
-    assert len(CacheData(numbers(4))) == 4
-    flow = CacheData(DataFromGenerator(five))
-    list(flow)
-    with pytest.raises(UnknownLength):
-        len(flow)
 
 
 def test_only_what_is_shuffled_needs_a_seed(monkeypatch):
@@ -328,15 +280,3 @@ def test_a_state_of_a_first_pass_replaces_what_was_cached():
     rest = list(going)
     assert list(other) == rest
     assert list(other) == begun + rest
-
-
-@pytest.mark.parametrize("complete", [0, 1, 2])
-def test_a_state_of_a_pass_that_was_just_begun(complete):
-    flow, twin = (CacheData(shuffled(9), shuffle=True) for _ in range(2))
-    list(itertools.islice(flow, 3))
-    for _ in range(complete):
-        list(flow)
-    going = iter(flow)
-    twin.load_state_dict(flow.state_dict())
-    for original in going, flow:
-        assert_same(list(iter(twin)), list(original))

@@ -39,15 +39,6 @@ def only_odd(datapoint):
     return datapoint if datapoint[0] % 2 else None
 
 
-class Of2017(DataFlow):
-    def get_data(self):
-        for i in range(5):
-            yield [i]
-
-    def size(self):
-        return 5
-
-
 class OneMore(DataFlow):
     """Yields one more datapoint than it says."""
 
@@ -91,24 +82,9 @@ class TestRandomChooseDataInAPassThatIsLeft(DataFlowContract):
         return JoinData([chosen, shuffled(4)])
 
 
-TestRandomChooseDataOf2017 = contract_of(
-    lambda: RandomChooseData([(Of2017(), 1.0)]), length=5, has_len=False, keeps_state=False
-)
 TestRandomMixData = contract_of(
     lambda: RandomMixData([shuffled(4), numbers(0), shuffled(5)]), length=9, deterministic=False
 )
-
-
-class TestRandomMixDataOfDicts(DataFlowContract):
-    length = 5
-    deterministic = False
-
-    def make_flow(self):
-        named = DataFromList([{"n": i, "name": str(i)} for i in range(3)])
-        return RandomMixData([named, DataFromList([{"n": -1}, {"n": -2}])])
-
-
-TestRandomMixDataOfOne = contract_of(lambda: RandomMixData([numbers(4)]), length=4)
 
 
 class TestRandomMixDataOfCombined(DataFlowContract):
@@ -126,9 +102,6 @@ TestRandomMixDataOfAFlowThatContinues = contract_of(
     length=7,
     deterministic=False,
     independent=False,
-)
-TestRandomMixDataOf2017 = contract_of(
-    lambda: RandomMixData([Of2017(), numbers(3)]), length=8, deterministic=False, keeps_state=False
 )
 
 
@@ -178,12 +151,6 @@ def test_flows_are_drawn_by_their_probabilities():
     assert all(abs(found[name] - 600) < 90 for name in names)
 
 
-def test_passes_are_drawn_anew():
-    flow = RandomChooseData([always(0), always(1)])
-    first, second = (list(itertools.islice(flow, 50)) for _ in range(2))
-    assert first != second
-
-
 @pytest.mark.parametrize(
     "probabilities", [[0.1] * 10, [1 / 3] * 3, [0.3333333] * 3, [0.5, 0.5 + 9e-7], [1], [0, 1.0]]
 )
@@ -220,11 +187,6 @@ def test_all_flows_have_a_probability_or_none_has():
             RandomChooseData([(always(0), 0.5), wrong])
     flow = RandomChooseData([[numbers(1), 0.5], [numbers(2), 0.5]])
     assert [len(each) for each in flow.df_lists] == [1, 2]
-
-
-def test_there_is_no_length_where_chance_decides():
-    with pytest.raises(UnknownLength, match="length of RandomChooseData is not known: chance"):
-        len(RandomChooseData([numbers(3), numbers(3)]))
 
 
 @given(st.integers(0, 2**20), st.lists(st.integers(0, 6), min_size=1, max_size=4))

@@ -30,14 +30,6 @@ def test_default_is_float32_in_the_unit_interval():
     assert 0.9 < image.max() <= 1
 
 
-def test_scalar_component():
-    (scalar,) = next(iter(FakeData([[]], dtype="int64", domain=(3, 4))))
-    assert isinstance(scalar, np.ndarray)
-    assert scalar.shape == ()
-    assert scalar.dtype == np.int64
-    assert scalar == 3
-
-
 def test_dtype_and_domain_of_each_component():
     flow = FakeData(
         [[500], [500], [500], [500]],
@@ -130,9 +122,3 @@ def test_domains_that_are_no_pairs(domain):
 def test_a_domain_may_be_an_array():
     (values,) = next(iter(FakeData([[99]], dtype="uint8", domain=np.array([3, 5]))))
     assert set(values.tolist()) == {3, 4}
-
-
-@pytest.mark.parametrize("size", [2.0, None])
-def test_a_size_is_an_integer(size):
-    with pytest.raises(TypeError, match="FakeData: size must be an integer, but got"):
-        FakeData([[2]], size)

@@ -24,7 +24,7 @@ from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
 from tensorpack.dataflow.join import ConcatData, JoinData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import DataFlowContract, assert_same, contract_of
+from tests.contracts.dataflow import DataFlowContract, contract_of
 
 COMBINED = [JoinData, ConcatData, RandomChooseData, RandomMixData]
 
@@ -47,10 +47,6 @@ def named(name, count):
 
 def doubled(datapoint):
     return [2 * datapoint[0]]
-
-
-def negative(datapoint):
-    return [-datapoint[0]]
 
 
 def only_odd(datapoint):
@@ -133,24 +129,15 @@ class Alike:
 
 
 TestJoinData = contract_of(lambda: JoinData([numbers(5), MapData(numbers(7), doubled)]), length=5)
-TestJoinDataOfOne = contract_of(lambda: JoinData([shuffled(5)]), length=5, deterministic=False)
 # The longer flows are left in the middle, those before the shortest one further on.
 TestJoinDataInRandomOrder = contract_of(
     lambda: JoinData([shuffled(6), shuffled(4), shuffled(9), shuffled(4)]),
     length=4,
     deterministic=False,
 )
-TestJoinDataOfDicts = contract_of(
-    lambda: JoinData([named("b", 4), named("a", 6)]), length=4, deterministic=False
-)
 TestJoinDataWithAnEndlessOne = contract_of(
     lambda: JoinData([RepeatedData(shuffled(3), -1), shuffled(5)]),
     length=5,
-    has_len=False,
-    deterministic=False,
-)
-TestEndlessJoinData = contract_of(
-    lambda: JoinData([RepeatedData(shuffled(3), -1), RepeatedData(shuffled(4), -1)]),
     has_len=False,
     deterministic=False,
 )
@@ -206,9 +193,6 @@ TestConcatData = contract_of(
 TestConcatDataInRandomOrder = contract_of(
     lambda: ConcatData([shuffled(2), shuffled(4), shuffled(3)]), length=9, deterministic=False
 )
-TestConcatDataOfDicts = contract_of(
-    lambda: ConcatData([named("a", 4), named("b", 2)]), length=6, deterministic=False
-)
 
 
 class TestConcatDataOfOneFlowTwice(DataFlowContract):
@@ -237,11 +221,6 @@ TestConcatDataThatEndsWithNothing = contract_of(
     has_len=False,
     deterministic=False,
 )
-TestConcatDataWithoutEnd = contract_of(
-    lambda: ConcatData([shuffled(3), RepeatedData(shuffled(4), -1)]),
-    has_len=False,
-    deterministic=False,
-)
 TestConcatDataOfAFlowThatContinues = contract_of(
     lambda: ConcatData([FixedSizeData(shuffled(4), 6), FixedSizeData(shuffled(5), 3)]),
     length=9,
@@ -257,11 +236,6 @@ class TestConcatDataLeftBeforeTheEnd(DataFlowContract):
     def make_flow(self):
         parts = ConcatData([shuffled(3), shuffled(4), shuffled(2)])
         return FixedSizeData(parts, 5, keep_state=False)
-
-
-TestConcatDataOf2017 = contract_of(
-    lambda: ConcatData([numbers(3), Of2017()]), length=8, keeps_state=False
-)
 
 
 class TestConcatDataOfCombined(DataFlowContract):
@@ -327,11 +301,6 @@ def test_different_lengths_are_logged_once(capsys):
     assert capsys.readouterr().out.count("different lengths: 5, unknown, 4. A pass ends") == 1
     JoinData([numbers(3), DataFromGenerator(three), numbers(3)])
     assert capsys.readouterr().out == ""
-
-
-def test_a_flow_may_be_joined_with_itself():
-    flow = numbers(3)
-    assert list(JoinData([flow, flow])) == [[0, 0], [1, 1], [2, 2]]
 
 
 def test_joining_stops_before_it_takes_from_the_flows_behind_the_shortest():
@@ -470,27 +439,6 @@ def test_a_state_of_other_flows(flow, wrong, message):
         flow.load_state_dict({**flow.state_dict(), **wrong})
 
 
-def test_the_longer_flow_begins_anew_after_the_end():
-    flow = JoinData([numbers(5), numbers(2)])
-    assert list(flow) == [[0, 0], [1, 1]]
-    twin = JoinData([numbers(5), numbers(2)])
-    twin.load_state_dict(flow.state_dict())
-    assert_same([list(twin), list(twin)], [[], [[0, 0], [1, 1]]])
-
-
-def test_a_subclass_of_2017_is_another_iteration():
-    class Mine(JoinData):
-        def get_data(self):
-            for datapoint in super().get_data():
-                yield datapoint[::-1]
-
-    flow = Mine([numbers(2), MapData(numbers(2), negative)])
-    assert list(flow) == [[0, 0], [-1, 1]]
-    assert flow.size() == 2
-    with pytest.raises(StateNotKept, match="Mine keeps no state"):
-        flow.state_dict()
-
-
 @pytest.mark.parametrize("kind", [JoinData, ConcatData])
 def test_a_state_after_passes_at_the_same_time_is_that_of_the_one_advanced_last(kind):
     def make_flow():
@@ -506,16 +454,3 @@ def test_a_state_after_passes_at_the_same_time_is_that_of_the_one_advanced_last(
     rest = list(going)
     assert len(rest) > 3
     assert list(twin) == rest
-
-
-@pytest.mark.parametrize("kind", COMBINED)
-def test_a_state_of_a_pass_that_was_just_begun(kind):
-    def make_flow():
-        return kind([shuffled(9), shuffled(5)])
-
-    flow, twin = make_flow(), make_flow()
-    list(flow)
-    going = iter(flow)
-    twin.load_state_dict(flow.state_dict())
-    for original in going, flow:
-        assert_same(list(iter(twin)), list(original))

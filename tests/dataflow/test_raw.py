@@ -13,7 +13,6 @@ from tensorpack.dataflow import (
     DataFromIterable,
     DataFromList,
     DataFromQueue,
-    RepeatedData,
     SharedList,
 )
 from tests.contracts.dataflow import DataFlowContract, contract_of
@@ -109,15 +108,6 @@ def test_open_generator_cannot_begin_again(kind):
         list(flow)
 
 
-def test_open_generator_cannot_be_repeated():
-    with pytest.raises(RuntimeError, match="has ended and cannot begin again"):
-        list(RepeatedData(DataFromGenerator(five()), -1))
-
-
-def test_generator_takes_the_length_of_an_iterable():
-    assert len(DataFromGenerator([[1], [2]])) == 2
-
-
 def test_size_of_open_generator_divides_it_into_passes():
     flow = DataFromGenerator(endless(), size=3)
     assert list(flow) == [[0], [1], [2]]
@@ -129,12 +119,6 @@ def test_size_that_is_too_large_is_an_error_at_the_end():
     assert len(list(itertools.islice(flow, 5))) == 5
     with pytest.raises(RuntimeError, match="size=6, but the generator ended after 5 datapoints"):
         next(flow)
-
-
-def test_size_zero_is_a_size():
-    flow = DataFromGenerator(five, size=0)
-    assert len(flow) == 0
-    assert list(flow) == []
 
 
 def test_wrong_arguments():
@@ -209,14 +193,3 @@ def test_a_function_that_returns_nothing():
 def test_what_is_no_queue():
     with pytest.raises(TypeError, match=r"what has a method get\(\), but got list"):
         DataFromQueue([1])
-
-
-def test_error_in_the_generator_reaches_the_consumer():
-    def broken():
-        yield [1]
-        raise ZeroDivisionError("from the generator")
-
-    datapoints = iter(DataFromGenerator(broken))
-    assert next(datapoints) == [1]
-    with pytest.raises(ZeroDivisionError, match="from the generator"):
-        next(datapoints)

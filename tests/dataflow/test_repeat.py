@@ -69,14 +69,6 @@ def doubled(datapoint):
     return [2 * datapoint[0]]
 
 
-TestEndlessRepeatedData = contract_of(lambda: RepeatedData(numbers(4), -1), has_len=False)
-TestRepeatedDataPoint = contract_of(lambda: RepeatedDataPoint(numbers(4), 3), length=12)
-TestFixedSizeData = contract_of(lambda: FixedSizeData(numbers(3), 6), length=6, independent=False)
-TestFixedSizeDataWithoutState = contract_of(
-    lambda: FixedSizeData(numbers(3), 7, keep_state=False), length=7
-)
-
-
 @given(st.integers(1, 5), st.integers(0, 4))
 def test_repeated_is_the_list_times_the_number(count, num):
     flow = RepeatedData(numbers(count), num)

@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
-    BatchData,
     DataFlow,
     DataFromGenerator,
     DataFromList,
     FixedSizeData,
     MapData,
     RepeatedData,
-    StateNotKept,
 )
 from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
@@ -40,40 +38,16 @@ def two_pairs():
     return iter([[0], [1], [2], [3], [4]])
 
 
-def only_odd(datapoint):
-    return datapoint if datapoint[0] % 2 else None
-
-
-class Of2017(DataFlow):
-    def get_data(self):
-        for i in range(7):
-            yield [i]
-
-    def size(self):
-        return 7
-
-
 TestLocallyShuffleData = contract_of(
     lambda: LocallyShuffleData(numbers(20), 6), length=20, deterministic=False
 )
 TestBufferOfOne = contract_of(lambda: LocallyShuffleData(numbers(5), 1), length=5)
-TestBufferForAll = contract_of(
-    lambda: LocallyShuffleData(shuffled(9), 50, shuffle_interval=1), length=9, deterministic=False
-)
 TestShuffledInBlocks = contract_of(
     lambda: LocallyShuffleData(shuffled(9), 4, shuffle_interval=100), length=9, deterministic=False
 )
 TestReused = contract_of(
     lambda: LocallyShuffleData(shuffled(7), 3, num_reuse=3, shuffle_interval=2),
     length=21,
-    deterministic=False,
-)
-TestReusedInTheOrderOfOne = contract_of(
-    lambda: LocallyShuffleData(numbers(4), 1, num_reuse=2), length=8
-)
-TestDicts = contract_of(
-    lambda: LocallyShuffleData(DataFromList([{"n": i, "s": "x"} for i in range(6)]), 4),
-    length=6,
     deterministic=False,
 )
 TestWithoutEnd = contract_of(
@@ -85,9 +59,6 @@ TestUnknownLength = contract_of(
     has_len=False,
     deterministic=False,
     keeps_state=False,
-)
-TestFlowOf2017 = contract_of(
-    lambda: LocallyShuffleData(Of2017(), 3), length=7, deterministic=False, keeps_state=False
 )
 
 
@@ -111,15 +82,6 @@ TestOfAFlowThatContinues = contract_of(
     deterministic=False,
     independent=False,
 )
-
-
-class TestInBatches(DataFlowContract):
-    length = 5
-    deterministic = False
-
-    def make_flow(self):
-        odd = MapData(shuffled(20), only_odd)
-        return BatchData(LocallyShuffleData(FixedSizeData(odd, 10, keep_state=False), 4), 2)
 
 
 @given(SEEDS, st.integers(0, 20), SIZES, st.integers(1, 3), SIZES)
@@ -172,12 +134,6 @@ def test_all_orders_of_a_full_buffer_are_equally_likely():
     found = collections.Counter("".join(flow) for _ in range(1200))
     assert len(found) == 6
     assert all(abs(count - 200) < 60 for count in found.values())
-
-
-def test_passes_have_orders_of_their_own():
-    flow = LocallyShuffleData(numbers(50), 20)
-    passes = [[i for (i,) in flow] for _ in range(3)]
-    assert passes[0] != passes[1] != passes[2] != list(range(50))
 
 
 def test_passes_at_the_same_time_do_not_share_draws():
@@ -284,14 +240,6 @@ def test_data_that_has_become_less_is_an_error():
         iter(flow)
 
 
-def test_why_there_is_no_state():
-    flow = LocallyShuffleData(DataFromGenerator(two_pairs), 3)
-    for _ in range(2):
-        with pytest.raises(StateNotKept, match="DataFromGenerator keeps no state"):
-            flow.state_dict()
-        list(flow)
-
-
 def test_a_state_of_another_size():
     flow = LocallyShuffleData(numbers(9), 5, shuffle_interval=5)
     list(itertools.islice(flow, 4))
@@ -318,15 +266,6 @@ def test_arguments():
             LocallyShuffleData(numbers(3), **{"buffer_size": 1, name: 10 / 4})
     with pytest.raises(TypeError, match="buffer_size must be an integer, but got None"):
         LocallyShuffleData(numbers(3), None)
-
-
-def test_a_state_of_a_pass_that_was_just_begun():
-    flow, twin = (LocallyShuffleData(shuffled(9), 4) for _ in range(2))
-    list(flow)
-    going = iter(flow)
-    twin.load_state_dict(flow.state_dict())
-    for original in going, flow:
-        assert_same(list(iter(twin)), list(original))
 
 
 def test_only_what_is_in_the_buffer_is_held():

@@ -10,14 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.dataflow import (
-    BatchData,
     DataFlow,
     DataFromGenerator,
-    DataFromList,
     MapData,
     ProxyDataFlow,
     RepeatedData,
-    RepeatedDataPoint,
     StateNotKept,
 )
 from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
@@ -70,9 +67,6 @@ TestStrictFilter = contract_of(
     has_len=False,
     deterministic=False,
 )
-TestEndless = contract_of(
-    lambda: MultiThreadMapData(RepeatedData(numbers(4), -1), 2, tenfold, strict=True), has_len=False
-)
 
 
 class TestNested(DataFlowContract):
@@ -82,15 +76,6 @@ class TestNested(DataFlowContract):
     def make_flow(self):
         inner = MultiThreadMapData(shuffled(6), 2, tenfold, strict=True)
         return MultiThreadMapData(inner, 2, tenfold, strict=True)
-
-
-class TestWithinAPipeline(DataFlowContract):
-    length = 10
-    deterministic = False
-
-    def make_flow(self):
-        points = RepeatedDataPoint(shuffled(5), 2)
-        return RepeatedData(BatchData(MultiThreadMapData(points, 2, tenfold, strict=True), 2), 2)
 
 
 @settings(max_examples=150)
@@ -274,21 +259,6 @@ def test_one_slow_datapoint_does_not_let_the_others_run_away():
     assert found == [[i] for i in range(20)]
 
 
-def test_map_gets_a_copy_of_the_datapoint():
-    def spoil(datapoint):
-        datapoint[0] = "spoiled"
-        return datapoint
-
-    datapoint = [1, 2]
-    ds = DataFromList([datapoint], shuffle=False)
-    assert list(MultiThreadMapData(ds, 2, spoil)) == [["spoiled", 2]]
-    assert datapoint == [1, 2]
-
-
-def test_length_is_that_of_the_flow():
-    assert len(MultiThreadMapData(numbers(9), 2, odd)) == 9
-
-
 # State
 def test_the_state_is_that_of_what_was_received_not_of_what_was_read():
     read = threading.Event()
@@ -323,15 +293,6 @@ def test_the_state_speaks_of_the_pass_that_was_advanced_last():
         assert flow.state_dict()["ds"]["count"] == datapoint[0] + 1
 
 
-def test_the_state_of_a_pass_that_is_opened_and_not_begun():
-    flow, twin = (MultiThreadMapData(shuffled(9), 2, tenfold, strict=True) for _ in range(2))
-    assert len(list(flow)) == 9
-    going = iter(flow)
-    twin.load_state_dict(flow.state_dict())
-    assert list(twin) == list(going)
-    assert list(twin) == list(flow)
-
-
 def test_a_state_may_be_loaded_into_a_flow_that_is_in_use():
     flow = MultiThreadMapData(numbers(9), 2, tenfold, strict=True)
     start = flow.state_dict()
@@ -349,19 +310,6 @@ def test_a_flow_without_a_state_says_so_itself():
     assert list(flow) == [[1]]
     with pytest.raises(StateNotKept, match="DataFromGenerator keeps no state"):
         flow.state_dict()
-
-
-@pytest.mark.parametrize("num_thread", [2, 4])
-def test_strict_results_do_not_depend_on_the_number_of_threads(num_thread):
-    points = [[i] for i in range(50)]
-
-    def run(num):
-        ds = DataFromList(points)
-        ds.rng = np.random.RandomState(7)
-        flow = MultiThreadMapData(ds, num, tenfold, buffer_size=3, strict=True)
-        return list(flow) + list(flow)
-
-    assert run(num_thread) == run(1)
 
 
 # Arguments
