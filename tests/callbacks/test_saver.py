@@ -5,7 +5,7 @@ import pytest
 
 from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import newest_valid, verify
+from tensorpack.tfutils.checkpoint import DirectoryReplaced, newest_valid, verify
 from tensorpack.utils.checkpoints.files import read_manifest
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
 from tests.contracts.callback import CallbackContract
@@ -158,6 +158,24 @@ def test_an_empty_collection_is_an_error(tmp_path):
 def test_without_a_directory_it_does_not_start():
     with pytest.raises(RuntimeError, match="ModelSaver does not know where"):
         run([ModelSaver()])
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path, asynchronous):
+    log = tmp_path / "log"
+
+    class Replaces(Callback):
+        def _before_epoch(self):
+            if self.epoch_num == 2:
+                saver.wait()
+                log.rename(tmp_path / "renamed")
+                log.mkdir()
+
+    saver = ModelSaver(checkpoint_dir=str(log), asynchronous=asynchronous)
+    with pytest.raises(DirectoryReplaced, match="log is not the directory .* renamed"):
+        run([Replaces(), saver], max_epoch=4)
+    assert os.listdir(str(log)) == []
+    assert checkpoints(tmp_path / "renamed") == ["model-2"]
 
 
 class Blocking(Callback):

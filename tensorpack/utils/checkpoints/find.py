@@ -14,6 +14,7 @@ from .files import INDEX, CheckpointCorrupt, Describe, names_with_prefix, step_o
 from .replace import REPLACED
 
 __all__ = [
+    "MAX_POINTER_BYTES",
     "NoValidCheckpoint",
     "POINTER",
     "candidates",
@@ -25,7 +26,7 @@ __all__ = [
 
 POINTER = "checkpoint"
 
-_MAX_POINTER_BYTES = 1 << 20
+MAX_POINTER_BYTES = 1 << 20
 _LINE = re.compile(
     rb'^\s*(model_checkpoint_path|all_model_checkpoint_paths)\s*:\s*"((?:[^"\\\n]|\\.)*)"\s*$',
     re.MULTILINE,
@@ -148,7 +149,7 @@ def pointed_to(directory: str) -> List[str]:
     if not os.path.lexists(pointer):
         return []
     try:
-        lines = _LINE.findall(read_untrusted(pointer, _MAX_POINTER_BYTES))
+        lines = _LINE.findall(read_untrusted(pointer, MAX_POINTER_BYTES))
     except OSError as error:
         logger.warning(f"{pointer} is ignored: {error}")
         return []

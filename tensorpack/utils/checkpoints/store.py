@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 from .. import logger
 from .._directory_lock import DirectoryLock
 from ..atomic import fsync_path, write_atomic
-from ..untrusted import open_untrusted
+from ..untrusted import open_untrusted, read_untrusted
 from .files import (
     INDEX,
     MANIFEST,
@@ -28,7 +28,7 @@ from .files import (
     verify,
     write_manifest,
 )
-from .find import POINTER, candidates, pointed_to
+from .find import MAX_POINTER_BYTES, POINTER, candidates, pointed_to
 from .replace import REPLACED, UNFINISHED, AtomicReplace
 from .restore import SEGMENTS, STATE, UnsupportedState, segments_of, write_state
 from .segments import PendingSegments, SegmentStore, refs_of
@@ -181,6 +181,7 @@ class CheckpointStore:
                 with open(unfinished + STATE, "wb") as file:
                     known[STATE] = write_state(file, tree)
             write_manifest(unfinished, step, known, self._description(unfinished))
+            self._open_directory()  # still the same one
             replace.publish()
             saved, next_keep, to_delete = self._plan(final)
             self._point_to(list(saved))
@@ -303,6 +304,7 @@ def copy_checkpoint(source: str, target: str, describe: Describe = describe_noth
       CheckpointCorrupt: the copy, and so perhaps the source, is damaged. Nothing has changed.
       OSError: it failed, or may have. Nothing has changed.
     """
+    verify(source, describe, content=False)  # nothing is copied that has another size
     unfinished = target + UNFINISHED
     discard(unfinished)
     replace = AtomicReplace(unfinished, target)
@@ -333,8 +335,7 @@ def _identity(directory: str) -> Optional[Tuple[int, int]]:
 
 def _content(path: str) -> Optional[bytes]:
     try:
-        with open_untrusted(path) as file:
-            return file.read()
+        return read_untrusted(path, MAX_POINTER_BYTES)
     except OSError:
         return None
 

@@ -1,0 +1,106 @@
+"""Archives of arrays give all their arrays, or one named error."""
+
+import io
+import random
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+from tensorpack.utils.npz import read_npz
+
+ARRAYS = {
+    "W": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "fc/b": np.asfortranarray(np.arange(6, dtype=">i4").reshape(3, 2)),
+    "step": np.int64(7),
+    "names": np.array(["a", "bc"]),
+    "empty": np.zeros((0, 3), np.uint8),
+}
+
+
+def same(found, expected=ARRAYS):
+    assert sorted(found) == sorted(expected)
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype and np.array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_what_numpy_writes_is_read(tmp_path, save):
+    path = str(tmp_path / "a.npz")
+    save(path, **ARRAYS)
+    same(read_npz(path))
+    assert all(array.flags.writeable for array in read_npz(path).values())
+    save(path)
+    assert read_npz(path) == {}
+
+
+@pytest.mark.fault_row(51)
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_damage_gives_a_value_error_or_all_arrays(tmp_path, save):
+    buffer = io.BytesIO()
+    save(buffer, **ARRAYS)
+    data, path, rng = buffer.getvalue(), tmp_path / "a.npz", random.Random(0)
+    cases = [data[:size] for size in range(0, len(data), 19)]
+    for place in range(len(data)):
+        value = rng.choice([0, 0xFF, data[place] ^ 1 << rng.randrange(8)])
+        cases.append(data[:place] + bytes([value]) + data[place + 1 :])
+    cases += [data[:place] + data[place + 40 :] for place in range(0, len(data), 11)]
+    cases += [b"x" + data, data + b"x", data + data]
+    whole = 0
+    for case in cases:
+        path.write_bytes(case)
+        try:
+            same(read_npz(str(path)))
+            whole += 1
+        except ValueError:
+            continue
+    assert whole < len(cases) / 2  # dates, versions and attributes do not matter
+
+
+def archive(path, header, data=bytes(8), name="a.npy"):
+    text = header.encode("latin1")
+    with zipfile.ZipFile(str(path), "w") as file:
+        file.writestr(name, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data)
+    return str(path)
+
+
+@pytest.mark.fault_row(51)
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<M8[s/0]', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1 << 40,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776, 1099511627776)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1.0,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}",
+        "{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}",
+        "{'descr': '<f8', 'shape': (1,)}",
+        "{'descr': " + "(" * 5000 + ")" * 5000 + "}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1, " * 33 + ")}",
+        "(" * 20000,
+        "",
+    ],
+    ids=lambda header: header[:40],
+)
+def test_headers_that_no_array_of_ours_has(tmp_path, header):
+    with pytest.raises(ValueError):
+        read_npz(archive(tmp_path / "a.npz", header))
+
+
+def test_members_that_are_not_arrays(tmp_path):
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}"
+    assert list(read_npz(archive(tmp_path / "a.npz", header))) == ["a"]
+    with pytest.raises(ValueError, match="'a.txt' is not an array"):
+        read_npz(archive(tmp_path / "a.npz", header, name="a.txt"))
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_npz(str(tmp_path / "missing.npz"))
+    (tmp_path / "link.npz").symlink_to(tmp_path / "missing.npz")
+    with pytest.raises(OSError, match="symbolic link"):
+        read_npz(str(tmp_path / "link.npz"))
