@@ -41,7 +41,7 @@ class StopIfNonFinite(Callback):
         for tensor in found:
             if tensor.shape.ndims != 0:
                 raise ValueError(
-                    f"StopIfNonFinite checks scalars, {tensor.name} has shape {tensor.shape}."
+                    f"StopIfNonFinite: {tensor.name} has shape {tensor.shape}, not []."
                 )
         self._names = [each.op.name for each in found]
         self._request = tf.train.SessionRunArgs(tuple(found))

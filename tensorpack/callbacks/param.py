@@ -26,7 +26,7 @@ class HyperParam:
 
     @property
     def in_checkpoint(self) -> bool:
-        """Whether the value is in the checkpoints of the model, so that no other state has to hold it.
+        """Whether the checkpoints of the model have the value, so that no other state needs it.
 
         Known after `setup_graph`.
         """

@@ -1,7 +1,8 @@
 """Summaries of tensors: moving averages of scalars, and pictures of parameters and activations.
 
-All tags are exact: the log and TensorBoard show them as given; they are never made unique. Only the main training tower is summarised; in any other these functions do
-nothing. The ops live under the name scope `summaries/`, so no name of the model is taken.
+All tags are exact: the log and TensorBoard show them as given; they are never made unique. Only the
+main training tower is summarised; in any other these functions do nothing. The ops are under the
+name scope `summaries/`, so no name of the model is taken.
 """
 
 import re
@@ -76,8 +77,8 @@ def add_moving_summary(
       The averages, float32 scalars, one for each tensor; nothing outside the main training tower.
 
     Raises:
-      ValueError: a tensor is not a scalar, `decay` is out of range, or the tensor is averaged already
-        with another decay or for another collection.
+      ValueError: a tensor is not a scalar, `decay` is out of range, or the tensor already has an
+        average with another decay or for another collection.
     """
     if not 0 <= decay < 1:
         raise ValueError(f"decay must be in [0, 1), got {decay}.")
