@@ -8,8 +8,7 @@ import pytest
 
 from tensorpack.callbacks import Callback, StartProcOrThread
 from tensorpack.callbacks import concurrency as module
-from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.concurrency import LoopThread, ShareSessionThread, StoppableThread
+from tensorpack.utils.concurrency import LoopThread, StoppableThread
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested
 from tensorpack.utils.worker import make_worker
 from tensorpack.utils.worker_errors import WorkerDied
@@ -82,18 +81,6 @@ def test_an_error_in_a_thread_ends_the_run_with_it():
     assert repr(reason.error) == repr(ValueError("broken worker"))
 
 
-def test_a_thread_shares_the_session_of_the_training():
-    variable = tf.get_variable("seen", [], initializer=tf.zeros_initializer())
-    add = tf.assign_add(variable, 1.0).op
-    thread = ShareSessionThread(threading.Thread(target=lambda: add.run(), name="Adding"))
-    trainer = MiniTrainer([StartProcOrThread(thread)])
-    with trainer.session() as sess:
-        with sess.as_default():
-            trainer.callbacks.before_train()
-        thread.join(5)
-        assert sess.run(variable) == 1.0
-
-
 def test_a_plain_thread_is_waited_for_and_named(capsys):
     over = threading.Event()
     thread = threading.Thread(target=over.wait, name="Plain", daemon=True)
@@ -102,12 +89,6 @@ def test_a_plain_thread_is_waited_for_and_named(capsys):
     over.set()
     thread.join(2)
     assert lines[-1].startswith("Thread Plain still runs: it has no stop()")
-
-
-def test_a_plain_thread_that_is_over_is_fine(capsys):
-    thread = threading.Thread(target=lambda: None, name="Plain")
-    MiniTrainer([StartProcOrThread(thread)]).train()
-    assert not [line for line in log_lines(capsys) if "still runs" in line]
 
 
 def test_a_thread_that_does_not_listen_is_an_error(capsys, monkeypatch):

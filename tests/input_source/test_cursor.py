@@ -6,7 +6,6 @@ import pytest
 from tensorpack.dataflow import (
     BatchData,
     DataFlow,
-    DataFromIterable,
     DataFromList,
     DataFromQueue,
     MapData,
@@ -16,7 +15,6 @@ from tensorpack.dataflow import (
 from tensorpack.input_source import DataFlowEmpty
 from tensorpack.input_source.cursor import FlowCursor, check_is_dataflow
 from tensorpack.tfutils.callback import Callback
-from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 
 from .running import FlowOf
@@ -41,14 +39,6 @@ def test_one_pass():
 def test_an_empty_pass_is_an_error(infinite):
     with pytest.raises(DataFlowEmpty, match="DataFromList ended without a single datapoint"):
         next(datapoints(DataFromList([]), infinite))
-
-
-def test_a_generator_that_is_used_up_is_an_error():
-    once = iter([[1]])
-    source = datapoints(FlowOf(lambda number: once))
-    assert next(source) == [1]
-    with pytest.raises(DataFlowEmpty):
-        next(source)
 
 
 def test_a_pass_that_is_left_is_closed():
@@ -209,9 +199,3 @@ def test_a_flow_without_a_state_is_asked_once():
     for _ in range(3):
         assert cursor.flow_state() is None
     assert cursor._ds.asked == 1
-
-
-def test_an_open_iterator_that_is_seeded_is_gone_through_again():
-    fix_rng_seed(1)
-    flow = DataFromIterable(iter([[i] for i in range(5)]))
-    assert list(begun_at(position(3), flow, infinite=False).begin()) == [[3], [4]]

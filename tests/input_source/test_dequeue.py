@@ -112,13 +112,6 @@ def test_its_ops_are_in_no_step_that_does_not_ask():
     assert [op.type for op in ancestors([probe.fetches["begin"]])] == ["Timestamp"]
 
 
-def test_each_graph_has_its_own():
-    probed_queue()
-    with tf.Graph().as_default() as other:
-        assert wait_probes(other) == []
-    assert len(wait_probes(tf.get_default_graph())) == 1
-
-
 def test_a_dequeue_counts_once_and_a_failed_one_not():
     queue = tf.FIFOQueue(5, [tf.int32, tf.int32], shapes=[[], []])
     enqueue, close = queue.enqueue([1, 2]), queue.close()

@@ -28,10 +28,6 @@ class TestQueueInput(InputSourceContract):
         return QueueInput(numbers(5))
 
 
-class TestQueueInputWithOneInput(TestQueueInput):
-    signature = [(tf.float32, [None, 3], "image")]
-
-
 class TestBatchQueueInput(InputSourceContract):
     size = 2
 

@@ -8,8 +8,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlowTerminated, DataFromList
-from tensorpack.input_source import BatchQueueInput, DataFlowEmpty, QueueInput
-from tensorpack.tfutils.callback import StopTraining
+from tensorpack.input_source import DataFlowEmpty, QueueInput
 from tensorpack.tfutils.queues import QueueClosed
 from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
 
@@ -54,29 +53,6 @@ def test_a_producer_that_waits_for_room_is_let_go(capfd):
     shown = capfd.readouterr().err
     assert "ancelled" not in shown
     assert "CANCELLED" not in shown
-
-
-@pytest.mark.parametrize(
-    "make_queue",
-    [
-        lambda: tf.RandomShuffleQueue(8, 4, [tf.int32], shapes=[[]]),
-        lambda: tf.PaddingFIFOQueue(8, [tf.int32], shapes=[[]]),
-    ],
-)
-def test_other_queues_are_let_go_too(make_queue, capfd):
-    source = QueueInput(FlowOf(endless), make_queue())
-    with running(source, SIGNATURE) as (_, sess, _, _):
-        wait_until(queue_is_full(sess, source))
-    assert the_thread() == []
-    assert "ancelled" not in capfd.readouterr().err
-
-
-def test_batches_are_let_go_too():
-    queue = tf.FIFOQueue(8, [tf.int32], shapes=[[]])
-    source = BatchQueueInput(FlowOf(endless), 3, queue)
-    with running(source, [tf.TensorSpec([None], tf.int32, "number")]) as (_, sess, _, _):
-        wait_until(queue_is_full(sess, source))
-    assert the_thread() == []
 
 
 @pytest.mark.timed
@@ -159,15 +135,12 @@ def data_of_wrong_kind():
     "flow, count, error, message",
     [
         (failing_at(3, OSError("disk gone")), 3, OSError, "disk gone"),
-        (failing_at(0, OSError("disk gone")), 0, OSError, "disk gone"),
         (failing_at(100, OSError("disk gone")), 100, OSError, "disk gone"),
         (failing_at(2, DataFlowTerminated("peer gone")), 2, DataFlowTerminated, "peer gone"),
         (failing_at(1, SystemExit(3)), 1, RuntimeError, r"raised SystemExit\(3.*EnqueueThread"),
-        (failing_at(1, StopTraining("enough")), 1, RuntimeError, "raised StopTraining"),
         (FailingReset(ValueError("no file")), 0, ValueError, "no file"),
         (DataFromList([]), 0, DataFlowEmpty, "without a single datapoint"),
         (data_of_wrong_kind(), 2, TypeError, r"Datapoint 2, component 0 \('number'\)"),
-        (DataFromList([[1, 2]]), 0, ValueError, "2 components, the model takes 1"),
     ],
 )
 def test_an_error_is_the_reason_before_the_queue_is_closed(flow, count, error, message):

@@ -3,7 +3,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.input_source import DataFlowEmpty, FeedInput, PlaceholderInput
+from tensorpack.input_source import FeedInput, PlaceholderInput
 from tensorpack.utils.stopping import EndOfData, StopRequested
 from tests.contracts.input_source import InputSourceContract, InputStateContract
 
@@ -98,15 +98,6 @@ def test_reset_state_begins_anew_but_resets_the_flow_once():
     assert flow.resets == 1
 
 
-def test_a_dict_goes_to_the_placeholders_of_its_names():
-    signature = SIGNATURE + [tf.TensorSpec([2], tf.float32, "pair")]
-    flow = DataFromList([{"pair": [1.0, 2.0], "number": 3}], shuffle=False)
-    source = FeedInput(flow)
-    with running(source, signature) as (_, _, (number, pair), _):
-        feed = source.next_feed()
-        assert (feed[number].tolist(), feed[pair].tolist()) == (3, [1.0, 2.0])
-
-
 def test_the_end_of_what_is_not_infinite_ends_the_run():
     with running(FeedInput(numbers(2), infinite=False), SIGNATURE) as (
         trainer,
@@ -120,14 +111,6 @@ def test_the_end_of_what_is_not_infinite_ends_the_run():
         with pytest.raises(StopRequested):
             session.run(number)
         assert trainer.stop_token.reason == EndOfData("FeedInput")
-
-
-@pytest.mark.parametrize("infinite", [True, False])
-def test_an_empty_flow_is_an_error(infinite):
-    source = FeedInput(DataFromList([]), infinite)
-    with running(source, SIGNATURE) as (trainer, sess, (number,), callbacks):
-        with pytest.raises(DataFlowEmpty):
-            hooked(sess, callbacks).run(number)
 
 
 def test_errors_of_the_flow_and_of_the_check_reach_the_step():
@@ -165,8 +148,3 @@ def test_the_pass_is_closed_after_the_training():
         source.next_feed()
         assert tape == []
     assert tape == ["closed"]
-
-
-def test_only_dataflows():
-    with pytest.raises(ValueError, match="takes a DataFlow, got list"):
-        FeedInput([[1]])

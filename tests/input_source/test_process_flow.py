@@ -139,17 +139,16 @@ def staged(flow):
     return StagingInput(QueueInput(flow))
 
 
-@pytest.mark.parametrize("make_source", [QueueInput, FeedInput, staged])
 @pytest.mark.parametrize(
-    "options",
+    "make_source, options",
     [
-        {"model": FailingModel()},
-        {"callbacks": [FailingSetup()]},
-        {"session_creator": FailingCreator()},
-        {"session_init": FailingInit()},
-        {"callbacks": [FailingStart()]},
+        (QueueInput, {"model": FailingModel()}),
+        (FeedInput, {"callbacks": [FailingSetup()]}),
+        (staged, {"session_creator": FailingCreator()}),
+        (QueueInput, {"session_init": FailingInit()}),
+        (FeedInput, {"callbacks": [FailingStart()]}),
+        (staged, {"callbacks": [FailingStart()]}),
     ],
-    ids=["build_graph", "setup_graph", "session", "session_init", "before_train"],
 )
 def test_processes_end_with_a_run_that_did_not_come_to_train(
     make_source, options, no_session_before, log_dir

@@ -48,11 +48,6 @@ class TestStagedTensors(InputSourceContract):
         return StagingInput(TensorInput(lambda: [tf.zeros([2, 3]), tf.zeros([2], tf.int32)]))
 
 
-class TestStateOfOne(InputStateContract):
-    def make_source(self, flow):
-        return StagingInput(QueueInput(flow))
-
-
 class TestStateOfMoreThanTheQueueHolds(InputStateContract):
     def make_source(self, flow):
         queue = tf.FIFOQueue(1, [tf.int32], name="small")

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
@@ -14,11 +13,6 @@ def zeros():
 
 
 class TestTensorInput(InputSourceContract):
-    def make_source(self):
-        return TensorInput(zeros)
-
-
-class TestTensorInputWithSize(InputSourceContract):
     size = 7
 
     def make_source(self):
@@ -52,21 +46,6 @@ def test_wrong_arguments():
     for size in 0, -1:
         with pytest.raises(ValueError, match="at least 1"):
             TensorInput(zeros, size=size)
-
-
-def test_a_random_shuffle_queue_of_the_users():
-    queue = tf.RandomShuffleQueue(100, 0, [tf.float32], shapes=[[2, 3]])
-    screen = tf.placeholder(tf.float32, [2, 3])
-    enqueue = queue.enqueue(screen)
-    source = TensorInput(lambda: [queue.dequeue()])
-    source.setup(SIGNATURE[:1])
-    (tensor,) = source.get_input_tensors()
-    with tf.Session() as sess:
-        for i in range(20):
-            sess.run(enqueue, {screen: np.full([2, 3], i, np.float32)})
-        found = [sess.run(tensor)[0, 0] for _ in range(20)]
-    assert sorted(found) == list(range(20))
-    assert found != list(range(20))
 
 
 def test_dummies_are_zeros_of_that_name(logged):

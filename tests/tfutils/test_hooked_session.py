@@ -88,15 +88,6 @@ def test_prepares_each_set_of_fetches_once(session):
     assert len(sess._plans) == 1
 
 
-def test_options_reach_the_run(session):
-    a = tf.constant(1) + 1
-    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
-    hook = Hook(tf.train.SessionRunArgs(None, None, options))
-    hook.after_run = lambda ctx, values: hook.seen.append(values.run_metadata)
-    assert session(hook).run(a) == 2
-    assert len(hook.seen[0].step_stats.dev_stats) > 0
-
-
 def test_stop_and_close(session):
     sess = session(Hook(stop=True))
     assert not sess.should_stop()
@@ -196,19 +187,6 @@ def test_a_hook_that_stops_is_heard_in_a_prepared_run(session):
     hook.stop = True
     sess.run(a)
     assert sess.should_stop()
-
-
-def test_what_merely_runs_is_run_in_each_run(session):
-    counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
-    add = counter.assign_add(1).op
-    hook = Hook(tf.train.SessionRunArgs(add))
-    sess = session(hook)
-    sess.session.run(counter.initializer)
-    assert [sess.run(tf.get_default_graph().get_operation_by_name(add.name)) for _ in range(3)] == [
-        None
-    ] * 3
-    assert sess.session.run(counter) == 3
-    assert hook.seen == [None] * 3
 
 
 def test_the_results_are_those_of_each_hook_alone_also_with_options(session):

@@ -95,17 +95,6 @@ def test_an_error_in_any_hook_ends_the_run_in_order(hook):
         trainer.sess.run(trainer.counter)
 
 
-def test_an_error_in_after_train_is_raised_when_all_have_run():
-    class Breaks(Callback):
-        def _after_train(self):
-            raise ValueError("cannot leave")
-
-    spy = CallbackSpy()
-    with pytest.raises(ValueError, match="cannot leave"):
-        Counting(config([Breaks(), spy])).train()
-    assert spy.tape[-1] == "after_train"
-
-
 def test_the_first_error_wins():
     class Breaks(Callback):
         def _trigger_step(self):

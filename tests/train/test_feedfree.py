@@ -49,16 +49,15 @@ def test_learns(kind):
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
-@pytest.mark.parametrize("asked", [True, False])
-def test_xla_compiles_training_and_prediction(asked):
+def test_xla_compiles_training_and_prediction():
     nodes = Nodes()
-    _, options = config(lambda _: SOURCES["tensors"]()["data"], xla=asked)
+    _, options = config(lambda _: SOURCES["tensors"]()["data"], xla=True)
     options.model = Deep()
     options.callbacks.append(nodes)
     options.steps_per_epoch = 1
     MyTrainer(options).train()
     for each in nodes.nodes:
-        assert compiled(each) == asked
+        assert compiled(each)
 
 
 def test_an_input_is_released_if_the_model_cannot_be_built():

@@ -64,8 +64,10 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("source", sorted(SOURCES))
-@pytest.mark.parametrize("model", [TinyModel, TinyModelOf2017])
+@pytest.mark.parametrize(
+    "source, model",
+    [*((each, TinyModel) for each in sorted(SOURCES)), ("feed", TinyModelOf2017)],
+)
 def test_learns_the_same_line_from_every_source(source, model):
     look, options = config(model=model(), **SOURCES[source]())
     SimpleTrainer(options).train()

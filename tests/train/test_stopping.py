@@ -155,22 +155,6 @@ def test_declared_end_of_the_data_is_told_from_the_end_of_the_training():
         SimpleTrainer(config(data=data)).train()
 
 
-def test_a_queue_closed_by_somebody_else_is_its_own_error():
-    class Closes(Callback):
-        def _setup_graph(self):
-            queue = self.graph.get_operation_by_name("input_queue").outputs[0]
-            self.close = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=True)
-
-        def _trigger_step(self):
-            self.trainer.sess.run(self.close)
-
-    with pytest.raises(QueueClosed):
-        # more steps than the queue holds datapoints
-        QueueInputTrainer(
-            config(dataflow=flow(), callbacks=[Closes()], steps_per_epoch=1000)
-        ).train()
-
-
 def test_a_closed_queue_of_the_users_own_is_named():
     queue = tf.FIFOQueue(10, tf.float32, shapes=[[4]], name="mine")
     fill, close = queue.enqueue_many([tf.ones([3, 4])]), queue.close()
