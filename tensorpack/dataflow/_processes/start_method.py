@@ -19,8 +19,8 @@ _MOST_LEVELS = 16
 _SHORT = reprlib.Repr()
 _SHORT.maxother = 200
 _TASKS = "/proc/self/task"
-# It sleeps until a signal comes; a training has it before its flows start their processes.
-_LISTENER = "SignalListener"
+# They sleep until a signal comes; a training has them before its flows start their processes.
+_WAITING = ("SignalListener", "SignalGuard")
 # What the threads of TensorFlow 2 are called; the one that builds graphs has nothing to do between
 # two calls. In TensorFlow 1 they have no names.
 _OF_TENSORFLOW, _OF_A_GRAPH = "tf_", "tf_graph_runner"
@@ -46,7 +46,7 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
 
     "fork" is quick and takes everything along, but a forked process may wait for ever for a lock
     that some thread held in the moment of the fork. So it is taken only while this process has one
-    Python thread, beside that of a `SignalListener`, and no TensorFlow session, and "forkserver"
+    Python thread, beside those that wait for signals, and no TensorFlow session, and "forkserver"
     otherwise.
 
     Args:
@@ -170,7 +170,7 @@ def _attributes(obj: Any) -> Dict[str, Any]:
 
 def _has_other_threads() -> bool:
     here = threading.current_thread()
-    return any(each is not here and each.name != _LISTENER for each in threading.enumerate())
+    return any(each is not here and each.name not in _WAITING for each in threading.enumerate())
 
 
 def _has_session() -> bool:
