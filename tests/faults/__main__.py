@@ -2,8 +2,14 @@
 
 import sys
 
-from . import cases_disk, cases_errors, cases_machine, cases_process, cases_values  # noqa: F401
-from .child import main
+if __name__ == "__main__":  # not for the workers of a case: they do without TensorFlow
+    from tests.faults import (  # noqa: F401
+        cases_disk,
+        cases_errors,
+        cases_machine,
+        cases_process,
+        cases_values,
+    )
+    from tests.faults.child import main
 
-if __name__ == "__main__":
     main(*sys.argv[1:])
