@@ -42,8 +42,7 @@ def start():
     for child in children:
         if child.process.poll() is None:
             child.send(signal.SIGKILL)
-        if not child.process.stdout.closed:
-            child.end(SECONDS)
+        child.end(SECONDS)
 
 
 SENDER = """

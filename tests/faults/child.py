@@ -20,7 +20,7 @@ from tests.helpers import TinyModel
 
 from .data import Flow, blocks, ignores_everything
 from .marks import mark
-from .worker import work
+from .worker_actions import work
 
 CASES = {}
 STEPS = 20  # in each epoch

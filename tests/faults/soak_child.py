@@ -18,7 +18,7 @@ from tensorpack.utils.worker import make_worker
 from tests.examples.running import small_catch
 
 from .marks import mark
-from .worker import work
+from .worker_actions import work
 
 FLAGS = [
     *["--rom", "catch.bin", "--batch-size", "8", "--memory-size", "300"],

@@ -9,7 +9,7 @@ from tests.examples.conftest import EXAMPLE
 from tests.harness import Child
 from tests.RL.players import breakout_rom
 
-from .test_matrix import INT, Case, marks, run
+from .running import INT, Case, params
 
 MODULE = "tests.faults.cases_environment"
 
@@ -82,6 +82,6 @@ GAMES = [
 ]
 
 
-@pytest.mark.parametrize("case", [pytest.param(each, marks=marks(each)) for each in GAMES], ids=str)
-def test_a_game_that_breaks_or_hangs_does_not_hold_the_run(case, tmp_path):
-    run(case, tmp_path)
+@pytest.mark.parametrize("case", params(GAMES))
+def test_a_game_that_breaks_or_hangs_does_not_hold_the_run(case, run):
+    run(case)

@@ -9,15 +9,18 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import get_all_checkpoints
 
 from .enclosed import can_be_counted, can_mount
-from .test_matrix import ENDED, Case, run
+from .running import Case, params
+from .test_matrix import ENDED
+
+CLOCK = "tests.faults.jumping_clock"
 
 
 @pytest.mark.slow
 @pytest.mark.fault_row(39)
-def test_a_clock_that_jumps_by_days_changes_nothing(tmp_path):
+def test_a_clock_that_jumps_by_days_changes_nothing(run, tmp_path):
     says = ("Training has finished!", "PHASE done")
-    case = Case(39, "many_epochs", 0, says=says, never=(), module="tests.faults.jumping_clock")
-    child = run(case, tmp_path, env={"TENSORPACK_PROGRESS_REFRESH": "0.001"})
+    case = Case(39, "many_epochs", 0, says=says, never=(), fresh=True, module=CLOCK)
+    child = run(case, env={"TENSORPACK_PROGRESS_REFRESH": "0.001"})
     # [elapsed<left,rate] of the bars, and the times of the epochs
     times = re.findall(r"\[(\S*?)<(\S*?),", child.output)
     assert len(times) > 24 and not [each for each in times if re.search(r"-|\d:\d\d:", str(each))]
@@ -40,43 +43,34 @@ WITHOUT_FILES = [
     Case(42, "no_files_in_a_step", 1, error=LAST_SAVE, says=ENDED),
     Case(42, "opening_a_file_in_a_step", 1, error=TOO_MANY, says=ENDED),
 ]
+AS_USER, FULL_SHM = ("user",), ("disk", "64k", "/dev/shm")
 WITHOUT_THREADS = [
-    Case(42, "no_threads_before_the_training", 1, error=NO_THREAD, says=ENDED),
-    Case(42, "no_threads_in_a_step", 1, error=NO_THREAD, says=ENDED),
+    Case(42, name, 1, error=NO_THREAD, says=ENDED, enclosed=AS_USER)
+    for name in ("no_threads_before_the_training", "no_threads_in_a_step")
 ]
+NO_LOCK = r"OSError: .*No space left"
 WITHOUT_SHARED_MEMORY = [
-    Case(42, "no_shared_memory", 0, says=("PHASE done",), never=()),
-    Case(42, "no_shared_memory_for_a_lock", 1, error=r"OSError: .*No space left", says=ENDED),
+    Case(42, "no_shared_memory", 0, says=("PHASE done",), never=(), enclosed=FULL_SHM),
+    Case(42, "no_shared_memory_for_a_lock", 1, error=NO_LOCK, says=ENDED, enclosed=FULL_SHM),
 ]
+is_counted = pytest.mark.skipif(not can_be_counted(), reason="needs setpriv: root is not counted")
+mounts = pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
 
 
-@pytest.mark.slow
-@pytest.mark.fault_row(42)
-@pytest.mark.parametrize("case", WITHOUT_FILES, ids=str)
-def test_a_run_ends_with_an_error_when_no_file_can_be_opened(case, tmp_path):
-    run(case, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.fault_row(42)
-@pytest.mark.skipif(not can_be_counted(), reason="needs setpriv: root is not counted")
-@pytest.mark.parametrize("case", WITHOUT_THREADS, ids=str)
-def test_so_it_does_when_no_thread_can_be_started(case, tmp_path):
-    run(case, tmp_path, enclosed=("user",))
-
-
-@pytest.mark.slow
-@pytest.mark.fault_row(42)
-@pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
-@pytest.mark.parametrize("case", WITHOUT_SHARED_MEMORY, ids=str)
-def test_shared_memory_that_is_full_is_told_to_who_needs_it(case, tmp_path):
-    run(case, tmp_path, enclosed=("disk", "64k", "/dev/shm"))
+@pytest.mark.parametrize(
+    "case",
+    params(WITHOUT_FILES)
+    + params(WITHOUT_THREADS, is_counted)
+    + params(WITHOUT_SHARED_MEMORY, mounts),
+)
+def test_a_run_ends_with_an_error_where_the_system_has_no_more(case, run):
+    run(case)
 
 
 @pytest.mark.slow
 @pytest.mark.fault_row(45)
-def test_a_long_run_does_not_grow(tmp_path):
+def test_a_long_run_does_not_grow(run):
     case = Case(45, "long_run", 0, within=240.0, says=("PHASE operations added: 0",))
-    child = run(case, tmp_path)
+    child = run(case)
     grown = float(re.search(r"PHASE grown by (\S+) MB", child.output).group(1))
     assert grown < 1.0, child.output

@@ -1,65 +1,15 @@
 """The fault matrix: real runs in real processes, each with one thing that goes wrong.
 
 The numbers are those of the rows of `docs/reliability.md`. After every case the same is asked, see
-`invariants.py`: that the process is gone in time, that it left nothing behind, that its exit code
+`running.py`: that the process is gone in time, that it left nothing behind, that its exit code
 and what it printed are true, that its statistics are in order.
 """
 
-import signal
-import time
-from typing import NamedTuple, Tuple
-
 import pytest
-
-from tests.harness import Child
 
 from .cases_errors import HOOKS
 from .data import BAD_FIELDS, BAD_LATER
-from .invariants import check
-from .surroundings import Surroundings
-
-QUICK_SECONDS = 10.0  # an end that may take no longer is timed with nothing beside it
-INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-
-
-class Case(NamedTuple):
-    """One run and what must come of it.
-
-    Attributes:
-      row: of the matrix.
-      name: in `child.CASES`.
-      code: the exit code.
-      signals: what is sent once the child has printed the mark, 0.1 s apart.
-      group: whether they go to the whole process group, as from a terminal.
-      mark: what is waited for; by default the name.
-      within: seconds from the last signal, or from the start, to the end.
-      error: regular expression for the last line of the traceback; none is printed if empty.
-      says: what must be in the output.
-      never: what must not be in it.
-      tolerates: words that no run prints, but this one may.
-      fast: whether it belongs to the fast tier.
-      module: what the child runs.
-    """
-
-    row: int
-    name: str
-    code: int
-    signals: Tuple[int, ...] = ()
-    group: bool = False
-    mark: str = ""
-    within: float = 60.0
-    error: str = ""
-    says: Tuple[str, ...] = ()
-    never: Tuple[str, ...] = ("PHASE done",)
-    tolerates: Tuple[str, ...] = ()
-    fast: bool = False
-    module: str = "tests.faults"
-
-    def __str__(self):
-        sent = "-".join(signal.Signals(each).name for each in self.signals)
-        how = ("-group" if self.group else "-pid") if sent else ""
-        return f"row{self.row}-{self.name}" + ("-" + sent + how if sent else "")
-
+from .running import HUP, INT, TERM, Case, params
 
 # --- Signals: (row, name, mark, seconds that the end may take, whether after_train has its turn)
 PHASES = [
@@ -102,7 +52,14 @@ OTHER_SIGNALS = [
     # a run that had finished before the signal has finished
     Case(9, "teardown", 0, (INT,), says=("PHASE after_train", "Training has finished!")),
     Case(9, "teardown", 0, (TERM,), group=True, says=("PHASE after_train",)),
-    Case(8, "slow_teardown", 130, (INT, INT), within=3.0, says=("Once more", "PHASE after_train")),
+    Case(
+        8,
+        "slow_teardown",
+        130,
+        (INT, INT),
+        within=3.0,
+        says=("One more signal", "PHASE after_train"),
+    ),
     Case(8, "blocked", 130, (INT, INT), True, within=5.0, says=("PHASE after_train",)),
     Case(8, "deaf_flow", 130, (INT,), mark="deaf", within=6.0, says=("Cannot join thread",)),
     Case(8, "deaf_callback", 130, (INT,), mark="deaf", within=4.0, says=("within 2 seconds",)),
@@ -169,51 +126,15 @@ REST = [
 TABLE = [*phase_cases(), *OTHER_SIGNALS, *ERRORS, *hook_cases(), *field_cases(), *REST]
 
 
-def provoke(case, child):
-    """Sends the signals of a case; returns the exit code and the seconds that the end took."""
-    start = time.monotonic()
-    if case.signals:
-        child.wait_for(f"PHASE {case.mark or case.name}")
-        for number, signum in enumerate(case.signals):
-            time.sleep(0.1 if number else 0.0)
-            child.send(signum, group=case.group)
-        start = time.monotonic()
-    code = child.process.wait(max(60, case.within))
-    return code, time.monotonic() - start
+@pytest.mark.parametrize("case", params(TABLE))
+def test_a_fault_ends_the_run_truthfully(case, run):
+    run(case)
 
 
-def run(case, tmp_path, action="", enclosed=(), env=None):
-    """Runs a case and checks what must hold after each; returns the child.
-
-    Args:
-      case: a `Case`.
-      tmp_path: a directory for it alone.
-      action: what to do with a log directory that is there.
-      enclosed: arguments of `enclosed.py`, if it is to be run through that.
-      env: added to the environment.
-    """
-    around = Surroundings(tmp_path)
-    log = tmp_path / "log"
-    through = ("-m", "tests.faults.enclosed", *enclosed) if enclosed else ()
-    child = Child(
-        *through, "-m", case.module, case.name, log, action, env={**around.env, **(env or {})}
-    )
-    try:
-        code, took = provoke(case, child)
-    finally:
-        child.end(timeout=0 if child.process.poll() is None else 60)
-    check(case, child.output, code, took, log, around)
-    return child
-
-
-def marks(case):
-    """The marks of a case: its row, whether its end must be quick, and which tier it belongs to."""
-    found = [pytest.mark.fault_row(case.row)] if case.row else []
-    if case.within <= QUICK_SECONDS:
-        found.append(pytest.mark.timed)
-    return found if case.fast else [*found, pytest.mark.slow]
-
-
-@pytest.mark.parametrize("case", [pytest.param(each, marks=marks(each)) for each in TABLE], ids=str)
-def test_a_fault_ends_the_run_truthfully(case, tmp_path):
-    run(case, tmp_path)
+@pytest.mark.slow
+@pytest.mark.fault_row(44)
+def test_the_interpreter_ends_in_order_with_daemon_threads(run, tmp_path):
+    for number in range(20):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        run(Case(44, "daemons", 0, says=("PHASE done",), never=()), directory)

@@ -5,7 +5,7 @@ import re
 
 from tests.harness import ROOT
 
-from . import test_children, test_matrix
+from . import test_matrix
 
 ROW = re.compile(r"\| (\d+) \| [^|]+ \| ([^|]+) \|")
 
@@ -18,8 +18,8 @@ def table():
 
 
 def marked_rows():
-    """The rows that tests are marked with: as numbers, or by cases that are tables themselves."""
-    rows = {case.row for case in [*test_matrix.TABLE, *test_children.DEATHS]}
+    """The rows that tests are marked with: as numbers, or by the cases of their tables."""
+    rows = {case.row for case in test_matrix.TABLE}
     for path in (ROOT / "tests").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "fault_row":
@@ -28,6 +28,10 @@ def marked_rows():
                     for each in node.args
                     if not isinstance(each, ast.Attribute)
                 )
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Case":
+                row = next((each.value for each in node.keywords if each.arg == "row"), None)
+                row = row or node.args[0]
+                rows.update([row.value] if isinstance(row, ast.Constant) else [])
     return rows - {0}  # for cases that belong to no row
 
 

@@ -5,7 +5,8 @@ import pytest
 from tensorpack.tfutils.checkpoint import CheckpointStore, get_all_checkpoints, newest_valid
 
 from .enclosed import can_mount
-from .test_matrix import ENDED, INT, TERM, Case, run
+from .running import INT, TERM, Case
+from .test_matrix import ENDED
 
 needs_a_disk = pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
 LAST_SAVE = r"RuntimeError: The last save of the model to .* failed"
@@ -19,9 +20,9 @@ def steps(directory):
 @pytest.mark.timed
 @pytest.mark.fault_row(6)
 @pytest.mark.parametrize("signals", [(INT,), (TERM,), (INT, INT)], ids=str)
-def test_a_signal_in_a_save_lets_it_finish(signals, tmp_path):
+def test_a_signal_in_a_save_lets_it_finish(signals, run, tmp_path):
     says = ("Model saved to", *ENDED)
-    run(Case(6, "save", 128 + signals[0], signals, group=True, within=5.0, says=says), tmp_path)
+    run(Case(6, "save", 128 + signals[0], signals, group=True, within=5.0, says=says))
     assert steps(tmp_path / "log") == [20, 40]
     assert newest_valid(str(tmp_path / "log")).endswith("model-40")
 
@@ -29,9 +30,9 @@ def test_a_signal_in_a_save_lets_it_finish(signals, tmp_path):
 @pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.fault_row(6)
-def test_a_save_that_is_cut_off_leaves_the_one_before(tmp_path):
+def test_a_save_that_is_cut_off_leaves_the_one_before(run, tmp_path):
     case = Case(6, "long_save", 130, (INT,) * 3, mark="save", within=1.5, says=("third time",))
-    run(case, tmp_path)
+    run(case)
     log = tmp_path / "log"
     assert steps(log) == [20]
     assert newest_valid(str(log)).endswith("model-20")
@@ -39,14 +40,14 @@ def test_a_save_that_is_cut_off_leaves_the_one_before(tmp_path):
     assert not list(log.glob("model-40*"))
 
 
-def check_a_run_without_space(name, tmp_path, enclosed=()):
+def check_a_run_without_space(run, name, enclosed=()):
     """Runs a case in which the saves of epochs 2 and 3 fail, and that of 4 works."""
     if name.endswith("for_a_while"):
         done = ("Training has finished!", "PHASE models [20, 80]")
         case = Case(17, name, 0, says=done, never=("models failed",))
     else:
         case = Case(17, name, 1, error=LAST_SAVE, says=("PHASE models [20]", *ENDED))
-    child = run(case, tmp_path, enclosed=enclosed)
+    child = run(case._replace(enclosed=enclosed))
     for step in (40, 60):
         assert child.output.count(f"model-{step}, the next period tries again: ") == 1, child.output
 
@@ -55,25 +56,24 @@ def check_a_run_without_space(name, tmp_path, enclosed=()):
 @pytest.mark.fault_row(17)
 @needs_a_disk
 @pytest.mark.parametrize("name", ["disk_full_for_a_while", "disk_full_at_the_end"])
-def test_a_full_disk_costs_the_saves_that_it_hits(name, tmp_path):
+def test_a_full_disk_costs_the_saves_that_it_hits(name, run, tmp_path):
     (tmp_path / "disk").mkdir()
-    check_a_run_without_space(name, tmp_path, ("disk", "3m", tmp_path / "disk"))
+    check_a_run_without_space(run, name, ("disk", "3m", tmp_path / "disk"))
 
 
 @pytest.mark.slow
 @pytest.mark.fault_row(17)
 @pytest.mark.parametrize("name", ["small_files_for_a_while", "small_files_at_the_end"])
-def test_so_do_files_that_may_not_grow(name, tmp_path):
-    check_a_run_without_space(name, tmp_path)
+def test_so_do_files_that_may_not_grow(name, run):
+    check_a_run_without_space(run, name)
 
 
 @pytest.mark.slow
 @pytest.mark.fault_row(18)
 @needs_a_disk
-def test_a_full_disk_of_the_log_does_not_touch_the_training(tmp_path):
+def test_a_full_disk_of_the_log_does_not_touch_the_training(run, tmp_path):
     (tmp_path / "log").mkdir()
     says = ("Training has finished!", "PHASE models [20, 40, 60, 80, 100]")
-    case = Case(18, "log_disk_full", 0, says=says)
-    child = run(case, tmp_path, enclosed=("disk", "1m", tmp_path / "log"))
+    child = run(Case(18, "log_disk_full", 0, says=says, enclosed=("disk", "1m", tmp_path / "log")))
     for warning in ("Cannot write events to", "stats.json, the training goes on", "log.log (OSE"):
         assert child.output.count(warning) == 1, f"{warning}: {child.output}"

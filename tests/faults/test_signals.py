@@ -1,4 +1,4 @@
-"""Rows 46 and 50 of the matrix: consoles that are blocked or closed, and signals in the setup."""
+"""Rows 10, 46 and 50: consoles that stop, break or are closed, and signals in the setup."""
 
 import os
 import re
@@ -11,8 +11,7 @@ import pytest
 
 from tests.harness import NEVER, ROOT
 
-from .surroundings import Surroundings
-from .test_matrix import INT, TERM
+from .running import CASES, INT, TERM, Surroundings
 
 
 class Quiet:
@@ -30,7 +29,7 @@ class Quiet:
         self.log = tmp_path / "log"
         self.process = subprocess.Popen(
             ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-u"]
-            + ["-m", "tests.faults", case, str(self.log)],
+            + ["-m", CASES, case, str(self.log)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -58,6 +57,18 @@ class Quiet:
     def rest(self):
         """All that is still to be read, as text."""
         return self.process.stdout.read().decode(errors="replace")
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(10)
+def test_a_reader_that_goes_away_does_not_stop_the_run(tmp_path):
+    with Quiet("finishes", tmp_path, f"2>{tmp_path / 'errors'}") as child:
+        child.process.stdout.readline()
+        child.process.stdout.close()  # as `| head -1` does
+        assert child.process.wait(60) == 0
+        assert child.around.leftovers() == []
+    assert "Traceback" not in (tmp_path / "errors").read_text()
+    assert "Training has finished!" in (child.log / "log.log").read_text()
 
 
 @pytest.mark.timed

@@ -20,8 +20,8 @@ import pytest
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tests.harness import NEVER, Child
 
+from .running import Surroundings
 from .soak_checks import check_directory, check_resumption, newest_step
-from .surroundings import Surroundings
 
 KILLS = int(os.environ.get("TENSORPACK_SOAK_KILLS", 12))
 SEED = os.environ.get("TENSORPACK_SOAK_SEED")
@@ -75,11 +75,13 @@ class Soak:
     """One run of the training, in as many pieces as it is killed.
 
     Args:
+      zygote: copies of that run the training.
       directory: a path for it alone, which does not exist.
       epoch_seconds: how long an epoch takes.
     """
 
-    def __init__(self, directory, epoch_seconds):
+    def __init__(self, zygote, directory, epoch_seconds):
+        self._zygote = zygote
         self.log = directory / "log"
         self._directory = directory
         self._epoch_seconds = epoch_seconds
@@ -137,7 +139,13 @@ class Soak:
         around_at = self._directory / f"start{self._starts}"
         around_at.mkdir()
         around = Surroundings(around_at)
-        child = Child("-m", "tests.faults.soak_child", self.log, EPOCHS, STEPS, env=around.env)
+        child = Child(
+            *(self.log, EPOCHS, STEPS),
+            env=around.env,
+            zygote=self._zygote,
+            module="tests.faults.soak_child",
+        )
+        around.session = child.process.pid
         return before, child, around
 
     def _provoke(self, child, plan):
@@ -199,18 +207,18 @@ def check_equal(got, expected):
 
 @pytest.mark.slow
 @pytest.mark.fault_row(11)
-def test_a_dqn_that_is_killed_at_random_ends_with_the_same_results(tmp_path):
+def test_a_dqn_that_is_killed_at_random_ends_with_the_same_results(zygote, tmp_path):
     seed = int(SEED) if SEED else random.SystemRandom().randrange(10**6)
     say(f"{KILLS} kills, TENSORPACK_SOAK_SEED={seed}")
     chance = random.Random(seed)
     plans = [draw_plan(chance) for _ in range(KILLS)]
-    whole = Soak(tmp_path / "whole", 0)
+    whole = Soak(zygote, tmp_path / "whole", 0)
     took = whole.finish()
     expected = whole.results()
     rounds, done = 0, 0
     while done < KILLS:
         rounds += 1
-        soak = Soak(tmp_path / f"round{rounds}", took / EPOCHS)
+        soak = Soak(zygote, tmp_path / f"round{rounds}", took / EPOCHS)
         while done < KILLS and not soak.over:
             say(f"kill {done + 1}, round {rounds}: {plans[done]}")
             happened = soak.kill(plans[done])

@@ -1,4 +1,4 @@
-"""What the workers of `children_child.py` do; TensorFlow is not loaded for them."""
+"""What the workers of `cases_workers.py` do; TensorFlow is not loaded for them."""
 
 import ctypes
 import os

@@ -1,0 +1,36 @@
+"""How the tests of this package run their cases."""
+
+import pytest
+
+from tests.harness import Zygote
+
+from .running import Run
+
+
+@pytest.fixture(scope="session")
+def zygote():
+    """The process whose copies run the cases."""
+    with Zygote() as process:
+        yield process
+
+
+@pytest.fixture
+def start(zygote, tmp_path):
+    """Starts a case, as `Run`; by default in the directory of the test."""
+
+    def start(case, directory=tmp_path, **options):
+        return Run(case, directory, zygote, **options)
+
+    return start
+
+
+@pytest.fixture
+def run(start):
+    """Runs a case to its end and checks it; returns the child."""
+
+    def run(case, directory=None, **options):
+        where = {} if directory is None else {"directory": directory}
+        with start(case, **where, **options) as running:
+            return running.end()
+
+    return run

@@ -1,0 +1,118 @@
+"""Rows 11, 12 and 14 to 16 of the matrix: workers that die, fail or hang, and killed runs."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from .cases_workers import KINDS
+from .running import INT, Case, params
+
+CRASHES = ("Fatal Python", "Segmentation")
+OF_TEARDOWN = ("Stopping work ...", "Training failed at global_step=")
+BROKEN = "LookupError: the worker is broken"
+NAMES = {
+    "strict": "MultiProcessRunner of MapData",
+    "mixture": "MultiProcessRunner of MapData",
+    "map": "MultiProcessMapData",
+}
+
+
+def died(name, how):
+    return rf".*WorkerDied: Worker '{name}' \(pid \d+\) {how}"
+
+
+DEATHS = [
+    Case(14, "worker_kill", 1, error=died("kill", "was killed by SIGKILL"), says=OF_TEARDOWN),
+    Case(
+        row=14,
+        name="worker_crash",
+        code=1,
+        error=died("crash", "was killed by SIGSEGV"),
+        says=("in string_at", "in crash", *OF_TEARDOWN),
+        tolerates=CRASHES,
+        fast=True,
+    ),
+    Case(14, "worker_leave", 1, error=died("leave", "ended with exit code 3"), says=OF_TEARDOWN),
+    Case(12, "worker_fail", 1, error=BROKEN, says=("in fail\n", *OF_TEARDOWN)),
+    Case(
+        row=12,
+        name="worker_fail_unpicklably",
+        code=1,
+        error=r".*WorkerFailed: Worker 'fail_unpicklably' .*Unpicklable: it holds a function",
+        says=("in fail_unpicklably\n", *OF_TEARDOWN),
+    ),
+]
+for kind, name in NAMES.items():
+    for action, signal_name in (("kill", "SIGKILL"), ("crash", "SIGSEGV")):
+        error = died(name + r" \d", f"was killed by {signal_name}")
+        DEATHS.append(Case(14, f"{kind}_{action}", 1, error=error, tolerates=CRASHES))
+    DEATHS.append(Case(12, f"{kind}_fail", 1, error=BROKEN, says=("in fail\n",)))
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("case", params(DEATHS))
+def test_the_end_of_a_worker_ends_the_run(case, run):
+    output = run(case).output
+    dying, requested = (
+        float(re.search(rf"PHASE {phase} ([\d.]+)", output).group(1))
+        for phase in ("dying", "requested")
+    )
+    assert requested - dying < (1.0 if case.name.startswith("worker") else 5.0)
+
+
+STOPPED = r"no stack: it is stopped by a signal and cannot answer\."
+HANGS = r"(.*\n)* +File \".*worker_actions.py\", line \d+ in hang\n"
+WORKS = r'work \(pid \d+\):\n(.*\n)* +File ".*", line \d+ in work\n'
+HANGING = [
+    ("worker_stop", "stop (pid", [rf"stop \(pid \d+\):\n{STOPPED}", WORKS]),
+    ("worker_hang", "hang (pid", [rf"hang \(pid \d+\):\n{HANGS}", WORKS]),
+    ("strict_stop", "has given no data for", [rf"MapData \d: {STOPPED}"]),
+    ("strict_hang", "has given no data for", [rf"MapData \d: {HANGS}"]),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timed
+@pytest.mark.fault_row(15)
+@pytest.mark.parametrize("name, first, reports", HANGING, ids=[each[0] for each in HANGING])
+def test_a_worker_that_hangs_is_reported_and_the_run_still_hears_ctrl_c(
+    name, first, reports, start
+):
+    case = Case(15, name, 130, within=10.0, says=("exiting main loop",))
+    with start(case) as running:
+        running.child.wait_for(first)
+        time.sleep(0.5)  # until all of the report is there
+        running.child.send(INT, group=True)
+        output = running.end().output
+    for report in reports:
+        assert re.search(report, output), output
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(16)
+@pytest.mark.parametrize("kind", KINDS)
+def test_processes_that_are_started_after_a_session_are_not_forked(kind, run):
+    says = ("PHASE started as ['_ForkServerWorker']", "PHASE done")
+    says += ("PHASE in order True",) if kind == "strict" else ()
+    run(Case(16, f"{kind}_after_a_session", 0, says=says, never=()))
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(11)
+@pytest.mark.parametrize("action", ["work", "stop", "hang"])
+@pytest.mark.parametrize("method", ["", "_forkserver"])
+def test_nothing_is_left_of_a_run_that_is_killed(action, method, start):
+    with start(Case(11, f"worker_{action}{method}", -signal.SIGKILL)) as running:
+        running.child.wait_for("PHASE working")
+        running.child.wait_for("PHASE blocked")
+        time.sleep(0.5)
+        assert len(running.around.processes()) >= 3
+        os.kill(running.child.process.pid, signal.SIGKILL)
+        assert running.child.process.wait(10) == -signal.SIGKILL
+    left = running.around.leftovers()
+    if method:  # the socket of the server is only removed by an interpreter that ends by itself
+        left = [each for each in left if "temporary file" not in each or "/pymp-" not in each]
+    assert left == [], running.child.output
