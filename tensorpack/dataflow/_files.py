@@ -6,7 +6,8 @@ counts those that a pass goes past, so that a broken data set is not taken for a
 
 import os
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Callable, Dict, Iterator, Optional, Sequence, Tuple, Union
+from contextvars import ContextVar
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import open_atomic
@@ -18,6 +19,7 @@ __all__ = [
     "ErrorLimit",
     "PathLike",
     "RecordsFlow",
+    "collected_damage",
     "input_path",
     "is_gzip",
     "open_new",
@@ -30,6 +32,23 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 class DamagedFile(ValueError):
     """What a file holds cannot be used; the message names the file, the record and the place."""
+
+
+_collected: ContextVar[Optional[List[str]]] = ContextVar("collected_damage", default=None)
+
+
+@contextmanager
+def collected_damage() -> Iterator[List[str]]:
+    """Yields a list that gets the text of each damaged record that is skipped inside the block.
+
+    They are not logged then. It holds for the thread that enters the block.
+    """
+    found: List[str] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
 
 
 class ErrorLimit:
@@ -69,7 +88,11 @@ class ErrorLimit:
                 told = f"{told}, which is all that"
             raise DamagedFile(f"{told} max_errors={self.max_errors} allows.") from error
         self.count += records
-        logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
+        found = _collected.get()
+        if found is None:
+            logger.warning("%s", f"Skipped {self.count} of at most {self.max_errors}: {error}")
+        else:
+            found.append(str(error))
 
 
 class RecordsFlow(DataFromList):

@@ -16,7 +16,7 @@ from tensorpack.utils.optional import require
 from ._files import DamagedFile
 from .base import DataFlowTerminated
 
-__all__ = ["RowsInFile", "RowsInMemory", "VERSION", "VERSION_KEY"]
+__all__ = ["RowsInFile", "RowsInMemory", "VERSION", "VERSION_KEY", "describe_file"]
 
 VERSION = 1
 VERSION_KEY = "tensorpack_version"
@@ -62,11 +62,11 @@ class RowsInMemory:
 class RowsInFile:
     """The rows of all datasets, read one by one from a file that is open while it is in use.
 
-    Each process opens it for itself, also one that was forked from another that had it open.
+    Each process opens it for itself, also a forked one. `keys` are the names of the datasets.
     """
 
     def __init__(self, path: str, keys: List[str]) -> None:
-        self._path, self._keys = path, keys
+        self._path, self.keys = path, keys
         self._file: Optional[Any] = None
         self._datasets: List[Any] = []
         self._process = 0
@@ -86,13 +86,13 @@ class RowsInFile:
         if not datasets or self._process != os.getpid():
             datasets = self._open()
         return [
-            _read_row(self._path, key, dataset, index) for key, dataset in zip(self._keys, datasets)
+            _read_row(self._path, key, dataset, index) for key, dataset in zip(self.keys, datasets)
         ]
 
     def _open(self) -> List[Any]:
         file = _opened(self._path)
         try:
-            datasets = _datasets(file, self._path, self._keys)
+            datasets = _datasets(file, self._path, self.keys)
             if len(datasets[0]) != self._length:
                 raise DamagedFile(
                     f"{self._path} had {self._length} rows and now has {len(datasets[0])}. It "
@@ -111,7 +111,30 @@ class RowsInFile:
             file.close()
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return type(self), (self._path, self._keys)
+        return type(self), (self._path, self.keys)
+
+
+def describe_file(path: str) -> Tuple[Optional[str], List[str], bool]:
+    """Returns the version of a file, the datasets that have rows, and whether all have checksums.
+
+    Raises:
+      DamagedFile: it cannot be read.
+    """
+    names: List[str] = []
+    checked: List[bool] = []
+
+    def note(name: str, found: Any) -> None:
+        if isinstance(found, require("h5py").Dataset) and found.shape:
+            names.append(name)
+            checked.append(bool(found.fletcher32))
+
+    with _opened(path) as file:
+        try:
+            version = file.attrs.get(VERSION_KEY)
+            file.visititems(note)
+        except _DAMAGE as error:
+            raise DamagedFile(f"{path} is no whole HDF5 file: {error}.") from error
+    return None if version is None else str(version), names, all(checked)
 
 
 def _opened(path: str) -> Any:

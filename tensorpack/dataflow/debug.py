@@ -11,7 +11,7 @@ from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
 
-__all__ = ["PrintData", "TestDataSpeed"]
+__all__ = ["PrintData", "TestDataSpeed", "describe"]
 
 
 class TestDataSpeed(ProxyDataFlow):
@@ -146,7 +146,7 @@ class PrintData(ProxyDataFlow):
         title = "DataFlow Info" + (f" ({self.name})" if self.name else "")
         for number, datapoint in enumerate(datapoints):
             if number < self.num:
-                lines = self._describe(datapoint, self.max_depth)
+                lines = describe(datapoint, self.max_depth, self.max_list)
                 logger.info("\n".join([f"{title}: datapoint {number} is", *lines]))
             yield datapoint
 
@@ -163,18 +163,19 @@ class PrintData(ProxyDataFlow):
             pass
         self.reset_state()
 
-    def _describe(self, value: Any, depth: int, indent: int = 1) -> List[str]:
-        """Returns lines of text, indented by two spaces for each level."""
-        if not isinstance(value, (list, tuple, dict)):
-            return ["  " * indent + _one_line(value)]
-        items = list(value.items() if isinstance(value, dict) else enumerate(value))
-        lines = ["  " * indent + f"{type(value).__name__} of {len(items)}"]
-        for key, element in items[: self.max_list if depth > 0 else 0]:
-            first, *rest = self._describe(element, depth - 1, indent + 1)
-            lines += ["  " * (indent + 1) + f"{key}: {first.strip()}", *rest]
-        if depth > 0 and len(items) > self.max_list:
-            lines.append("  " * (indent + 1) + f"... {len(items) - self.max_list} more")
-        return lines
+
+def describe(value: Any, max_depth: int = 3, max_list: int = 3, indent: int = 1) -> List[str]:
+    """Returns what is in a datapoint, in lines that are indented by two spaces for each level."""
+    if not isinstance(value, (list, tuple, dict)):
+        return ["  " * indent + _one_line(value)]
+    items = list(value.items() if isinstance(value, dict) else enumerate(value))
+    lines = ["  " * indent + f"{type(value).__name__} of {len(items)}"]
+    for key, element in items[: max_list if max_depth > 0 else 0]:
+        first, *rest = describe(element, max_depth - 1, max_list, indent + 1)
+        lines += ["  " * (indent + 1) + f"{key}: {first.strip()}", *rest]
+    if max_depth > 0 and len(items) > max_list:
+        lines.append("  " * (indent + 1) + f"... {len(items) - max_list} more")
+    return lines
 
 
 def _one_line(value: Any) -> str:

@@ -1,1 +1,37 @@
-"""The program `python -m tensorpack.dataflow`: see `__main__`."""
+"""The program `python -m tensorpack.dataflow`, see `__main__`; here is what its commands share."""
+
+from typing import Iterable, Tuple
+
+from tabulate import tabulate
+
+__all__ = ["CommandError", "facts_table", "number_text", "printable", "size_text"]
+
+
+class CommandError(Exception):
+    """An argument of a command cannot be used; the message says why, and what can."""
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Returns a text with all control characters escaped, except those in `kept`."""
+    return "".join(
+        each if each.isprintable() or each in kept else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
+def facts_table(facts: Iterable[Tuple[str, str]]) -> str:
+    """Returns names and values in two columns."""
+    rows = [(name, printable(value)) for name, value in facts]
+    return tabulate(rows, tablefmt="plain", disable_numparse=True)
+
+
+def number_text(number: float) -> str:
+    """Returns a number with the three digits that a measurement is good for, such as `14500`."""
+    return f"{float(f'{number:.3g}'):.15g}"
+
+
+def size_text(nbytes: float) -> str:
+    """Returns a number of bytes such as `12.3 MB` (of a million each)."""
+    unit = next(unit for unit in (1, 1e3, 1e6, 1e9, 1e12) if nbytes < 1000 * unit or unit == 1e12)
+    name = {1: "B", 1e3: "kB", 1e6: "MB", 1e9: "GB", 1e12: "TB"}[unit]
+    return f"{nbytes:.0f} B" if unit == 1 else f"{nbytes / unit:.1f} {name}"

@@ -1,97 +1,226 @@
-"""Finds the format of a file, by what it holds and else by its name, and the one to write."""
+"""The formats of files of datapoints: how each is recognised, read, described and written."""
 
+import itertools
 import os
-from typing import List, Type
+import struct
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from tensorpack.utils import logger
+from tensorpack.utils.serialize import FrameError, loads
 
-from .._files import input_path, is_gzip
-from .errors import CommandError
-from .source import InputOptions, Source, suffix_of
-from .sources import HDF5Source, LMDBSource, NpzSource, TFRecordSource
-from .tables import CSVSource, SVMLightSource
+from .._files import DamagedFile, input_path, is_gzip
+from .._hdf5_rows import describe_file
+from .._lmdb.values import looks_like_msgpack, looks_like_pickle
+from .._lmdb.write import write_lmdb
+from ..base import DataFlow
+from ..csv import CSVData
+from ..hdf5 import HDF5Data, HDF5Serializer
+from ..lmdb import LMDBData, open_old_lmdb
+from ..map import MapData
+from ..npz import NumpySerializer
+from ..svmlight import SVMLightData
+from ..tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
+from . import CommandError
 
-__all__ = ["check_options", "find_source", "known_formats"]
+__all__ = ["FORMATS", "InputOptions", "Opened", "find_format", "open_file", "suffix_of"]
 
 _START_BYTES = 4096
-_SHOWN_BYTES = 16
-
-# Those whose first bytes tell for certain, and those of text.
-_BINARY: List[Type[Source]] = [LMDBSource, TFRecordSource, NpzSource, HDF5Source]
-_TEXT: List[Type[Source]] = [CSVSource, SVMLightSource]
+_LMDB_MAGIC = struct.pack("=I", 0xBEEFC0DE)
+_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+_HDF5_PLACES = (0, 512, 1024, 2048)
 
 
-def known_formats() -> str:
-    """Returns the formats and their suffixes, as text."""
-    return ", ".join(f"{kind.name} ({' '.join(kind.suffixes)})" for kind in _BINARY + _TEXT)
+class InputOptions(NamedTuple):
+    """How the user wants a file to be read; the defaults stand for what was not given."""
+
+    allow_pickle: bool = False  # of an old LMDB file
+    paths: Optional[List[str]] = None  # the datasets of an HDF5 file; all by default
+    dtypes: Optional[List[str]] = None  # of the columns of a CSV file, or one for all; text
+    no_header: bool = False  # of a CSV file
 
 
-def find_source(path: str, options: InputOptions) -> Source:
-    """Returns a file as one of the formats.
+class Opened(NamedTuple):
+    """A flow of the datapoints of a file, facts about them, and whether damage is detected."""
 
-    Args:
-      path: of the file, or of the folder of an LMDB database.
-      options: how it is to be read.
+    flow: Any
+    facts: List[Tuple[str, str]]
+    has_checksums: bool = True
 
-    Raises:
-      CommandError: it is of no known format.
-      FileNotFoundError: there is no such file.
-    """
-    if os.path.isdir(path):
-        if not os.path.isfile(os.path.join(path, "data.mdb")):
+
+class Format(NamedTuple):
+    """A format."""
+
+    suffixes: Tuple[str, ...]  # of the names of such files, in small letters
+    matches: Optional[Callable[[bytes], bool]]  # by the first bytes of a file, if they tell
+    open: Callable[[str, InputOptions, int], Opened]  # with the number of records to skip
+    save: Optional[Callable[[DataFlow, str, Optional[List[str]]], Any]] = None  # with names
+    options: Tuple[str, ...] = ()  # those of `InputOptions` that make a difference
+
+
+_OURS = [("contents", "datapoints of tensorpack")]
+
+
+def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
+    raw = LMDBData(path, shuffle=False, max_errors=max_errors)  # which checks the file
+    contents, is_new = _OURS, raw.lst.is_new()
+    if not is_new:
+        file = raw.lst.file()
+        keys = [key for key in file.keys(3) if not key.startswith(b"__")]
+        first = (file.get(keys[0]) if keys else None) or b""
+        if looks_like_pickle(first):
+            if not options.allow_pickle:
+                raise CommandError(
+                    f"{path} has pickles of an old version of tensorpack. If you trust it, convert "
+                    f"it once: python -m tensorpack.dataflow convert {path} NEW --allow-pickle"
+                )
+            contents = [("contents", "datapoints of old tensorpack, as pickles")]
+        elif looks_like_msgpack(first):
+            contents = [("contents", "datapoints of tensorpack 0.2, as msgpack")]
+        else:
+            return Opened(raw, [("contents", "keys and values of another program")], False)
+    flow = open_old_lmdb(path, options.allow_pickle, max_errors, probe=False)
+    return Opened(flow, contents, is_new)
+
+
+def _open_tfrecord(path: str, options: InputOptions, max_errors: int) -> Opened:
+    raw = TFRecordBytes(path, max_errors=max_errors)
+    try:
+        loads(next(iter(TFRecordBytes(path)), [b""])[0])
+    except FrameError:
+        return Opened(raw, [("contents", "records of another program")])
+    except DamagedFile:  # which says nothing about the others
+        pass
+    return Opened(TFRecordData(path, max_errors=max_errors), _OURS)
+
+
+def _open_hdf5(path: str, options: InputOptions, max_errors: int) -> Opened:
+    version, names, has_checksums = describe_file(path)
+    paths = options.paths or names
+    if not paths:
+        raise CommandError(f"{path} has no dataset whose rows could be datapoints.")
+    facts = [("version", version or "none"), ("datasets", ", ".join(paths))]
+    flow = HDF5Data(path, paths, shuffle=False, in_memory=False, max_errors=max_errors)
+    return Opened(flow, facts, has_checksums)
+
+
+def _open_csv(path: str, options: InputOptions, max_errors: int) -> Opened:
+    dtypes: Any = options.dtypes or [str]
+    flow = CSVData(
+        path,
+        dtypes=dtypes[0] if len(dtypes) == 1 else dtypes,
+        shuffle=False,
+        header=not options.no_header,
+        delimiter="\t" if suffix_of(path) == ".tsv" else ",",
+        max_errors=max_errors,
+    )
+    return Opened(flow, [("columns", ", ".join(flow.names or ["none"]))], False)
+
+
+def _open_svmlight(path: str, options: InputOptions, max_errors: int) -> Opened:
+    flow = SVMLightData(path, shuffle=False, max_errors=max_errors)
+    return Opened(flow, [("features", str(flow.num_features))], False)
+
+
+def _save_hdf5(flow: DataFlow, path: str, names: Optional[List[str]]) -> None:
+    flow.reset_state()
+    first = next(iter(flow), None)
+    if not isinstance(first, (list, tuple, dict)):
+        raise CommandError(f"HDF5 takes lists, tuples or dicts of numbers, but got {first!r:.80}.")
+    keys: List[Any] = list(first) if isinstance(first, dict) else list(range(len(first)))
+    width = len(str(len(keys) - 1))  # a reader finds the datasets sorted as text
+    names = names or [f"component_{k:0{width}d}" if isinstance(k, int) else str(k) for k in keys]
+    if len(names) != len(keys):
+        raise CommandError(
+            f"There are {len(names)} names in --paths ({', '.join(names)}), but a datapoint has "
+            f"{len(keys)} components: {', '.join(map(str, keys))}. Give a name for each."
+        )
+    numbers = itertools.count()
+
+    def row(datapoint: Any) -> List[Any]:
+        number = next(numbers)
+        if _form_of(datapoint) != _form_of(first):
             raise CommandError(
-                f"{path} is a folder without data.mdb, so it is no LMDB database. Give one file."
+                f"Datapoint {number} is {_form_of(datapoint)}, but datapoint 0 is "
+                f"{_form_of(first)}. All rows of an HDF5 file are alike: convert to another format."
             )
-        return LMDBSource(path, options)
+        return [datapoint[key] for key in keys]
+
+    HDF5Serializer.save(MapData(flow, row), path, names)
+
+
+def _form_of(datapoint: Any) -> str:
+    parts = "something else"
+    if isinstance(datapoint, dict):
+        parts = ", ".join(sorted(map(str, datapoint)))
+    elif isinstance(datapoint, (list, tuple)):
+        parts = f"{len(datapoint)} components"
+    return f"a {type(datapoint).__name__} of {parts}"
+
+
+FORMATS: Dict[str, Format] = {
+    "LMDB": Format(
+        (".lmdb", ".mdb"),
+        lambda start: any(start[place : place + 4] == _LMDB_MAGIC for place in (16, 24)),
+        _open_lmdb,
+        lambda flow, path, names: write_lmdb(flow, path),
+        ("allow_pickle",),
+    ),
+    "TFRecord": Format(
+        (".tfrecord", ".tfrecords"),
+        lambda start: struct.pack("<I", masked_crc32c(start[:8])) == start[8:12],
+        _open_tfrecord,
+        lambda flow, path, names: TFRecordSerializer.save(flow, path),
+    ),
+    "npz": Format(
+        (".npz",),
+        lambda start: start[:4] in (b"PK\x03\x04", b"PK\x05\x06"),
+        lambda path, options, most: Opened(NumpySerializer.load(path, shuffle=False), _OURS),
+        lambda flow, path, names: NumpySerializer.save(flow, path),
+    ),
+    "HDF5": Format(
+        (".h5", ".hdf5"),
+        lambda start: any(start[place : place + 8] == _HDF5_MAGIC for place in _HDF5_PLACES),
+        _open_hdf5,
+        _save_hdf5,
+        ("paths",),
+    ),
+    "CSV": Format((".csv", ".tsv"), None, _open_csv, None, ("dtypes", "no_header")),
+    "SVMlight": Format((".svm", ".svmlight", ".libsvm"), None, _open_svmlight),
+}
+
+
+def suffix_of(path: str) -> str:
+    """Returns how the name of a file ends, in small letters, such as `.npz`."""
+    return os.path.splitext(path.rstrip(os.sep))[1].lower()
+
+
+def find_format(path: str) -> str:
+    """Returns the name of the format of a file, by its first bytes or else by its suffix."""
+    if os.path.isdir(path):
+        return "LMDB"
     with open(input_path(path), "rb") as file:
         start = file.read(_START_BYTES)
-    return _kind_of(path, start)(path, options)
-
-
-def _kind_of(path: str, start: bytes) -> Type[Source]:
     if is_gzip(start):
         raise CommandError(f"{path} is compressed by gzip. Unpack it first: gunzip {path}")
-    suffix = suffix_of(path)
-    by_name = next((kind for kind in _BINARY + _TEXT if suffix in kind.suffixes), None)
-    by_content = next((kind for kind in _BINARY if kind.matches(path, start)), None)
-    if by_content is not None:
-        if by_name not in (None, by_content):
-            logger.warning(
-                "%s", f"{path} has the name of {by_name.name}, but is {by_content.name}."
+    by_suffix = next((n for n, each in FORMATS.items() if suffix_of(path) in each.suffixes), None)
+    for name, each in FORMATS.items():
+        if each.matches is not None and each.matches(start):
+            return name
+    if by_suffix is None:
+        known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in FORMATS.items())
+        raise CommandError(
+            f"The format of {path} is not known: it begins with {start[:16]!r}, and its name ends "
+            f"with {suffix_of(path)!r}. Known are {known}."
+        )
+    return by_suffix
+
+
+def open_file(path: str, name: str, options: InputOptions, max_errors: int = 0) -> Opened:
+    """Opens a file of the format `name`; skips up to `max_errors` damaged records."""
+    for option, value in options._asdict().items():
+        if value and option not in FORMATS[name].options:
+            flag = "--" + option.replace("_", "-")
+            others = ", ".join(n for n, each in FORMATS.items() if option in each.options)
+            raise CommandError(
+                f"{flag} is for files in {others}, but {path} is {name}. Leave it out."
             )
-        return by_content
-    if by_name is None:
-        by_name = next((kind for kind in _TEXT if kind.matches(path, start)), None)
-    if by_name is None:
-        raise CommandError(
-            f"The format of {path} is not known: it begins with {start[:_SHOWN_BYTES]!r}, and its "
-            f"name ends with {suffix!r}. Known are {known_formats()}."
-        )
-    return by_name
-
-
-def check_options(source: Source, options: InputOptions, paths_are_used: bool = False) -> None:
-    """Sees to it that nothing was given that would make no difference.
-
-    Args:
-      source: the file that is read.
-      options: what was given for it.
-      paths_are_used: whether the names of datasets are for another file.
-
-    Raises:
-      CommandError: an option is for files of another format.
-    """
-    wrong = []
-    if options.paths is not None and not paths_are_used and not isinstance(source, HDF5Source):
-        wrong.append(("--paths", HDF5Source.name))
-    if not isinstance(source, CSVSource):
-        if options.dtypes is not None:
-            wrong.append(("--dtypes", CSVSource.name))
-        if not options.header:
-            wrong.append(("--no-header", CSVSource.name))
-    if options.allow_pickle and not isinstance(source, LMDBSource):
-        wrong.append(("--allow-pickle", LMDBSource.name))
-    for flag, name in wrong:
-        raise CommandError(
-            f"{flag} is for files in {name}, but {source.path} is {source.name}. Leave it out."
-        )
+    return FORMATS[name].open(path, options, max_errors)

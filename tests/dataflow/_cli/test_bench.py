@@ -19,12 +19,9 @@ def test_bench_says_all_that_was_measured(run):
     assert re.fullmatch(r"300 datapoints in 1 pass and \S+ s", found["measured"])
     assert re.fullmatch(r"[\d.]+ datapoints/s, [\d.]+ MB/s", found["rate"])
     assert found["datapoint"] == "1.0 kB"
-    assert re.fullmatch(r"50 % \S+, 90 % \S+, 99 % \S+, most \S+", found["latency in ms"])
+    assert re.fullmatch(r"50 % \S+, 90 % \S+, 99 % \S+, most \S+; mean .*", found["latency in ms"])
     assert re.fullmatch(r"after \S+ s", found["first datapoint"])
-    assert "in this process" in found["memory"]
     assert all(len(number.strip("0.")) <= 4 for number in re.findall(r"[\d.]+", found["rate"]))
-    assert re.search(r"DataFromGenerator takes \S+ ms for a datapoint\.", ran.out)
-    assert "--stages" not in ran.out  # there is but one
 
 
 @pytest.mark.parametrize("name", ["make_endless", "make_twenty"])
@@ -51,16 +48,12 @@ def test_bench_tells_why_it_had_too_few(run, write):
 
 
 def test_bench_stages(run):
-    assert (
-        "--stages tells which of its 3 stages"
-        in run("bench", f"{HERE}:make_batches", "--size", "9").out
-    )
     ran = run("bench", f"{HERE}:make_batches", "--stages", "--warmup", "0", "--size", "25")
     assert ran.code == 0
     lines = [re.split(r"\s{2,}", line.strip()) for line in ran.out.splitlines()]
     rows = {line[0]: line[1:] for line in lines if len(line) > 3 and line[0].strip("-")}
-    assert list(rows) == ["stage", "DataFromList", "MapData(doubled)", "BatchData (all)"]
-    assert rows["MapData(doubled)"][2] == "1" and rows["BatchData (all)"][2] == "4"
+    assert list(rows) == ["stage", "DataFromList", "MapData(doubled)", "BatchData"]
+    assert rows["MapData(doubled)"][2] == "1" and rows["BatchData"][2] == "4"
     assert facts(ran.out)["flow"] == "DataFromList > MapData(doubled) > BatchData"
     assert "The slowest stage is " in ran.out
 
@@ -71,4 +64,3 @@ def test_bench_in_processes(run):
     found = facts(ran.out)
     assert found["flow"].endswith("BatchData > MultiProcessRunnerZMQ")
     assert found["measured"].startswith("20 datapoints in 5 passes")  # with the one to warm up
-    assert "2 workers with up to" in found["memory"]

@@ -56,11 +56,11 @@ def test_the_flow_is_closed_also_after_an_error(run):
 @pytest.mark.parametrize(
     "name, words",
     [
-        ("no_such_name", "has no 'no_such_name'. It has twenty, make_twenty, "),
+        ("no_such_name", "has no 'no_such_name'. It has .*twenty, make_twenty, "),
         ("Namespace.other", "has no 'Namespace.other'"),
-        ("HERE", "is a str, but a DataFlow is needed"),
-        ("make_list", "returned a list, but a DataFlow is needed.*DataFromList"),
-        ("needs_an_argument", "cannot be called without arguments .*path"),
+        ("HERE", "does not give a DataFlow but a str"),
+        ("make_list", "does not give a DataFlow but a list. Wrap a list in DataFromList"),
+        ("needs_an_argument", "missing 1 required .*path"),
         ("make_empty", "nothing to measure: DataFromList gave 0 datapoints"),
     ],
 )
@@ -72,10 +72,10 @@ def test_names_that_are_no_flows(fails, name, words):
     "text, words",
     [
         ("raise ZeroDivisionError('of mine')", r"ZeroDivisionError: of mine \(.*userflow.py, line"),
-        ("import sys; sys.exit(3)", "ended the program with code 3.*__main__"),
+        ("import sys; sys.exit(3)", "ended the program with code 3"),
         ("import no_such_module_anywhere", r"No module named 'no_such_module_anywhere' \("),
         ("a flow", r"SyntaxError: .*userflow.py, line 1"),
-        ("flow = 5", "is a int, but a DataFlow"),
+        ("flow = 5", "does not give a DataFlow but a int"),
         ("def flow():\n    raise SystemExit('done')", "ended the program with code 'done'"),
     ],
 )
@@ -89,8 +89,6 @@ def test_files_that_go_wrong(fails, write, text, words):
 def test_places_that_are_not_there(fails, write):
     assert "There is no file no/such.py (seen from" in fails("bench", "no/such.py:flow")
     assert "There is no module no_such (seen from" in fails("bench", "no_such.part:flow")
-    path = write("", "data.py")
-    assert f"with its .py: {path}." in fails("bench", f"{path[:-3]}:flow")
     for source in "./data", "../data", ".data", "no/data":
         message = fails("bench", f"{source}:flow")
         assert f"{source!r} cannot be the name of a module. Give the path of a file" in message

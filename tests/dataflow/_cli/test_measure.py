@@ -3,8 +3,8 @@
 import pytest
 
 from tensorpack.dataflow import DataFromGenerator
-from tensorpack.dataflow._cli.errors import CommandError
-from tensorpack.dataflow._cli.measure import Limits, measure
+from tensorpack.dataflow._cli import CommandError
+from tensorpack.dataflow._cli.bench import Limits, measure
 from tests.dataflow._cli.ticking import Clock, Ticking
 
 
@@ -16,7 +16,7 @@ def test_times_are_those_of_the_flow():
     clock = Clock()
     found = measured(Ticking(clock, [5, 1, 2, 3], reset=10, nbytes=1000), clock, 3, warmup=1)
     assert found.latencies.tolist() == [1, 2, 3]
-    assert (found.number, found.seconds, found.rate) == (3, 6, 0.5)
+    assert (len(found.latencies), found.seconds, found.rate) == (3, 6, 0.5)
     assert (found.first_seconds, found.nbytes) == (15, 1000)
     assert (found.passes, found.stopped) == (1, "")
 
@@ -42,9 +42,9 @@ def test_what_measuring_takes_does_not_count():
 def test_it_stops_at_a_number_or_a_time():
     clock = Clock()
     flow = Ticking(clock, [2] * 50)
-    assert measured(flow, clock, size=7).number == 7
-    assert measured(flow, clock, seconds=11).number == 6  # the sixth is over after 12
-    assert measured(flow, clock, seconds=11, warmup=10).number == 6
+    assert len(measured(flow, clock, size=7).latencies) == 7
+    assert len(measured(flow, clock, seconds=11).latencies) == 6  # the sixth is over after 12
+    assert len(measured(flow, clock, seconds=11, warmup=10).latencies) == 6
 
 
 class Ending(Ticking):
@@ -74,7 +74,7 @@ def test_a_pass_that_ends_is_begun_again(size, passes):
 def test_it_stops_at_a_time_in_a_later_pass():
     clock = Clock()
     found = measured(Ticking(clock, [2, 2, 2]), clock, seconds=11)
-    assert (found.number, found.passes) == (6, 2)
+    assert (len(found.latencies), found.passes) == (6, 2)
 
 
 def test_the_warmup_may_take_several_passes():
@@ -86,10 +86,10 @@ def test_the_warmup_may_take_several_passes():
 def test_the_last_pass_that_a_flow_can_give():
     clock = Clock()
     found = measured(Ending(clock, [1, 1], 2), clock)
-    assert (found.number, found.passes) == (4, 2)
+    assert (len(found.latencies), found.passes) == (4, 2)
     assert found.stopped == "the next pass gave nothing"
     found = measured(Ending(clock, [1, 1], 2, OSError("gone")), clock)
-    assert (found.number, found.passes) == (4, 2)
+    assert (len(found.latencies), found.passes) == (4, 2)
     assert found.stopped == "no other pass could begin: OSError: gone"
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from tensorpack.dataflow import BatchData, DataFlow, MapData, MultiThreadMapData, ProxyDataFlow
-from tensorpack.dataflow._cli.measure import Limits
-from tensorpack.dataflow._cli.stages import chain_of, measure_stages, slowest_stage
+from tensorpack.dataflow._cli.bench import Limits, _chain_of, measure_stages, slowest_stage
 from tests.dataflow._cli.files import flow_of, numbers
 from tests.dataflow._cli.flows import doubled
 from tests.dataflow._cli.ticking import Clock, Ticking
@@ -27,7 +26,6 @@ def test_what_each_stage_takes():
     assert flow.ds is mapped and mapped.ds is source  # as before
     text = slowest_stage(stages)
     assert "slowest stage is MapData(slow): 12000 ms for each datapoint of the flow, 75 %" in text
-    assert "MultiThreadMapData" in text and "times as fast" not in text
 
 
 def test_stages_that_drop_and_repeat():
@@ -36,7 +34,7 @@ def test_stages_that_drop_and_repeat():
     flow = MapData(Ticking(clock, [1] * 30), lambda dp: dp if next(every_third) % 3 == 0 else None)
     stages = measure_stages(flow, Limits(10, 1e9, 0), clock)
     assert stages[1].taken == pytest.approx(2.8)  # the tenth is the 28th
-    assert "where the data comes from: --processes N" in slowest_stage(stages)
+    assert "slowest stage is Ticking" in slowest_stage(stages)
 
 
 def test_a_stage_that_works_beside_the_others():
@@ -51,16 +49,16 @@ def test_a_stage_that_works_beside_the_others():
     clock = Clock()
     stages = measure_stages(Halving(Ticking(clock, [1] * 10)), Limits(10, 1e9, 0), clock)
     assert [stage.own_seconds for stage in stages] == [1, -0.5]
-    assert "Halving is 2 times as fast as the stages before it" in slowest_stage(stages)
+    assert "slowest stage is Ticking: 1000 ms" in slowest_stage(stages)
 
 
 def test_the_chain_of_a_flow():
     source = flow_of(numbers(4))
     mapped = MultiThreadMapData(source, 1, doubled)
-    assert chain_of(BatchData(mapped, 2))[:2] == [source, mapped]
-    assert chain_of(source) == [source]
+    assert _chain_of(BatchData(mapped, 2))[:2] == [source, mapped]
+    assert _chain_of(source) == [source]
 
     class WithAList(DataFlow):
         ds = [[1]]
 
-    assert len(chain_of(WithAList())) == 1
+    assert len(_chain_of(WithAList())) == 1

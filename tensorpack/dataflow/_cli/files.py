@@ -1,0 +1,118 @@
+"""`show` tells what is in a file and whether it is whole; `convert` writes it in another format."""
+
+import contextlib
+import itertools
+import os
+import sys
+from typing import Any, Callable, List
+
+from tensorpack.utils import get_tqdm
+from tensorpack.utils.atomic import fsync_path
+
+from .._files import DamagedFile, collected_damage
+from .._length import length_or_none
+from .._lmdb.file import data_file
+from ..debug import describe
+from ..map import MapData
+from . import CommandError, facts_table, size_text
+from .formats import FORMATS, InputOptions, find_format, open_file, suffix_of
+
+__all__ = ["convert", "show"]
+
+
+def show(args: Any, write: Callable[[str], None]) -> int:
+    """Runs the command and prints by `write`; returns the exit code: 1 if something is damaged."""
+    options = InputOptions(False, args.paths, args.dtypes, args.no_header)
+    name = find_format(args.file)
+    nbytes = os.path.getsize(data_file(args.file))
+    facts = [("file", args.file), ("format", name), ("size", f"{size_text(nbytes)} ({nbytes} B)")]
+    datapoints: List[Any] = []
+    count, has_checksums = 0, False
+    with collected_damage() as damage:
+        try:
+            flow, more, has_checksums = open_file(
+                args.file, name, options, sys.maxsize if args.check else 0
+            )
+            with contextlib.closing(flow):
+                length = length_or_none(flow)
+                facts += [*more, ("datapoints", "unknown" if length is None else str(length))]
+                flow.reset_state()
+                most = None if args.check else args.num
+                for datapoint in get_tqdm(itertools.islice(flow, most), total=most or length):
+                    count += 1
+                    datapoints += [datapoint] if count <= args.num else []
+        except DamagedFile as error:  # nothing behind it can be read
+            if not args.check:
+                raise
+            damage.append(str(error))
+    write(facts_table(facts))
+    for number, datapoint in enumerate(datapoints):
+        write("\n".join([f"\ndatapoint {number} is", *describe(datapoint, max_list=20)]))
+    if args.check:
+        write("\n" + _verdict(count, damage, has_checksums))
+    return 1 if damage else 0
+
+
+def _verdict(count: int, damage: List[str], has_checksums: bool) -> str:
+    damage = list(dict.fromkeys(damage))
+    if damage:
+        title = f"DAMAGED: {len(damage)} found, beside {count} datapoints that are whole:"
+        return "\n".join([title, *damage])
+    verdict = f"Checked: {count} datapoints, none is damaged."
+    if not has_checksums:
+        verdict += " The file has no checksums: a change within a value is not detected."
+    return verdict
+
+
+def convert(args: Any, write: Callable[[str], None]) -> int:
+    """Runs the command and prints by `write`; returns the exit code."""
+    options = InputOptions(args.allow_pickle, args.paths, args.dtypes, args.no_header)
+    target, kind = _find_target(args.output, args.force)
+    name, names = find_format(args.input), options.paths
+    if kind == "HDF5" and name != "HDF5":
+        options = options._replace(paths=None)
+    opened = open_file(args.input, name, options, args.max_errors)
+    if kind == name == "HDF5":
+        names = opened.flow.lst.keys
+    count = 0
+
+    def counted(datapoint: Any) -> Any:
+        nonlocal count
+        count += 1
+        return datapoint
+
+    with contextlib.closing(opened.flow), collected_damage() as damage:
+        new = f"{target}.{os.getpid()}.new" if args.force else target
+        FORMATS[kind].save(MapData(opened.flow, counted), new, names)  # type: ignore[misc]
+    try:
+        os.replace(new, target)
+        fsync_path(os.path.dirname(os.path.abspath(target)))
+    finally:
+        if args.force and os.path.exists(new):
+            os.unlink(new)
+    count -= kind == "HDF5"  # whose writer looks at the first one beforehand
+    source = ": ".join([name, *(text for fact, text in opened.facts if fact == "contents")])
+    size = size_text(os.path.getsize(target))
+    write(f"{count} datapoints of {args.input} ({source}) are in {target} ({kind}, {size}).")
+    if damage:
+        damage = list(dict.fromkeys(damage))  # the first ones may have been read twice
+        write("\n".join([f"Damaged and left out: {len(damage)}.", *damage]))
+    return 0
+
+
+def _find_target(path: str, force: bool) -> Any:
+    """Returns the path of the file to write, and the name of its format."""
+    writable = {name: each.suffixes for name, each in FORMATS.items() if each.save is not None}
+    kind = next((name for name, each in writable.items() if suffix_of(path) in each), None)
+    if kind is None:
+        raise CommandError(
+            f"{path} has the suffix {suffix_of(path)!r}, which names no format to write. Let it "
+            f"end with one of {', '.join(itertools.chain.from_iterable(writable.values()))}."
+        )
+    if os.path.isdir(path):
+        if kind != "LMDB":
+            raise CommandError(f"{path} is a folder. Give the name of a file.")
+        path = os.path.join(path, "data.mdb")
+    if os.path.lexists(path) and not force:
+        raise CommandError(f"{path} exists already. Give another name, or --force to replace it.")
+    return path, kind
