@@ -21,9 +21,8 @@ from ..svmlight import SVMLightData
 from ..tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from . import CommandError
 
-__all__ = ["FORMATS", "InputOptions", "Opened", "find_format", "open_file", "suffix_of"]
+__all__ = ["FORMATS", "Format", "InputOptions", "Opened", "find_format", "open_file", "suffix_of"]
 
-_START_BYTES = 4096
 _LMDB_MAGIC = struct.pack("=I", 0xBEEFC0DE)
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _HDF5_PLACES = (0, 512, 1024, 2048)
@@ -198,7 +197,7 @@ def find_format(path: str) -> str:
     if os.path.isdir(path):
         return "LMDB"
     with open(input_path(path), "rb") as file:
-        start = file.read(_START_BYTES)
+        start = file.read(4096)
     if is_gzip(start):
         raise CommandError(f"{path} is compressed by gzip. Unpack it first: gunzip {path}")
     by_suffix = next((n for n, each in FORMATS.items() if suffix_of(path) in each.suffixes), None)
