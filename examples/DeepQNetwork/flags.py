@@ -1,8 +1,8 @@
-"""The command line of DQN.py: every number of the experiment that may be changed, with its unit."""
+"""The command line of DQN.py: its flags with their units, and the checks that need no machine."""
 
 import argparse
 import os
-from typing import Any, Callable, Optional, Sequence
+from typing import Callable, Optional, Sequence
 
 __all__ = ["ALGORITHMS", "POLICIES", "PRECISIONS", "TASKS", "make_parser", "parse"]
 
@@ -13,14 +13,15 @@ TASKS = ("train", "play", "eval")
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Returns the parser. Nothing that is slow to import is needed for it."""
+    """Returns the parser; imports nothing that is slow."""
     parser = argparse.ArgumentParser(
         prog="DQN.py",
         description="Trains a deep Q network on an Atari game, plays with it, or evaluates it.",
     )
-    _add_what(parser)
+    _add_task(parser.add_argument_group("task"))
     _add_learning(parser.add_argument_group("learning"))
     _add_schedule(parser.add_argument_group("schedule"))
+    _add_computing(parser.add_argument_group("computing"))
     return parser
 
 
@@ -28,7 +29,7 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     """Parses and checks a command line, that of the process by default.
 
     Raises:
-      SystemExit: with code 2 where something is wrong with it, 0 after `--help`.
+      SystemExit: with code 2 if a flag is wrong, 0 after `--help`.
     """
     parser = make_parser()
     args = parser.parse_args(argv)
@@ -54,28 +55,28 @@ def _check_resume(parser: argparse.ArgumentParser, args: argparse.Namespace) -> 
     if resume == "never":
         return
     if args.task != "train":
-        parser.error(f"--resume is for --task train; --task {args.task} takes its model by --load")
+        parser.error(f"--resume is for --task train; --task {args.task} loads its model by --load")
     if args.load is not None:
         parser.error(
-            "--resume and --load exclude each other: --resume goes on with a run and takes all of "
-            "it (weights, optimizer, replay memory, games, random streams, epoch); --load takes "
-            "the weights alone and begins a new run with them"
+            "--resume and --load exclude each other: --resume continues a run with all of its "
+            "state (weights, optimizer, replay memory, games, random streams, epoch); --load "
+            "starts a new run with the weights alone"
         )
     if resume in POLICIES:
         return
     if not _is_model(resume):
         parser.error(
-            f"--resume {resume}: it is one of {', '.join(POLICIES)}, or a log directory or a "
-            "checkpoint that is there"
+            f"--resume {resume}: it must be one of {', '.join(POLICIES)}, or an existing log "
+            "directory or checkpoint"
         )
     directory = resume if os.path.isdir(resume) else os.path.dirname(resume) or "."
     if args.logdir is None:
         args.logdir = directory
     elif os.path.realpath(args.logdir) != os.path.realpath(directory):
         parser.error(
-            f"--resume {resume} goes on in {directory}, where it writes to, so --logdir "
-            f"{args.logdir} says something else: leave it out. To keep {directory} as it is, copy "
-            "it and resume the copy; to begin another run with its weights, use --load"
+            f"--resume {resume} writes to {directory}, so --logdir {args.logdir} is not possible: "
+            f"leave it out. To keep {directory} unchanged, copy it and resume the copy; to start "
+            "a new run with its weights, use --load"
         )
 
 
@@ -85,98 +86,92 @@ def _check_deterministic(parser: argparse.ArgumentParser, args: argparse.Namespa
     if args.task != "train":
         parser.error(f"--deterministic is for --task train; --task {args.task} needs only --seed")
     if args.seed is None:
-        parser.error("--deterministic needs the seed that everything follows from: --seed N")
+        parser.error("--deterministic needs a seed: --seed N")
     if args.num_players != 1:
         parser.error(
             f"--deterministic plays one game at a time: --num-players 1, got {args.num_players}"
         )
     if args.xla:
         parser.error(
-            "--deterministic and --xla exclude each other: what XLA compiles depends on what was "
-            "computed before, so a resumed run may compute with other code"
+            "--deterministic and --xla exclude each other: XLA compiles depending on earlier "
+            "computations, so a resumed run may use other code"
         )
 
 
-def _add_what(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _add_task(group: "argparse._ArgumentGroup") -> None:
+    add = group.add_argument
     add(
         "--rom",
         required=True,
         metavar="GAME.bin",
-        help="the game: a path, or the name of a file in $TENSORPACK_DATASET/atari_rom/ or among "
-        "those that ale-py brings along",
+        help="the game: a path, or a file name in $TENSORPACK_DATASET/atari_rom/ or in ale-py",
     )
-    add("--task", choices=TASKS, default="train", help="what to do (default: train)")
+    add("--task", choices=TASKS, default="train", help="default: train")
     add("--algo", choices=ALGORITHMS, default="Double", help="the algorithm (default: Double)")
     add(
         "--load",
         metavar="MODEL",
-        help="where to take the weights from: a checkpoint, a log directory, or an .npz file; "
-        "training begins a new run with them",
+        help="load the weights of a checkpoint, a log directory or an .npz file; a training starts "
+        "a new run with them",
     )
     add(
         "--resume",
         default="never",
         metavar="|".join((*POLICIES, "PATH")),
-        help="go on with a run as if it had never ended: auto goes on with the one in the log "
-        "directory if there is one, must ends with an error where it cannot do so exactly, PATH "
-        "goes on with the run in another log directory, or from a checkpoint in it, and writes to "
-        "that directory (default: never)",
+        help="continue a run exactly: auto resumes the run in the log directory if there is one, "
+        "must is an error if it cannot be resumed exactly, PATH resumes the run in another log "
+        "directory, or from a checkpoint in it, and writes to that directory (default: never)",
     )
     add(
         "--video",
         metavar="FILE.mp4",
-        help="where --task play writes the game to; without it, it is shown in a window, or where "
-        "there is no screen, written to LOGDIR/play.mp4",
-    )
-    _add_how(add)
-
-
-def _add_how(add: Callable[..., Any]) -> None:
-    add(
-        "--gpu",
-        metavar="IDS",
-        help="the GPUs to use, such as 0 or 0,1 (sets CUDA_VISIBLE_DEVICES); -1 for none. Of two, "
-        "the second one acts (default: all)",
+        help="write the game of --task play to a file (default: show it in a window, or without a "
+        "screen write LOGDIR/play.mp4)",
     )
     add(
         "--logdir",
         metavar="DIR",
-        help="where the log, the summaries and the models go (default: train_log/DQN-GAME; with "
-        "--resume PATH: the directory of PATH, and no other)",
+        help="directory for the log, the summaries and the models (default: train_log/DQN-GAME; "
+        "with --resume PATH: the directory of PATH)",
     )
-    add("--seed", type=_at_least(0), metavar="N", help="makes all random streams reproducible")
+
+
+def _add_computing(group: "argparse._ArgumentGroup") -> None:
+    add = group.add_argument
+    add(
+        "--gpu",
+        metavar="IDS",
+        help="GPUs to use, such as 0 or 0,1 (sets CUDA_VISIBLE_DEVICES), -1 for none; the second "
+        "one plays (default: all)",
+    )
+    add("--seed", type=_at_least(0), metavar="N", help="seed of all random streams")
     add(
         "--deterministic",
         action="store_true",
-        help="play and train in turns, so that the same command line always gives the same "
-        "weights, also if the run was ended and resumed; slower; needs --seed and --num-players 1",
+        help="play and train in turns, so that the same command always gives the same weights, "
+        "also if the run is stopped and resumed; slower; needs --seed and --num-players 1",
     )
-    _add_computing(add)
-
-
-def _add_computing(add: Callable[..., Any]) -> None:
     add(
         "--precision",
         choices=PRECISIONS,
         default="fp32",
         help="bf16 computes convolutions and matrix products in bfloat16: faster on CPUs that have "
-        "instructions for it, but not the same numbers; needs TensorFlow 2 and no GPU; models stay "
+        "instructions for it, with other rounding; needs TensorFlow 2 and no GPU; models stay "
         "float32 (default: fp32)",
     )
     add(
         "--xla",
         action="store_true",
-        help="let XLA compile the network, which takes seconds for each shape of a batch; on CPUs "
+        help="compile the network by XLA, which takes seconds for each shape of a batch; on CPUs "
         "slower than without it with TensorFlow 2, a little faster with TensorFlow 1",
     )
 
 
 def _add_learning(group: "argparse._ArgumentGroup") -> None:
-    _number(group, "--num-players", 1, "games played at once, for training; more: see README.md")
+    _number(group, "--num-players", 1, "games played at once in training, see README.md")
     _number(group, "--batch-size", 64, "transitions in a batch")
     _number(group, "--update-freq", 4, "transitions played for each batch, by all players together")
-    _number(group, "--memory-size", 10**6, "transitions kept in the replay memory (7 kB each)")
+    _number(group, "--memory-size", 10**6, "transitions in the replay memory (7 kB each)")
     _number(group, "--init-memory-size", 50000, "transitions played before the training begins")
     _number(group, "--target-sync", 2500, "steps between two updates of the target network")
 

@@ -11,17 +11,12 @@ from .rom import load_ale
 __all__ = ["Emulator", "FRAME_SIZE", "NoopDraws", "clone_machine", "open_emulator"]
 
 FRAME_SIZE = 84
-# Actions of a game that are remembered: half an hour of it, where each is held for four frames.
+# Actions of a game that are kept: half an hour of play, if each is held for four frames.
 _LOG_LENGTH = 30000
 
 
 def open_emulator(rom: str, seed: int) -> Any:
-    """Returns an `ALEInterface` with the game loaded, without sticky actions.
-
-    Args:
-      rom: path that `check_rom` has passed.
-      seed: of the emulator itself, in [1, 2**31).
-    """
+    """Returns an `ALEInterface` with a checked ROM loaded, without sticky actions."""
     ale = load_ale().ALEInterface()
     ale.setFloat("repeat_action_probability", 0.0)
     ale.setInt("random_seed", seed)
@@ -30,7 +25,7 @@ def open_emulator(rom: str, seed: int) -> Any:
 
 
 def clone_machine(ale: Any) -> bytes:
-    """Returns the state of an emulator's machine, its screen excepted."""
+    """Returns the state of an emulator's machine, without its screen."""
     state = ale.cloneState(include_rng=True)
     try:
         return state.serialize()
@@ -39,15 +34,11 @@ def clone_machine(ale: Any) -> bytes:
 
 
 class NoopDraws:
-    """The numbers of no-op frames that the vector interface draws for a seed.
+    """The numbers of no-op frames, uniform in [0, bound), that the vector interface draws.
 
-    It has a Mersenne twister of its own, and draws by multiplication with rejection, as the C++
-    library on Linux does for bounded integers. Elsewhere its draws may be others; then both
-    backends are still random and reproducible, but not equal.
-
-    Args:
-      seed: in [1, 2**31).
-      bound: numbers are uniform in [0, bound).
+    It uses a Mersenne twister and multiplication with rejection, as the C++ library on Linux does
+    for bounded integers. On other systems its draws may differ; then both backends are still random
+    and reproducible, but not equal.
     """
 
     def __init__(self, seed: int, bound: int):
@@ -55,7 +46,6 @@ class NoopDraws:
         self._rng = np.random.RandomState(seed)
 
     def draw(self) -> int:
-        """Returns the next number."""
         if self._bound <= 1:
             return 0
         too_low = 2**32 % self._bound
@@ -65,25 +55,16 @@ class NoopDraws:
                 return product >> 32
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the generator's state."""
         state: Any = self._rng.get_state(legacy=False)
         numbers = state["state"]
         return {"keys": np.array(numbers["key"]), "position": int(numbers["pos"])}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it."""
         self._rng.set_state(("MT19937", state["keys"], state["position"], 0, 0.0))
 
 
 class Emulator:
-    """One game, one action at a time.
-
-    Args:
-      rom: path that `check_rom` has passed.
-      seed: in [1, 2**31).
-      frame_skip: emulator frames for which an action is held.
-      max_noops: a new game begins with fewer than so many frames without an action; 0 for none.
-    """
+    """One game of a checked ROM, one action at a time; see `AtariPlayers` for the arguments."""
 
     def __init__(self, rom: str, seed: int, *, frame_skip: int, max_noops: int):
         self._rom = rom
@@ -96,7 +77,7 @@ class Emulator:
         self._screens = np.zeros((2, *self._ale.getScreenDims()), dtype=np.uint8)
 
     def seed(self, seed: int) -> None:
-        """Loads the game anew; `reset` has to follow."""
+        """Loads the game again; `reset` must follow."""
         self._seed = seed
         self._ale = open_emulator(self._rom, seed)
         self._noops = NoopDraws(seed, self._max_noops)
@@ -106,12 +87,10 @@ class Emulator:
 
     @property
     def action_names(self) -> List[str]:
-        """Names of the actions, such as "FIRE"."""
         return [action.name for action in self._actions]
 
     @property
     def lives(self) -> int:
-        """Lives left; 0 in games that have none."""
         return self._ale.lives()
 
     def reset(self, out: np.ndarray) -> None:
@@ -133,13 +112,13 @@ class Emulator:
     def act(self, action: int, out: np.ndarray) -> Tuple[float, bool]:
         """Holds an action, writes the frame that follows, returns the reward and if it is over."""
         reward = 0.0
-        if len(self._log) <= _LOG_LENGTH:  # one more tells that it is not complete
+        if len(self._log) <= _LOG_LENGTH:  # one more marks it as incomplete
             self._log.append(action)
         if self._frame_skip == 1:
             self._ale.getScreenGrayscale(self._screens[1])
         for left in range(self._frame_skip, 0, -1):
             reward += self._ale.act(self._actions[action])
-            if self._ale.game_over():  # as in the vector interface, this screen does not count
+            if self._ale.game_over():  # as in the vector interface, this screen is left out
                 self._write_frame(out)
                 return reward, True
             if left <= 2:
@@ -159,7 +138,7 @@ class Emulator:
     def state_dict(self) -> Dict[str, Any]:
         """Returns the machine's state, the last screens, the no-op generator and the log.
 
-        The log is None for a game that is longer than what is remembered.
+        The log is None for a game that is longer than `_LOG_LENGTH`.
         """
         complete = len(self._log) <= _LOG_LENGTH
         return {
@@ -176,7 +155,7 @@ class Emulator:
         }
 
     def restore(self, state: Dict[str, Any]) -> bool:
-        """Puts back the machine that `state_dict` returned; tells if it is that one now."""
+        """Restores what `state_dict` returned; returns whether the machine is equal now."""
         self._ale.restoreState(load_ale().ALEState(state["machine"]))
         self._screens[:] = state["screens"]
         self._noops.load_state_dict(state["noops"])
@@ -184,13 +163,13 @@ class Emulator:
         log = state["log"]
         self._log = bytearray(_LOG_LENGTH + 1 if log is None else log.tolist())
         self._begun_with = state["begun_with"]
-        # Not by its RAM: ale-py 0.8 reads that anew only with the next action.
+        # Its RAM proves nothing: ale-py 0.8 updates that only with the next action.
         return clone_machine(self._ale) == state["machine"]
 
     def replay(self, state: Dict[str, Any]) -> bool:
-        """Plays the game of a state from its beginning; tells if it came to the same end.
+        """Repeats the game of a state that has a log; returns whether it ends in that state.
 
-        Call it where the game was loaded anew with the seed of the state, which has a log.
+        The game must have been loaded with the seed of the state, and not played yet.
         """
         out = np.empty((FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
         self._begin(state["begun_with"], out)

@@ -27,7 +27,7 @@ class EmulatorRestore:
     """Restores the games of one player; tests each way once, when it is needed.
 
     Args:
-      rom: path that `check_rom` has passed.
+      rom: path of the checked ROM.
       make: makes an emulator of that game from a seed.
     """
 
@@ -82,9 +82,6 @@ def clones_well(rom: str) -> bool:
     """Returns whether this game continues alike in an emulator that took another one's state.
 
     Plays some frames on both, begins a new game on both, and compares memory and screens.
-
-    Args:
-      rom: path that `check_rom` has passed.
     """
     one, other = open_emulator(rom, _SEED), open_emulator(rom, _SEED)
     actions = one.getMinimalActionSet()
@@ -104,11 +101,7 @@ def clones_well(rom: str) -> bool:
 
 
 def begins_alike(rom: str) -> bool:
-    """Returns whether a game that follows others is like the first one after loading.
-
-    Args:
-      rom: path that `check_rom` has passed.
-    """
+    """Returns whether a game that follows others is like the first one after loading."""
     ale = open_emulator(rom, _SEED)
     actions = ale.getMinimalActionSet()
     rng = np.random.RandomState(_SEED)

@@ -31,10 +31,10 @@ _Step = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # frames, rewards
 class AtariPlayers(Player):
     """N copies of one Atari game, stepped together.
 
-    A frame is the maximum of the last two grey screens (sprites flicker on this machine), shrunk
-    to 84 x 84. The actions are those the game knows (4 in Breakout), never sticky. A lost life does
-    not end a game: it is reported as `life_lost`. A new game begins with a random number of frames
-    without an action, from a stream of each environment's own, so that no two play in step.
+    A frame is the maximum of the last two grey screens (sprites flicker on this machine), resized
+    to 84 x 84. The actions are those of the game (4 in Breakout), never sticky. A lost life is
+    reported as `life_lost` and does not end the game. A new game begins with a random number of
+    frames without an action, from a random stream of each environment, so that no two are in step.
 
     Both backends give the same steps for the same seed and actions (on Linux).
 
@@ -45,9 +45,9 @@ class AtariPlayers(Player):
       seed: root of the environments' random streams, for the first `reset`.
       backend: "single" steps one emulator after the other in the calling thread; it can save its
         state and show its screen. "vector" steps them in C++ threads, without Python's lock
-        (ale-py 0.12.1 and later). "auto" takes "vector" for several environments where it can.
-      max_noops: a game begins with fewer than so many frames without an action; 0 for none.
-      max_episode_actions: a game is truncated after so many actions; None for no limit.
+        (ale-py 0.12.1 and later). "auto" is "vector" for several environments if possible.
+      max_noops: a game begins with fewer frames than this without an action; 0 for none.
+      max_episode_actions: a game is truncated after this number of actions; None for no limit.
 
     Attributes:
       rom: path of the game's file.
@@ -57,7 +57,7 @@ class AtariPlayers(Player):
 
     Raises:
       FileNotFoundError: if there is no such game.
-      ValueError: if the file is no game, or an option is out of range or not possible together.
+      ValueError: if the file is not a game, or an option is out of range or not possible together.
       ImportError: if ale-py, or OpenCV for "single", is not installed.
     """
 
@@ -144,13 +144,9 @@ class AtariPlayers(Player):
 
 
 def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
-    """Returns "single" or "vector".
-
-    Raises:
-      ValueError: if the backend is unknown, or "vector" is asked for and not possible.
-    """
+    """Returns "single" or "vector"."""
     if backend not in _BACKENDS:
-        raise ValueError(f"The backend is one of {', '.join(_BACKENDS)}, got {backend!r}.")
+        raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}.")
     if backend == "single" or (backend == "auto" and num_envs == 1):
         return "single"
     obstacle = _vector_obstacle(frame_skip)
@@ -163,29 +159,16 @@ def _vector_obstacle(frame_skip: int) -> str:
     ale_py = load_ale()
     if not hasattr(ale_py, "ALEVectorInterface"):
         return f"ale-py {ale_py.__version__} has no vector interface (or gymnasium is missing)"
-    if _release(ale_py.__version__) < _VECTOR_RELEASE:
+    numbers = ale_py.__version__.split("+")[0].split(".")
+    if tuple(int(each) for each in numbers if each.isdigit()) < _VECTOR_RELEASE:
         return (
             f"ale-py {ale_py.__version__} hangs when some of the games are reset; 0.12.1 does not"
         )
-    if frame_skip == 1:
-        return "with frame_skip=1 it leaves out the screen before the last"
-    return ""
-
-
-def _release(version: str) -> Tuple[int, ...]:
-    """The numbers of a version: (0, 12, 1) for "0.12.1"."""
-    return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
+    return "with frame_skip=1 it leaves out the screen before the last" if frame_skip == 1 else ""
 
 
 class _SingleBackend:
-    """N emulators in the calling thread.
-
-    Args:
-      rom: path that `check_rom` has passed.
-      seeds: one for each emulator, in [1, 2**31).
-      frame_skip: emulator frames for which an action is held.
-      max_noops: a new game begins with fewer than so many frames without an action; 0 for none.
-    """
+    """N emulators in the calling thread; `seeds` has one for each, in [1, 2**31)."""
 
     def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
         self._rom = rom
@@ -215,25 +198,18 @@ class _SingleBackend:
         return frames, rewards, over, self._lives()
 
     def screen(self, index: int) -> np.ndarray:
-        """Returns a game's screen in colour, uint8 `[height, width, 3]`."""
         return self._emulators[index].screen()
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the state of every emulator."""
         return {str(i): emulator.state_dict() for i, emulator in enumerate(self._emulators)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it, or changes nothing.
-
-        Raises:
-          ValueError: a game cannot be restored with this version of ale-py.
-        """
+        """Restores it, or raises ValueError and changes nothing."""
         restorer = EmulatorRestore(self._rom, self._make)
         count = len(self._emulators)
         self._emulators = [restorer.restore(state[str(i)]) for i in range(count)]
 
     def close(self) -> None:
-        """Releases the emulators."""
         self._emulators = []
 
     def _new_frames(self) -> np.ndarray:
@@ -248,8 +224,6 @@ class _VectorBackend:
 
     As in the contract of `Player`, the interface begins a new game in the step after one is over.
     Truncated games are reset here, in the same step.
-
-    Takes the arguments of `_SingleBackend`.
     """
 
     def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
@@ -277,7 +251,6 @@ class _VectorBackend:
         self._strength = np.ones(self._num_envs, dtype=np.float32)
 
     def reset(self, seeds: Optional[List[int]]) -> Tuple[np.ndarray, np.ndarray]:
-        """Begins new games; see `_SingleBackend`."""
         if seeds is None:  # the first time from the constructor's
             seeds = self._seeds or [_SAME_SEED] * self._num_envs
         self._seeds = None
@@ -286,7 +259,6 @@ class _VectorBackend:
         return _frames(observations), np.array(info["lives"], dtype=np.int64)
 
     def step(self, actions: np.ndarray, ended: np.ndarray) -> _Step:
-        """Acts, or begins a new game where `ended`; see `_SingleBackend`."""
         truncated = np.flatnonzero(ended & ~self._over)
         self._ale.send(actions, self._strength)
         observations, rewards, over, _, info = self._ale.recv()
@@ -301,7 +273,6 @@ class _VectorBackend:
         return frames, np.array(rewards), over, lives
 
     def close(self) -> None:
-        """Ends the threads."""
         self._ale = None
 
 

@@ -1,4 +1,4 @@
-"""The contract of N environments stepped together, and what each returned array means."""
+"""The contract of N environments stepped together, and the meaning of the returned arrays."""
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
@@ -8,18 +8,18 @@ __all__ = ["Player", "PlayerStep"]
 
 
 class PlayerStep(NamedTuple):
-    """What one step of N environments gave. The arrays are the caller's: never written again.
+    """The result of one step of N environments. Its arrays belong to the caller.
 
     Attributes:
       frames: `[N, *frame_shape]`, the observation after the action. Where a game ended, its last
         observation; where `reset`, the first of a new game.
       reward: float32 `[N]`, raw (not clipped); 0 where `reset`.
-      terminated: bool `[N]`, the game is over by its own rules: nothing follows.
+      terminated: bool `[N]`, the game is over by its own rules.
       truncated: bool `[N]`, the game was cut off from outside, such as by a limit on its length.
         Never together with `terminated`.
-      life_lost: bool `[N]`, a life was lost and the game goes on.
-      reset: bool `[N]`, this environment's action was ignored and a new game begun: not a
-        transition, so never to be stored.
+      life_lost: bool `[N]`, a life was lost and the game continues.
+      reset: bool `[N]`, this environment ignored its action and began a new game: this is not a
+        transition, so do not store it.
       episode_score: float64 `[N]`, the sum of rewards of the whole game where one ended in this
         step, NaN elsewhere.
     """
@@ -34,7 +34,7 @@ class PlayerStep(NamedTuple):
 
 
 class Player:
-    """N environments with the same discrete actions, stepped together. They are used like this::
+    """N environments with the same discrete actions, stepped together. Use them like this::
 
         with make_player() as player:
             frames = player.reset()              # N first observations
@@ -46,7 +46,7 @@ class Player:
 
     Environments do not wait for each other. Where a game ended in step k (`terminated` or
     `truncated`), step k+1 ignores that environment's action, begins a new game and returns its
-    first observation with `reset` set; the others go on. `reset()` is for the beginning only.
+    first observation with `reset` set; the others continue. Call `reset()` only to begin.
 
     Subclasses set the attributes in their constructor and override `_reset`, `_step` and, if they
     hold anything, `_close`; to be saved, `_state_dict` and `_load_state_dict`.
@@ -71,7 +71,7 @@ class Player:
         """Begins a new game everywhere, and returns the first observations `[N, *frame_shape]`.
 
         Args:
-          seed: makes all that follows reproducible; None goes on with the streams at hand.
+          seed: makes all that follows reproducible; None keeps the current random streams.
 
         Raises:
           RuntimeError: after `close()`.
@@ -88,7 +88,7 @@ class Player:
           actions: integers `[N]`; those of environments whose game has just ended are ignored.
 
         Raises:
-          TypeError: if the actions are no integers.
+          TypeError: if the actions are not integers.
           ValueError: if there are not N of them, or one is out of range.
           RuntimeError: before `reset()` or after `close()`.
         """
@@ -108,24 +108,24 @@ class Player:
         self._check_started()
         mask = np.asarray(mask, dtype=bool)
         if mask.shape != (self.num_envs,):
-            raise ValueError(f"The mask has shape {mask.shape}, needed is ({self.num_envs},).")
+            raise ValueError(f"The mask must have shape ({self.num_envs},), got {mask.shape}.")
         self._truncate(mask)
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """What is played, as numbers and strings; {} if that is not known.
+        """What is played, as numbers and strings; {} if unknown.
 
-        Experiences of players with different ones do not belong together.
+        Do not mix transitions of players with different identities.
         """
         return {}
 
     @property
     def can_save(self) -> bool:
-        """Tells if `state_dict` and `load_state_dict` work with these environments."""
+        """True if `state_dict` and `load_state_dict` work with these environments."""
         return not self._save_obstacle()
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns all that the next steps depend on, as numbers, strings, bytes and arrays.
+        """Returns all that the next steps depend on: numbers, strings, bytes and arrays.
 
         Raises:
           RuntimeError: before `reset()`, after `close()`, or if these environments cannot do it.
@@ -135,11 +135,11 @@ class Player:
         return {**self._kind(), "inside": self._state_dict()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Goes on where `state_dict` was called; no `reset()` is needed.
+        """Continues from a state; no `reset()` is needed.
 
         Raises:
-          ValueError: if the state is of another kind of player, or cannot be restored here; then
-            `reset()` begins new games.
+          ValueError: if the state is of another kind of player, or cannot be restored here. Call
+            `reset()` to begin new games.
           RuntimeError: after `close()`, or if these environments cannot do it.
         """
         self._check_open()
@@ -151,7 +151,7 @@ class Player:
         self._started = True
 
     def close(self) -> None:
-        """Lets go of the environments; a second call does nothing."""
+        """Releases the environments; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self._close()
@@ -178,7 +178,7 @@ class Player:
         raise NotImplementedError(f"{type(self).__name__} does not override _load_state_dict.")
 
     def _save_obstacle(self) -> str:
-        """Why the state cannot be saved; "" if it can be."""
+        """Returns why the state cannot be saved; "" if it can be."""
         can = type(self)._state_dict is not Player._state_dict
         return "" if can else "it has no _state_dict"
 
@@ -207,12 +207,12 @@ class Player:
     def _check_actions(self, actions: np.ndarray) -> np.ndarray:
         actions = np.asarray(actions)
         if actions.dtype.kind not in "iu":
-            raise TypeError(f"Actions are integers, got an array of {actions.dtype}.")
+            raise TypeError(f"Actions must be integers, got an array of {actions.dtype}.")
         if actions.shape != (self.num_envs,):
             raise ValueError(
-                f"Got actions of shape {actions.shape}, needed is one for each of the "
-                f"{self.num_envs} environments: ({self.num_envs},)."
+                f"Actions must have shape ({self.num_envs},), one for each environment, got "
+                f"{actions.shape}."
             )
         if actions.min() < 0 or actions.max() >= self.num_actions:
-            raise ValueError(f"Actions lie in [0, {self.num_actions}), got {actions.tolist()}.")
+            raise ValueError(f"Actions must be in [0, {self.num_actions}), got {actions.tolist()}.")
         return actions.astype(np.int64)

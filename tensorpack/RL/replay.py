@@ -17,7 +17,7 @@ from ._replay_storage import IMMUTABLE, Journal, Layout, check_complete
 
 __all__ = ["Batch", "ReplayMemory"]
 
-# A segment has at most so many bytes and entries, and such a part of a lane.
+# Limits of a segment: bytes, entries, and the part (one in 16) of a lane.
 _SEGMENT_BYTES = 32 << 20
 _SEGMENT_ENTRIES = 1 << 16
 _SEGMENT_PART = 16
@@ -106,7 +106,7 @@ class ReplayMemory:
         lanes: int = 1,
         frame_dtype: type = np.uint8,
     ) -> int:
-        """Returns how many bytes such a memory takes when it is full; see the constructor."""
+        """Returns how many bytes a full memory takes; see the constructor for the arguments."""
         return Layout(capacity, frame_shape, history, lanes, frame_dtype).nbytes
 
     @property
@@ -193,7 +193,7 @@ class ReplayMemory:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
         length = self._history + 1
-        # A new array each time: TensorFlow may go on reading one that it was fed.
+        # A new array each time: TensorFlow may still read one that it was fed.
         frames = aligned_empty((batch_size * length, self._frames.shape[1]), self._frames.dtype)
         with self._lock:
             slots = self._draw(batch_size, rng)

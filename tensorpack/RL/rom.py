@@ -1,7 +1,7 @@
-"""Finds the file of an Atari game, and refuses one that the emulator could not take.
+"""Finds the ROM of an Atari game, and refuses files that are not one.
 
-The emulator ends the whole process, or never returns, when it is given a file that is no game it
-knows. So a file is checked here before the emulator sees it.
+The emulator ends the whole process, or never returns, if it loads a file that is not a known game.
+So files are checked here first.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ from tensorpack.utils.optional import require
 
 __all__ = ["check_rom", "find_rom", "load_ale"]
 
-# The largest game is 16 KiB; what is beyond this is not even read.
+# The largest game is 16 KiB; a larger file is not read.
 _MAX_BYTES = 1 << 20
 
 
@@ -31,14 +31,14 @@ def load_ale() -> ModuleType:
 def find_rom(name: str) -> str:
     """Returns the path of a game's file.
 
-    It is looked for as a path, then in `$TENSORPACK_DATASET/atari_rom/` (`~/tensorpack_data` where
+    Looks for it as a path, then in `$TENSORPACK_DATASET/atari_rom/` (`~/tensorpack_data` where
     that is not set), then among the games that come with ale-py (0.9 and later has them all).
 
     Args:
       name: such as "breakout.bin", "breakout" or "games/breakout.bin".
 
     Raises:
-      FileNotFoundError: if it is in none of these places, naming all three.
+      FileNotFoundError: if it is in none of these places; names all three.
     """
     name = os.fspath(name)
     candidates = _candidates(name)
@@ -64,7 +64,7 @@ def _candidates(name: str) -> List[str]:
 
 
 def check_rom(path: str) -> str:
-    """Makes sure that a file is a game that the emulator knows; returns the game's name.
+    """Checks that a file is a game that the emulator supports; returns the game's name.
 
     Args:
       path: of the file, as `find_rom` returns it.
@@ -72,23 +72,23 @@ def check_rom(path: str) -> str:
     Raises:
       FileNotFoundError: if there is no such file.
       OSError: if it cannot be read.
-      ValueError: if it is empty, too large, or its checksum is of no game that ale-py knows.
+      ValueError: if it is empty, too large, or not the checksum of a game that ale-py supports.
       ImportError: if ale-py is not installed.
     """
     path = os.fspath(path)
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"There is no file {path}; find_rom(name) tells where ROMs lie.")
+        raise FileNotFoundError(f"There is no file {path}; find_rom(name) finds a ROM by its name.")
     with open(path, "rb") as file:
         size = len(file.read(_MAX_BYTES + 1))
     if size == 0:
-        raise ValueError(f"{path} is empty, so it is no Atari ROM.")
+        raise ValueError(f"{path} is empty, so it is not an Atari ROM.")
     if size > _MAX_BYTES:
-        raise ValueError(f"{path} is larger than {_MAX_BYTES} bytes, so it is no Atari ROM.")
-    # By its checksum. The emulator itself would go by the file's name next, and crash or hang.
+        raise ValueError(f"{path} is larger than {_MAX_BYTES} bytes, so it is not an Atari ROM.")
+    # By its checksum alone. The emulator would try the file's name next, and crash or hang.
     game = load_ale().ALEInterface.isSupportedROM(path)
     if game is None:
         raise ValueError(
-            f"{path} ({size} bytes) is no Atari ROM that ale-py supports: its checksum is not in "
-            "ale-py's list, or the game needs two players. Take the file that comes with ale-py."
+            f"{path} ({size} bytes) is not an Atari ROM that ale-py supports: its checksum is not "
+            "in ale-py's list, or the game needs two players. Use the file that comes with ale-py."
         )
     return game

@@ -107,7 +107,7 @@ class PlayerContract:
                 scores = np.where(step.reset, 0, scores + step.reward)
                 ended = step.terminated | step.truncated
                 unfinished = step.episode_score[~ended]
-                _check(np.isnan(unfinished).all(), "a game that goes on has a score")
+                _check(np.isnan(unfinished).all(), "a game that has not ended has a score")
                 np.testing.assert_allclose(step.episode_score[ended], scores[ended], rtol=1e-5)
 
     def test_reset_ends_all_games(self):

@@ -254,7 +254,7 @@ def test_a_file_that_is_no_rom_never_reaches_the_emulator(tmp_path):
     pytest.importorskip("ale_py")
     path = tmp_path / "breakout.bin"
     path.write_bytes(b"no game at all")
-    with pytest.raises(ValueError, match="no Atari ROM"):
+    with pytest.raises(ValueError, match="not an Atari ROM"):
         AtariPlayers(str(path))
 
 

@@ -85,7 +85,7 @@ def test_a_damaged_rom_is_refused(tmp_path):
     content[100] ^= 1
     path = tmp_path / "breakout.bin"
     path.write_bytes(bytes(content))
-    with pytest.raises(ValueError, match="no Atari ROM"):
+    with pytest.raises(ValueError, match="not an Atari ROM"):
         check_rom(str(path))
 
 

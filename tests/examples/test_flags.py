@@ -53,10 +53,10 @@ def test_the_log_directory_is_named_after_the_game():
         ("--rom a.bin --task eval", "--task eval needs a model: --load"),
         ("--rom a.bin --task play --load nowhere", "--load nowhere: there is no such checkpoint"),
         ("--rom a.bin --seed -1", "--seed: must be a whole number of at least 0"),
-        ("--rom a.bin --resume atuo", "--resume atuo: it is one of never, auto, must, or a log"),
+        ("--rom a.bin --resume atuo", "--resume atuo: it must be one of never, auto, must, or an"),
         ("--rom a.bin --resume auto --load .", "--resume and --load exclude .* the weights alone"),
         ("--rom a.bin --resume auto --task eval --load .", "--resume is for --task train"),
-        ("--rom a.bin --deterministic", "--deterministic needs the seed .*--seed N"),
+        ("--rom a.bin --deterministic", "--deterministic needs a seed: --seed N"),
         ("--rom a.bin --deterministic --seed 1 --num-players 2", "--num-players 1, got 2"),
         ("--rom a.bin --deterministic --seed 1 --task play --load .", "is for --task train"),
         ("--rom a.bin --deterministic --seed 1 --xla", "--deterministic and --xla exclude each"),
@@ -86,8 +86,8 @@ def test_a_path_to_resume_and_another_log_directory_exclude_each_other(tmp_path,
         flags.parse(["--rom", "a.bin", "--resume", str(tmp_path), "--logdir", "other"])
     assert exit.value.code == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert f"--resume {tmp_path} goes on in {tmp_path}" in said
-    assert "--logdir other says something else: leave it out" in said
+    assert f"--resume {tmp_path} writes to {tmp_path}" in said
+    assert "--logdir other is not possible: leave it out" in said
 
 
 @pytest.mark.parametrize("files", [["model-5.index"], ["model-5"], ["model-5/checkpoint"]])
