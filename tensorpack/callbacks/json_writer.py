@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
@@ -40,8 +40,7 @@ class JSONWriter(MonitorBase):
     def __init__(self, logdir: Optional[str] = None) -> None:
         self._logdir = logdir
         self._epochs: List[Dict[str, Any]] = []
-        self._earlier: Optional[int] = None  # how many the file has before these, after a resume
-        self._written = 0  # how many of them the file has
+        self._resumed = False
         self._began = False
         self._taken_over = False
         self._scalars: Dict[str, float] = {}
@@ -82,24 +81,19 @@ class JSONWriter(MonitorBase):
             self._warn(error)
 
     def state_dict(self) -> Dict[str, Any]:
-        """How many epochs are complete, those that the file may lack, and the pending scalars.
-
-        The last epoch is always among the former, because it may be amended.
-        """
+        """The epochs, once the file has been read, and the pending scalars."""
         state: Dict[str, Any] = {"scalars": dict(self._scalars)}
-        if self._began or self._earlier is not None:
-            first = max(0, min(self._written, len(self._epochs) - 1))
-            state["epochs"] = (self._earlier or 0) + len(self._epochs)
-            state["tail"] = [dict(each) for each in self._epochs[first:]]
+        if self._began or self._resumed:
+            state["tail"] = [dict(each) for each in self._epochs]
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores it; the file is read in `before_train`."""
         for name, val in state["scalars"].items():
             self.process_scalar(name, val)
-        if "tail" in state:  # the run had read the file
+        if "tail" in state:  # of an older version: the last epochs; the file has those before
             self._epochs = [dict(each) for each in state["tail"]]
-            self._earlier = state["epochs"] - len(self._epochs)
+            self._resumed = True
 
     def _take_over(self) -> None:
         """Loads the epochs of an earlier run; after an `OSError` it is tried again."""
@@ -118,43 +112,34 @@ class JSONWriter(MonitorBase):
                 f"{path} cannot be read to its end and was renamed to {corrupt}; its first "
                 f"{len(epochs)} epochs are whole."
             )
-        if self._earlier is None:
-            stale = False
-            self._append_to(path, epochs, whole)
+        if self._resumed:
+            self._resume(path, epochs, whole)
         else:
-            stale = self._resume(path, epochs, whole, self._earlier)
+            self._append_to(path, epochs, whole)
         self._taken_over = True
-        if stale and self._epochs:
-            self._write(path)
 
-    def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool, earlier: int) -> bool:
-        """Continues after the epochs of a saved state; returns whether to rewrite the file."""
-        mine = self._epochs
-        begin = mine[0]["global_step"] if mine else 0
-        kept = [each for each in found[:earlier] if each["global_step"] < begin]
-        known = {_key(each) for each in kept + mine}
-        dropped = [each for each in found if _key(each) not in known]
+    def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool) -> None:
+        """Continues after the epochs of a saved state."""
+        first = self._epochs[0]["global_step"] if self._epochs else 0
+        self._epochs = [each for each in found if each["global_step"] < first] + self._epochs
+        known = {(each["epoch_num"], each["global_step"]) for each in self._epochs}
+        dropped = [each for each in found if (each["epoch_num"], each["global_step"]) not in known]
         if dropped and whole:
-            aside = keep_backup(path) if kept or mine else move_to_backup(path)
+            kept = keep_backup(path) if self._epochs else move_to_backup(path)
             logger.info(
                 f"{len(dropped)} epochs in {path} are later than the state that this run resumes "
-                f"and are dropped; the old file is kept as {aside}."
+                f"and are dropped; the old file is kept as {kept}."
             )
-        if len(kept) < earlier:
-            logger.warning(f"{path} has only {len(kept)} of the first {earlier} epochs.")
-        if found and not dropped:
+        elif found:
             self._log_append(path, found)
-        self._epochs, self._earlier = kept + mine, 0
-        stale = bool(dropped) or not whole
-        self._written = 0 if stale else len(found)
-        return stale
+        if self._epochs and (self._epochs != found or not whole):
+            self._write(path)
 
     def _append_to(self, path: str, epochs: List[Dict[str, Any]], whole: bool) -> None:
         """Continues the file if this run starts with the epoch after its last one."""
         first = self.trainer.starting_epoch
         if epochs and epochs[-1]["epoch_num"] == first - 1:
             self._epochs = epochs + self._epochs
-            self._written = len(epochs)
             self._log_append(path, epochs)
         elif whole and epochs:
             logger.warning(
@@ -203,7 +188,6 @@ class JSONWriter(MonitorBase):
         self._epochs[-1].update(finite)
         self._scalars.clear()
         if self._logdir is None:
-            self._written = len(self._epochs)  # there is nothing to retry
             return
         try:
             self._take_over()  # if the disk failed before
@@ -214,7 +198,6 @@ class JSONWriter(MonitorBase):
 
     def _write(self, path: str) -> None:
         write_atomic(path, json.dumps(self._epochs, allow_nan=False).encode())
-        self._written = len(self._epochs)
 
     def _warn(self, error: OSError) -> None:
         if not self._warned:
@@ -227,10 +210,6 @@ def _path(directory: Optional[str]) -> str:
     if directory is None:
         raise ValueError("Where is stats.json? Give its directory, or set_logger_dir() first.")
     return os.path.join(directory, _FILENAME)
-
-
-def _key(epoch: Dict[str, Any]) -> Tuple[int, int]:
-    return epoch["epoch_num"], epoch["global_step"]
 
 
 class _Loaded(NamedTuple):

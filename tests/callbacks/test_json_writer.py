@@ -121,7 +121,7 @@ def test_a_number_that_json_lacks_becomes_null_and_the_run_goes_on(
     path = tmp_path / "stats.json"
     path.write_text(json.dumps(TWO_EPOCHS).replace('"cost": 1.0', f'"cost": {number}'))
     if resumed:
-        resume(tmp_path, TWO_DONE)
+        resume(tmp_path, {"scalars": {}, "tail": TWO_EPOCHS[1:]})
     else:
         run(tmp_path, starting_epoch=3, init_step=4, max_epoch=3)
     null = [None, 1] if number.startswith("[") else None
@@ -226,7 +226,7 @@ def resume(directory, state, callback=None, **options):
     return writer
 
 
-TWO_DONE = {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS[1:]}
+TWO_DONE = {"scalars": {}, "tail": TWO_EPOCHS}
 THIRD = {"epoch_num": 3, "global_step": 6, "cost": 3.0, "score": 1.0}
 
 
@@ -253,7 +253,7 @@ def test_a_resumed_run_drops_what_came_after_its_state(tmp_path, capsys):
 
 def test_a_state_of_the_beginning_leaves_nothing_of_an_older_file(tmp_path):
     run(tmp_path, max_epoch=2)
-    state = {"scalars": {}, "epochs": 0, "tail": []}
+    state = {"scalars": {}, "tail": []}
     resume(tmp_path, state, Callback(), starting_epoch=1, init_step=0)
     assert [json.loads((tmp_path / name).read_text()) for name in aside(tmp_path)] == [TWO_EPOCHS]
     assert not (tmp_path / "stats.json").exists()
@@ -270,11 +270,15 @@ def test_where_two_names_are_not_possible_the_old_file_is_copied(tmp_path, monke
     assert [json.loads((tmp_path / name).read_text()) for name in aside(tmp_path)] == [longer]
 
 
-def test_epochs_that_are_lost_are_missed_in_a_warning(tmp_path, capsys):
-    state = {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS[1:]}
-    resume(tmp_path, state)
-    assert stats(tmp_path) == [TWO_EPOCHS[1], THIRD]
-    assert log_lines(capsys)[-1] == (f"{tmp_path / 'stats.json'} has only 0 of the first 1 epochs.")
+def test_epochs_that_the_file_has_lost_are_in_the_state(tmp_path):
+    resume(tmp_path, TWO_DONE)
+    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
+
+
+def test_a_state_of_an_older_version_has_only_the_last_epochs(tmp_path):
+    run(tmp_path, max_epoch=3)
+    resume(tmp_path, {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS[1:]})
+    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
 
 
 def test_a_corrupt_file_is_put_aside_when_a_run_goes_on(tmp_path):
@@ -309,7 +313,7 @@ def test_epochs_that_the_disk_refused_are_in_the_state(tmp_path):
             states.append(self.trainer.callbacks.cbs[-2].state_dict())
 
     run(tmp_path, Asking(tmp_path / "stats.json"), max_epoch=3)
-    assert states[-1] == {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS}
+    assert states[-1] == TWO_DONE
     (tmp_path / "stats.json").rmdir()
     resume(tmp_path, states[-1])
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
@@ -338,16 +342,6 @@ def test_a_state_of_before_the_training_leaves_the_file_to_the_old_rule(tmp_path
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
 
 
-def test_an_epoch_is_not_there_twice_if_one_before_it_is_lost(tmp_path):
-    (tmp_path / "stats.json").write_text(json.dumps([TWO_EPOCHS[1], THIRD]))
-    resume(tmp_path, TWO_DONE)
-    assert stats(tmp_path) == [TWO_EPOCHS[1], THIRD]
-
-
-def test_the_state_has_the_last_epoch_and_no_other_that_is_in_the_file(tmp_path):
+def test_the_state_has_all_epochs(tmp_path):
     trainer = run(tmp_path, max_epoch=2)
-    assert trainer.callbacks.cbs[-2].state_dict() == {
-        "scalars": {},
-        "epochs": 2,
-        "tail": [{**TWO_EPOCHS[1]}],
-    }
+    assert trainer.callbacks.cbs[-2].state_dict() == TWO_DONE
