@@ -1,8 +1,7 @@
-"""What flows that are made from several others have in common, and when a state can be kept.
+"""The base of flows that are made from several others, and the rules for their state.
 
-How the flows are put together is in the modules that use this one. A flow may be given to one of
-them several times, or be a part of several of those given; what that means for the state is
-decided here.
+A flow may be given several times, or be a part of several of the flows; this module decides when a
+state can still be kept.
 """
 
 import contextlib
@@ -31,7 +30,7 @@ class CombinedDataFlow(DataFlow):
           df_lists: the flows, at least one.
 
         Raises:
-          TypeError: it is no list, or one of its elements is not a flow.
+          TypeError: it is not a list, or one of its elements is not a flow.
           ValueError: it is empty.
         """
         name = type(self).__name__
@@ -59,7 +58,7 @@ class CombinedDataFlow(DataFlow):
             call_optional(flow, "start_processes")
 
     def close(self) -> None:
-        """Closes every flow, also after an error in one of them, which is raised at the end."""
+        """Closes every flow, and then raises the error of one of them, if any."""
         with contextlib.ExitStack() as stack:
             for flow in reversed(self._distinct):
                 stack.callback(call_optional, flow, "close")
@@ -101,10 +100,10 @@ class CombinedDataFlow(DataFlow):
 
 
 def listed(owner: DataFlow, df_lists: Any) -> List[Any]:
-    """Returns what was given as `df_lists` as a list of its own.
+    """Returns the flows that were given as `df_lists` in a new list.
 
     Raises:
-      TypeError: it is no list, but perhaps a single flow.
+      TypeError: it is not a list, but perhaps a single flow.
       ValueError: it is empty.
     """
     name = type(owner).__name__
@@ -131,16 +130,16 @@ def state_or_reason(flow: DataFlow) -> Union[Dict[str, Any], str]:
 
 
 def _state_of(flow: DataFlow) -> Dict[str, Any]:
-    if not hasattr(flow, "state_dict"):  # whoever has __iter__ and reset_state is a flow
+    if not hasattr(flow, "state_dict"):  # not a DataFlow
         return DataFlow.state_dict(flow)  # raises, and names the flow
     return flow.state_dict()
 
 
 def _late_part(flow: DataFlow) -> Optional[DataFlow]:
-    """Returns what, in a flow, keeps a state but runs no code when a pass is begun.
+    """Returns a part of a flow that keeps a state but begins a pass only with its first datapoint.
 
     A generator runs when it is first advanced. Until then the state is that of an earlier pass,
-    and one that was loaded is not used up; here flows are begun and advanced later, or never.
+    and a loaded one is not used up.
     """
     for part in _parts(flow):
         method = getattr(type(part), "state_dict", DataFlow.state_dict)
@@ -160,7 +159,7 @@ def _begins_late(flow: DataFlow) -> str:
 
 
 def _shared_part(flows: List[DataFlow]) -> Optional[Tuple[int, int, DataFlow]]:
-    """Returns two positions in a list of flows, and what both of these are made from."""
+    """Returns the positions of two flows in a list, and a flow that both are made from."""
     owners: Dict[int, int] = {}
     for position, flow in enumerate(flows):
         for part in _parts(flow):
@@ -171,7 +170,7 @@ def _shared_part(flows: List[DataFlow]) -> Optional[Tuple[int, int, DataFlow]]:
 
 
 def _parts(flow: DataFlow) -> Iterator[DataFlow]:
-    """Yields a flow and those that it is made from, as far as attributes show, each once."""
+    """Yields a flow and the flows in its attributes, recursively, each once."""
     found = {id(flow)}
     waiting = [flow]
     while waiting:

@@ -37,16 +37,11 @@ def accepts_old_keywords(**new_names: str) -> Callable[[Callable], Callable]:
 def give_both_names(
     cls: type, name: str, old_name: str, convert: Callable[[Callable], Callable] = lambda f: f
 ) -> None:
-    """Makes `cls` answer to both names of a method if the nearest class defines but one.
+    """Defines a method by both names if the nearest class defines only one.
 
-    The two are bound class by class, not one in terms of the other: `super()` in an override
-    then reaches the base class by either name, and never comes back to the override.
-
-    Args:
-      cls: a class that inherits or defines at least one of the two.
-      name: the later name.
-      old_name: the name of 2017.
-      convert: makes the method called `name` of one that was written as `old_name`.
+    The names are bound class by class, not one in terms of the other: `super()` in an override
+    then reaches the base class by either name, and never comes back to the override. `convert`
+    makes the method called `name` of one that was written as `old_name`.
     """
     owner = owner_of(cls, name, old_name)
     if old_name not in vars(owner):

@@ -1,7 +1,7 @@
-"""The number of datapoints in a pass: what it may be, and what says that it is not known.
+"""The number of datapoints in a pass, and how a flow tells that it is not known.
 
-Not known is what raises `UnknownLength` or another NotImplementedError, and what has no `__len__`.
-Everything else that is no count is a mistake, and must not be taken for a pass without an end.
+It is not known if `__len__` raises `UnknownLength` or another NotImplementedError, or is missing.
+Any other result that is not a count is a mistake, not a pass without an end.
 """
 
 import functools
@@ -16,22 +16,21 @@ __all__ = ["UnknownLength", "checked_length", "endless", "length_of", "length_or
 
 
 class UnknownLength(TypeError, NotImplementedError):
-    """The number of datapoints in a pass is not known, or there is no end to them.
+    """The number of datapoints in a pass is not known, or the pass has no end.
 
-    A `TypeError` for those who call `len(flow)`, a `NotImplementedError` for those who call
-    `flow.size()`.
+    A `TypeError` for `len(flow)` and a `NotImplementedError` for `flow.size()`.
     """
 
 
 def checked_length(function: Callable[[Any], Any], name: str) -> Callable[[Any], int]:
     """Makes a `__len__` of a method that may raise NotImplementedError, which `len` must not.
 
-    Those who ask for a length if there is one, such as `list` and tqdm, forgive TypeError alone.
-    So what is no count raises ValueError.
+    A result that is not a count raises ValueError, because callers that use a length if there is
+    one, such as `list` and tqdm, ignore a TypeError.
 
     Args:
       function: the method.
-      name: by which it was defined.
+      name: its name.
     """
 
     @functools.wraps(function)
@@ -55,11 +54,11 @@ def checked_length(function: Callable[[Any], Any], name: str) -> Callable[[Any],
 
 
 def endless(flow: Any) -> UnknownLength:
-    """Returns the error of a flow that goes on as long as others give it datapoints."""
+    """Returns the error of a flow whose length its producers decide."""
     return UnknownLength(
-        f"The length of {type(flow).__name__} is not known: who gives it datapoints decides when "
-        "they end. Wrap it in FixedSizeData(ds, size) for passes of a known length, or do without "
-        "it, for example by giving steps_per_epoch yourself."
+        f"The length of {type(flow).__name__} is not known: its producers decide when it ends. "
+        "Wrap it in FixedSizeData(ds, size) for passes of a known length, or do without it, for "
+        "example by giving steps_per_epoch yourself."
     )
 
 
@@ -78,7 +77,7 @@ def length_of(flow: Any) -> int:
 def length_or_none(flow: Any) -> Optional[int]:
     """Returns the number of datapoints in a pass, or None if it is not known.
 
-    Unlike `operator.length_hint`, it raises a TypeError that comes of a mistake in `__len__`.
+    Unlike `operator.length_hint`, it raises a TypeError that is a mistake in `__len__`.
     """
     try:
         return length_of(flow)

@@ -1,7 +1,7 @@
 """The contract of every dataflow: an iterable of datapoints that can be iterated again.
 
-Everything else in this package is built on these four classes and on nothing more. Where the
-data comes from, and in which process it is made, is not known here.
+The other modules of this package build on these classes, which do not depend on where the data
+comes from or in which process it is made.
 """
 
 import functools
@@ -30,11 +30,11 @@ __all__ = [
 
 
 class DataFlowTerminated(Exception):
-    """No more data can ever come, for example because the other end of a connection is gone."""
+    """No more data can come, for example because the other end of a connection is gone."""
 
 
 class StateNotKept(NotImplementedError):
-    """A flow cannot say where it is, so another process can only go through its data again."""
+    """A flow has no state, so another process can only repeat its data from the start."""
 
 
 class Dropped(Exception):
@@ -42,29 +42,29 @@ class Dropped(Exception):
 
 
 class DataFlow:
-    """An iterable of datapoints. Whoever consumes one does this, and only this::
+    """An iterable of datapoints. A consumer does this, and only this::
 
         flow.reset_state()           # in the process that iterates, before the first datapoint
         for datapoint in flow:       # one pass; every `iter(flow)` begins another
             ...
 
     A **datapoint** is a list (or tuple) of components, or a dict of them. A consumer may keep it,
-    for a flow never writes into what it has yielded. A consumer that changes one copies it first,
-    as `MapData` does, for it may be the source's own.
+    because a flow never writes to a datapoint it has yielded. A consumer that changes one copies it
+    first, as `MapData` does, because it may belong to the source.
 
     **Passes are independent.** `iter(flow)` may be called again before an earlier pass is over,
     and a pass may be abandoned anywhere; neither changes what another pass yields, unless the
-    class says that it hands on a source that can be read only once.
+    class says that its source can be read only once.
 
     **`len(flow)`** is the number of datapoints in a pass, or raises `UnknownLength`. A `__len__` or
-    `size` that returns anything but an int of at least 0 is an error, a ValueError.
+    `size` that returns anything but an int of at least 0 raises a ValueError.
 
     **`reset_state()`** gives the flow what it must not share with another process, such as a
     random stream of its own. It may be called any number of times between passes. A flow of this
-    package also works without it; one that came from another process by fork or pickle needs it,
-    or it draws the same random numbers as its twin.
+    package also works without it, but a forked or unpickled copy then draws the same random numbers
+    as the original.
 
-    **State.** A flow may keep a state, so that another process can go on with its data::
+    **State.** A flow may keep a state, so that another process can resume its data::
 
         state = flow.state_dict()    # between two datapoints, by the thread that iterates
         ...
@@ -74,17 +74,16 @@ class DataFlow:
         rest = iter(flow)            # what the pass had not yielded; nothing if that was all
         following = iter(flow)       # a full pass, as it would have been there
 
-    It speaks of the pass that was begun or advanced last, so it is of use where one pass follows
-    another, and of the random stream. A loaded state is used once, by the next `iter(flow)`;
-    `reset_state` forgets it. A class that defines `__iter__` but not `state_dict` keeps no state,
-    whatever its base class does: the inherited one would know nothing of what the class changes.
-    Where there is none, the data of a run can be gone through again from its seed if the flow is
-    `seeded`.
+    It describes the random stream and the pass that was begun or advanced last, so it is useful
+    where one pass follows another. A loaded state is used once, by the next `iter(flow)`;
+    `reset_state` discards it. A class that defines `__iter__` but not `state_dict` keeps no state,
+    even if its base class does. Without a state, the data of a run can be repeated from its seed if
+    the flow is `seeded`.
 
     Subclasses define `__iter__`, `__len__` if they can, `reset_state` if they must, `state_dict`
     and `load_state_dict` if the data is long or cannot be made again. The names of 2017,
-    `get_data` and `size`, serve as well, both to define and to call: within each class they are
-    the same method.
+    `get_data` and `size`, work too, both to define and to call: within each class they are the
+    same method.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -125,21 +124,21 @@ class DataFlow:
         )
 
     def __bool__(self) -> bool:
-        """A flow is always true, so that asking whether there is one never asks for its length."""
+        """Returns True: a test whether there is a flow must not ask for its length."""
         return True
 
     def reset_state(self) -> None:
         """Prepares the flow for passes in this process; may be called again."""
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns where the flow is, see "State" above.
+        """Returns the position of the flow, see "State" above.
 
         Override it together with `load_state_dict`. It may be called after every datapoint, so it
-        has to be quick: it hands out references to what is never written again.
+        must be quick: return references to objects that are never changed again.
 
         Returns:
           a tree of dictionaries (keys are strings), lists, tuples, None, booleans, numbers, text,
-          bytes and numpy arrays without objects. It must not change any more.
+          bytes and numpy arrays without objects.
 
         Raises:
           StateNotKept: the flow, or one that it is made from, keeps no state.
@@ -147,14 +146,14 @@ class DataFlow:
         raise _state_not_kept(self)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Lets the next pass go on where `state_dict` was called; comes after `reset_state`.
+        """Lets the next pass continue where `state_dict` was called; call it after `reset_state`.
 
         Args:
-          state: what `state_dict` returned. It is not written to.
+          state: the value that `state_dict` returned; it is not changed.
 
         Raises:
           StateNotKept: the flow, or one that it is made from, keeps no state.
-          ValueError: it is not the state of such a flow.
+          ValueError: it is the state of another flow.
         """
         raise _state_not_kept(self)
 
@@ -202,16 +201,15 @@ class DataFlow:
     def start_processes(self) -> None:
         """Starts the worker processes that passes will need, if there are any.
 
-        A flow does that by itself when it is used. To be called before that where it is better
-        done early: a process can be forked safely as long as it has no TensorFlow session.
+        A flow starts them when it is used. Call this before if that is too late: a process can be
+        forked safely only while it has no TensorFlow session.
         """
 
     def close(self) -> None:
-        """Releases what passes hold beyond memory: processes, threads, connections, files.
+        """Releases the processes, threads, connections and files of passes.
 
-        It may be called by another thread than the one that iterates. A pass that is under way
-        ends with `DataFlowTerminated` at the latest when it has to wait. Afterwards the flow can
-        be reset and iterated again. A flow that holds no such thing does nothing.
+        Any thread may call it. A pass that is under way ends with `DataFlowTerminated` at the
+        latest when it has to wait. Afterwards the flow can be reset and iterated again.
         """
 
     get_data = __iter__
@@ -277,7 +275,7 @@ class ProxyDataFlow(DataFlow):
         return self.ds.iterate_share(first, step, before, block)
 
     def _state_of_ds(self) -> Dict[str, Any]:
-        if not hasattr(self.ds, "state_dict"):  # whoever has __iter__ and reset_state is a flow
+        if not hasattr(self.ds, "state_dict"):  # not a DataFlow
             raise _state_not_kept(self.ds)
         return self.ds.state_dict()
 
@@ -316,7 +314,7 @@ class RNGDataFlow(DataFlow):
 
     @property
     def rng(self) -> np.random.RandomState:
-        """The random stream, made at the latest when it is first asked for."""
+        """The random stream."""
         if self._rng is None:
             self._rng = get_rng(self)
         return self._rng
@@ -343,5 +341,5 @@ def _state_not_kept(flow: Any) -> StateNotKept:
     name = type(flow).__name__
     return StateNotKept(
         f"{name} keeps no state: define {name}.state_dict() and load_state_dict(), beside "
-        f"{name}.__iter__(), for its data to be gone on with in another process."
+        f"{name}.__iter__(), so that its data can be resumed in another process."
     )

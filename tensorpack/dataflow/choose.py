@@ -51,11 +51,7 @@ class _DrawnDataFlow(ResumableDataFlow, RNGDataFlow, CombinedDataFlow):
         raise NotImplementedError
 
     def _copy_left(self, left: Any) -> Any:
-        """Returns a copy of what is left.
-
-        Raises:
-          ValueError: a pass of this flow does not have that.
-        """
+        """Returns a copy of what is left; raises ValueError if it is not of this flow."""
         return bool(left)
 
     def state_dict(self) -> Dict[str, Any]:

@@ -17,7 +17,7 @@ __all__ = ["PrintData", "TestDataSpeed", "describe"]
 class TestDataSpeed(ProxyDataFlow):
     """Measures how many datapoints a flow gives in a second, with nothing consuming them.
 
-    Use it by itself, `TestDataSpeed(flow).start()`, or in a pipeline, where each pass is
+    Use it alone, `TestDataSpeed(flow).start()`, or in a pipeline, where each pass is
     preceded by a measurement, except the rest of a pass that is resumed.
     """
 
@@ -156,7 +156,7 @@ class PrintData(ProxyDataFlow):
     def print_info(self) -> None:
         """Logs the first datapoints at once; the flow is reset before and after it.
 
-        Each pass logs them by itself. This is the name of 2017, for scripts that call it.
+        Each pass logs them anyway. This is the name of 2017, for scripts that call it.
         """
         self.reset_state()
         for _ in itertools.islice(self, self.num):

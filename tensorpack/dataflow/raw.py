@@ -97,7 +97,7 @@ def share_positions(length: int, first: int, step: int, block: Optional[int]) ->
 
 
 class DataFromIterable(DataFlow):
-    """Yields what an iterable yields.
+    """Yields the datapoints of an iterable.
 
     An iterator, such as an open generator, can be read only once: all passes continue one
     another, and a pass after its end is an error.
@@ -158,7 +158,7 @@ class DataFromIterable(DataFlow):
 
 
 class DataFromGenerator(DataFromIterable):
-    """Yields what a generator function yields, called again for each pass.
+    """Yields the datapoints of a generator function, which is called again for each pass.
 
     A generator object is taken as well, within the limits of `DataFromIterable`.
     """
@@ -219,7 +219,7 @@ class DataFromGenerator(DataFromIterable):
 
 
 class DataFromQueue(DataFlow):
-    """Yields what comes out of a queue, for ever; all passes take from the same queue."""
+    """Yields the datapoints of a queue forever; all passes take from the same queue."""
 
     def __init__(self, queue: Any) -> None:
         """

@@ -111,9 +111,9 @@ class RemoteDataZMQ(DataFlow):
     """Yields the datapoints that one or several `send_dataflow_zmq` send, in the order they come.
 
     A pass has no end, unless senders go through their flows a given number of times: it ends when
-    all senders of a datapoint have said that there is no more. What follows is another pass. A
-    sender that is killed says nothing, and the pass goes on with the others, and with one that
-    takes its place; use `timeout` to limit the wait.
+    all senders of a datapoint have said that there is no more. What they send after that is another
+    pass. A sender that is killed says nothing, and the pass continues with the others, and with a
+    sender that takes its place; use `timeout` to limit the wait.
 
     All passes share one connection: what one of them yields, the others do not. It is opened by
     `reset_state`, or by the first pass, stays open between passes, and is opened again after

@@ -195,20 +195,12 @@ class _Round(NamedTuple):
 
 
 class _Reader:
-    """Reads a pass of a flow, and knows from where to read it again.
+    """Reads a pass of a flow, and notes every few datapoints from where to read it again.
 
-    Attributes:
-      read: how many datapoints of the pass have been read.
-      held: the datapoints in the buffer, by their numbers.
+    `held` are the datapoints in the buffer by their numbers; `read` is the number of the next one.
     """
 
     def __init__(self, ds: DataFlow, every: int, first: int = 0) -> None:
-        """
-        Args:
-          ds: the flow; its next pass is begun here.
-          every: after how many datapoints to note the place.
-          first: the number of the first datapoint.
-        """
         self._ds = ds
         self._every = every
         self._datapoints = iter(ds)

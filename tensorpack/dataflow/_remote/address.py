@@ -18,17 +18,11 @@ _KINDS = "tcp://127.0.0.1:PORT, tcp://HOST:PORT with a key, or ipc://PATH"
 
 
 class Address(NamedTuple):
-    """An address that may be used.
+    """An address that may be used."""
 
-    Attributes:
-      text: as ZeroMQ takes it.
-      ipv6: whether it needs IPv6.
-      path: of the socket file, or empty.
-    """
-
-    text: str
+    text: str  # as ZeroMQ takes it
     ipv6: bool = False
-    path: str = ""
+    path: str = ""  # of a socket file
 
 
 def parse_address(addr: str, bind: bool, keyed: bool) -> Address:

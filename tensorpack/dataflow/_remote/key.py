@@ -14,14 +14,10 @@ _MAX_FILE_BYTES = 1024
 
 
 class RemoteKey:
-    """Two pairs of CURVE keys, one of the end that binds and one of those that connect.
+    """Two pairs of CURVE keys, public and secret: of the end that binds and of those that connect.
 
     Everything is encrypted, and each end proves to the other that it has its pair. The file holds
     both pairs, so its owner can send and receive.
-
-    Args:
-      keys: public and secret key of the end that binds, then of the ends that connect; each of 40
-        characters.
     """
 
     def __init__(self, keys: List[bytes]) -> None:
@@ -39,13 +35,9 @@ class RemoteKey:
             socket.curve_secretkey = self._client_secret
 
     def start_guard(self, context: Any) -> Any:
-        """Starts the thread that refuses peers without the clients' key.
+        """Starts the thread that refuses peers without the clients' key; the caller stops it.
 
-        Args:
-          context: the ZeroMQ context whose sockets are bound; they must not be bound yet.
-
-        Returns:
-          the thread; call its `stop()` before the context ends.
+        Sockets of the context must be bound after this.
         """
         guard = require("zmq.auth.thread").ThreadAuthenticator(context)
         guard.start()

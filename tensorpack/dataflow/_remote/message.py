@@ -35,37 +35,22 @@ _ANSWER = struct.Struct("<B16sQQQ")
 
 
 class Message(NamedTuple):
-    """A message of a sender.
+    """A message of a sender."""
 
-    Attributes:
-      kind: SYNC, DATA or END.
-      sender: its id.
-      number: how many datapoints it has sent before this message.
-      datapoint: of DATA; with END, why datapoints are missing, or None.
-    """
-
-    kind: int
-    sender: bytes
-    number: int
-    datapoint: Any = None
+    kind: int  # SYNC, DATA or END
+    sender: bytes  # its id
+    number: int  # how many datapoints it has sent before this message
+    datapoint: Any = None  # of DATA; with END, why datapoints are missing, or None
 
 
 class Answer(NamedTuple):
-    """The answer of a receiver to a message.
+    """The answer of a receiver to a message."""
 
-    Attributes:
-      kind: of the message.
-      receiver: the id of the receiver.
-      taken: how many datapoints of this sender the receiver has taken.
-      max_bytes: the largest message it takes.
-      refused: the bytes of the message if it was too large, else 0.
-    """
-
-    kind: int
-    receiver: bytes
-    taken: int
-    max_bytes: int
-    refused: int = 0
+    kind: int  # of the message
+    receiver: bytes  # its id
+    taken: int  # how many datapoints of this sender it has taken
+    max_bytes: int  # the largest message it takes
+    refused: int = 0  # the bytes of the message if it was too large
 
     def encode(self) -> bytes:
         """Returns the answer as bytes."""
@@ -99,11 +84,7 @@ def split(frame: bytes) -> List[Any]:
 
 
 def decode(data: Any, max_bytes: int) -> Message:
-    """Reads a message; its arrays are copies.
-
-    Args:
-      data: a buffer.
-      max_bytes: as in `loads`.
+    """Reads a message from a buffer; its arrays are copies.
 
     Raises:
       FrameError: it is not a message.
@@ -125,10 +106,7 @@ class Senders:
     """The senders of a stream, and how many of their datapoints have arrived.
 
     A sender counts from its first datapoint or its end: a connection alone, or a SYNC, proves
-    nothing and does not keep a pass open.
-
-    Args:
-      least: the number of senders that must end before the stream does.
+    nothing and does not keep a pass open. At least `least` senders must end before the stream does.
     """
 
     def __init__(self, least: int) -> None:

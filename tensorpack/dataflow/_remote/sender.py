@@ -21,15 +21,7 @@ _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver ha
 class Sender:
     """A context within which datapoints are sent; `end` waits until all have been taken.
 
-    Args:
-      addr: the address.
-      hwm: how many messages wait at most.
-      bind: whether to bind to the address instead of connecting to it.
-      key: path of the key, or None.
-      timeout: for how many seconds nothing may be taken, or None for no limit.
-
-    Attributes:
-      count: how many datapoints were sent.
+    The arguments are those of `send_dataflow_zmq`.
     """
 
     def __init__(

@@ -33,12 +33,7 @@ _OPTIONS = {
 
 
 class Hub:
-    """A ZeroMQ context and its sockets.
-
-    Args:
-      key: what peers have to show, or None.
-      bind: whether the sockets will be bound.
-    """
+    """A ZeroMQ context and its sockets, for peers that have the key, if there is one."""
 
     def __init__(self, key: Optional[RemoteKey], bind: bool) -> None:
         self._sockets: List[Any] = []
@@ -53,13 +48,7 @@ class Hub:
                 raise
 
     def socket(self, kind: int, sndhwm: int = _MAX_ANSWERS, rcvhwm: int = _MAX_ANSWERS) -> Any:
-        """Makes a socket; see `attach`.
-
-        Args:
-          kind: such as `zmq.ROUTER`.
-          sndhwm: how many messages may wait to be sent, for each peer.
-          rcvhwm: how many messages may wait to be read, for each peer.
-        """
+        """Makes a socket; so many messages of each peer may wait to be sent, or to be read."""
         socket = self._context.socket(kind)
         self._sockets.append(socket)
         for name, value in _OPTIONS.items():
@@ -84,11 +73,7 @@ class Hub:
             self._files.append((path, os.lstat(path)))
 
     def close(self, seconds: float = 0.0) -> None:
-        """Closes everything.
-
-        Args:
-          seconds: how long to wait until what was sent has left.
-        """
+        """Closes everything; messages have so many seconds to leave."""
         for socket in self._sockets:
             socket.close(int(1000 * seconds))
         if self._guard is not None:
@@ -133,30 +118,17 @@ def _endpoint_of(socket: Any, addr: str) -> str:
 
 
 class Arrival(NamedTuple):
-    """A message that has arrived.
+    """A message that has arrived."""
 
-    Attributes:
-      address: the index of its address.
-      message: the message, or None if it is malformed.
-      error: what is wrong with it, or None.
-    """
-
-    address: int
-    message: Optional[Message]
-    error: Optional[FrameError]
+    address: int  # the index of its address
+    message: Optional[Message]  # None if it is malformed
+    error: Optional[FrameError]  # what is wrong with it
 
 
 class Receiver:
     """ROUTER sockets that are read and answered by one thread at a time, and closed by any.
 
-    Args:
-      addresses: one for each socket.
-      hwm: how many messages of each peer may wait.
-      max_bytes: the largest message that is taken; the sender of a larger one is told.
-      hub: makes the sockets; is closed with them, also if this fails.
-      attach: called with each socket and its address, binds or connects it.
-      bind: which of the two it does.
-      senders: notes the messages.
+    `attach` binds or connects each socket. The hub is closed with the sockets, also on an error.
     """
 
     def __init__(
@@ -196,11 +168,7 @@ class Receiver:
     def receive(self, seconds: Optional[float] = None) -> Arrival:
         """Waits for a message and answers it; takes from all addresses in turn.
 
-        Args:
-          seconds: how long to wait; None for no limit.
-
-        Raises:
-          DataFlowTerminated: nothing came for so long, or `close` was called.
+        Raises DataFlowTerminated if nothing came for so many seconds, or `close` was called.
         """
         with self._lock:
             while not self.closed:

@@ -19,19 +19,10 @@ _POLL_SECONDS = 0.1
 
 
 class _Result(NamedTuple):
-    """The result of a datapoint; that with the number -1 comes after all others.
-
-    Attributes:
-      number: of the datapoint in its pass.
-      value: the datapoint to yield, or None to drop it.
-      state: of the flow behind the datapoint it was made from, or None.
-      error: raised in place of the value, or None.
-    """
-
-    number: int
-    value: Any = None
-    state: Any = None
-    error: Optional[BaseException] = None
+    number: int  # of the datapoint in its pass; -1 comes after all others
+    value: Any = None  # the datapoint to yield, or None to drop it
+    state: Any = None  # of the flow behind the datapoint it was made from
+    error: Optional[BaseException] = None  # raised in place of the value
 
 
 _END = _Result(-1)
@@ -67,11 +58,7 @@ class Passes:
     def acquire(self, user: "Optional[MapPass]") -> Any:
         """Waits until no other thread uses the wrapped flow.
 
-        Args:
-          user: the pass, which may be stopped meanwhile; None if it is not for a pass.
-
-        Returns:
-          the lock to release, or None if the pass was stopped.
+        Returns the lock to release, or None if the pass `user` was stopped meanwhile.
         """
         while True:
             lock = self._lock
@@ -85,9 +72,8 @@ class Passes:
 class MapPass:
     """The threads, the buffer and the open pass over the wrapped flow.
 
-    Attributes:
-      first_state: the state of the flow when the pass was opened; None if none is kept.
-      last_state: the state when the pass was over; None before that, or if none is kept.
+    `first_state` and `last_state` are the states of the flow before and after the pass, or None.
+    With `state_of_ds`, results come in the order of the datapoints, else in that of completion.
     """
 
     def __init__(
@@ -99,16 +85,6 @@ class MapPass:
         buffer: Buffer,
         state_of_ds: Optional[Callable[[], Any]],
     ) -> None:
-        """
-        Args:
-          name: of the flow; the threads have it too.
-          passes: all passes whose threads use the wrapped flow.
-          ds: the wrapped flow; its pass is opened here.
-          func: applied to each datapoint.
-          buffer: a new one.
-          state_of_ds: returns the state of the flow, or raises `StateNotKept`, if results are to
-            come in the order of the datapoints. None for the order of completion.
-        """
         self._passes = passes
         self._func = func
         self._buffer = buffer
@@ -134,12 +110,7 @@ class MapPass:
         return self._buffer.closed
 
     def start(self, num_thread: int) -> None:
-        """Starts the threads.
-
-        Raises:
-          DataFlowTerminated: `stop` was called before.
-          RuntimeError: the system has no more threads.
-        """
+        """Starts the threads. Raises DataFlowTerminated if `stop` was called before."""
         self._buffer.check()
         self._working = num_thread
         self._pool.start(self._work, num_thread)
@@ -147,10 +118,8 @@ class MapPass:
     def results(self) -> Iterator[_Result]:
         """Yields results with values.
 
-        Raises (while iterating):
-          DataFlowTerminated: `stop` was called meanwhile.
-          BaseException: the error of the function or the flow, with the traceback of the thread; in
-            the place of its datapoint if in order, else at once.
+        Raises the error of the function or the flow, with the traceback of the thread; in the place
+        of its datapoint if in order, else at once.
         """
         for result in self._in_order() if self._strict else self._as_completed():
             if result.error is not None:
@@ -166,11 +135,7 @@ class MapPass:
         self._buffer.close()
 
     def join(self) -> bool:
-        """Waits for the threads after `stop`, and then leaves the pass over the flow.
-
-        Returns:
-          Whether the threads have ended.
-        """
+        """Waits for the threads after `stop`, leaves the pass, and returns whether they ended."""
         if not self._pool.join():
             return False
         datapoints, self._datapoints = self._datapoints, iter(())

@@ -132,21 +132,9 @@ class _Mixture:
     """The flows, their threads and the buffer.
 
     The threads end when they are told to, when one of them fails, and when the owner is gone.
-
-    Attributes:
-      flows: one for each thread.
-      started: whether the threads were started.
     """
 
     def __init__(self, owner: MultiThreadRunner) -> None:
-        """
-        Args:
-          owner: the flow; it is not kept alive.
-
-        Raises:
-          TypeError: it makes something else than flows.
-          ValueError: it makes the same flow twice.
-        """
         name = type(owner).__name__
         self.flows = [_checked_flow(owner, owner.get_df()) for _ in range(owner.num_thread)]
         if len({id(flow) for flow in self.flows}) < len(self.flows):
@@ -174,12 +162,7 @@ class _Mixture:
             self._pool.start(self._work, len(self.flows))
 
     def get(self) -> Any:
-        """Waits for a datapoint.
-
-        Raises:
-          DataFlowTerminated: `close` was called.
-          BaseException: the error of a flow, with the traceback of the thread.
-        """
+        """Waits for a datapoint; raises the error of a flow, or DataFlowTerminated if closed."""
         datapoint, nbytes = self._buffer.get()
         self._buffer.release(nbytes)
         return datapoint

@@ -31,24 +31,14 @@ class Buffer:
     """A first-in, first-out buffer that is bounded in items and in bytes.
 
     A thread reserves room **before** it makes a datapoint, so a finished datapoint never waits to
-    get in; where order matters, nothing can block the next one.
+    get in; where order matters, nothing can block the next one. `max_bytes` is exceeded by at most
+    one item and by those that threads are making.
 
     Several threads may use either end. `close` takes no lock, because garbage collection may call
     it in any thread at any point; items and room are kept in queues, so a wake-up cannot be lost.
-
-    Attributes:
-      closed: whether nothing goes in or out any more.
     """
 
     def __init__(self, name: str, max_items: int, max_bytes: int) -> None:
-        """
-        Args:
-          name: of the flow, for messages.
-          max_items: how many items may be reserved and not yet released.
-          max_bytes: no room is given while the items that were put and are not yet released have
-            as many bytes or more. The limit is exceeded by at most one item and by those that
-            threads are making.
-        """
         self.closed = False
         self._name = name
         self._max_bytes = max_bytes
@@ -90,9 +80,7 @@ class Buffer:
     def get(self) -> Tuple[Any, int]:
         """Waits for an item; returns it and its bytes, to be released by the caller.
 
-        Raises:
-          DataFlowTerminated: the buffer is closed.
-          BaseException: the error that `fail` was called with.
+        Raises DataFlowTerminated if the buffer is closed, or the error that `fail` was called with.
         """
         self.check()
         item = self._items.get()
@@ -136,11 +124,6 @@ class ThreadPool:
     """
 
     def __init__(self, name: str, grace_seconds: float = _GRACE_SECONDS) -> None:
-        """
-        Args:
-          name: of the threads, before their numbers.
-          grace_seconds: how long `join` waits for them.
-        """
         self._name = name
         self._grace_seconds = grace_seconds
         self._threads: List[threading.Thread] = []
@@ -149,14 +132,9 @@ class ThreadPool:
         self._left_behind: List[threading.Thread] = []
 
     def start(self, work: Callable[[int], None], num: int) -> None:
-        """Starts the threads, unless `join` was called before.
+        """Starts threads that call `work` with their numbers, unless `join` was called before.
 
-        Args:
-          work: called in each thread with its number, from 0; handles its own errors.
-          num: the number of threads.
-
-        Raises:
-          RuntimeError: the system has no more threads. Those that were started are running.
+        Raises RuntimeError if the system has no more threads; those that were started are running.
         """
         with self._starting:
             for number in range(0 if self._over else num):
@@ -167,15 +145,11 @@ class ThreadPool:
                 thread.start()
 
     def join(self) -> bool:
-        """Waits until the threads have ended, for at most the grace time.
+        """Waits for the threads, for at most the grace time; returns whether all have ended.
 
-        A thread that has not ended is left behind, with a warning that shows its stack. It is
-        waited for only once, even if this is called again.
-
-        Returns:
-          Whether all have ended. False at once, without a warning, in one of the threads (garbage
-          collection may call this there), and while the interpreter exits, when daemons no longer
-          run.
+        A thread that has not ended is left behind, with a warning that shows its stack, and not
+        waited for again. Returns False at once in one of the threads (garbage collection may call
+        this there), and while the interpreter exits, when daemons no longer run.
         """
         if threading.current_thread() in self._threads or sys.is_finalizing():
             return False
