@@ -6,12 +6,11 @@ from tensorpack.tfutils.queues import QueueClosed
 from .base import StopTraining, Trainer
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
-from .interface import launch_train_with_config
 from .resume import prepare_log_dir
 from .shutdown import DataEnded
 from .signals import TrainingInterrupted
 from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer
-from .tower import SingleCostTrainer, TowerTrainer
+from .tower import SingleCostTrainer, TowerTrainer, launch_train_with_config
 
 __all__ = [
     "AutoResumeTrainConfig",

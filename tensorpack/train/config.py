@@ -19,6 +19,7 @@ from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_count
 
 from .determinism import check_computing, check_seeded, one_thread, warn_of_threads
 from .resume import check_policy
@@ -45,8 +46,8 @@ class TrainConfig:
       dataflow: the `DataFlow` to train on.
       data: the `InputSource` to train on, instead of `dataflow`.
       model: the `ModelDesc` to train.
-      callbacks: what rides along.
-      extra_callbacks: the same, behind `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
+      callbacks: the callbacks of the run.
+      extra_callbacks: more of them, behind `callbacks`; defaults to `DEFAULT_CALLBACKS()`.
       monitors: where scalars go; defaults to `DEFAULT_MONITORS()`.
       session_creator: defaults to a `NewSessionCreator` with `session_config`.
       session_config: a `tf.ConfigProto`, for the default session creator; defaults to
@@ -60,9 +61,9 @@ class TrainConfig:
       tower: relative GPU ids of the training towers; defaults to `[0]`.
       predict_tower: relative GPU ids of the towers of predictors, -1 for the CPU; defaults to
         `[0]`.
-      resume: whether to go on with an earlier run in the log directory, with everything that
-        belonged to it: "never"; "auto", if there is one; "must", exactly, or it is an error; or the
-        path of a checkpoint. What is found comes before `session_init` and `starting_epoch`.
+      resume: whether to resume an earlier run in the log directory with its whole state: "never";
+        "auto", if there is one; "must", exactly, or it is an error; or the path of a checkpoint. A
+        state that is found comes before `session_init` and `starting_epoch`.
       deterministic: whether equal programs do equal runs, bit by bit, also if they are stopped and
         resumed in between: TensorFlow gets one thread, and a `QueueInput` makes the data of a step
         when that step begins, not ahead of it. Needs `fix_rng_seed` before.
@@ -134,7 +135,7 @@ class TrainConfig:
         )
         self._set_epochs(starting_epoch, steps_per_epoch, max_epoch)
         self.tower = _check_ids(
-            "tower", range(_at_least_one("nr_tower", nr_tower)) if tower is None else tower
+            "tower", range(as_count(self, "nr_tower", nr_tower)) if tower is None else tower
         )
         self.predict_tower = _check_ids(
             "predict_tower", [0] if predict_tower is None else predict_tower
@@ -162,11 +163,11 @@ class TrainConfig:
     def _set_epochs(
         self, starting_epoch: int, steps_per_epoch: Optional[int], max_epoch: int
     ) -> None:
-        self.starting_epoch = _at_least_one("starting_epoch", starting_epoch)
-        self.max_epoch = _at_least_one("max_epoch", max_epoch)
+        self.starting_epoch = as_count(self, "starting_epoch", starting_epoch)
+        self.max_epoch = as_count(self, "max_epoch", max_epoch)
         if steps_per_epoch is None:
             steps_per_epoch = self._data_size()
-        self.steps_per_epoch = _at_least_one("steps_per_epoch", steps_per_epoch)
+        self.steps_per_epoch = as_count(self, "steps_per_epoch", steps_per_epoch)
 
     def _data_size(self) -> int:
         if self.data is None and self.dataflow is None:
@@ -192,7 +193,7 @@ class TrainConfig:
 
     @nr_tower.setter
     def nr_tower(self, value: int) -> None:
-        self.tower = list(range(_at_least_one("nr_tower", value)))
+        self.tower = list(range(as_count(self, "nr_tower", value)))
 
 
 class AutoResumeTrainConfig(TrainConfig):
@@ -245,12 +246,6 @@ def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(f"{argument} must be a list, got {type(values).__name__}.")
     return [_check(f"each of {argument}", each, kind) for each in values]
-
-
-def _at_least_one(argument: str, value: Any) -> int:
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise ValueError(f"{argument} must be a whole number of at least 1, got {value!r}.")
-    return int(value)
 
 
 def _check_ids(argument: str, ids: Any) -> List[int]:

@@ -46,20 +46,10 @@ class TrainLoop:
           steps_per_epoch, starting_epoch, max_epoch: see the class; a run whose last epoch comes
             before its first has nothing to do.
           global_step: how many steps earlier runs have taken.
-
-        Raises:
-          ValueError: there would be no step in an epoch, or epochs are not counted from 1.
         """
-        if int(steps_per_epoch) < 1:
-            raise ValueError(f"steps_per_epoch must be at least 1, got {steps_per_epoch}.")
-        if int(starting_epoch) < 1 or int(max_epoch) < 1:
-            raise ValueError(
-                f"Epochs are counted from 1, got starting_epoch={starting_epoch}, "
-                f"max_epoch={max_epoch}."
-            )
-        self.steps_per_epoch = int(steps_per_epoch)
-        self.starting_epoch = int(starting_epoch)
-        self.max_epoch = int(max_epoch)
+        self.steps_per_epoch = steps_per_epoch
+        self.starting_epoch = starting_epoch
+        self.max_epoch = max_epoch
         self.global_step = self.steps_taken = global_step
         self._enter_epoch(self.starting_epoch - 1, 0)
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.finite import StopIfNonFinite
 from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import InputSource, PlaceholderInput
 from tensorpack.predict.base import OnlinePredictor
 from tensorpack.tfutils.devices import tower_device
@@ -17,8 +18,9 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import call_only_once
 
 from .base import Trainer
+from .config import TrainConfig
 
-__all__ = ["SingleCostTrainer", "TowerTrainer"]
+__all__ = ["SingleCostTrainer", "TowerTrainer", "launch_train_with_config"]
 
 
 class TowerTrainer(Trainer):
@@ -206,3 +208,31 @@ class SingleCostTrainer(TowerTrainer):
             cost, var_list=tf.trainable_variables(), colocate_gradients_with_ops=True
         )
         return FilterNoneGrad().process(grads)
+
+
+def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) -> None:
+    """Trains `config.model` on `config.dataflow` or `config.data` with `trainer`.
+
+    Args:
+      config: has a model and data.
+      trainer: made without a config, such as `SimpleTrainer()`.
+
+    Raises:
+      TypeError: an argument is of the wrong kind.
+      ValueError: the config has no model or no data, or the trainer has a config already.
+    """
+    if not isinstance(config, TrainConfig):
+        raise TypeError(f"config must be a TrainConfig, got {type(config).__name__}.")
+    if not isinstance(trainer, SingleCostTrainer):
+        raise TypeError(
+            "trainer must be a SingleCostTrainer such as SimpleTrainer(), got "
+            f"{type(trainer).__name__}."
+        )
+    if trainer.config is not None:
+        raise ValueError(
+            "This trainer has a config already: call its train(), or make it without one."
+        )
+    if not isinstance(config.model, ModelDesc):
+        raise ValueError("TrainConfig needs a model, a ModelDesc.")
+    trainer.config = config
+    trainer.train()

@@ -81,9 +81,3 @@ def test_a_hook_ends_it_between_two_steps():
     with pytest.raises(StopTraining, match="global_step=1"):
         run.run(should_stop=lambda: True)
     assert not run.loop.in_step and "a.trigger_step" not in run.tape
-
-
-@pytest.mark.parametrize("plan", [(0, 1, 1), (1, 0, 1), (1, 1, 0)])
-def test_bad_plans(plan):
-    with pytest.raises(ValueError, match="at least 1|counted from 1"):
-        TrainLoop().config(*plan)
