@@ -1,4 +1,4 @@
-"""Memory that TensorFlow takes over without a copy, and arrays that nobody will write to."""
+"""Arrays that TensorFlow uses without a copy, and arrays that cannot change."""
 
 from typing import Any, Sequence
 
@@ -10,9 +10,9 @@ _ALIGNMENT = 64  # bytes
 
 
 def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
-    """Returns a new array of any values whose memory begins at a multiple of 64 bytes.
+    """Returns an uninitialized array whose memory begins at a multiple of 64 bytes.
 
-    What `malloc` gives for large arrays never does.
+    The memory that `malloc` returns for large arrays never does.
 
     Args:
       shape: of the array.
@@ -26,7 +26,7 @@ def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
 
 
 def stays_as_it_is(array: np.ndarray) -> bool:
-    """Whether an array is read-only, and so is everything that it is a view of."""
+    """Returns whether an array is read-only, as is everything that it is a view of."""
     memory: Any = array
     while isinstance(memory, np.ndarray):
         if memory.flags.writeable:

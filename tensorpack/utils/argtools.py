@@ -1,4 +1,4 @@
-"""Small decorators and checks around arguments, and things that happen only once."""
+"""Decorators for arguments and results, and code that runs only once."""
 
 import functools
 import inspect
@@ -26,12 +26,12 @@ _MISSING = object()
 
 
 def map_arg(**maps: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
-    """Decorator that sends arguments, given or default, through functions before the call.
+    """Decorator that applies functions to arguments, given or default, before the call.
 
     `@map_arg(shape=tuple)` calls the function with `tuple(shape)`.
 
     Raises:
-      TypeError: at decoration, if the function has no argument of one of these names.
+      TypeError: at decoration, the function has no argument of that name.
     """
 
     def decorate(func: _Function) -> _Function:
@@ -54,15 +54,15 @@ def map_arg(**maps: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
 
 
 def memoized(func: _Function) -> _Function:
-    """Decorator that computes once for each combination of (hashable) arguments, of equal types.
+    """Decorator that computes once for each combination of hashable arguments and their types.
 
-    Arguments and results are kept for ever; for a method see `memoized_method`.
+    Arguments and results are never released; for a method use `memoized_method`.
     """
     return functools.lru_cache(maxsize=None, typed=True)(func)  # type: ignore[return-value]
 
 
 def memoized_ignoreargs(func: _Function) -> _Function:
-    """Decorator that computes at the first call and then always returns that result."""
+    """Decorator that computes at the first call and returns that result from then on."""
     results: List[Any] = []
 
     @functools.wraps(func)
@@ -75,9 +75,9 @@ def memoized_ignoreargs(func: _Function) -> _Function:
 
 
 def memoized_method(func: _Function) -> _Function:
-    """Decorator that computes a method once per instance and (hashable) arguments.
+    """Decorator that computes a method once per instance and hashable arguments.
 
-    Results, None among them, are kept on the instance and go away with it.
+    Results, including None, are kept on the instance and released with it.
     """
 
     @functools.wraps(func)
@@ -95,10 +95,10 @@ def memoized_method(func: _Function) -> _Function:
 def call_only_once(func: _Function) -> _Function:
     """Decorator for a method that must be called at most once on each instance.
 
-    A call that raises counts. An overriding method may call the one it overrides.
+    A call that raises counts. An overriding method may call the method that it overrides.
 
     Raises:
-      RuntimeError: at the second call.
+      RuntimeError: the method was called before.
     """
 
     @functools.wraps(func)
@@ -106,8 +106,8 @@ def call_only_once(func: _Function) -> _Function:
         called = _on_instance(self, "_called_only_once", set)
         if func.__qualname__ in called:
             raise RuntimeError(
-                f"{type(self).__name__}.{func.__name__}() was called before, and can be called "
-                "only once: make a new object."
+                f"{type(self).__name__}.{func.__name__}() was already called and can be called "
+                "only once: create a new object."
             )
         called.add(func.__qualname__)
         return func(self, *args, **kwargs)
@@ -121,7 +121,7 @@ def _on_instance(obj: Any, name: str, make: Callable[[], Any]) -> Any:
 
 
 class _Memory:
-    """What was already logged and executed in this process."""
+    """Messages logged, and lines executed, in this process."""
 
     def __init__(self) -> None:
         self.messages: Set[Tuple[str, str]] = set()
@@ -132,14 +132,14 @@ _memory = _Memory()
 
 
 def log_once(message: str, func: str = "info") -> None:
-    """Logs a message the first time this process comes across it, with the caller's line.
+    """Logs a message once per process, with the caller's line.
 
     Args:
-      message: the text, which is also what is remembered.
+      message: the text, by which repetitions are recognised.
       func: name of the logger's function: debug, info, warn, warning, error or critical.
 
     Raises:
-      ValueError: if the logger has no such function.
+      ValueError: the logger has no such function.
     """
     levels: Dict[str, Callable[..., None]] = {
         name: getattr(logger, name)
@@ -153,7 +153,7 @@ def log_once(message: str, func: str = "info") -> None:
 
 
 def execute_only_once() -> bool:
-    """Returns True the first time it is called from a line of source, False ever after."""
+    """Returns True at the first call from a line of source code, and False at later ones."""
     frame = sys._getframe(1)
     site = (frame.f_code.co_filename, frame.f_lineno)
     if site in _memory.sites:
@@ -166,8 +166,8 @@ def shape2d(a: Union[int, Sequence[int]]) -> List[int]:
     """Returns `[a, a]` for an integer, and a sequence of two integers as a list.
 
     Raises:
-      TypeError: if it is neither, or holds what is no integer.
-      ValueError: if the sequence has another length.
+      TypeError: it is neither, or contains something else than integers.
+      ValueError: the sequence has another length.
     """
     try:
         return [operator.index(a)] * 2  # type: ignore[arg-type]
@@ -198,7 +198,7 @@ def get_data_format(data_format: str) -> str:
     """Returns "NHWC" or "NCHW" for either spelling ("channels_last", "channels_first").
 
     Raises:
-      ValueError: if it is none of the four.
+      ValueError: it is something else.
     """
     formats = {
         "NHWC": "NHWC",

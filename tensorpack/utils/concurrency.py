@@ -1,4 +1,4 @@
-"""Address of the thread and process helpers, and the order of what they produce."""
+"""The public address of thread and process helpers, and a container that restores order."""
 
 from typing import Any, Dict, Tuple
 
@@ -30,11 +30,11 @@ __all__ = [
 
 
 class DIE:
-    """Put into a queue, tells whoever reads it that nothing follows."""
+    """Marks the end of the data in a queue."""
 
 
 class OrderedContainer:
-    """Takes results in any order and gives them out by their number, without a gap.
+    """Accepts results in any order and returns them by number, without gaps.
 
     Args:
       start: the first number.
@@ -48,24 +48,24 @@ class OrderedContainer:
         """Adds the result with a number.
 
         Raises:
-          ValueError: if that number was added before.
+          ValueError: the number was added before.
         """
         if rank < self._next or rank in self._waiting:
-            raise ValueError(f"Number {rank} was put before; the next to give out is {self._next}.")
+            raise ValueError(f"Number {rank} was added before; the next to return is {self._next}.")
         self._waiting[rank] = val
 
     def has_next(self) -> bool:
-        """Tells whether the next number is there."""
+        """Returns whether the next number is available."""
         return self._next in self._waiting
 
     def get(self) -> Tuple[int, Any]:
         """Returns the next number and its result.
 
         Raises:
-          RuntimeError: if it is not there yet.
+          RuntimeError: it is not available yet.
         """
         if not self.has_next():
-            raise RuntimeError(f"Number {self._next} is not there yet: ask has_next() first.")
+            raise RuntimeError(f"Number {self._next} is not available yet: check has_next() first.")
         rank = self._next
         self._next += 1
         return rank, self._waiting.pop(rank)

@@ -1,4 +1,4 @@
-"""Environment variables that are set for the length of a block."""
+"""Environment variables that are set for a block."""
 
 import os
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ def change_env(name: str, val: Optional[str]) -> Iterator[None]:
 
     Args:
       name: the variable.
-      val: its value, or None to have it unset.
+      val: its value, or None to unset it.
     """
     before = os.environ.get(name)
     _set(name, None if val is None else str(val))

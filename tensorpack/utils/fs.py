@@ -1,4 +1,4 @@
-"""Paths, downloads, and the folder of datasets."""
+"""Paths, downloads, and the directory of datasets."""
 
 import hashlib
 import os
@@ -20,22 +20,22 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16
-_HASHED_BYTES = 1 << 20  # at a time, while the processor still has them in its cache
+_HASHED_BYTES = 1 << 20  # at a time; fits in the cache of the processor
 _TIMEOUT_SECONDS = 60
 
 
 def mkdir_p(dirname: str) -> None:
-    """Makes a directory and its parents; nothing happens if it exists or the name is empty.
+    """Creates a directory and its parents, unless it exists or the name is empty.
 
     Raises:
-      OSError: if it cannot be made, or is something else.
+      OSError: it cannot be created, or is not a directory.
     """
     if dirname:
         os.makedirs(dirname, exist_ok=True)
 
 
 def normpath(path: str) -> str:
-    """Returns a path without redundant parts; an address such as `gs://a/b` is left alone."""
+    """Returns a path without redundant parts; an address such as `gs://a/b` is not changed."""
     return path if "://" in path else os.path.normpath(path)
 
 
@@ -48,13 +48,13 @@ def recursive_walk(rootdir: str) -> Iterator[str]:
 
 
 def get_dataset_path(*args: str) -> str:
-    """Returns the path of something in the dataset folder; makes nothing.
+    """Returns a path in the dataset directory; creates nothing.
 
-    The folder is $TENSORPACK_DATASET, or `tensorpack_data` in the home directory, which is said in
-    a warning, once.
+    The directory is $TENSORPACK_DATASET, or else `tensorpack_data` in the home directory, with one
+    warning.
 
     Args:
-      *args: parts of a path below the folder.
+      *args: parts of a path below the directory.
     """
     root = os.environ.get("TENSORPACK_DATASET")
     if not root:
@@ -86,19 +86,19 @@ def download(
 ) -> str:
     """Downloads a file, with a progress bar, and returns its path.
 
-    A file that is there already and is known to be right, by its size or its hash, is kept.
+    An existing file is kept if its expected size or hash is given and matches.
 
     Args:
       url: a `https:` or `file:` address.
-      dir: where to put it; made if missing.
-      filename: its name there, by default the last part of the address.
+      dir: the directory to write to; created if missing.
+      filename: the name of the file; by default the last part of the address.
       expect_size: its size in bytes, if known.
       sha256: the hexadecimal hash of its content, if known.
 
     Raises:
-      ValueError: for other kinds of addresses, or if the content has another size or hash; then
-        no file is left.
-      OSError: if it cannot be fetched or written.
+      ValueError: the address is of another kind, or the content has another size or hash; then no
+        file is left.
+      OSError: the file cannot be fetched or written.
     """
     _check_scheme(url)
     filename = filename or os.path.basename(unquote(urlsplit(url).path))

@@ -1,4 +1,4 @@
-"""How many GPUs there are, and how to choose among them; without touching any of them."""
+"""Counts and selects GPUs without initializing them."""
 
 import os
 from typing import ContextManager, Optional, Sequence, Union
@@ -16,7 +16,7 @@ _SMI_SECONDS = 20
 def change_gpu(val: Union[int, str, Sequence[int]]) -> ContextManager[None]:
     """Returns a context in which CUDA_VISIBLE_DEVICES names these GPUs.
 
-    It has an effect only before the process touches CUDA for the first time.
+    It has an effect only before the process first initializes CUDA.
 
     Args:
       val: a number, several numbers, or text such as "0,2"; -1 means none.
@@ -31,8 +31,8 @@ def change_gpu(val: Union[int, str, Sequence[int]]) -> ContextManager[None]:
 def get_num_gpu() -> int:
     """Returns the number of GPUs that this process may use.
 
-    What CUDA_VISIBLE_DEVICES names is believed. Without it the GPUs of the machine are counted, by
-    nvidia-ml-py or by `nvidia-smi`; without these there are none.
+    Counts the devices in CUDA_VISIBLE_DEVICES if that is set; otherwise the GPUs of the machine, by
+    nvidia-ml-py or `nvidia-smi`. Returns 0 without either.
     """
     visible = os.environ.get(_VARIABLE)
     if visible is not None:
@@ -48,7 +48,7 @@ get_nr_gpu = get_num_gpu  # the spelling of 2017
 
 
 def _count_visible(visible: str) -> int:
-    # CUDA reads the list up to the first entry that is no device.
+    # CUDA reads the list up to the first entry that is not a device.
     count = 0
     for entry in visible.split(","):
         entry = entry.strip()

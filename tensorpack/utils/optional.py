@@ -17,15 +17,15 @@ _PACKAGES = {
 
 
 def require(module: str, package: Optional[str] = None) -> ModuleType:
-    """Imports and returns an optional module; to be called where it is used.
+    """Imports and returns an optional module. Call it where the module is used.
 
     Args:
       module: its name, such as "cv2" or "matplotlib.pyplot".
-      package: what to give to `pip install`; by default what is known for the module.
+      package: the name for `pip install`; by default the known one of the module.
 
     Raises:
-      ImportError: if it is not installed, saying how to install it. An error inside an installed
-        module comes through as it is.
+      ImportError: it is not installed; the message says how to install it. Errors inside an
+        installed module are not changed.
     """
     root = module.split(".")[0]
     try:

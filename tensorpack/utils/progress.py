@@ -1,4 +1,4 @@
-"""Progress bars on standard error: lively in a terminal, quiet in a file."""
+"""Progress bars on standard error: refreshed often in a terminal, rarely in a file."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ class _Bar(tqdm):
 
     @property
     def _time(self) -> Callable[[], float]:
-        # tqdm would look at the clock on the wall, which may jump.
+        # tqdm uses the wall clock, which may jump.
         return time.monotonic
 
     @_time.setter
@@ -31,13 +31,13 @@ class _Bar(tqdm):
 
 
 def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
-    """Returns the arguments for a tqdm bar of the library's look; those given replace ours.
+    """Returns the default arguments of a progress bar for tqdm, updated by those given.
 
-    A bar is drawn again after 0.5 seconds in a terminal and 60 in a file. The environment variable
-    TENSORPACK_PROGRESS_REFRESH, looked at in each call, sets other seconds for both.
+    A bar is refreshed every 0.5 seconds in a terminal and every 60 in a file. The environment
+    variable TENSORPACK_PROGRESS_REFRESH, read in each call, sets other seconds for both.
 
     Raises:
-      ValueError: if TENSORPACK_PROGRESS_REFRESH is not a positive number.
+      ValueError: TENSORPACK_PROGRESS_REFRESH is not a positive number.
     """
     seconds = _refresh_seconds()
     ours = {
@@ -54,10 +54,10 @@ def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
 
 
 def get_tqdm(iterable: Optional[Iterable] = None, **kwargs: Any) -> tqdm:
-    """Returns a tqdm bar of the library's look, such as `  5%|#    |50/1000[00:05<01:35,9.98it/s]`.
+    """Returns a tqdm bar such as `  5%|#    |50/1000[00:05<01:35,9.98it/s]`.
 
     Args:
-      iterable: what to iterate over, or None to call `update()` by hand.
+      iterable: the iterable to wrap, or None to call `update()` yourself.
       **kwargs: any of tqdm's arguments.
 
     Raises:

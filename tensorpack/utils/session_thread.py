@@ -12,11 +12,11 @@ __all__ = ["ShareSessionThread"]
 
 
 class ShareSessionThread(StoppableThread):
-    """Runs under the TensorFlow session that is the default one where `start()` is called.
+    """Runs under the default TensorFlow session of the thread that calls `start()`.
 
     TensorFlow's default session and graph belong to a thread; a new thread has neither. Wrap a
-    thread in this one (and start this one instead), or derive from it and override `run`: both
-    run with the session and its graph as the defaults.
+    thread in this class and start the wrapper, or derive from it and override `run`: both run with
+    the session and its graph as the defaults.
 
     Args:
       th: the thread whose `run` is to be executed; its `stop`, if it has one, is forwarded.
@@ -43,7 +43,7 @@ class ShareSessionThread(StoppableThread):
         super().start()
 
     def run(self) -> None:
-        """Runs the wrapped thread's `run`; to be overridden if there is none."""
+        """Runs the wrapped thread's `run`. Override it if there is none."""
         if self._th is not None:
             self._th.run()
 
@@ -58,12 +58,12 @@ class ShareSessionThread(StoppableThread):
     def default_sess(self) -> Iterator[Any]:
         """Makes the captured session and its graph the defaults of this block; yields the session.
 
-        Without a session (none was the default at `start()`) it warns and yields None.
+        Warns and yields None if there was no default session at `start()`.
         """
         if self._sess is None:
             logger.warning(
-                f"{self.name} was started where no TensorFlow session was the default one: start "
-                "it inside `with sess.as_default()`."
+                f"{self.name} was started without a default TensorFlow session: start it inside "
+                "`with sess.as_default()`."
             )
             yield None
             return
@@ -72,6 +72,6 @@ class ShareSessionThread(StoppableThread):
 
 
 def _default_session() -> Any:
-    # A session can be the default one only if somebody has imported TensorFlow already.
+    # A default session exists only if TensorFlow is already imported.
     tensorflow = sys.modules.get("tensorflow")
     return None if tensorflow is None else tensorflow.compat.v1.get_default_session()

@@ -1,4 +1,4 @@
-"""Running statistics of values that come one after another."""
+"""Running statistics of a sequence of values."""
 
 import math
 from typing import Any, List
@@ -9,7 +9,7 @@ __all__ = ["Accuracy", "BinaryStatistics", "OnlineMoments", "RatioCounter", "Sta
 
 
 class StatCounter:
-    """Keeps values and tells their sum, mean and extremes."""
+    """Collects values; computes their sum, mean and extremes."""
 
     def __init__(self) -> None:
         self.reset()
@@ -19,7 +19,7 @@ class StatCounter:
         self._values.append(v)
 
     def reset(self) -> None:
-        """Forgets all values."""
+        """Removes all values."""
         self._values: List[float] = []
 
     @property
@@ -29,32 +29,32 @@ class StatCounter:
 
     @property
     def sum(self) -> float:
-        """Their sum. Raises RuntimeError without a value, as do the others below."""
+        """Sum of the values. Raises RuntimeError without a value, as do the next three."""
         return float(np.sum(self.samples()))
 
     @property
     def average(self) -> float:
-        """Their mean."""
+        """Mean of the values."""
         return float(np.mean(self.samples()))
 
     @property
     def max(self) -> float:
-        """The greatest of them."""
+        """Largest value."""
         return float(np.max(self.samples()))
 
     @property
     def min(self) -> float:
-        """The least of them."""
+        """Smallest value."""
         return float(np.min(self.samples()))
 
     def samples(self) -> List[float]:
         """Returns a list of the values.
 
         Raises:
-          RuntimeError: if there is none.
+          RuntimeError: there are none.
         """
         if not self._values:
-            raise RuntimeError("There is no value yet: look at `count` before asking for more.")
+            raise RuntimeError("There is no value yet: check `count` first.")
         return list(self._values)
 
 
@@ -86,12 +86,12 @@ class RatioCounter:
 
     @property
     def ratio(self) -> float:
-        """The numerator by the denominator; 0 if the latter is 0."""
+        """The numerator divided by the denominator; 0 if the denominator is 0."""
         return self._count / self._total if self._total else 0.0
 
 
 class Accuracy(RatioCounter):
-    """A ratio of correct answers to all."""
+    """The ratio of correct predictions to all."""
 
     @property
     def accuracy(self) -> float:
@@ -100,58 +100,58 @@ class Accuracy(RatioCounter):
 
 
 class BinaryStatistics:
-    """Precision and recall of yes-or-no answers."""
+    """Precision and recall of binary predictions."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets all answers."""
+        """Removes all predictions."""
         self._predicted = 0
         self._positive = 0
         self._correct = 0
 
     def feed(self, pred: Any, label: Any) -> None:
-        """Adds answers and truths: arrays of 0 and 1 of the same shape.
+        """Adds predictions and labels: arrays of 0 and 1 of the same shape.
 
         Raises:
-          ValueError: if the shapes differ, or there are other numbers in them.
+          ValueError: the shapes differ, or there are other numbers.
         """
         pred, label = np.asarray(pred), np.asarray(label)
         if pred.shape != label.shape:
             raise ValueError(f"pred has shape {pred.shape} and label {label.shape}: need the same.")
         for name, array in (("pred", pred), ("label", label)):
             if not np.all((array == 0) | (array == 1)):
-                raise ValueError(f"{name} holds other numbers than 0 and 1: apply the threshold.")
+                raise ValueError(f"{name} has values other than 0 and 1: apply a threshold first.")
         self._predicted += int(np.sum(pred == 1))
         self._positive += int(np.sum(label == 1))
         self._correct += int(np.sum((pred == 1) & (label == 1)))
 
     @property
     def precision(self) -> float:
-        """Of those answered 1, the part that is 1; 0 if there are none."""
+        """The share of true positives among predicted positives; 0 without any."""
         return self._correct / self._predicted if self._predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """Of those that are 1, the part answered 1; 0 if there are none."""
+        """The share of true positives among positive labels; 0 without any."""
         return self._correct / self._positive if self._positive else 0.0
 
     @property
     def false_positive(self) -> float:
-        """1 - precision; 0 if nothing was answered 1."""
+        """1 - precision; 0 without predicted positives."""
         return 1 - self.precision if self._predicted else 0.0
 
     @property
     def false_negative(self) -> float:
-        """1 - recall; 0 if nothing is 1."""
+        """1 - recall; 0 without positive labels."""
         return 1 - self.recall if self._positive else 0.0
 
 
 class OnlineMoments:
-    """Mean and variance of values that are not kept.
+    """Mean and variance of values, without storing them.
 
-    Welford's recurrence: it loses no digits where the mean is large against the deviation.
+    Welford's recurrence, which is accurate also where the mean is much larger than the deviation.
     """
 
     def __init__(self) -> None:
@@ -185,4 +185,4 @@ class OnlineMoments:
 
     def _check(self) -> None:
         if self._n == 0:
-            raise RuntimeError("There is no value yet: feed() one before asking for moments.")
+            raise RuntimeError("There is no value yet: feed() one first.")

@@ -1,4 +1,4 @@
-"""Image grids for people to look at. Needs OpenCV; colour maps need matplotlib."""
+"""Image grids for display. Needs OpenCV; colour maps need matplotlib."""
 
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -34,14 +34,14 @@ def interactive_imshow(
 
     Args:
       img: [H, W] or [H, W, 3] BGR.
-      lclick_cb: called with (img, x, y) at a click of the left button.
-      rclick_cb: the same for the right one.
+      lclick_cb: called with (img, x, y) at a left click.
+      rclick_cb: the same for a right click.
       **kwargs: `key_cb_<c>=f` calls `f(img)` when key c is pressed.
 
     Raises:
-      ImportError: if OpenCV is missing.
-      TypeError: if there are other keyword arguments.
-      SystemExit: if `x` is pressed.
+      ImportError: OpenCV is missing.
+      TypeError: there are other keyword arguments.
+      SystemExit: `x` was pressed.
     """
     prefix = "key_cb_"
     wrong = sorted(name for name in kwargs if not name.startswith(prefix))
@@ -64,7 +64,7 @@ def interactive_imshow(
 
 
 def _handle_key(cv2: Any, img: np.ndarray, key: int, callbacks: Dict[str, Any]) -> bool:
-    """Acts on a key; returns whether the window stays."""
+    """Handles a key; returns whether the window stays open."""
     name = chr(key)
     if name in callbacks:
         callbacks[name](img)
@@ -87,14 +87,14 @@ def stack_patches(
     viz: bool = False,
     lclick_cb: Optional[Callable[[int], Any]] = None,
 ) -> np.ndarray:
-    """Puts images into a grid, row by row; cells without an image show the background.
+    """Arranges images in a grid, row by row; empty cells show the background.
 
     Args:
       patch_list: images [H, W], [H, W, 1] or [H, W, 3]; of one size unless `pad`.
       nr_row: rows of the grid.
       nr_col: columns of the grid.
       border: pixels between images; by default a tenth of the longer side, at most 10.
-      pad: whether smaller images are put in the middle of a cell for the largest.
+      pad: whether to centre smaller images in cells of the largest size.
       bgcolor: the background, a number or three (BGR).
       viz: whether to show the grid in a window.
       lclick_cb: called with the index of an image at a click on it.
@@ -103,7 +103,7 @@ def stack_patches(
       uint8 [rows, columns, 3], BGR.
 
     Raises:
-      ValueError: if there are no images, more than cells, or of different sizes without `pad`.
+      ValueError: there are no images, more images than cells, or different sizes without `pad`.
     """
     patches = [_to_bgr(patch) for patch in patch_list]
     if not 0 < len(patches) <= nr_row * nr_col:
@@ -152,7 +152,7 @@ def gen_stack_patches(
     viz: bool = False,
     lclick_cb: Optional[Callable[[int], Any]] = None,
 ) -> Iterator[np.ndarray]:
-    """Yields grids of images, page after page, the last one with empty cells if need be.
+    """Yields grids of images, page by page; the last one may have empty cells.
 
     Args:
       patch_list: images of one size, as in `stack_patches`.
@@ -196,23 +196,22 @@ def dump_dataflow_images(
 
     Args:
       df: a DataFlow; its state is reset first, and it is read once.
-      index: the component of a datapoint that holds the image, or the batch of images; its key if
-        datapoints are dicts.
-      batched: whether that is a batch.
-      number: where to stop.
-      output_dir: where to write; made if missing.
-      scale: what to multiply the values by.
-      resize: (width, height) in pixels, by default as they are.
+      index: the component with the image or the batch of images; a key if datapoints are dicts.
+      batched: whether the component is a batch.
+      number: the maximum number of images.
+      output_dir: the directory to write to; created if missing.
+      scale: factor for the values.
+      resize: (width, height) in pixels; by default images are not resized.
       viz: (rows, columns) of the grids to show.
       flipRGB: whether the images are RGB instead of BGR.
 
     Returns:
-      how many images there were.
+      the number of images.
 
     Raises:
-      ImportError: if OpenCV is missing.
-      LookupError: if a datapoint has no such component; an `IndexError` or `KeyError`.
-      OSError: if an image cannot be written; the message has its path.
+      ImportError: OpenCV is missing.
+      LookupError: a datapoint has no such component; an `IndexError` or `KeyError`.
+      OSError: an image cannot be written; the message has its path.
     """
     cv2 = require("cv2")
     if output_dir is not None:
@@ -244,8 +243,8 @@ def _write_image(path: str, image: np.ndarray) -> None:
         written = cv2.imwrite(path, image)
     except cv2.error as error:
         raise OSError(f"{what}: {error}") from error
-    if not written:  # OpenCV does not tell why
-        raise OSError(f"{what}. Is there space on the disk, and may you write there?")
+    if not written:  # OpenCV gives no reason
+        raise OSError(f"{what}. Check the free space and the permissions.")
 
 
 def _images(df: Any, index: int, batched: bool, number: int) -> Iterator[np.ndarray]:
@@ -266,15 +265,14 @@ def _component(datapoint: Any, index: int) -> Any:
         is_dict = isinstance(datapoint, dict)
         has = f"the keys {list(datapoint)}" if is_dict else f"{len(datapoint)} components"
         raise (KeyError if is_dict else IndexError)(
-            f"index={index!r} is to be the component that has the image, but the datapoint has "
-            f"{has}. Give the index of one of them."
+            f"index={index!r} must be the component with the image, but the datapoint has {has}."
         ) from error
 
 
 def intensity_to_rgb(
     intensity: np.ndarray, cmap: str = "cubehelix", normalize: bool = False
 ) -> np.ndarray:
-    """Returns the colours of a map of intensities, float32 [H, W, 3] in [0, 255], RGB.
+    """Returns intensities as colours, float32 [H, W, 3] in [0, 255], RGB.
 
     Args:
       intensity: [H, W], in [0, 1] unless `normalize`.
@@ -282,12 +280,12 @@ def intensity_to_rgb(
       normalize: whether to stretch the values to [0, 1].
 
     Raises:
-      ImportError: if matplotlib is missing.
-      ValueError: if it is not two-dimensional.
+      ImportError: matplotlib is missing.
+      ValueError: it is not two-dimensional.
     """
     intensity = np.asarray(intensity, dtype=np.float32)
     if intensity.ndim != 2:
-        raise ValueError(f"Intensities have shape [H, W], got {list(intensity.shape)}.")
+        raise ValueError(f"intensity must have shape [H, W], got {list(intensity.shape)}.")
     if normalize:
         low, high = intensity.min(), intensity.max()
         intensity = (intensity - low) / (high - low) if high > low else intensity - low
@@ -301,23 +299,23 @@ def draw_boxes(
     labels: Optional[Sequence[str]] = None,
     color: Optional[Tuple[int, int, int]] = None,
 ) -> np.ndarray:
-    """Returns a copy of an image with boxes drawn into it, uint8 [H, W, 3], BGR.
+    """Returns a copy of an image with boxes, uint8 [H, W, 3], BGR.
 
     Args:
       im: [H, W] or [H, W, 3].
       boxes: [N, 4], each (x1, y1, x2, y2) in pixels, inside the image.
-      labels: a text for each box.
+      labels: one text per box.
       color: of the boxes, BGR.
 
     Raises:
-      ImportError: if OpenCV is missing.
-      ValueError: if a box is empty or not inside, or there are not as many labels as boxes.
+      ImportError: OpenCV is missing.
+      ValueError: a box is empty or not inside the image, or the number of labels differs.
     """
     cv2 = require("cv2")
     image = np.ascontiguousarray(_to_bgr(im))
     boxes = np.asarray(boxes, dtype=np.int64).reshape(-1, 4)
     if labels is not None and len(labels) != len(boxes):
-        raise ValueError(f"Got {len(labels)} labels for {len(boxes)} boxes: need one for each.")
+        raise ValueError(f"Got {len(labels)} labels for {len(boxes)} boxes: give one per box.")
     height, width = image.shape[:2]
     for number, (x1, y1, x2, y2) in enumerate(boxes.tolist()):
         if not (0 <= x1 < x2 <= width and 0 <= y1 < y2 <= height):
@@ -334,13 +332,13 @@ def _default_border(height: int, width: int) -> int:
 
 
 def _to_bgr(image: np.ndarray) -> np.ndarray:
-    """Returns a fresh uint8 [H, W, 3] of a grey or colour image."""
+    """Returns a new uint8 [H, W, 3] of a grey or colour image."""
     image = np.asarray(image)
     if image.ndim == 2:
         image = image[:, :, np.newaxis]
     if image.ndim != 3 or image.shape[2] not in (1, 3):
         raise ValueError(
-            f"An image has shape [H, W], [H, W, 1] or [H, W, 3], got {list(image.shape)}."
+            f"An image must have shape [H, W], [H, W, 1] or [H, W, 3], got {list(image.shape)}."
         )
     image = np.clip(image, 0, 255).astype(np.uint8)
     return np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image

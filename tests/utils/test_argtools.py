@@ -149,7 +149,7 @@ def test_memoized_method_can_call_what_it_overrides():
 def test_a_second_call_is_an_error():
     counter = Counter()
     counter.setup()
-    with pytest.raises(RuntimeError, match=r"Counter.setup\(\) was called before"):
+    with pytest.raises(RuntimeError, match=r"Counter.setup\(\) was already called"):
         counter.setup()
     Counter().setup()
     assert counter.calls == 1

@@ -21,7 +21,7 @@ def test_a_gap_holds_everything_back():
     container = OrderedContainer()
     container.put(1, "b")
     assert not container.has_next()
-    with pytest.raises(RuntimeError, match="Number 0 is not there"):
+    with pytest.raises(RuntimeError, match="Number 0 is not available"):
         container.get()
 
 
@@ -31,5 +31,5 @@ def test_a_number_comes_once(rank):
     container.put(0, None)
     container.get()
     container.put(1, None)
-    with pytest.raises(ValueError, match=f"Number {rank} was put before"):
+    with pytest.raises(ValueError, match=f"Number {rank} was added before"):
         container.put(rank, None)

@@ -27,7 +27,7 @@ def test_it_runs_the_wrapped_thread_under_its_name(capsys):
     outer.start()
     join(outer)
     assert seen == [outer] and outer.name == "player"
-    assert "WRN player was started where no TensorFlow session" in capsys.readouterr().out
+    assert "WRN player was started without a default TensorFlow session" in capsys.readouterr().out
 
 
 def test_an_error_of_the_wrapped_thread_is_heard():

@@ -122,14 +122,14 @@ def test_a_component_that_is_not_there_is_named(datapoint, index, error, has, ba
     pytest.importorskip("cv2")
     flow = Flow()
     flow.__class__ = type("One", (Flow,), {"__iter__": lambda self: iter([datapoint])})
-    with pytest.raises(error, match=rf"index={index} is to be .* the datapoint has {has}\. Give"):
+    with pytest.raises(error, match=rf"index={index} must be .* the datapoint has {has}\."):
         dump_dataflow_images(flow, index=index, batched=batched)
 
 
 def test_an_image_that_cannot_be_written_is_an_error(tmp_path):
     pytest.importorskip("cv2")
     (tmp_path / "001.jpg").mkdir()
-    with pytest.raises(OSError, match=r"shape \[4, 5, 3\] to .*001\.jpg\. Is there space"):
+    with pytest.raises(OSError, match=r"shape \[4, 5, 3\] to .*001\.jpg\. Check the free space"):
         dump_dataflow_images(Flow(), index=1, output_dir=str(tmp_path))
 
 
