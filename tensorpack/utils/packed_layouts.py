@@ -132,11 +132,18 @@ def _item(dtype: np.dtype, data: bytes) -> Any:
 
 
 class LayoutWriter:
-    """Packs the objects of one end of a channel."""
+    """Packs the objects of one end of a channel.
+
+    Attributes:
+      unsent: the number of a layout that the other end learns from the object that was packed last;
+        0 if there is none. Call `was_sent` when that object has been sent.
+    """
 
     def __init__(self) -> None:
+        self.unsent = 0
+        self._form: Any = None  # of `unsent`
         self._layouts: Dict[Any, Tuple[int, _Layout]] = {}
-        self._known: Set[int] = set()  # to the other end
+        self._sent: Dict[Any, Tuple[int, _Layout]] = {}
         self._forms: Set[Any] = set()  # seen once
         self._uses = self._misses = 0
         self._is_useful = True
@@ -147,26 +154,28 @@ class LayoutWriter:
         Raises:
           TypeError, ValueError: as `pack` does.
         """
+        self.unsent = 0
         form = _form_of(obj) if self._is_useful else None
-        if form is None:
-            return pack(obj), 0
-        number, layout = self._layouts.get(form) or (0, None)
-        if layout is None:
-            return pack(obj), self._number_for(form, obj)
-        self._uses += 1
-        if number in self._known:
+        known = self._sent.get(form)
+        if known is not None:
+            self._uses += 1
             try:
-                return layout.pack(obj), number
+                return known[1].pack(obj), known[0]
             except struct.error:  # an integer of more than 63 bits
                 return pack(obj), 0
-        return pack(obj), number
+        packed = pack(obj)
+        if form is not None:
+            self.unsent, self._form = self._number_for(form, obj), form
+        return packed, self.unsent
 
-    def was_sent(self, number: int) -> None:
-        """To be called when an object has been sent with the number of its layout."""
-        self._known.add(number)
+    def was_sent(self) -> None:
+        """Tells that the other end has learned the layout `unsent`."""
+        self._sent[self._form] = self._layouts[self._form]
 
     def _number_for(self, form: Any, obj: Any) -> int:
-        """Returns a new number for a form that comes for the second time, or 0."""
+        """Returns the number of a form that comes for the second time, or 0."""
+        if form in self._layouts:
+            return self._layouts[form][0]
         self._misses += 1
         if len(self._forms) >= _MOST_FORMS:
             self._forms.clear()
@@ -174,9 +183,8 @@ class LayoutWriter:
         if form not in self._forms or len(self._layouts) >= _MOST_LAYOUTS:
             self._forms.add(form)
             return 0
-        number = len(self._layouts) + 1
-        self._layouts[form] = number, _Layout(obj)
-        return number
+        self._layouts[form] = len(self._layouts) + 1, _Layout(obj)
+        return len(self._layouts)
 
 
 class LayoutReader:

@@ -29,7 +29,8 @@ class Ends:
         memory = np.zeros(start + packed.nbytes + 64, np.uint8)
         write(packed, memory, start)
         memory.flags.writeable = False
-        self.writer.was_sent(number)
+        if self.writer.unsent:
+            self.writer.was_sent()
         args = memory, len(packed.structure), start, start + packed.nbytes
         found, copied = (
             reader.unpack(*args, keep, number)

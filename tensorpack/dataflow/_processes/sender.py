@@ -147,8 +147,8 @@ class Sender:
         while not self._has_room(packed.nbytes):
             self._take_back(None)
         self._put(packed, tag, layout)
-        if layout:
-            self._layouts.was_sent(layout)
+        if self._layouts.unsent:
+            self._layouts.was_sent()
 
     def offer(self, packed: Packed, tag: int = 0) -> bool:
         """Sends an object if there is room; returns whether it did.
