@@ -1,7 +1,5 @@
 """Batches that are made in processes are those of `BatchData` over a map."""
 
-import multiprocessing
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -98,16 +96,6 @@ def test_batches_go_to_tensorflow_without_a_copy():
             assert (batch == batch[:, :1]).all()
 
 
-@pytest.mark.parametrize("number", [0, 7, 12])
-def test_errors_of_the_function_are_raised_and_the_processes_go_on(number):
-    func = functions.At(number, functions.fail)
-    with closing(batched(numbers(13), func)) as flow:
-        for _ in range(2):
-            with pytest.raises(LookupError, match="no such datapoint"):
-                list(flow)
-        assert len(multiprocessing.active_children()) == 2
-
-
 def test_datapoints_that_do_not_fit_are_an_error():
     ds = DataFromList([[np.zeros(i + 200)] for i in range(4)], shuffle=False)
     with closing(batched(ds, functions.same)) as flow:
@@ -154,11 +142,6 @@ def test_lengths():
 def test_wrong_arguments(options, error, message):
     with pytest.raises(error, match=message):
         batched(numbers(13), **options)
-
-
-def test_one_that_is_larger_than_the_flow_is_its_remainder():
-    with closing(batched(numbers(3), num_proc=1, batch_size=9, remainder=True)) as flow:
-        assert [batch.tolist() for (batch,) in flow] == [[0, 10, 20]]
 
 
 def test_names():

@@ -1,13 +1,11 @@
 """A function in processes: what comes out is what went in, and processes outlive its errors."""
 
-import contextlib
 import errno
 import gc
 import itertools
 import multiprocessing
 import os
 import resource
-import signal
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from hypothesis import strategies as st
 from tensorpack.dataflow import (
     BatchData,
     DataFlow,
-    DataFlowTerminated,
     DataFromGenerator,
     DataFromList,
     MapData,
@@ -28,18 +25,15 @@ from tensorpack.dataflow._processes.pool import descriptors_of
 from tensorpack.dataflow.process_map import MultiProcessMapData, MultiProcessMapDataZMQ
 from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.rng import fix_rng_seed
-from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.helpers import (
     LONG,
-    in_thread,
     named_memory,
     open_files,
-    wait_until,
 )
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes, seeded_passes
-from tests.dataflow.process_functions import Endless, Plain, Ragged, Unsized, numbers
+from tests.dataflow.process_functions import Plain, Ragged, Unsized, numbers
 
 pytestmark = pytest.mark.usefixtures("own_streams")
 
@@ -59,14 +53,6 @@ class TestAsTheyCome(ContractOfProcesses):
 
     def make_flow(self):
         return mapped(numbers(7))
-
-
-class TestOneProcess(ContractOfProcesses):
-    length = 5
-    keeps_state = False
-
-    def make_flow(self):
-        return mapped(numbers(5), num_proc=1)
 
 
 class TestStrict(DataFlowContract):
@@ -277,42 +263,6 @@ class TestErrors:
             with pytest.raises(TypeError, match=r"^\[1\]\['it'\]\[0\]: a object cannot be sent"):
                 list(flow)
 
-    def test_an_exception_that_cannot_be_pickled(self):
-        func = functions.At(1, functions.fail_unpicklably)
-        with closing(mapped(numbers(3), func, strict=True)) as flow:
-            with pytest.raises(WorkerFailed, match="Unpicklable: it holds a function"):
-                list(flow)
-
-    @both_orders
-    def test_a_process_that_is_killed(self, strict):
-        func = functions.At(5, functions.be_killed)
-        with closing(mapped(numbers(10), func, strict=strict)) as flow:
-            with pytest.raises(WorkerDied, match=r"MultiProcessMapData \d' \(pid \d+\).*SIGKILL"):
-                list(flow)
-            assert multiprocessing.active_children() == []
-            assert sorted(itertools.islice(flow, 1)) != []
-
-    @both_orders
-    def test_one_that_is_stopped_holds_up_nobody_for_ever(self, strict):
-        func = functions.At(0, functions.stop)
-        flow = mapped(numbers(100), func, strict=strict)
-        thread, errors = in_thread(list, flow)
-        assert wait_until(lambda: len(multiprocessing.active_children()) == 2)
-        flow.close()
-        thread.join(LONG)
-        assert [type(error) for error in errors] == [DataFlowTerminated]
-        assert multiprocessing.active_children() == []
-
-    def test_one_that_is_stopped_and_goes_on(self):
-        func = functions.At(0, functions.stop)
-        with closing(mapped(numbers(60), func)) as flow:
-            going = iter(flow)
-            found = [next(going) for _ in range(40)]
-            assert [0] not in found
-            for process in multiprocessing.active_children():
-                os.kill(process.pid, signal.SIGCONT)
-            assert sorted(found + list(going)) == [[i] for i in range(60)]
-
 
 class TestPasses:
     @both_orders
@@ -337,10 +287,6 @@ class TestPasses:
             first, second = zip(*zip(flow, flow))
             assert sorted(first) == sorted(second) == [[10 * i] for i in range(20)]
             assert len(multiprocessing.active_children()) == 4
-
-    def test_a_flow_without_an_end(self):
-        with closing(mapped(Endless(), strict=True)) as flow:
-            assert list(itertools.islice(flow, 50)) == [[10 * i] for i in range(50)]
 
 
 class TestState:
@@ -553,14 +499,3 @@ def test_seeded_is_what_comes_again():
     assert mapped(numbers(3), strict=True).seeded
     assert mapped(numbers(3), num_proc=1).seeded
     assert not mapped(numbers(3)).seeded
-
-
-def test_a_pass_ends_where_it_is_closed():
-    with contextlib.ExitStack() as stack:
-        flow = stack.enter_context(closing(mapped(numbers(30))))
-        going = iter(flow)
-        next(going)
-        flow.close()
-        with pytest.raises(DataFlowTerminated):
-            list(going)
-        assert len(list(flow)) == 30

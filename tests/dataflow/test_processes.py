@@ -24,7 +24,6 @@ from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.helpers import LONG, in_thread
 from tests.dataflow.process_flows import (
-    FORKED,
     ContractOfProcesses,
     closing,
     mixture,
@@ -35,13 +34,6 @@ from tests.dataflow.process_flows import (
 from tests.dataflow.process_functions import Endless, Noisy, Plain, Ragged, Slow, Unsized, numbers
 
 pytestmark = pytest.mark.usefixtures("own_streams")
-
-
-class TestStrictWithOneProcess(ContractOfProcesses):
-    length = 7
-
-    def make_flow(self):
-        return strict(numbers(7), 1)
 
 
 class TestStrictShuffled(DataFlowContract):
@@ -102,11 +94,6 @@ class TestMixture(ContractOfProcesses):
         return mixture(numbers(6, shuffle=True))
 
 
-class TestMixtureOfOne(TestMixture):
-    def make_flow(self):
-        return MultiProcessRunnerZMQ(numbers(6), **FORKED)
-
-
 @pytest.mark.slow
 class TestMixtureWithoutAnEnd(TestMixture):
     length = None
@@ -114,14 +101,6 @@ class TestMixtureWithoutAnEnd(TestMixture):
 
     def make_flow(self):
         return mixture(Endless(), 2)
-
-
-@pytest.mark.slow
-class TestStrictZMQ(ContractOfProcesses):
-    length = 5
-
-    def make_flow(self):
-        return MultiProcessRunnerZMQ(numbers(5), 2, 4, strict=True, **FORKED)
 
 
 AT_17 = functions.Drops(17)
@@ -237,11 +216,6 @@ class TestStrict:
                 assert list(itertools.islice(flow, taken)) == [[i] for i in range(taken)]
             assert list(flow) == [[i] for i in range(50)]
 
-    def test_a_pass_that_was_opened_and_left(self):
-        with closing(strict(numbers(5), 2)) as flow:
-            iter(flow)
-            assert list(flow) == [[i] for i in range(5)]
-
     def test_interleaved_passes_have_processes_of_their_own(self):
         with closing(strict(numbers(30), 2, 2)) as flow:
             pairs = list(zip(flow, flow))
@@ -249,16 +223,6 @@ class TestStrict:
             assert len(multiprocessing.active_children()) == 4
             assert list(flow) == [[i] for i in range(30)]
             assert len(multiprocessing.active_children()) == 4
-
-    def test_a_flow_without_a_length_ends(self):
-        with closing(strict(Unsized(numbers(5)))) as flow:
-            assert len(list(flow)) == 5
-
-    def test_datapoints_may_be_dropped_at_the_end(self):
-        flow = strict(MapData(numbers(30), functions.At(-1, None)), 3)
-        assert len(passes(flow)[0]) == 30
-        flow = strict(MapData(numbers(31), functions.odd), 3, 3)
-        assert passes(flow)[1] == [[i] for i in range(1, 31, 2)]
 
     def test_the_state_goes_on_with_other_processes(self):
         make = FLOWS["drops"]
@@ -355,14 +319,6 @@ class TestMixtures:
             second = list(flow)
         assert [dp[0] for dp in first] == [dp[0] for dp in second] == list(range(5))
         assert {dp[1] for dp in first}.isdisjoint(dp[1] for dp in second)
-
-    def test_without_a_length_a_pass_has_no_end(self):
-        with closing(mixture(Unsized(numbers(3)), 1)) as flow:
-            assert len(list(itertools.islice(flow, 50))) == 50
-
-    def test_an_empty_flow(self):
-        with closing(mixture(numbers(0))) as flow:
-            assert list(flow) == []
 
     def test_one_that_drops_everything_is_an_error(self):
         with closing(mixture(MapData(numbers(3), functions.nothing), 1)) as flow:

@@ -8,14 +8,14 @@ import time
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import BatchData, DataFlowTerminated, DataFromList, MapData
+from tensorpack.dataflow import DataFlowTerminated, DataFromList, MapData
 from tensorpack.dataflow._processes import receiver
 from tensorpack.utils.aligned import stays_as_it_is
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
 from tests.dataflow.helpers import named_memory, open_files, wait_until
 from tests.dataflow.process_flows import closing, mixture, strict
-from tests.dataflow.process_functions import Endless, Same, numbers
+from tests.dataflow.process_functions import Endless, numbers
 
 pytestmark = pytest.mark.usefixtures("own_streams")
 
@@ -41,13 +41,6 @@ class TestMemory:
                     assert stays_as_it_is(array)
                     assert array.nbytes <= 512 or array.ctypes.data % 64 == 0
                 assert (large == number).all() and other[-1] == 299
-
-    def test_batches_do_too(self):
-        ds = BatchData(MapData(numbers(60), functions.whole_array), 6)
-        with closing(strict(ds)) as flow:
-            for number, (batch,) in enumerate(flow):
-                assert stays_as_it_is(batch) and batch.ctypes.data % 64 == 0
-                assert batch[:, 0].tolist() == list(range(number * 6, number * 6 + 6))
 
     def test_descriptors_and_processes_are_gone_after_close(self):
         gc.collect()  # of tests before
@@ -123,10 +116,3 @@ def test_a_slow_consumer_lets_no_more_wait_than_asked_for():
         assert wait_until(lambda: made.value >= 6)
         time.sleep(0.05)
         assert made.value <= 1 + 5 + 1  # one is at hand when there is no room
-
-
-def test_one_datapoint_yielded_again_and_again():
-    datapoint = [np.arange(1000.0)]
-    with closing(mixture(Same(datapoint, 500), 2)) as flow:
-        for found in flow:
-            assert_same(found, datapoint)

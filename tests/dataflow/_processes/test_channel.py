@@ -4,7 +4,6 @@ import errno
 import gc
 import os
 import random
-import struct
 
 import numpy as np
 import pytest
@@ -218,21 +217,3 @@ def test_limits_divide_what_may_be_on_the_way(items, nbytes, channels):
     assert 1 <= limits.slots <= 16 and limits.items >= 1
     assert share <= limits.slots * limits.items < share + limits.items
     assert limits.nbytes == nbytes // channels
-
-
-def test_few_items_have_a_slot_each():
-    assert [Limits.of(n, 0)[:2] for n in (1, 2, 16, 17, 32, 1000)] == [
-        (1, 1),
-        (2, 1),
-        (16, 1),
-        (9, 2),
-        (16, 2),
-        (16, 63),
-    ]
-    assert Limits.of(10000, 0, 64)[:2] == (2, 79)  # descriptors are few
-    assert Limits.of(10000, 0, 64, others=64) == (1, 157, 0)
-    assert Limits.of(10000, 0, 1000)[:2] == (1, 10)
-
-
-def test_a_record_has_its_size():
-    assert struct.calcsize("<BxHIQQQQ") == 40

@@ -1,4 +1,4 @@
-"""A pool works for whoever gives it orders, and nobody waits for a worker that is gone."""
+"""Worker pools take orders and inputs, and report at once that a worker is gone."""
 
 import errno
 import gc
@@ -7,22 +7,21 @@ import os
 import re
 import signal
 import threading
-import time
 
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.dataflow._processes import pool as pool_module
+from tensorpack.dataflow._processes.base import WorkerPools
 from tensorpack.dataflow._processes.pool import ORDERS, Failure, WorkerPool
 from tensorpack.dataflow._processes.sender import Limits
 from tensorpack.utils import logger
 from tensorpack.utils.packed import pack
 from tensorpack.utils.worker import state_of
-from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
+from tensorpack.utils.worker_errors import WorkerDied
 from tests.dataflow import process_functions as functions
 from tests.dataflow.helpers import (
     LONG,
-    SOON,
     gone,
     in_thread,
     named_memory,
@@ -98,9 +97,6 @@ class TestOrders:
             order(pool, letter * 1000000)
             assert pool.take_from(1)[1] == [letter * 1000000, 1, 0]
 
-    def test_there_are_as_many_workers_as_asked_for(self, make):
-        assert len(counting(make, count=3)) == len(multiprocessing.active_children()) == 3
-
 
 class TestAnswers:
     def test_each_input_has_an_answer_of_its_tag(self, make):
@@ -149,13 +145,6 @@ class TestAnswers:
                 assert pool.take_if(or_room=True) is None
             assert pool.take()[1] == [number + 1]
 
-    def test_so_it_does_when_the_bytes_are_few(self, make):
-        pool = make(functions.answer_with, functions.Keeps(), count=1, inputs=Limits(4, 1, 30000))
-        for number in range(12):
-            while pool.send(pack(functions.whole_array([number]))) is None:
-                assert pool.take_if(or_room=True) is None
-            assert pool.take()[1] == [number + 1]
-
     def test_room_is_heard_of_without_a_result(self, make):
         """An input's memory comes back a little after its result."""
         pool = make(functions.answer_with, functions.nothing, count=1, inputs=Limits(1, 1, 1 << 20))
@@ -181,21 +170,6 @@ def wait_for_records(pool, index, count):
 
 
 class TestEnds:
-    @pytest.mark.timed
-    @pytest.mark.parametrize("take", ["take", "take_if", "take_from"])
-    def test_a_worker_that_is_killed_is_named_at_once(self, make, take):
-        pool = make(functions.hang_at_order)
-        order(pool, "a")
-        pid = pids(pool)[1]
-        begin = time.monotonic()
-        os.kill(pid, signal.SIGKILL)
-        with pytest.raises(WorkerDied, match=rf"'Pool 1' \(pid {pid}\) was killed by SIGKILL"):
-            while True:
-                pool.take_from(1) if take == "take_from" else getattr(pool, take)()
-        assert time.monotonic() - begin < SOON
-        assert pool.closed
-        assert all(gone(pid) for pid in pids(pool))
-
     def test_what_it_had_sent_comes_first(self, make):
         pool = counting(make, 5)
         order(pool, "a")
@@ -211,22 +185,6 @@ class TestEnds:
             assert pool.take_from(1) == (i, ["a", 1, i])
         with pytest.raises(WorkerDied, match="SIGKILL"):
             pool.take_from(0)
-
-    def test_what_it_had_sent_comes_first_from_any(self, make):
-        pool = counting(make, 5, count=1)
-        order(pool, "a")
-        assert pool.take()[0] == 0
-        wait_for_records(pool, 0, 4)
-        os.kill(pids(pool)[0], signal.SIGKILL)
-        assert [pool.take()[0] for _ in range(4)] == [1, 2, 3, 4]
-        with pytest.raises(WorkerDied, match="SIGKILL"):
-            pool.take()
-
-    def test_an_exception_of_a_worker_is_raised(self, make):
-        pool = make(functions.fail_at_once)
-        with pytest.raises(LookupError, match="no such datapoint") as caught:
-            pool.take()
-        assert "in fail" in str(caught.value.__cause__)
 
     def test_one_that_dies_is_told_of_while_another_is_waited_for(self, make):
         pool = make(functions.hang_at_order)
@@ -261,24 +219,6 @@ class TestEnds:
             while True:
                 pool.send(pack([1]))
 
-    def test_a_function_that_ends_its_process(self, make):
-        pool = answering(make, functions.At(1, functions.leave), count=1)
-        pool.send(pack([1]))
-        with pytest.raises(WorkerDied, match="exit code 3"):
-            pool.take()
-
-    def test_an_exception_that_cannot_be_pickled(self, make):
-        pool = answering(make, functions.At(1, functions.fail_unpicklably), count=1)
-        pool.send(pack([1]))
-        error = pool.take()[1].error
-        assert isinstance(error, WorkerFailed) and str(error).endswith("it holds a function")
-
-    def test_a_crash(self, make):
-        pool = answering(make, functions.At(1, functions.crash), count=1)
-        pool.send(pack([1]))
-        with pytest.raises(WorkerDied, match="SIGSEGV(.|\n)*in string_at"):
-            pool.take()
-
     def test_ctrl_c_closes_it(self, make):
         pool = make(functions.hang_at_order)
         order(pool, "a")
@@ -300,19 +240,6 @@ class TestClose:
         assert wait_until(lambda: multiprocessing.active_children())
         pool.close()
         thread.join(LONG)
-        assert [type(error) for error in errors] == [DataFlowTerminated]
-        assert all(gone(pid) for pid in pids(pool))
-
-    def test_so_it_does_if_a_worker_is_stopped(self, make):
-        pool = counting(make)
-        for pid in pids(pool):
-            os.kill(pid, signal.SIGSTOP)
-        order(pool, "a")
-        thread, errors = in_thread(pool.take)
-        begin = time.monotonic()
-        pool.close()
-        thread.join(LONG)
-        assert time.monotonic() - begin < 5
         assert [type(error) for error in errors] == [DataFlowTerminated]
         assert all(gone(pid) for pid in pids(pool))
 
@@ -428,3 +355,68 @@ def test_a_pool_without_data_is_reported_with_stacks(make, monkeypatch):
     assert re.search(r"Pool has given no data for \d+ seconds", said[0])
     assert "Pool 0: no stack: it is stopped by a signal" in said[0]
     assert re.search(r"Pool 1: (.|\n)*in sleep", said[0])
+
+
+class Owner:
+    """Has a pool."""
+
+
+class TestPools:
+    @pytest.fixture
+    def owner(self):
+        owner = Owner()
+        owner.pools = WorkerPools(owner)
+        yield owner
+        owner.pools.close()
+
+    @staticmethod
+    def pool():
+        return WorkerPool(functions.count_up, (5,), ("ds", None), 1, LIMITS, "fork", "Pool")
+
+    def test_a_team_works_again(self, owner):
+        first = owner.pools.take(self.pool)
+        second = owner.pools.take(self.pool)
+        assert first is not second
+        owner.pools.give_back(first)
+        assert owner.pools.take(self.pool) is first
+
+    def test_there_is_one_at_most_once(self, owner):
+        owner.pools.prepare(self.pool)
+        owner.pools.prepare(self.pool)
+        assert len(multiprocessing.active_children()) == 1
+
+    def test_one_that_was_closed_is_forgotten(self, owner):
+        pool = owner.pools.take(self.pool)
+        pool.close()
+        owner.pools.give_back(pool)
+        assert owner.pools.take(self.pool) is not pool
+        owner.pools.prepare(self.pool)
+        assert len(multiprocessing.active_children()) == 1
+
+    def test_close_ends_those_at_work_as_well(self, owner):
+        working = owner.pools.take(self.pool)
+        owner.pools.give_back(owner.pools.take(self.pool))
+        owner.pools.close()
+        assert working.closed
+        assert multiprocessing.active_children() == []
+        owner.pools.give_back(working)
+        owner.pools.prepare(self.pool)
+        assert len(multiprocessing.active_children()) == 1
+
+    def test_close_ends_one_that_is_being_made(self, owner):
+        def make():
+            pool = self.pool()
+            owner.pools.close()
+            return pool
+
+        with pytest.raises(DataFlowTerminated, match="closed while its processes were"):
+            owner.pools.take(make)
+        assert multiprocessing.active_children() == []
+
+    def test_it_is_closed_with_its_owner(self):
+        owner = Owner()
+        pool = WorkerPools(owner)
+        pool = pool.take(self.pool)
+        del owner
+        assert pool.closed
+        assert multiprocessing.active_children() == []

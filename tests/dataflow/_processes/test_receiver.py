@@ -6,7 +6,6 @@ import gc
 import sys
 import termios
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -34,13 +33,6 @@ def test_arrays_are_aligned_and_nobody_can_write_to_them(open_channel, items):
         check(first, size)
         np.testing.assert_array_equal(second, np.arange(size + 0.5))
         assert set(third) == {1}
-
-
-def test_arrays_are_views_of_the_slot(open_channel):
-    channel = open_channel()
-    array = channel.exchange(1)
-    assert isinstance(array.base, np.ndarray) and isinstance(array.base.base, memoryview)
-    assert array.base.size >= SIZE
 
 
 VIEWS = {
@@ -92,12 +84,6 @@ def test_a_consumer_may_keep_everything(open_channel, slots, items, nbytes):
         check(array, number)
 
 
-def test_a_consumer_may_keep_a_little_of_everything(open_channel):
-    channel = open_channel(slots=4, nbytes=100 * SIZE)
-    kept = [channel.exchange(number, SIZE + number)[number : number + 1] for number in range(300)]
-    assert [int(array[0]) for array in kept] == [number % 251 for number in range(300)]
-
-
 def test_what_is_kept_in_another_thread_stays(open_channel):
     channel = open_channel(slots=4)
     kept = {1: channel.exchange(1), 2: channel.exchange(2)}
@@ -120,29 +106,6 @@ def test_what_is_kept_in_another_thread_stays(open_channel):
     thread.join()
     assert wrong == []
     assert channel.room() == 4
-
-
-def test_threads_that_drop_arrays_do_not_lose_slots(open_channel):
-    channel = open_channel(slots=16)
-    queue, done = [], threading.Event()
-
-    def drop():
-        while not done.is_set() or queue:
-            if queue:
-                queue.pop()
-            time.sleep(0)
-
-    threads = [threading.Thread(target=drop) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for number in range(500):
-        while not channel.send(number, 600):
-            time.sleep(0)
-        queue.append(channel.array())
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert channel.room() == 16
 
 
 @pytest.mark.parametrize("look", ["take", "is_waiting", "return_slots"])

@@ -5,7 +5,6 @@ import gc
 import mmap
 import multiprocessing
 import os
-import threading
 
 import numpy as np
 import pytest
@@ -51,13 +50,6 @@ def test_a_descriptor_is_closed_once():
     assert open_files() == before
 
 
-def test_descriptors_are_not_inherited_by_programs(file):
-    assert not os.get_inheritable(file._descriptor.fd)
-    copy = file.copy()
-    assert not os.get_inheritable(copy._descriptor.fd)
-    copy.close()
-
-
 @pytest.mark.parametrize("memfd", [True, False])
 def test_the_memory_has_no_name(memfd, monkeypatch):
     if not memfd:
@@ -93,13 +85,6 @@ def test_the_system_forbids_to_write(file):
     with pytest.raises(ValueError):
         array.setflags(write=True)
     assert isinstance(array.base, memoryview) and array.base.readonly
-
-
-def test_each_view_is_an_array_of_its_own(file):
-    file.resize(SIZE)
-    first, second = (file.view(SIZE, writable=False) for _ in range(2))
-    assert first is not second
-    assert first.ctypes.data == second.ctypes.data  # but mapped once
 
 
 def test_it_can_grow_while_it_is_viewed(file):
@@ -175,18 +160,6 @@ def test_a_folder_for_the_memory_is_not_needed(monkeypatch, tmp_path):
     file.resize(SIZE)
     assert list(tmp_path.iterdir()) == []
     file.close()
-
-
-def test_a_view_lives_in_another_thread(file):
-    file.resize(SIZE)
-    file.view(SIZE, writable=True)[:] = 9
-    kept = [file.view(SIZE, writable=False)]
-    file.close()
-    found = []
-    thread = threading.Thread(target=lambda: found.append(set(kept.pop())))
-    thread.start()
-    thread.join()
-    assert found == [{9}]
 
 
 def test_no_descriptor_is_left_for_a_mapping(monkeypatch):
