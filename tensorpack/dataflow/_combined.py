@@ -83,10 +83,9 @@ class CombinedDataFlow(DataFlow):
             flow.load_state_dict(state)
 
     def _why_no_state(self) -> Optional[str]:
-        for flow in self._distinct:
-            late = _late_part(flow)
-            if late is not None:
-                return _begins_late(late)
+        for reason in map(_why_late, self._distinct):
+            if reason is not None:
+                return reason
         shared = _shared_part(self.df_lists) if self._at_once else None
         if shared is None:
             return None
@@ -120,11 +119,8 @@ def listed(owner: DataFlow, df_lists: Any) -> List[Any]:
 
 def state_or_reason(flow: DataFlow) -> Union[Dict[str, Any], str]:
     """Returns the state of a flow whose pass was just begun or advanced, or why there is none."""
-    late = _late_part(flow)
-    if late is not None:
-        return _begins_late(late)
     try:
-        return _state_of(flow)
+        return _why_late(flow) or _state_of(flow)
     except StateNotKept as error:
         return str(error)
 
@@ -135,8 +131,8 @@ def _state_of(flow: DataFlow) -> Dict[str, Any]:
     return flow.state_dict()
 
 
-def _late_part(flow: DataFlow) -> Optional[DataFlow]:
-    """Returns a part of a flow that keeps a state but begins a pass only with its first datapoint.
+def _why_late(flow: DataFlow) -> Optional[str]:
+    """Returns why the state of a flow cannot be used if a part of it begins a pass late.
 
     A generator runs when it is first advanced. Until then the state is that of an earlier pass,
     and a loaded one is not used up.
@@ -145,17 +141,13 @@ def _late_part(flow: DataFlow) -> Optional[DataFlow]:
         method = getattr(type(part), "state_dict", DataFlow.state_dict)
         late = inspect.isgeneratorfunction(getattr(type(part), "__iter__", None))
         if late and method is not DataFlow.state_dict:
-            return part
+            name = type(part).__name__
+            return (
+                f"The state of {name} cannot be used here: {name}.__iter__() is a generator, so a "
+                "pass begins only with its first datapoint. Let __iter__() begin it, that is, use "
+                "a loaded state and note the position, and return a generator for the rest."
+            )
     return None
-
-
-def _begins_late(flow: DataFlow) -> str:
-    name = type(flow).__name__
-    return (
-        f"The state of {name} cannot be used here: {name}.__iter__() is a generator, so a pass "
-        "begins only when its first datapoint is asked for. Let __iter__() begin it, that is, use "
-        "up a loaded state and note the position, and return a generator for the rest."
-    )
 
 
 def _shared_part(flows: List[DataFlow]) -> Optional[Tuple[int, int, DataFlow]]:

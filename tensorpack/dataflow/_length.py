@@ -44,10 +44,15 @@ def checked_length(function: Callable[[Any], Any], name: str) -> Callable[[Any],
                 f"The length of {type(self).__name__} is not known: its {name}() raised "
                 f"NotImplementedError({', '.join(map(repr, error.args))})."
             ) from error
-        count = _count(found)
-        if count is None:
-            raise _no_count(f"{type(self).__name__}.{name}()", found)
-        return count
+        if is_integer(found) and found >= 0:
+            return operator.index(found)
+        move = "Raise NotImplementedError if it is not known."
+        if isinstance(found, (float, np.floating)):
+            move = "Divide by //, not by /."
+        raise ValueError(
+            f"{type(self).__name__}.{name}() returned {found!r:.80}, but a length is an int of at "
+            f"least 0. {move}"
+        )
 
     length._is_length = True  # type: ignore[attr-defined]
     return length
@@ -83,16 +88,3 @@ def length_or_none(flow: Any) -> Optional[int]:
         return length_of(flow)
     except NotImplementedError:  # UnknownLength is one
         return None
-
-
-def _count(value: Any) -> Optional[int]:
-    return operator.index(value) if is_integer(value) and value >= 0 else None
-
-
-def _no_count(call: str, value: Any) -> ValueError:
-    move = "Raise NotImplementedError if it is not known."
-    if isinstance(value, (float, np.floating)):
-        move = "Divide by //, not by /."
-    return ValueError(
-        f"{call} returned {value!r:.80}, but a length is an int of at least 0. {move}"
-    )

@@ -125,10 +125,9 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
 
     def _next_pass(self) -> "_Pass":
         """Describes the pass that would be begun now."""
-        rng = rng_state(self.rng)
-        if self._cache is None:
-            return _Pass(state_or_reason(self.ds), rng, cached=False, filled=False)
-        return _Pass(self._cache[0], rng, cached=True, filled=True)
+        full = self._cache is not None
+        begin = state_or_reason(self.ds) if self._cache is None else self._cache[0]
+        return _Pass(begin, rng_state(self.rng), cached=full, filled=full)
 
 
 class _Pass(NamedTuple):

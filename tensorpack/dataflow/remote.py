@@ -250,7 +250,10 @@ class RemoteDataZMQ(DataFlow):
             if message is None:
                 self._drop(arrival)
             elif message.kind == DATA:
-                self._count(arrival.address)
+                if arrival.address == 0:
+                    self.cnt1 += 1
+                else:
+                    self.cnt2 += 1
                 yield message.datapoint
             elif message.kind == END:
                 over = receiver.senders.take_end()
@@ -272,12 +275,6 @@ class RemoteDataZMQ(DataFlow):
                 f"Dropped a malformed message that came to {addr} ({self.malformed} so far): "
                 f"{error}"
             )
-
-    def _count(self, index: int) -> None:
-        if index == 0:
-            self.cnt1 += 1
-        else:
-            self.cnt2 += 1
 
 
 def _connect(flow: RemoteDataZMQ) -> Receiver:

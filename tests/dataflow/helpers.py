@@ -4,7 +4,7 @@ import os
 import threading
 import time
 
-from tensorpack.dataflow import DataFlowTerminated
+from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList
 from tensorpack.utils.worker import state_of
 
 LONG = 30  # seconds; waited for in full only if the code is wrong
@@ -69,3 +69,26 @@ def consumer_of(flow):
     consumer = threading.Thread(target=consume)
     consumer.start()
     return consumer, outcome, received
+
+
+def numbers(count):
+    return DataFromList([[i] for i in range(count)], shuffle=False)
+
+
+def shuffled(count):
+    return DataFromList([[i] for i in range(count)])
+
+
+def doubled(datapoint):
+    return [2 * datapoint[0]]
+
+
+class Of2017(DataFlow):
+    """Keeps no state."""
+
+    def get_data(self):
+        for i in range(5):
+            yield [i]
+
+    def size(self):
+        return 5

@@ -5,7 +5,6 @@ import itertools
 import threading
 from socket import socket as Socket
 
-from tensorpack.dataflow import DataFromList
 from tensorpack.dataflow._remote.message import Answer, decode
 from tensorpack.dataflow.remote import send_dataflow_zmq
 from tensorpack.utils.serialize import MAX_BYTES
@@ -13,10 +12,6 @@ from tensorpack.utils.serialize import MAX_BYTES
 A, B = b"a" * 16, b"b" * 16
 SECONDS = 60  # what is awaited comes at once; this is for machines that stand still
 ANY_PORT = "tcp://127.0.0.1:*"
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
 
 
 class Sending(threading.Thread):

@@ -9,11 +9,9 @@ import pytest
 
 from tensorpack.dataflow import (
     BatchData,
-    CacheData,
     ConcatData,
     DataFlow,
     DataFromIterable,
-    DataFromList,
     DataFromQueue,
     FixedSizeData,
     HDF5Serializer,
@@ -189,25 +187,6 @@ def test_no_pass_is_without_end_by_mistake(flow, wrap):
         wrapped.reset_state()
         with pytest.raises((TypeError, ValueError), match=r"returned 5\.0|unsupported operand"):
             next(iter(wrapped))
-
-
-def test_a_cache_does_not_take_a_mistake_for_an_unknown_length():
-    flow = DataFromList([[i] for i in range(5)], shuffle=False)
-    state = CacheData(flow).state_dict()
-    with pytest.raises(ValueError, match=r"returned 5\.0"):
-        CacheData(Said(5.0)).load_state_dict(state)
-
-
-def test_an_iterable_whose_length_is_no_count_is_an_error():
-    class Rows:
-        def __iter__(self):
-            return iter([[1]])
-
-        def __len__(self):
-            return 5 / 1
-
-    with pytest.raises(ValueError, match=r"DataFromIterable.__len__\(\) returned 5.0"):
-        len(DataFromIterable(Rows()))
 
 
 def test_an_iterable_may_say_that_it_has_no_length():

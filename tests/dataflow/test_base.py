@@ -23,6 +23,7 @@ from tensorpack.dataflow import (
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import is_seeded
 from tests.contracts.dataflow import contract_of
+from tests.dataflow.helpers import Of2017
 
 
 class Later(DataFlow):
@@ -30,15 +31,6 @@ class Later(DataFlow):
         yield from ([i] for i in range(5))
 
     def __len__(self):
-        return 5
-
-
-class Of2017(DataFlow):
-    def get_data(self):
-        for i in range(5):
-            yield [i]
-
-    def size(self):
         return 5
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
-    DataFlow,
     DataFromGenerator,
     DataFromList,
     FixedSizeData,
@@ -20,31 +19,11 @@ from tensorpack.dataflow.join import ConcatData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same, contract_of
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
-
-
-def shuffled(count):
-    return DataFromList([[i] for i in range(count)])
+from tests.dataflow.helpers import Of2017, doubled, numbers, shuffled
 
 
 def five():
     return iter([[i, np.float32(i)] for i in range(5)])
-
-
-def doubled(datapoint):
-    return [2 * datapoint[0]]
-
-
-class Of2017(DataFlow):
-    def get_data(self):
-        for i in range(5):
-            yield [i]
-
-    def size(self):
-        return 5
 
 
 class Counted(DataFromList):

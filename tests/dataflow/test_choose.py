@@ -18,17 +18,14 @@ from tensorpack.dataflow import (
     UnknownLength,
 )
 from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
-from tensorpack.dataflow.join import ConcatData, JoinData
+from tensorpack.dataflow.join import JoinData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same, contract_of
+from tests.dataflow.helpers import shuffled
 
 
 def numbers(count, first=0):
     return DataFromList([[first + i] for i in range(count)], shuffle=False)
-
-
-def shuffled(count):
-    return DataFromList([[i] for i in range(count)])
 
 
 def always(value):
@@ -85,16 +82,6 @@ class TestRandomChooseDataInAPassThatIsLeft(DataFlowContract):
 TestRandomMixData = contract_of(
     lambda: RandomMixData([shuffled(4), numbers(0), shuffled(5)]), length=9, deterministic=False
 )
-
-
-class TestRandomMixDataOfCombined(DataFlowContract):
-    length = 11
-    deterministic = False
-
-    def make_flow(self):
-        inner = RandomMixData([shuffled(2), numbers(3)])
-        parts = ConcatData([shuffled(1), shuffled(3)])
-        return RandomMixData([inner, parts, JoinData([shuffled(2), shuffled(4)])])
 
 
 TestRandomMixDataOfAFlowThatContinues = contract_of(

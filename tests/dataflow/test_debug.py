@@ -7,10 +7,7 @@ import pytest
 
 from tensorpack.dataflow import DataFromGenerator, DataFromList, PrintData, TestDataSpeed
 from tests.contracts.dataflow import contract_of
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
+from tests.dataflow.helpers import numbers
 
 
 def ticking():

@@ -22,7 +22,7 @@ from tensorpack.utils import DIE, fix_rng_seed
 from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed, WorkerTraceback
 from tests.contracts.dataflow import assert_same
-from tests.dataflow.helpers import wait_until
+from tests.dataflow.helpers import numbers, wait_until
 
 LONG = 60  # seconds; waited for in full only if the code is wrong
 KINDS = [
@@ -30,10 +30,6 @@ KINDS = [
     {"name": "text", "pair": (1, None), "empty": np.zeros((0, 2))},
     (b"bytes", np.full((300, 300), 7, np.uint8), 2.5, True),
 ]
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
 
 
 class Failing(DataFlow):

@@ -25,16 +25,9 @@ from tensorpack.dataflow.join import ConcatData, JoinData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, contract_of
+from tests.dataflow.helpers import Of2017, doubled, numbers, shuffled
 
 COMBINED = [JoinData, ConcatData, RandomChooseData, RandomMixData]
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
-
-
-def shuffled(count):
-    return DataFromList([[i] for i in range(count)])
 
 
 def shuffled_by_two(flow):
@@ -43,10 +36,6 @@ def shuffled_by_two(flow):
 
 def named(name, count):
     return DataFromList([{name: i} for i in range(count)])
-
-
-def doubled(datapoint):
-    return [2 * datapoint[0]]
 
 
 def only_odd(datapoint):
@@ -66,15 +55,6 @@ class Dropping(MapData):
 
     def __len__(self):
         raise UnknownLength("The length of Dropping is not known.")
-
-
-class Of2017(DataFlow):
-    def get_data(self):
-        for i in range(5):
-            yield [i]
-
-    def size(self):
-        return 5
 
 
 class Late(DataFlow):

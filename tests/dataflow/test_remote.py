@@ -15,18 +15,8 @@ from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromL
 from tensorpack.dataflow._remote.message import DATA, END, SYNC, Message, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import consumer_of
-from tests.dataflow.remote_peers import (
-    ANY_PORT,
-    SECONDS,
-    A,
-    B,
-    Sending,
-    Until,
-    drain,
-    free_address,
-    numbers,
-)
+from tests.dataflow.helpers import consumer_of, numbers
+from tests.dataflow.remote_peers import ANY_PORT, SECONDS, A, B, Sending, Until, drain, free_address
 
 zmq = pytest.importorskip("zmq")
 pytest.importorskip("msgpack")
@@ -255,18 +245,6 @@ def test_close_ends_a_pass_that_waits_and_the_flow_can_be_used_again(receive, ra
     sending.end()
 
 
-def test_a_pass_that_does_not_wait_ends_too(receive, raw):
-    flow = receive()
-    socket = raw(zmq.DEALER, flow.endpoints[0])
-    for i in range(3):
-        socket.send(encode(Message(DATA, A, i, [i])))
-    datapoints = iter(flow)
-    assert next(datapoints) == [0]
-    flow.close()
-    with pytest.raises(DataFlowTerminated, match="was closed"):
-        next(datapoints)
-
-
 def test_reset_state_keeps_the_connection_and_what_waits_in_it(receive, raw):
     flow = receive()
     endpoints = flow.endpoints
@@ -308,13 +286,6 @@ def test_a_forked_process_has_a_connection_of_its_own(receive):
         process.join()
         ours.close()
         theirs.close()
-
-
-def test_many_small_datapoints(receive):
-    flow = receive()
-    sending = Sending(numbers(20000), flow.endpoints[0], passes=1)
-    assert [number for (number,) in flow] == list(range(20000))
-    sending.end()
 
 
 class Watched(DataFromList):

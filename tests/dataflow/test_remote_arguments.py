@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
-from tests.dataflow.remote_peers import ANY_PORT, SECONDS, Sending, numbers
+from tests.dataflow.helpers import numbers
+from tests.dataflow.remote_peers import ANY_PORT, SECONDS, Sending
 
 zmq = pytest.importorskip("zmq")
 pytest.importorskip("msgpack")

@@ -8,14 +8,8 @@ import pytest
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.dataflow._remote.message import DATA, Message, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, make_remote_key, send_dataflow_zmq
-from tests.dataflow.remote_peers import (
-    ANY_PORT,
-    A,
-    Sending,
-    free_address,
-    numbers,
-    wait_for_the_end,
-)
+from tests.dataflow.helpers import numbers
+from tests.dataflow.remote_peers import ANY_PORT, A, Sending, free_address, wait_for_the_end
 
 zmq = pytest.importorskip("zmq")
 pytest.importorskip("msgpack")

@@ -10,17 +10,13 @@ from hypothesis import strategies as st
 from tensorpack.dataflow import (
     BatchData,
     DataFromGenerator,
-    DataFromList,
     FixedSizeData,
     MapData,
     RepeatedData,
     RepeatedDataPoint,
 )
 from tests.contracts.dataflow import DataFlowContract, contract_of
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
+from tests.dataflow.helpers import doubled, numbers, shuffled
 
 
 def drop(datapoint):
@@ -59,14 +55,6 @@ class TestPipeline(DataFlowContract):
     def make_flow(self):
         points = RepeatedDataPoint(MapData(shuffled(5), doubled), 2)
         return BatchData(FixedSizeData(RepeatedData(points, 2), 13), 2, remainder=True)
-
-
-def shuffled(count):
-    return DataFromList([[i] for i in range(count)])
-
-
-def doubled(datapoint):
-    return [2 * datapoint[0]]
 
 
 @given(st.integers(1, 5), st.integers(0, 4))

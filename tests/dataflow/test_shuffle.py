@@ -21,17 +21,10 @@ from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same, contract_of
+from tests.dataflow.helpers import numbers, shuffled
 
 SIZES = st.integers(1, 8)
 SEEDS = st.integers(0, 2**20)
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
-
-
-def shuffled(count):
-    return DataFromList([[i] for i in range(count)])
 
 
 def two_pairs():

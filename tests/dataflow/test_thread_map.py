@@ -19,16 +19,8 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
 from tests.contracts.dataflow import DataFlowContract, contract_of
-from tests.dataflow.helpers import LONG
-from tests.dataflow.thread_functions import (
-    Unsized,
-    both_orders,
-    numbers,
-    odd,
-    same,
-    shuffled,
-    tenfold,
-)
+from tests.dataflow.helpers import LONG, numbers, shuffled
+from tests.dataflow.thread_functions import Unsized, both_orders, odd, same, tenfold
 
 
 class TestInTheOrderOfCompletion(DataFlowContract):

@@ -20,8 +20,8 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.threads import MultiThreadMapData
 from tests.checks import ROOT
-from tests.dataflow.helpers import LONG, consumer_of
-from tests.dataflow.thread_functions import both_orders, numbers, same, threads_of
+from tests.dataflow.helpers import LONG, consumer_of, numbers
+from tests.dataflow.thread_functions import both_orders, same, threads_of
 
 
 @both_orders

@@ -8,8 +8,8 @@ import pytest
 
 from tensorpack.dataflow import DataFromGenerator, ProxyDataFlow
 from tensorpack.dataflow.threads import MultiThreadMapData
-from tests.dataflow.helpers import LONG
-from tests.dataflow.thread_functions import both_orders, numbers, same, threads_of
+from tests.dataflow.helpers import LONG, numbers
+from tests.dataflow.thread_functions import both_orders, same, threads_of
 
 
 @both_orders

@@ -20,8 +20,8 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
-from tests.dataflow.helpers import LONG, consumer_of
-from tests.dataflow.thread_functions import Unsized, numbers
+from tests.dataflow.helpers import LONG, consumer_of, numbers
+from tests.dataflow.thread_functions import Unsized
 
 
 def seven():

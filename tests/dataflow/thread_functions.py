@@ -4,17 +4,9 @@ import threading
 
 import pytest
 
-from tensorpack.dataflow import DataFromList, ProxyDataFlow, UnknownLength
+from tensorpack.dataflow import ProxyDataFlow, UnknownLength
 
 both_orders = pytest.mark.parametrize("strict", [False, True], ids=["completion", "strict"])
-
-
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
-
-
-def shuffled(count):
-    return DataFromList([[i] for i in range(count)])
 
 
 def tenfold(datapoint):
