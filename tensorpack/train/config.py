@@ -19,7 +19,7 @@ from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, as_list
 
 from .determinism import check_computing, check_seeded, one_thread, warn_of_threads
 from .resume import check_policy
@@ -249,7 +249,7 @@ def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:
 
 
 def _check_ids(argument: str, ids: Any) -> List[int]:
-    ids = list(ids)
+    ids = as_list("TrainConfig", argument, ids)
     if not ids or len(set(ids)) < len(ids):
         raise ValueError(f"{argument} must be a non-empty list of different GPU ids, got {ids}.")
     return ids

@@ -19,7 +19,6 @@ __all__ = [
     "as_positive",
     "check_counts",
     "check_integers",
-    "check_sizes",
     "is_integer",
 ]
 
@@ -70,17 +69,6 @@ def check_counts(owner: Any, least: int = 1, **counts: Any) -> None:
     for name, count in counts.items():
         if count < least:
             raise ValueError(f"{_name(owner)}: {name} must be at least {least}, but got {count}.")
-
-
-def check_sizes(owner: Any, **sizes: Any) -> None:
-    """Checks that arguments are numbers of bytes, of at least 1; `1e9` is allowed.
-
-    Raises:
-      TypeError: an argument is not a number.
-      ValueError: an argument is not whole, or too small.
-    """
-    for name, size in sizes.items():
-        as_count(owner, name, size)
 
 
 def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:

@@ -90,6 +90,7 @@ def test_number_of_towers():
         ({"dataflow": flow(), "precision": "half"}, ValueError, "one of fp32, bf16, fp16"),
         ({"dataflow": flow(), "steps_per_epoch": 0}, ValueError, "steps_per_epoch must be"),
         ({"dataflow": flow(), "steps_per_epoch": 1.5}, ValueError, "whole number"),
+        ({"dataflow": flow(), "max_epoch": float("inf")}, ValueError, "max_epoch must be a whole"),
         ({"dataflow": flow(), "max_epoch": 0}, ValueError, "max_epoch must be"),
         ({"dataflow": flow(), "predict_tower": [0, 0]}, ValueError, "different GPU ids"),
         ({}, ValueError, "needs steps_per_epoch, or data"),

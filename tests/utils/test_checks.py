@@ -13,7 +13,6 @@ from tensorpack.utils.checks import (
     as_positive,
     check_counts,
     check_integers,
-    check_sizes,
 )
 
 
@@ -47,13 +46,6 @@ def test_numbers_that_are_too_small():
         check_counts("what", num=0)
     with pytest.raises(ValueError, match=r"^DataFlow: num must be at least 0, but got -1\.$"):
         check_counts(DataFlow(), least=0, good=0, num=np.int64(-1))
-
-
-def test_sizes():
-    check_sizes("what", one=1, many=1e9, of_numpy=np.int64(7))
-    for wrong, kind in (0, ValueError), (2.5, ValueError), (None, TypeError):
-        with pytest.raises(kind, match=f"what: room must be a .*number.*, but got {wrong}"):
-            check_sizes("what", room=wrong)
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.int64(3), np.float32(3), np.array(3), Fraction(6, 2)])
