@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Optional, Sequence
 
-from tensorpack.utils._streams import point_at_devnull
+from tensorpack.utils._console import point_at_devnull
 from tensorpack.utils.worker_errors import WorkerTraceback
 
 from ._cli import CommandError, printable

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any, Callable, List, Optional
 
 from tensorpack.utils import logger
-from tensorpack.utils._streams import open_standard_descriptors
+from tensorpack.utils._console import open_standard_descriptors
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.stopping import Interrupted, StopToken
 

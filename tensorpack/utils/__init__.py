@@ -22,9 +22,8 @@ from .concurrency import (
     start_proc_mask_signal,
     subproc_call,
 )
-from .env import change_env
 from .fs import download, get_dataset_path, mkdir_p, normpath, recursive_walk
-from .gpu import change_gpu, get_nr_gpu, get_num_gpu
+from .gpu import change_env, change_gpu, get_nr_gpu, get_num_gpu
 from .progress import get_tqdm, get_tqdm_kwargs
 from .rng import fix_rng_seed, get_rng
 from .stats import Accuracy, BinaryStatistics, OnlineMoments, RatioCounter, StatCounter

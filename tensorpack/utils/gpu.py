@@ -1,16 +1,39 @@
-"""Counts and selects GPUs without initializing them."""
+"""Counts and chooses GPUs without touching them, and sets environment variables for a block."""
 
 import os
-from typing import ContextManager, Optional, Sequence, Union
+from contextlib import contextmanager
+from typing import ContextManager, Iterator, Optional, Sequence, Union
 
-from .env import change_env
 from .optional import require
 from .processes import subproc_call
 
-__all__ = ["change_gpu", "get_nr_gpu", "get_num_gpu"]
+__all__ = ["change_env", "change_gpu", "get_nr_gpu", "get_num_gpu"]
 
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
 _SMI_SECONDS = 20
+
+
+@contextmanager
+def change_env(name: str, val: Optional[str]) -> Iterator[None]:
+    """Sets an environment variable inside the block and restores it, also after an exception.
+
+    Args:
+      name: the variable.
+      val: its value, or None to unset it.
+    """
+    before = os.environ.get(name)
+    _set(name, None if val is None else str(val))
+    try:
+        yield
+    finally:
+        _set(name, before)
+
+
+def _set(name: str, val: Optional[str]) -> None:
+    if val is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = val
 
 
 def change_gpu(val: Union[int, str, Sequence[int]]) -> ContextManager[None]:

@@ -12,14 +12,13 @@ with 2 the line names where that function was called, not where it stands itself
 
 import logging
 import os
+import shutil
 import sys
 from types import FrameType
 from typing import Any, List, Optional
 
-from . import _log_directory
+from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
 from ._directory_lock import DirectoryLock
-from ._log_handlers import ConsoleHandler, LogFileHandler
-from ._streams import is_terminal, open_standard_descriptors
 from .backup import move_to_backup
 
 __all__ = [
@@ -202,7 +201,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
         close_logger_dir()  # and let go of its lock
     news: List[str] = []  # told when there is a file to tell it to
     done: Optional[str] = None
-    if _log_directory.has_files(dirname):
+    if _has_files(dirname):
         done = letter or _ask(dirname)
         dirname = _make_way(dirname, done, news)
     os.makedirs(dirname, exist_ok=True)
@@ -247,14 +246,14 @@ def _make_way(dirname: str, letter: str, news: List[str]) -> str:
         info(f"Quit; {dirname} was left as it is.")
         raise SystemExit(1)
     if letter == "n":
-        dirname = _log_directory.make_numbered(dirname)
+        dirname = _make_numbered(dirname)
         warning(f"This run logs to {dirname} instead.")
         return dirname
     with DirectoryLock(dirname):  # nothing is done to the files of a run that is alive
         if letter == "b":
             news.append(f"What was in {dirname} before is now in {move_to_backup(dirname)}.")
         elif letter == "d":
-            _log_directory.delete(dirname)
+            _delete(dirname)
     return dirname
 
 
@@ -268,3 +267,39 @@ def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
     except BaseException:
         lock.release()
         raise
+
+
+def _has_files(dirname: str) -> bool:
+    """Tells whether a directory holds anything; names with a leading dot do not count.
+
+    Raises:
+      NotADirectoryError: if there is something else at that path.
+    """
+    try:
+        return any(not name.startswith(".") for name in os.listdir(dirname))
+    except FileNotFoundError:
+        return False
+
+
+def _make_numbered(dirname: str) -> str:
+    """Makes and returns the first free one of `{dirname}-1`, `{dirname}-2`, ..."""
+    number = 1
+    while True:
+        candidate = f"{dirname}-{number}"
+        try:
+            os.mkdir(candidate)  # fails if another run was faster
+            return candidate
+        except FileExistsError:
+            number += 1
+
+
+def _delete(dirname: str) -> None:
+    """Deletes a directory with all that is in it.
+
+    Raises:
+      ValueError: if the working directory is in it.
+    """
+    doomed, here = os.path.realpath(dirname), os.path.realpath(os.getcwd())
+    if os.path.commonpath([doomed, here]) == doomed:
+        raise ValueError(f"The program runs inside {dirname}, which is therefore not deleted.")
+    shutil.rmtree(dirname)

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Optional
 
 from tqdm import tqdm
 
-from ._streams import ForgivingStream, is_terminal
+from ._console import ForgivingStream, is_terminal
 
 __all__ = ["get_tqdm", "get_tqdm_kwargs"]
 

@@ -9,7 +9,7 @@ from multiprocessing import context, util
 from multiprocessing.process import BaseProcess
 from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Tuple
 
-from ._streams import open_standard_descriptors
+from ._console import open_standard_descriptors
 from .processes import sigint_blocked
 from .worker_errors import WorkerDied, failure_from_bytes, failure_to_bytes
 from .worker_pipes import StarterEnds, WorkerEnds, connect

@@ -75,5 +75,5 @@ def test_a_full_disk_of_the_log_does_not_touch_the_training(run, tmp_path):
     (tmp_path / "log").mkdir()
     says = ("Training has finished!", "PHASE models [20, 40, 60, 80, 100]")
     child = run(Case(18, "log_disk_full", 0, says=says, enclosed=("disk", "1m", tmp_path / "log")))
-    for warning in ("Cannot write events to", "stats.json, the training goes on", "log.log (OSE"):
+    for warning in ("Cannot write events to", "stats.json, the training continues", "log.log (OSE"):
         assert child.output.count(warning) == 1, f"{warning}: {child.output}"

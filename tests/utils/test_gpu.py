@@ -97,3 +97,27 @@ def test_without_nvidia_ml_py(machine, monkeypatch):
     machine(smi="echo GPU 0: x")
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert get_num_gpu() == 1
+
+
+NAME = "TENSORPACK_TEST_OF_CHANGE_ENV"
+
+
+def test_it_sets_and_removes():
+    with change_env(NAME, "1"):
+        assert os.environ[NAME] == "1"
+        with change_env(NAME, None):
+            assert NAME not in os.environ
+        assert os.environ[NAME] == "1"
+    assert NAME not in os.environ
+
+
+def test_it_restores_after_an_exception():
+    with pytest.raises(KeyError):
+        with change_env(NAME, "1"):
+            raise KeyError
+    assert NAME not in os.environ
+
+
+def test_a_number_becomes_text():
+    with change_env(NAME, 3):
+        assert os.environ[NAME] == "3"

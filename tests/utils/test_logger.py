@@ -283,3 +283,31 @@ def test_auto_set_dir_is_named_after_the_script(run_python, tmp_path):
 def test_auto_set_dir_needs_a_script(run_python):
     done = run_python("from tensorpack.utils import logger; logger.auto_set_dir()")
     assert "RuntimeError: There is no script" in done.stderr
+
+
+def test_has_files(tmp_path):
+    assert not logger._has_files(str(tmp_path / "none"))
+    assert not logger._has_files(str(tmp_path))
+    (tmp_path / ".hidden").write_text("")
+    assert not logger._has_files(str(tmp_path))
+    (tmp_path / "file").write_text("")
+    assert logger._has_files(str(tmp_path))
+    with pytest.raises(NotADirectoryError):
+        logger._has_files(str(tmp_path / "file"))
+
+
+def test_make_numbered_skips_what_exists(tmp_path):
+    base = str(tmp_path / "run")
+    (tmp_path / "run-2").write_text("a file")
+    assert [logger._make_numbered(base) for _ in range(2)] == [base + "-1", base + "-3"]
+
+
+def test_delete_refuses_a_parent_of_the_working_directory(tmp_path, monkeypatch):
+    inside = tmp_path / "run" / "inside"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(str(inside))
+    with pytest.raises(ValueError, match="not deleted"):
+        logger._delete(str(tmp_path / "run"))
+    monkeypatch.chdir(str(tmp_path))
+    logger._delete("run")
+    assert os.listdir(str(tmp_path)) == []

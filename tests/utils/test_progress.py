@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tensorpack.utils import get_tqdm, get_tqdm_kwargs
-from tensorpack.utils.env import change_env
+from tensorpack.utils.gpu import change_env
 
 VARIABLE = "TENSORPACK_PROGRESS_REFRESH"
 

@@ -1,0 +1,252 @@
+"""Tests of `tensorpack.utils._console`: streams and sinks that fail, bars in the way."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tensorpack.utils import _console, logger
+from tensorpack.utils._console import (
+    ForgivingStream,
+    can_write,
+    is_terminal,
+    point_at_devnull,
+    same_screen,
+)
+from tests.checks import ROOT
+
+MANY_LINES = """
+from tensorpack.utils import logger
+logger.set_logger_dir("run")
+for i in range(300):
+    logger.info("line %d", i)
+print("The program has something to say, too.")
+"""
+
+FULL_DISK = """
+import resource
+from tensorpack.utils import logger
+logger.set_logger_dir("run")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+for i in range(1000):
+    logger.info("line %d", i)
+logger.close_logger_dir()
+"""
+
+WITH_BAR = """
+from tensorpack.utils import get_tqdm, logger
+with get_tqdm(total=4, mininterval=0) as bar:
+    bar.update(2)
+    logger.info("in the middle")
+    bar.update(2)
+"""
+
+
+@pytest.fixture
+def run_with_closed_reader(tmp_path):
+    """Runs code with one standard stream going into a pipe that nobody reads."""
+
+    def run(code, stream):
+        reader, writer = os.pipe()
+        os.close(reader)
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writer}
+        try:
+            return subprocess.run(
+                [sys.executable, "-c", code],
+                text=True,
+                cwd=str(tmp_path),
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                timeout=60,
+                **streams,
+            )
+        finally:
+            os.close(writer)
+
+    return run
+
+
+def test_a_closed_pipe_ends_nothing(run_with_closed_reader, tmp_path):
+    done = run_with_closed_reader(MANY_LINES, "stdout")
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1 and "standard output (BrokenPipeError" in done.stderr
+    assert "line 299\n" in (tmp_path / "run" / "log.log").read_text()
+
+
+def test_a_bar_on_a_closed_pipe_ends_nothing(run_with_closed_reader):
+    done = run_with_closed_reader(WITH_BAR, "stderr")
+    assert done.returncode == 0 and "in the middle" in done.stdout
+
+
+def test_a_full_disk_is_reported_once(run_python, tmp_path):
+    done = run_python(FULL_DISK)
+    assert done.returncode == 0 and "line 999" in done.stdout
+    assert done.stderr.count("\n") == 1
+    assert "cannot write to run/log.log (OSError(27, 'File too large'))" in done.stderr
+    assert 0 < (tmp_path / "run" / "log.log").stat().st_size <= 1000
+
+
+def test_a_missing_standard_output_is_silence(run_python):
+    done = run_python(
+        "import sys; sys.stdout = None\nfrom tensorpack.utils import logger; logger.info('x')"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_text_that_the_console_cannot_show_is_escaped(run_python):
+    done = run_python(
+        "from tensorpack.utils import logger; logger.info('\\u03b5 = 1')",
+        env={"PYTHONIOENCODING": "ascii"},
+    )
+    assert done.stdout.endswith("\\u03b5 = 1\n") and done.stderr == ""
+
+
+def test_a_line_takes_the_bar_away_and_puts_it_back(run_in_terminal):
+    code, screen = run_in_terminal(WITH_BAR, env={"NO_COLOR": "1"})
+    assert code == 0
+    before, after = re.split(r"\[\d{4} [0-9:]* @<string>:\d+\] in the middle\r\n", screen)
+    assert re.search(r"50%\|#+\d? +\|2/4.*\r +\r$", before), "the bar is wiped before the line"
+    assert after.startswith("\r 50%|#") and "100%|#" in after
+
+
+def test_files_apart_are_not_mixed(run_python):
+    done = run_python(WITH_BAR, text=False)
+    assert re.fullmatch(rb"\[[^]]*\] in the middle\n", done.stdout)
+    assert done.stderr.count(b"50%") == 1, "the bar is neither wiped nor drawn again"
+
+
+def test_a_reader_that_stops_costs_lines_on_the_console_only(log_dir, full_pipe, monkeypatch):
+    monkeypatch.setattr(_console, "_PATIENCE_SECONDS", 0.2)
+    stream, drain = full_pipe
+    monkeypatch.setattr(sys, "stdout", stream)
+    for number in range(50):
+        logger.info(f"line {number}.")
+    drain()
+    logger.info("line 50.")
+    shown = drain().decode().splitlines()
+    assert shown[0] == "(50 lines were not shown: nothing read them.)"
+    assert len(shown) == 2 and shown[1].endswith("line 50.")
+    with open(os.path.join(log_dir, "log.log")) as file:
+        text = file.read()
+    assert [number for number in range(51) if f"line {number}." not in text] == []
+
+
+class Failing(io.StringIO):
+    """A stream that raises what it is given."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def write(self, text):
+        raise self.error
+
+    def flush(self):
+        raise self.error
+
+
+def test_what_is_no_terminal(tmp_path):
+    closed = (tmp_path / "f").open("w")
+    closed.close()
+    assert [is_terminal(stream) for stream in (None, closed, io.StringIO())] == [False] * 3
+
+
+def test_a_pseudo_terminal_is_one():
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as stream:
+        assert is_terminal(stream) and same_screen(stream, stream)
+    os.close(ours)
+
+
+def test_console_into_one_file_share_it(tmp_path):
+    with (tmp_path / "a").open("w") as a, (tmp_path / "a").open("w") as also_a:
+        with (tmp_path / "b").open("w") as b:
+            assert same_screen(a, also_a)
+            assert not same_screen(a, b)
+            assert not same_screen(a, io.StringIO())
+
+
+@pytest.mark.parametrize("error", [OSError(28, "full"), ValueError("closed"), BrokenPipeError()])
+def test_a_forgiving_stream_drops_what_it_cannot_write(error):
+    stream = ForgivingStream(Failing(error))
+    assert stream.write("four") == 4
+    stream.flush()
+
+
+def test_a_forgiving_stream_hides_no_other_error():
+    with pytest.raises(RuntimeError):
+        ForgivingStream(Failing(RuntimeError())).write("x")
+
+
+def test_a_forgiving_stream_without_a_stream_drops_everything():
+    stream = ForgivingStream(None)
+    assert stream.write("four") == 4
+    stream.flush()
+    assert stream == ForgivingStream(None)
+
+
+def test_a_forgiving_stream_does_not_wait_long_for_a_reader_that_stopped(full_pipe, monkeypatch):
+    monkeypatch.setattr(_console, "_PATIENCE_SECONDS", 0.2)
+    stream, drain = full_pipe
+    forgiving, begin = ForgivingStream(stream), time.monotonic()
+    for _ in range(100):
+        forgiving.write("lost")
+        forgiving.flush()
+    assert 0.2 <= time.monotonic() - begin < 1.0
+    drain()
+    forgiving.write("read")
+    forgiving.flush()
+    assert drain() == b"read"
+
+
+def test_what_has_no_descriptor_takes_everything():
+    assert can_write(None) and can_write(io.StringIO())
+
+
+def test_a_forgiving_stream_is_its_stream_to_others():
+    inner = io.StringIO()
+    stream = ForgivingStream(inner)
+    stream.write("text")
+    assert inner.getvalue() == stream.getvalue() == "text"
+    assert stream == inner and inner == stream and stream == ForgivingStream(inner)
+    assert stream != sys.stdout and hash(stream) == hash(inner)
+
+
+def test_a_broken_pipe_becomes_the_null_device():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream:
+        stream.write("lost")
+        with pytest.raises(BrokenPipeError):
+            stream.flush()
+        point_at_devnull(stream)
+        stream.flush()
+        assert os.path.sameopenfile(stream.fileno(), stream.fileno())
+
+
+def test_a_stream_without_a_descriptor_is_left_alone():
+    stream = io.StringIO()
+    point_at_devnull(stream)
+    point_at_devnull(None)
+    stream.write("still here")
+    assert stream.getvalue() == "still here"
+
+
+@pytest.mark.parametrize("redirections", ["2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_descriptors_are_opened_and_no_other(redirections, tmp_path):
+    code = (
+        "import os\n"
+        "from tensorpack.utils._console import open_standard_descriptors\n"
+        "open_standard_descriptors()\n"
+        "number = os.open('links', os.O_WRONLY | os.O_CREAT)\n"
+        "links = [os.readlink(f'/proc/self/fd/{each}') for each in range(3)]\n"
+        "os.write(number, f'{number} {links}'.encode())\n"
+    )
+    command = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-c", code]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=str(tmp_path), stdin=subprocess.PIPE, env=env, check=True)
+    number, links = (tmp_path / "links").read_text().split(" ", 1)
+    assert number == "3" and links.count("/dev/null") == redirections.count("-")
