@@ -26,7 +26,6 @@ from tests.dataflow.lmdb_files import (
     change_values,
     flow_of,
     pack_of_2017,
-    read_raw,
     sample,
     write_raw,
 )
@@ -401,12 +400,6 @@ def test_shares_of_a_pass_are_the_pass(seven, make):
         assert before
     shares.sort(key=lambda share: share[0])
     assert_same([each for _, each in shares if each is not None], list(make(seven)))
-
-
-def test_a_program_can_write_what_it_reads(seven, tmp_path):
-    again = str(tmp_path / "again.lmdb")
-    LMDBSerializer.save(LMDBSerializer.load(seven, shuffle=False, probe=False), again)
-    assert read_raw(again) == read_raw(seven)
 
 
 def test_missing_lmdb_is_said(seven, monkeypatch):

@@ -12,7 +12,6 @@ import pytest
 
 from tensorpack.dataflow.lmdb import (
     DamagedLMDB,
-    LMDBData,
     LMDBDataPoint,
     LMDBSerializer,
     convert_old_lmdb,
@@ -48,15 +47,6 @@ def test_a_pickled_list_of_keys(tmp_path, capsys):
     convert_old_lmdb(path, tmp_path / "new", allow_pickle=True)
     assert list(LMDBSerializer.load(tmp_path / "new", shuffle=False)) == [[2], [10], [1]]
     assert "WRN" not in capsys.readouterr().out
-
-
-def test_a_pickled_list_of_keys_is_not_read_without_leave(tmp_path, capsys):
-    path = pickled_with_a_list(tmp_path / "old")
-    found = [key for key, _ in LMDBData(path, shuffle=False)]
-    assert found == [b"1", b"10", b"2", b"__len__"]
-    out = capsys.readouterr().out
-    assert f"{path} has no list of keys that can be read: all its keys are read now" in out
-    assert "(convert_old_lmdb can read a pickled list.)" in out
 
 
 class Canary:

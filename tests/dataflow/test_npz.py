@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFromGenerator, DataFromList
+from tensorpack.dataflow import DataFromList
 from tensorpack.dataflow.npz import NumpySerializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
 
@@ -180,12 +180,6 @@ def test_an_existing_file_is_left_alone(tmp_path):
     with pytest.raises(FileExistsError, match="a.npz exists already"):
         save([[1]], tmp_path / "a.npz")
     assert (tmp_path / "a.npz").read_bytes() == b"precious"
-
-
-def test_a_flow_of_unknown_length_is_written_with_a_bar(tmp_path, capsys):
-    NumpySerializer.save(DataFromGenerator(lambda: iter([[1], [2]])), str(tmp_path / "a"))
-    assert "2/?" in capsys.readouterr().err
-    assert load(str(tmp_path / "a")) == [[1], [2]]
 
 
 def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):

@@ -115,11 +115,6 @@ def test_datapoints_come_back_as_they_were(tmp_path):
     assert_same(list(TFRecordSerializer.load(path)), DATAPOINTS)
 
 
-def test_records_of_other_programs(tmp_path):
-    path = write(tmp_path / "a", record(b""), record(b"some bytes"), record(bytes(5000)))
-    assert list(TFRecordBytes(path)) == [[b""], [b"some bytes"], [bytes(5000)]]
-
-
 def test_our_file_is_read_by_tensorflow(tmp_path):
     tf = pytest.importorskip("tensorflow.compat.v1")
     path = str(tmp_path / "a.tfrecord")
@@ -279,18 +274,6 @@ def test_a_file_of_old_tensorpack_is_told_what_to_do(tmp_path, data):
     assert list(TFRecordBytes(path)) == [[data]]
 
 
-def test_errors_are_of_a_class_that_has_a_name(tmp_path):
-    first = record(b"first")
-    wrong_length = bytearray(first)
-    wrong_length[0] ^= 1
-    wrong_data = bytearray(first)
-    wrong_data[-1] ^= 1
-    for data in first[:5], first[:-1], wrong_length, wrong_data:
-        with pytest.raises(DamagedFile) as caught:
-            list(TFRecordBytes(write(tmp_path / "a", data)))
-        assert type(caught.value) is DamagedFile
-
-
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file .*missing"):
         TFRecordData(tmp_path / "missing")
@@ -349,11 +332,6 @@ def test_nothing_is_left_of_a_save_that_failed(tmp_path):
     with pytest.raises(TypeError, match="Datapoint 1: "):
         TFRecordSerializer.save(DataFromList([[1], [object()]], shuffle=False), tmp_path / "a")
     assert os.listdir(str(tmp_path)) == []
-
-
-def test_a_bar_shows_how_far_a_save_is(tmp_path, capsys):
-    TFRecordSerializer.save(datapoints_of(4), str(tmp_path / "a"))
-    assert "4/4" in capsys.readouterr().err
 
 
 def test_the_flow_is_reset_before_it_is_saved(tmp_path):

@@ -24,18 +24,6 @@ def test_bench_says_all_that_was_measured(run):
     assert all(len(number.strip("0.")) <= 4 for number in re.findall(r"[\d.]+", found["rate"]))
 
 
-@pytest.mark.parametrize("name", ["make_endless", "make_twenty"])
-def test_bench_stops_after_some_seconds(run, name):
-    ran = run("bench", f"{HERE}:{name}", "--size", "1000000000", "--seconds", "0.05")
-    assert ran.code == 0
-    assert re.match(r"\d+ datapoints in \d+ pass(es)? and ", facts(ran.out)["measured"])
-
-
-def test_bench_begins_short_passes_again(run):
-    ran = run("bench", f"{HERE}:twenty", "--size", "70", "--warmup", "5")
-    assert facts(ran.out)["measured"].startswith("70 datapoints in 4 passes and ")
-
-
 def test_bench_tells_why_it_had_too_few(run, write):
     path = write(
         "from tensorpack.dataflow import DataFromIterable\n"

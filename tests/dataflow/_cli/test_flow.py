@@ -1,6 +1,5 @@
 """The flow that is named on the command line is found, or a line says why it is not."""
 
-import os
 import re
 import sys
 
@@ -38,12 +37,6 @@ def test_a_flow_of_a_file(run, write):
     finally:
         sys.modules.pop("beside", None)
     assert sys.path == before and "userflow" not in sys.modules
-
-
-def test_a_flow_of_a_file_in_this_folder(run, write, monkeypatch):
-    path = write("from tensorpack.dataflow import FakeData\nflow = FakeData([[2]], 5)\n")
-    monkeypatch.chdir(os.path.dirname(path))
-    assert run("bench", "userflow.py:flow", "--size", "9").code == 0
 
 
 def test_the_flow_is_closed_also_after_an_error(run):

@@ -147,19 +147,6 @@ def test_lmdb_of_others(run, fails, tmp_path):
 
 
 @needs_lmdb
-def test_the_order_of_an_old_lmdb_file_is_in_a_pickle(run, tmp_path):
-    from tests.dataflow.lmdb_files import write_raw
-
-    keys = [b"2", b"10", b"1"]
-    items = [(key, pickle.dumps([int(key)], 2)) for key in keys]
-    items += [(b"__keys__", pickle.dumps(keys, 2)), (b"__len__", pickle.dumps(3, 2))]
-    path = write_raw(tmp_path / "old.lmdb", items)
-    ran = run("convert", path, tmp_path / "new.npz", "--allow-pickle")
-    assert (ran.code, ran.out.split(" of ")[0]) == (0, "3 datapoints")
-    assert_same(load(tmp_path / "new.npz"), [[2], [10], [1]])
-
-
-@needs_lmdb
 def test_the_folder_of_an_lmdb_database(run, tmp_path):
     folder = tmp_path / "folder.lmdb"
     folder.mkdir()
@@ -230,27 +217,6 @@ def test_a_tfrecord_file_whose_rest_is_lost(run, tmp_path):
     assert f"record 4 at byte {place} has a wrong checksum of its length" in ran.out
 
 
-def test_damaged_columns(run, fails, tmp_path):
-    path = save(tmp_path / "a.npz", [[np.full(100, 7, np.uint8), np.full(100, 9, np.uint8)]])
-    data = (tmp_path / "a.npz").read_bytes()
-    change(path, data.index(b"\x07" * 100) + 5)
-    change(path, data.index(b"\x09" * 100) + 5)
-    ran = run("show", path, "--check")
-    assert ran.code == 1
-    assert "DAMAGED: 1 found, beside 0" in ran.out
-    assert re.search(r"member values_0.npy at byte \d+ is damaged: .*CRC", ran.out)
-    assert "values_0.npy" in fails("show", path)
-
-
-def test_a_file_that_is_cut_off(run, tmp_path):
-    for suffix in ".npz", ".tfrecord":
-        path = save(tmp_path / f"a{suffix}", numbers(6))
-        os.truncate(path, os.path.getsize(path) - 20)
-        ran = run("show", path, "--check")
-        assert ran.code == 1
-        assert "DAMAGED: 1 found" in ran.out and path in ran.out
-
-
 def test_wrong_lines(run, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b\n1,2\n3\n4,x\n5,6\n")
@@ -287,17 +253,6 @@ def test_damaged_lmdb_records(run, fails, tmp_path):
     assert ran.code == 1
     assert re.search("DAMAGED: 1 found, beside 0.*\n.*a.lmdb: LMDB", ran.out)
     assert path in fails("show", path)
-
-
-@needs_h5py
-def test_damaged_rows(run, tmp_path):
-    path = save(tmp_path / "a.h5", [[np.full(200000, i, np.uint8)] for i in range(4)])
-    data = (tmp_path / "a.h5").read_bytes()
-    change(path, data.index(b"\x02" * 1000) + 500)
-    ran = run("show", path, "--check")
-    assert ran.code == 1
-    assert "DAMAGED: 1 found, beside 3" in ran.out
-    assert "dataset 'component_0' is damaged in row 2" in ran.out
 
 
 @pytest.mark.parametrize("level", [logging.ERROR, logging.CRITICAL])

@@ -2,10 +2,8 @@
 
 import pytest
 
-from tensorpack.dataflow import BatchData, DataFlow, MapData, MultiThreadMapData, ProxyDataFlow
-from tensorpack.dataflow._cli.bench import Limits, _chain_of, measure_stages, slowest_stage
-from tests.dataflow._cli.files import flow_of, numbers
-from tests.dataflow._cli.flows import doubled
+from tensorpack.dataflow import BatchData, MapData, ProxyDataFlow
+from tensorpack.dataflow._cli.bench import Limits, measure_stages, slowest_stage
 from tests.dataflow._cli.ticking import Clock, Ticking
 
 
@@ -50,15 +48,3 @@ def test_a_stage_that_works_beside_the_others():
     stages = measure_stages(Halving(Ticking(clock, [1] * 10)), Limits(10, 1e9, 0), clock)
     assert [stage.own_seconds for stage in stages] == [1, -0.5]
     assert "slowest stage is Ticking: 1000 ms" in slowest_stage(stages)
-
-
-def test_the_chain_of_a_flow():
-    source = flow_of(numbers(4))
-    mapped = MultiThreadMapData(source, 1, doubled)
-    assert _chain_of(BatchData(mapped, 2))[:2] == [source, mapped]
-    assert _chain_of(source) == [source]
-
-    class WithAList(DataFlow):
-        ds = [[1]]
-
-    assert len(_chain_of(WithAList())) == 1
