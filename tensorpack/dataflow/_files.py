@@ -1,7 +1,7 @@
-"""What the readers and writers of files share: errors that name the place, and how many to bear.
+"""What readers and writers of files share: errors that name the place, and how many are skipped.
 
-A reader says in `DamagedFile` which file, record and byte it is that cannot be used. `ErrorLimit`
-counts those that a pass goes past, so that a broken data set is not taken for a small one.
+`DamagedFile` names the file, the record and the byte that cannot be used. `ErrorLimit` counts the
+records that a pass skips, so that a broken data set is not taken for a small one.
 """
 
 import os
@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequ
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import open_atomic
+from tensorpack.utils.serialize import dumps
 
 from .raw import DataFromList, share_positions
 
@@ -20,6 +21,7 @@ __all__ = [
     "PathLike",
     "RecordsFlow",
     "collected_damage",
+    "encode_datapoint",
     "input_path",
     "is_gzip",
     "open_new",
@@ -52,7 +54,7 @@ def collected_damage() -> Iterator[List[str]]:
 
 
 class ErrorLimit:
-    """Lets a pass go past some damaged records, each with a line in the log, but no more."""
+    """Lets a pass skip some damaged records, each with a line in the log, but no more."""
 
     def __init__(self, max_errors: int, count: int = 0) -> None:
         """
@@ -96,10 +98,10 @@ class ErrorLimit:
 
 
 class RecordsFlow(DataFromList):
-    """A `DataFromList` over records that are read when they are wanted, and may be damaged.
+    """A `DataFromList` over records that are read one by one, and may be damaged.
 
     `len` counts damaged records as well, so it is too large if some are skipped. A pass that is
-    gone on with from a state counts those that it skips from there.
+    resumed from a state counts those that it skips from there.
     """
 
     def __init__(self, records: Any, shuffle: bool, max_errors: int = 0) -> None:
@@ -107,7 +109,7 @@ class RecordsFlow(DataFromList):
         Args:
           records: has a length, gives datapoints by index, and raises `DamagedFile` for those it
             cannot give.
-          shuffle: whether each pass has an order of its own.
+          shuffle: whether each pass has its own order.
           max_errors: how many damaged records a pass skips, each with a warning in the log; one
             more is an error.
 
@@ -177,7 +179,20 @@ def open_new(path: PathLike) -> Iterator[BinaryIO]:
     _refuse_existing(path)
     with open_atomic(path) as file:
         yield file
-        _refuse_existing(path)  # somebody else may have been faster
+        _refuse_existing(path)  # another process may have been faster
+
+
+def encode_datapoint(datapoint: Any, index: int) -> bytes:
+    """Returns a datapoint as a frame.
+
+    Raises:
+      TypeError, ValueError: it has something that cannot be written; names `index`.
+    """
+    try:
+        return dumps(datapoint)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"Datapoint {index} cannot be written: {error}") from error
 
 
 def is_gzip(start: bytes) -> bool:

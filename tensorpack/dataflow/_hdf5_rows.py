@@ -133,7 +133,7 @@ def describe_file(path: str) -> Tuple[Optional[str], List[str], bool]:
             version = file.attrs.get(VERSION_KEY)
             file.visititems(note)
         except _DAMAGE as error:
-            raise DamagedFile(f"{path} is no whole HDF5 file: {error}.") from error
+            raise DamagedFile(f"{path} is not a whole HDF5 file: {error}.") from error
     return None if version is None else str(version), names, all(checked)
 
 
@@ -145,7 +145,7 @@ def _opened(path: str) -> Any:
         if type(error) is not OSError:  # it may not be read, or is being written
             raise
         size = os.path.getsize(path)
-        raise DamagedFile(f"{path} is no whole HDF5 file ({size} bytes): {error}.") from error
+        raise DamagedFile(f"{path} is not a whole HDF5 file ({size} bytes): {error}.") from error
 
 
 def _datasets(file: Any, path: str, keys: List[str]) -> List[Any]:

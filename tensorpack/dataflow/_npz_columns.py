@@ -1,6 +1,6 @@
 """How one component of all datapoints becomes plain arrays, and those become components again.
 
-What comes back is what was given, type and bits: a Python integer is no numpy integer afterwards.
+Values come back with the same type and bits: a Python integer does not become a numpy integer.
 The kinds of columns:
 
 =======================  =======================================================================

@@ -49,7 +49,7 @@ class CaffeLMDB(LMDBFlow):
         """
         Args:
           lmdb_path: the file, or the directory with `data.mdb`.
-          shuffle: whether each pass has an order of its own.
+          shuffle: whether each pass has its own order.
           keys: which records, as in `LMDBData`.
           max_errors: how many records without a readable image a pass skips, each with a line in
             the log; one more is an error. `len` counts them.

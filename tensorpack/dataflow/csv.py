@@ -51,7 +51,7 @@ class CSVData(DataFromList):
           dtypes: of what is yielded: one for all, a list with one for each, or a dict by name or
             position as in `columns`, where the others are text. Either `str` (or "str"), or what
             numpy takes for a bool (0, 1, false, true), integer or floating-point dtype.
-          shuffle: whether each pass has an order of its own.
+          shuffle: whether each pass has its own order.
           header: whether the first line has the names of the columns.
           delimiter: the character between two columns.
           encoding: of the text. The default is UTF-8, with or without a byte order mark.
@@ -208,7 +208,7 @@ def _int(dtype: np.dtype, text: str) -> Any:
     try:
         value = int(_plain(text))
     except ValueError as error:
-        raise ValueError(f"{text[:40]!r} is no integer") from error
+        raise ValueError(f"{text[:40]!r} is not an integer") from error
     if not limits.min <= value <= limits.max:
         raise ValueError(f"{text[:40]} does not fit into {dtype}")
     return dtype.type(value)
@@ -218,7 +218,7 @@ def _float(dtype: np.dtype, text: str) -> Any:
     try:
         value = float(_plain(text))
     except ValueError as error:
-        raise ValueError(f"{text[:40]!r} is no number") from error
+        raise ValueError(f"{text[:40]!r} is not a number") from error
     if np.isfinite(value) and abs(value) > float(np.finfo(dtype).max):
         raise ValueError(f"{text[:40]} does not fit into {dtype}")
     return dtype.type(value)

@@ -45,7 +45,7 @@ def dump_dataflow_to_process_queue(
 
     Datapoints are numbered from 0. Behind the last one, `(DIE, None)` comes as often as there are
     consumers. If the flow fails, each of them gets its exception from `get` instead, with the
-    traceback of the process; and an exception as well if the process is killed. So nobody waits
+    traceback of the process; and an exception as well if the process is killed. No consumer waits
     for data that will not come. A consumer may be killed while it waits, and the others go on; if
     that happens in the midst of reading a datapoint, they get an exception.
 
@@ -68,7 +68,7 @@ def dump_dataflow_to_process_queue(
 
     Raises:
       ImportError: msgpack is not installed.
-      TypeError: a number is no integer.
+      TypeError: a number is not an integer.
       ValueError: a number is less than one, or there is no such start method.
     """
     check_counts("dump_dataflow_to_process_queue", size=size, nr_consumer=nr_consumer)

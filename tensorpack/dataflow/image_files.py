@@ -50,7 +50,7 @@ class ImageFromFile(RecordsFlow):
           files: the paths. The list is left as it is, whatever `shuffle` says.
           channel: 3 for colour, 1 for grey.
           resize: (height, width) in pixels, or one number for both; None to leave them.
-          shuffle: whether each pass has an order of its own.
+          shuffle: whether each pass has its own order.
           max_errors: how many files that cannot be read a pass skips, each with a warning in the
             log; one more is an error. `len` counts them.
 
@@ -93,7 +93,7 @@ class ImageFolder(RecordsFlow):
         Args:
           directory: the folder.
           channel, resize, max_errors: as in `ImageFromFile`.
-          shuffle: whether each pass has an order of its own.
+          shuffle: whether each pass has its own order.
           extensions: how the names of images end, in small letters. How many files have other
             names is said in the log.
 
@@ -148,7 +148,7 @@ class ImageFromList(RecordsFlow):
         Args:
           list_file, directory: as in `read_image_list`.
           channel, resize, max_errors: as in `ImageFromFile`.
-          shuffle: whether each pass has an order of its own.
+          shuffle: whether each pass has its own order.
 
         Raises:
           FileNotFoundError: there is no such list.
@@ -185,7 +185,7 @@ def read_image_list(
                 continue
             where = f"{list_file}: line {number}"
             if len(parts) != 2 or not parts[1].isdigit() or len(parts[1]) > 18:
-                raise DamagedFile(f"{where} is no path and label: {line[:80]!r}.")
+                raise DamagedFile(f"{where} is not a path and a label: {line[:80]!r}.")
             try:
                 path = parts[0].decode("utf-8")
             except UnicodeDecodeError as error:
@@ -267,9 +267,9 @@ def _read_image(path: str, reading: _Reading) -> np.ndarray:
         if image is not None and reading.channel == 3:
             image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
     except cv2.error as error:
-        raise DamagedFile(f"{path} is no image that OpenCV reads: {error}.") from error
+        raise DamagedFile(f"{path} is not an image that OpenCV reads: {error}.") from error
     if image is None:
-        raise DamagedFile(f"{path} is no image that OpenCV reads ({len(data)} bytes).")
+        raise DamagedFile(f"{path} is not an image that OpenCV reads ({len(data)} bytes).")
     if reading.resize is not None:
         height, width = reading.resize
         image = cv2.resize(image, (width, height))

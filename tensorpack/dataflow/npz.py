@@ -50,7 +50,7 @@ class NumpySerializer:
 
         Raises:
           FileExistsError: there is a file of this name.
-          TypeError: a datapoint is no list, tuple or dict with names of text, or a component
+          TypeError: a datapoint is not a list, tuple or dict with names of text, or a component
             cannot be encoded.
           ValueError: the datapoints differ in form, a component is too large, or there are no
             datapoints.
@@ -72,7 +72,7 @@ class NumpySerializer:
 
         Args:
           path: of a file that `save` wrote.
-          shuffle: whether each pass has an order of its own.
+          shuffle: whether each pass has its own order.
 
         Raises:
           FileNotFoundError: there is no such file.
@@ -94,7 +94,7 @@ def _form_of(datapoint: Any, index: int) -> _Form:
         if type(datapoint) is cls:  # a namedtuple would come back as a tuple
             keys = list(datapoint) if kind == "dict" else None
             if keys is not None and not all(type(key) is str for key in keys):
-                raise TypeError(f"Datapoint {index} has keys that are no text: {keys}.")
+                raise TypeError(f"Datapoint {index} has keys that are not text: {keys}.")
             return _Form(kind, len(datapoint), keys)
     raise TypeError(
         f"Datapoint {index} is a {type(datapoint).__name__}, but needs to be a list, tuple or "
@@ -193,12 +193,12 @@ def _read(file: BinaryIO, path: str) -> Tuple[_Form, int, List[Column]]:
     try:
         archive = zipfile.ZipFile(file)
     except Exception as error:  # whatever damaged bytes lead `zipfile` to
-        raise DamagedFile(f"{path} is no whole .npz file ({size} bytes): {error}.") from error
+        raise DamagedFile(f"{path} is not a whole .npz file ({size} bytes): {error}.") from error
     with archive:
         if f"{_HEADER}.npy" not in archive.namelist():
             raise DamagedFile(
                 f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}. Files "
-                "of tensorpack 0.x hold pickled objects, which are not read: write them anew."
+                "of tensorpack 0.x hold pickled objects, which are not read: write them again."
             )
         header = _read_member(archive, _HEADER, path, size)
         try:

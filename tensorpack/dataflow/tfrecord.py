@@ -16,9 +16,17 @@ from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, Optional, Tuple
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import dumps, loads
+from tensorpack.utils.serialize import loads
 
-from ._files import DamagedFile, ErrorLimit, PathLike, input_path, is_gzip, open_new
+from ._files import (
+    DamagedFile,
+    ErrorLimit,
+    PathLike,
+    encode_datapoint,
+    input_path,
+    is_gzip,
+    open_new,
+)
 from ._flow import check_count, check_state
 from ._length import length_or_none
 from .base import DataFlow, UnknownLength
@@ -48,7 +56,7 @@ class _Place(NamedTuple):
 class TFRecordBytes(DataFlow):
     """Yields the records of any TFRecord file as `[bytes]`, in the order of the file.
 
-    Its state is a place in the file, so another process that goes on reads nothing twice.
+    Its state is a place in the file, so another process that resumes from it reads nothing twice.
     """
 
     _position = _Place()
@@ -129,9 +137,9 @@ class TFRecordBytes(DataFlow):
         except ValueError as error:
             reason = str(error).rstrip(".")
             raise DamagedFile(
-                f"{_name(self.path, place)} is no datapoint: {reason}. Records of other programs "
-                "are read by TFRecordBytes. Those of tensorpack 0.x hold pickled objects or "
-                "msgpack, which are not read: write them anew."
+                f"{_name(self.path, place)} is not a datapoint: {reason}. Records of other "
+                "programs are read by TFRecordBytes. Those of tensorpack 0.x hold pickled objects "
+                "or msgpack, which are not read: write them again."
             ) from error
 
     def _decode(self, data: bytes) -> Any:
@@ -200,7 +208,7 @@ class TFRecordSerializer:
             df, total=length_or_none(df), desc=os.path.basename(path)
         ) as bar:
             for datapoint in bar:
-                _write_record(file, _encoded(datapoint, count))
+                _write_record(file, encode_datapoint(datapoint, count))
                 count += 1
             if count == 0:
                 raise ValueError("The flow has no datapoints: nothing to write.")
@@ -214,15 +222,6 @@ class TFRecordSerializer:
 def dump_dataflow_to_tfrecord(df: DataFlow, path: PathLike) -> None:
     """Does what `TFRecordSerializer.save` does, under its name of 2017."""
     TFRecordSerializer.save(df, path)
-
-
-def _encoded(datapoint: Any, index: int) -> bytes:
-    try:
-        return dumps(datapoint)
-    except TypeError as error:
-        raise TypeError(f"Datapoint {index}: {error}") from error
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"Datapoint {index}: {error}") from error
 
 
 def masked_crc32c(data: bytes) -> int:

@@ -70,13 +70,6 @@ class TestCaffeLMDB(SixImages):
         return CaffeLMDB(self.path, shuffle=False, probe=False)
 
 
-class TestShuffledCaffeLMDB(SixImages):
-    deterministic = False
-
-    def make_flow(self):
-        return CaffeLMDB(self.path, probe=False)
-
-
 def test_images_and_labels(six, capsys):
     found = list(CaffeLMDB(six, shuffle=False))
     assert_same(found, [[image, label] for label, image in enumerate(images(6))])

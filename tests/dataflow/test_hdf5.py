@@ -64,10 +64,6 @@ class TestInMemory(FromFile):
     options = {"shuffle": False}
 
 
-class TestInMemoryShuffled(FromFile):
-    deterministic = False
-
-
 class TestInFile(FromFile):
     options = {"shuffle": False, "in_memory": False}
 
@@ -344,7 +340,7 @@ def test_a_file_cut_off(tmp_path):
     data = (tmp_path / "a").read_bytes()
     for kept in [0, 1, 7, 8, 40, len(data) // 2, len(data) - 1]:
         (tmp_path / "a").write_bytes(data[:kept])
-        with pytest.raises(ValueError, match=rf"a is no whole HDF5 file \({kept} bytes\): "):
+        with pytest.raises(ValueError, match=rf"a is not a whole HDF5 file \({kept} bytes\): "):
             load(path)
 
 

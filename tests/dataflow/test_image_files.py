@@ -53,13 +53,6 @@ class TestImageFromFile(FromFiles):
         return ImageFromFile(self.paths)
 
 
-class TestImageFromFileShuffled(FromFiles):
-    deterministic = False
-
-    def make_flow(self):
-        return ImageFromFile(self.paths, shuffle=True)
-
-
 class TestImageFolder(FromFiles):
     def make_flow(self):
         return ImageFolder(self.folder, shuffle=False)
@@ -108,8 +101,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "text.png").write_text("no image")
     (tmp_path / "empty.jpg").write_bytes(b"")
     for name, match in [
-        ("text.png", "text.png is no image that OpenCV reads"),
-        ("empty.jpg", r"empty.jpg is no image that OpenCV reads \(0 bytes\)"),
+        ("text.png", "text.png is not an image that OpenCV reads"),
+        ("empty.jpg", r"empty.jpg is not an image that OpenCV reads \(0 bytes\)"),
         ("missing.png", "missing.png cannot be read: .*No such file"),
     ]:
         with pytest.raises(ValueError, match=match):

@@ -52,21 +52,6 @@ class TestLMDBData(SevenRecords):
         return LMDBData(self.path, shuffle=False, probe=False)
 
 
-class TestShuffledLMDBData(SevenRecords):
-    deterministic = False
-
-    def make_flow(self):
-        return LMDBData(self.path, probe=False)
-
-
-class TestLMDBDataOfSomeKeys(SevenRecords):
-    length = 3
-
-    def make_flow(self):
-        keys = [b"00000004", "00000002", b"00000006"]
-        return LMDBData(self.path, shuffle=False, keys=keys, probe=False)
-
-
 class TestLMDBDataDecoder(SevenRecords):
     def make_flow(self):
         return LMDBDataDecoder(LMDBData(self.path, shuffle=False, probe=False), joined)
@@ -80,13 +65,6 @@ class TestLMDBDataPoint(SevenRecords):
 class TestLMDBDataPointOfAFlow(SevenRecords):
     def make_flow(self):
         return LMDBDataPoint(ProxyDataFlow(LMDBData(self.path, shuffle=False, probe=False)))
-
-
-class TestLoadedFlow(SevenRecords):
-    deterministic = False
-
-    def make_flow(self):
-        return LMDBSerializer.load(self.path, probe=False)
 
 
 def joined(key, value):

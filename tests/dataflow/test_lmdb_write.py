@@ -148,7 +148,7 @@ def test_a_flow_that_fails_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     "wrong, error",
-    [({1, 2}, TypeError), (np.array([{}], object), TypeError), (2**70, (TypeError, ValueError))],
+    [({1, 2}, TypeError), (np.array([{}], object), TypeError)],
 )
 def test_a_datapoint_that_cannot_be_written_is_named(tmp_path, wrong, error):
     with pytest.raises(error, match="Datapoint 2 cannot be written"):

@@ -36,13 +36,6 @@ class TestSVMLightData(FromFile):
         return SVMLightData(self.path, shuffle=False)
 
 
-class TestShuffled(FromFile):
-    deterministic = False
-
-    def make_flow(self):
-        return SVMLightData(self.path)
-
-
 def test_what_a_line_becomes(tmp_path):
     path = write(tmp_path / "a", "-1 2:0.1 4:3\n+2.5 1:-1e-2\r\n0\n")
     flow = SVMLightData(path, shuffle=False)

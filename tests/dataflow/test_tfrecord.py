@@ -242,7 +242,7 @@ def test_a_record_that_is_no_datapoint_of_ours(tmp_path):
     TFRecordSerializer.save(datapoints_of(2), path)
     with open(path, "ab") as file:
         file.write(record(b"somebody else's") + record(b""))
-    with pytest.raises(ValueError, match=r"record 2 at byte \d+ is no datapoint: ") as caught:
+    with pytest.raises(ValueError, match=r"record 2 at byte \d+ is not a datapoint: ") as caught:
         list(TFRecordData(path))
     assert type(caught.value) is DamagedFile
     assert len(list(TFRecordData(path, max_errors=2))) == 2
@@ -256,7 +256,7 @@ def test_a_pickle_in_a_record_is_never_run(tmp_path):
 
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         path = write(tmp_path / "a", record(pickle.dumps([Canary()], protocol)))
-        with pytest.raises(ValueError, match="record 0 at byte 0 is no datapoint"):
+        with pytest.raises(ValueError, match="record 0 at byte 0 is not a datapoint"):
             list(TFRecordData(path))
     assert not (tmp_path / "ran").exists()
 
@@ -269,7 +269,7 @@ def test_a_file_of_old_tensorpack_is_told_what_to_do(tmp_path, data):
         list(TFRecordData(path))
     assert str(caught.value).endswith(
         " Records of other programs are read by TFRecordBytes. Those of tensorpack 0.x hold "
-        "pickled objects or msgpack, which are not read: write them anew."
+        "pickled objects or msgpack, which are not read: write them again."
     )
     assert list(TFRecordBytes(path)) == [[data]]
 
@@ -329,7 +329,7 @@ def test_nothing_is_left_of_a_save_that_failed(tmp_path):
         TFRecordSerializer.save(DataFromGenerator(broken), str(tmp_path / "a"))
     with pytest.raises(ValueError, match="The flow has no datapoints"):
         TFRecordSerializer.save(DataFromList([]), str(tmp_path / "a"))
-    with pytest.raises(TypeError, match="Datapoint 1: "):
+    with pytest.raises(TypeError, match="Datapoint 1 cannot be written: "):
         TFRecordSerializer.save(DataFromList([[1], [object()]], shuffle=False), tmp_path / "a")
     assert os.listdir(str(tmp_path)) == []
 

@@ -73,12 +73,7 @@ class RefusedRecord(Exception):
 
 
 def data_file(path: PathLike) -> str:
-    """Returns the file of a database: the path itself, or `data.mdb` if it is a directory.
-
-    Raises:
-      FileNotFoundError: there is none.
-      DamagedLMDB: it is empty.
-    """
+    """Returns the file of a database: the path itself, or `data.mdb` if it is a directory."""
     path = os.fspath(path)
     if os.path.isdir(path):
         path = os.path.join(path, "data.mdb")
@@ -113,7 +108,7 @@ def probe(path: str) -> None:
     )
     reason = _reported(output)
     if reason is None and code > 128:
-        reason = f"LMDB crashed on it, in a process of its own: {_name(code)}."
+        reason = f"LMDB crashed on it, in a process of its own: {signal.Signals(code - 128).name}."
     if reason is None:
         problem = f"took more than {_PROBE_SECONDS:.0f} s" if code == -1 else f"failed ({code})"
         raise RuntimeError(
@@ -132,22 +127,8 @@ def _reported(output: bytes) -> Optional[str]:
     return None
 
 
-def _name(code: int) -> str:
-    try:
-        return signal.Signals(code - 128).name
-    except ValueError:
-        return f"signal {code - 128}"
-
-
 class OpenFile:
-    """An LMDB file, open in one process; closed when nothing refers to it any more.
-
-    It may be used by several threads.
-
-    Attributes:
-      path: the file.
-      pid: the process in which it may be used.
-    """
+    """An LMDB file, open in the process `pid` for all its threads; closed when it is collected."""
 
     def __init__(self, path: str, env: Any) -> None:
         self.path = path
@@ -155,11 +136,7 @@ class OpenFile:
         self._env = env
 
     def get(self, key: bytes) -> Optional[bytes]:
-        """Returns a copy of a value, or None if there is no such key.
-
-        Raises:
-          DamagedLMDB: liblmdb cannot read it.
-        """
+        """Returns a copy of a value, or None if there is no such key."""
         try:
             with self._env.begin() as transaction:
                 return transaction.get(key)
@@ -171,11 +148,7 @@ class OpenFile:
         return self._env.stat()["entries"]
 
     def keys(self, most: Optional[int] = None) -> List[bytes]:
-        """Returns all keys in order, or the first ones.
-
-        Raises:
-          DamagedLMDB: liblmdb cannot read them.
-        """
+        """Returns all keys in order, or the first ones."""
         try:
             with self._env.begin() as transaction, transaction.cursor() as cursor:
                 return list(itertools.islice(cursor.iternext(keys=True, values=False), most))
@@ -225,16 +198,7 @@ _open_files = _OpenFiles()
 
 
 def open_shared(path: str, readahead: bool) -> OpenFile:
-    """Returns the file; opens it unless this process has it open.
-
-    Args:
-      path: of the data file.
-      readahead: whether the system should read what follows a page in advance; the first one to
-        open the file decides.
-
-    Raises:
-      DamagedLMDB: liblmdb cannot open it.
-    """
+    """Returns the file; opens it, with or without `readahead`, unless this process has it open."""
     return _open_files.open(path, readahead)
 
 

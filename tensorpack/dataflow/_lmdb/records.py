@@ -52,16 +52,13 @@ class _FormattedKeys(Sequence[bytes]):
     """The keys that a format makes of 0, 1, 2 and so on; takes no memory."""
 
     def __init__(self, form: str, count: int) -> None:
-        self._form = form
-        self._count = count
+        self._form, self._numbers = form, range(count)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._numbers)
 
     def __getitem__(self, index: Any) -> Any:
-        if not 0 <= index < self._count:
-            raise IndexError(f"Key {index} of {self._count}.")
-        return self._form.format(index).encode()
+        return self._form.format(self._numbers[index]).encode()
 
 
 def make_list(count: int) -> bytes:
@@ -78,11 +75,7 @@ def make_header(count: int) -> bytes:
 class Records(Sequence[Any]):
     """The records as a list of `[key, value]`; can be sent to another process.
 
-    The file must not be written to while it is in use. Where it is opened again and has changed in
-    between, it is checked again.
-
-    Attributes:
-      path: the data file.
+    Where the file is opened again and has changed in between, it is checked again.
     """
 
     def __init__(
@@ -100,11 +93,6 @@ class Records(Sequence[Any]):
           readahead: whether they will be read in the order of the file.
           probed: whether the file is checked before it is opened; see `probe`.
           allow_pickle: whether a list of keys, or a value, that is a pickle is read.
-
-        Raises:
-          ImportError: lmdb is not installed.
-          FileNotFoundError: there is no such file.
-          DamagedLMDB: it was checked, and is damaged.
         """
         require("lmdb")
         self.path = data_file(path)
@@ -123,12 +111,7 @@ class Records(Sequence[Any]):
         return len(self._found_keys(self.file()))
 
     def __getitem__(self, index: Any) -> Any:
-        """Returns one element.
-
-        Raises:
-          DamagedLMDB: the record is missing or damaged.
-          ValueError: it is a pickle, and those are not allowed.
-        """
+        """Returns one element; raises `DamagedLMDB` where it is missing or damaged."""
         file = self.file()
         key = self._found_keys(file)[index]
         value = file.get(key)
@@ -167,12 +150,7 @@ class Records(Sequence[Any]):
         return self.datapoint_count() is not None
 
     def datapoint_count(self) -> Optional[int]:
-        """Returns how many datapoints the header of the file names; None without a header.
-
-        Raises:
-          DamagedLMDB: the header is damaged, or contradicts the file.
-          ValueError: the file was written by a later version.
-        """
+        """Returns how many datapoints the header of the file names; None without a header."""
         if self._count is ...:
             self._count = _read_header(self.file())
         return self._count
@@ -281,12 +259,7 @@ def _is_header(header: Any) -> bool:
 
 
 def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:
-    """Returns what a user gave as `keys`, with keys as bytes.
-
-    Raises:
-      TypeError: it is neither None, a format, nor a list of keys.
-      ValueError: the format makes the same key of every number.
-    """
+    """Returns the argument `keys`, with keys as bytes."""
     if wanted is None:
         return None
     if isinstance(wanted, str):

@@ -39,7 +39,7 @@ def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
       allow_pickle: whether pickles are read.
 
     Raises:
-      BadRecord: it is damaged, or is no datapoint of tensorpack.
+      BadRecord: it is damaged, or is not a datapoint of tensorpack.
       RefusedRecord: it is a pickle, and those are not read.
     """
     if not is_new and looks_like_pickle(value):
@@ -68,13 +68,7 @@ def looks_like_msgpack(value: bytes) -> bool:
 
 
 def unpack(value: bytes) -> Any:
-    """Returns the object that tensorpack wrote by msgpack in 2017.
-
-    Raises:
-      BadRecord: the bytes are damaged, or something else.
-      RefusedRecord: there is an array in it that would have to be unpickled.
-      ImportError: msgpack is not installed.
-    """
+    """Returns the object that tensorpack wrote by msgpack in 2017; raises as `decode_value`."""
     msgpack = require("msgpack")
     try:
         return msgpack.unpackb(
@@ -147,10 +141,6 @@ def unpickle(value: bytes) -> Any:
 
     A pickle can name sets, complex numbers, ordered dicts, and numpy's arrays and scalars; the last
     two are made here, not by numpy. Anything else is an error and is not even imported.
-
-    Raises:
-      RefusedRecord: it is none of these kinds.
-      BadRecord: the bytes are damaged.
     """
     try:
         _check_memory(value)

@@ -3,13 +3,13 @@
 import contextlib
 import errno
 import os
-from typing import Any, Iterator, List, Tuple
+from typing import Any, List, Tuple
 
 from tensorpack.utils import get_tqdm
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import dumps
 
-from .._files import PathLike, open_new
+from .._files import PathLike, encode_datapoint, open_new
 from .._length import length_or_none
 from ..base import DataFlow
 from .records import HEADER_KEY, KEY_FORMAT, LIST_KEY, make_header, make_list
@@ -24,14 +24,8 @@ _Record = Tuple[bytes, bytes]
 
 
 def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
-    """Writes one pass of a flow; returns how many datapoints there were.
-
-    See `dump_dataflow_to_lmdb`.
-    """
-    if write_frequency < 1:
-        raise ValueError(
-            f"write_frequency is a number of datapoints of at least 1, but got {write_frequency}."
-        )
+    """Returns the number of datapoints written, see `dump_dataflow_to_lmdb`."""
+    check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
     lmdb = require("lmdb")
     target = os.fspath(path)
     if os.path.isdir(target):
@@ -51,10 +45,11 @@ def _write_all(writer: "_Writer", df: DataFlow, write_frequency: int) -> int:
     count = size = 0
     batch: List[_Record] = []
     with get_tqdm(total=length_or_none(df)) as bar:
-        for record in _records(df):
-            batch.append(record)
+        for datapoint in df:
+            value = encode_datapoint(datapoint, count)
+            batch.append((KEY_FORMAT.format(count).encode(), value))
             count += 1
-            size += len(record[1])
+            size += len(value)
             if len(batch) == write_frequency or size >= _MOST_BATCH_BYTES:
                 writer.write(batch)
                 batch, size = [], 0
@@ -65,16 +60,6 @@ def _write_all(writer: "_Writer", df: DataFlow, write_frequency: int) -> int:
     # whole, so damage to such a number does not hide data.
     writer.write([header])
     return count
-
-
-def _records(df: DataFlow) -> Iterator[_Record]:
-    for number, datapoint in enumerate(df):
-        try:
-            value = dumps(datapoint)
-        except (TypeError, ValueError, OverflowError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"Datapoint {number} cannot be written: {error}") from error
-        yield KEY_FORMAT.format(number).encode(), value
 
 
 class _Writer:

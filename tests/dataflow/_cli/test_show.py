@@ -224,7 +224,7 @@ def test_wrong_lines(run, tmp_path):
     assert ran.code == 1
     assert "DAMAGED: 2 found, beside 2" in ran.out
     assert f"{path}: line 3: 1 columns" in ran.out
-    assert f"{path}: line 4, column 'b': 'x' is no integer" in ran.out
+    assert f"{path}: line 4, column 'b': 'x' is not an integer" in ran.out
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n1 x:1\n1 2:y\n")
     ran = run("show", path, "--check")
