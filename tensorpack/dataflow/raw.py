@@ -260,18 +260,10 @@ def _check_list(flow: DataFlow, lst: Any) -> None:
     is_scalar = isinstance(lst, np.ndarray) and lst.ndim == 0
     if has_both and not isinstance(lst, Mapping) and not is_scalar:
         return
-    advice = "Put the datapoints into a list."
-    if hasattr(lst, "reset_state"):
-        advice = "That is a flow already: use it as it is."
-    elif isinstance(lst, Mapping):
-        advice = "Give it list(...) of the values or items, or use DataFromIterable for the keys."
-    elif _is_iterable(lst) and not is_scalar:
-        advice = "Give it list(...) of that, or use DataFromIterable."
-    elif callable(lst):
-        advice = "Use DataFromGenerator for a function that makes datapoints."
     raise TypeError(
-        f"{type(flow).__name__} takes a list, or what else has a length and integer indices, but "
-        f"got {type(lst).__name__}. {advice}"
+        f"{type(flow).__name__} takes a list, or an object with a length and integer indices, but "
+        f"got {type(lst).__name__}. Give it list(...) of an iterable, or use DataFromIterable; for "
+        "a function use DataFromGenerator. A flow needs no other flow around it."
     )
 
 

@@ -8,7 +8,7 @@ A flow joins the threads that it starts, and an error in a thread is raised in t
 
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.processes import usable_cores
 
 from ._flow import ProcessLocal, check_state
@@ -85,11 +85,9 @@ class MultiThreadMapData(ProxyDataFlow):
         self.num_thread = usable_cores() if num_thread is None else num_thread
         self.map_func = checked_function(self, map_func)
         self.buffer_size = buffer_size
-        self.buffer_bytes = buffer_bytes
+        self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self.strict = strict
-        check_counts(
-            self, num_thread=self.num_thread, buffer_size=buffer_size, buffer_bytes=buffer_bytes
-        )
+        check_counts(self, num_thread=self.num_thread, buffer_size=buffer_size)
         self._passes = ProcessLocal(Passes)  # threads do not survive a fork
 
     def __iter__(self) -> Iterator[Any]:

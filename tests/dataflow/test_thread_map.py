@@ -339,7 +339,7 @@ def test_the_arguments_of_2017():
         ({"map_func": same, "num_thread": 0}, ValueError, "num_thread must be at least 1.*got 0"),
         ({"map_func": same, "num_thread": 2.5}, TypeError, "num_thread.*got 2.5"),
         ({"map_func": same, "buffer_size": 0}, ValueError, "buffer_size must be at least 1"),
-        ({"map_func": same, "buffer_bytes": -1}, ValueError, "buffer_bytes must be at least 1"),
+        ({"map_func": same, "buffer_bytes": -1}, ValueError, "buffer_bytes must be a whole number"),
     ],
 )
 def test_wrong_arguments(arguments, error, message):

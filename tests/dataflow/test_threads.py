@@ -180,7 +180,7 @@ class Watched(DataFlow):
 
 @pytest.mark.parametrize(
     "num_prefetch, options, ahead",
-    [(1, {}, 1), (4, {}, 4), (9, {"buffer_bytes": 1}, 1), (9, {"buffer_bytes": 201}, 3)],
+    [(1, {}, 1), (4, {}, 4), (9, {"buffer_bytes": 1}, 1), (9, {"buffer_bytes": 2.01e2}, 3)],
 )
 def test_the_buffer_is_filled_and_no_more_than_that(runner, num_prefetch, options, ahead):
     ds = Watched(ahead)

@@ -6,7 +6,7 @@ import weakref
 from contextlib import closing
 from typing import Any, Callable, Generator, Iterator, Optional
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count, check_counts
 
 from .._flow import ProcessLocal, call_optional, is_flow, what_instead
 from .._legacy_names import accepts_old_keywords
@@ -59,13 +59,11 @@ class MultiThreadRunner(DataFlow):
                 f"{type(self).__name__} takes a function that returns a flow, but got "
                 f"{type(get_df).__name__}. Each thread needs a flow of its own."
             )
-        check_counts(
-            self, num_prefetch=num_prefetch, num_thread=num_thread, buffer_bytes=buffer_bytes
-        )
+        check_counts(self, num_prefetch=num_prefetch, num_thread=num_thread)
         self.get_df = get_df
         self.num_prefetch = num_prefetch
         self.num_thread = num_thread
-        self.buffer_bytes = buffer_bytes
+        self.buffer_bytes = as_count(self, "buffer_bytes", buffer_bytes)
         self._mixture: ProcessLocal[_Mixture] = ProcessLocal(_Mixture)
 
     def __len__(self) -> int:
