@@ -175,7 +175,7 @@ def flood(peer, count):
     peer.send(encode(Message(DATA, A, 0, ["good"])))
 
 
-@pytest.mark.fault_row(31)
+@pytest.mark.fault_row(49)
 def test_a_datapoint_that_is_too_large_is_an_error_at_both_ends(receive):
     flow = receive(max_bytes=1 << 20)
     sizes = 100 * [1000] + [3 << 20] + 99 * [1000]
@@ -193,7 +193,7 @@ def test_a_datapoint_that_is_too_large_is_an_error_at_both_ends(receive):
     sending.end()
 
 
-@pytest.mark.fault_row(31)
+@pytest.mark.fault_row(49)
 def test_a_datapoint_is_too_large_before_the_limit_is_known(receive):
     flow = receive(max_bytes=1000)
     source = DataFromList([[np.zeros(size, np.uint8)] for size in (10, 2000, 10)], shuffle=False)
@@ -206,7 +206,7 @@ def test_a_datapoint_is_too_large_before_the_limit_is_known(receive):
         sending.end()
 
 
-@pytest.mark.fault_row(31)
+@pytest.mark.fault_row(49)
 def test_datapoints_that_are_lost_on_the_way_are_an_error_at_both_ends(raw):
     addr = free_address()
     with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
@@ -226,7 +226,7 @@ def test_datapoints_that_are_lost_on_the_way_are_an_error_at_both_ends(raw):
             sending.end()
 
 
-@pytest.mark.fault_row(31)
+@pytest.mark.fault_row(49)
 def test_a_peer_counts_from_its_first_datapoint(receive, raw):
     flow = receive()
     forged = raw(zmq.DEALER, flow.endpoints[0])
@@ -238,7 +238,7 @@ def test_a_peer_counts_from_its_first_datapoint(receive, raw):
     assert flow.malformed == 0
 
 
-@pytest.mark.fault_row(31)
+@pytest.mark.fault_row(49)
 @pytest.mark.parametrize("keyed", [True, False])
 def test_who_sends_a_large_part_is_cut_off_whether_its_key_is_known_or_not(
     receive, tmp_path, keyed
@@ -272,7 +272,7 @@ def port_of(flow):
     return host, int(port)
 
 
-@pytest.mark.fault_row(31)
+@pytest.mark.fault_row(49)
 def test_a_socket_file_is_gone_after_its_socket_but_not_that_of_another_one(receive, tmp_path):
     addr = f"ipc://{tmp_path}/socket"
     first = receive(addr)
