@@ -112,7 +112,7 @@ class CallbackFactory(Callback):
     Args:
       setup_graph: called when ops may be added to the graph.
       before_train: called before the first step.
-      trigger: called by whoever schedules the callback; every epoch by default.
+      trigger: called as the callback is scheduled; every epoch by default.
       after_train: called at the end, however the run ended.
       trigger_epoch: called every epoch, instead of `trigger`.
     """

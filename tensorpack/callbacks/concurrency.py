@@ -104,7 +104,7 @@ class StartProcOrThread(Callback):
 
 
 def _reporter(token: Any, name: str) -> Callable[[Exception], None]:
-    """What hands the error of a thread to the run."""
+    """Returns a function that ends the run with the error of a thread."""
 
     def report(error: Exception) -> None:
         token.request(Failed(error, name))
@@ -113,7 +113,7 @@ def _reporter(token: Any, name: str) -> Callable[[Exception], None]:
 
 
 def _death_reporter(token: StopToken) -> Callable[[Any, Exception], None]:
-    """What hands the end of a process to the run."""
+    """Returns a function that ends the run because of the end of a process."""
 
     def report(process: Any, error: Exception) -> None:
         if isinstance(error, WorkerDied) and error.signum in _GROUP_SIGNALS:

@@ -9,7 +9,7 @@ __all__ = ["FeedfreeInput", "InputSource"]
 
 
 class InputSource:
-    """Gives a model its input tensors, and sees to it that there is data behind them.
+    """Gives a model its input tensors, and provides the data behind them.
 
     Used like this, and only so::
 
@@ -18,11 +18,10 @@ class InputSource:
         (the trainer runs the callbacks: they start and stop whatever the source needs)
         source.release()                        # in the end, however far all this got
 
-    `setup` may start processes, while they can be forked, and the callbacks end them. But they
-    never have their turn if building the model fails, or what else comes before the training: then
-    `release` ends the processes. A trainer calls it at the end of each run, also if `setup` failed;
-    whoever sets a source up by hand and does not train calls it himself. A source that takes its
-    data from another one releases that one.
+    `setup` may start processes, while they can be forked, and the callbacks end them. If the run
+    fails before the training, the callbacks do not run and `release` ends the processes. A trainer
+    calls it at the end of each run, also if `setup` failed; code that sets up a source by hand and
+    does not train must call it. A source that takes its data from another one releases that one.
 
     Subclasses override the methods with a leading underscore. Calls out of order raise
     RuntimeError.
@@ -91,10 +90,9 @@ class InputSource:
         self._reset_state()
 
     def release(self) -> None:
-        """Gives back what `setup` took: processes, connections, files.
+        """Releases what `setup` took: processes, connections, files.
 
-        May be called at any time but while the callbacks run, and more than once; does nothing if
-        there is nothing to give back.
+        May be called at any time but while the callbacks run, and more than once.
         """
         self._release()
 
@@ -102,7 +100,7 @@ class InputSource:
         """Returns how many steps go through the data once.
 
         Raises:
-          NotImplementedError: nobody knows.
+          NotImplementedError: it is not known.
         """
         return self._size()
 
@@ -114,15 +112,15 @@ class InputSource:
         raise NotImplementedError(f"{type(self).__name__} must override _get_input_tensors().")
 
     def _get_callbacks(self) -> Sequence[Callback]:
-        """Override to return what rides along with the training; called once, after `_setup`."""
+        """Override to return the callbacks of the source; called once, after `_setup`."""
         return []
 
     def _reset_state(self) -> None:
         """Override to begin with the data from the start; is then called before the training."""
 
     def _release(self) -> None:
-        """Override to give back what `_setup` took, also if it failed half-way or never began, and
-        if the callbacks have done it already.
+        """Override to release what `_setup` took, also if it failed half-way or never began, and if
+        the callbacks have done it already.
         """
 
     def _size(self) -> int:
@@ -137,11 +135,11 @@ class InputSource:
 
 
 class FeedfreeInput(InputSource):
-    """An input source whose tensors have values by themselves, so that a step needs no feeding."""
+    """An input source whose tensors need no feeding."""
 
 
 class _ResetInput(Callback):
-    """Lets the source begin from the start before the training."""
+    """Resets the source before the training."""
 
     def __init__(self, source: InputSource) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""Inputs through a TensorFlow queue, filled ahead of the training by a thread of its own."""
+"""Inputs through a TensorFlow queue, which a thread fills ahead of the training."""
 
 from typing import Any, List, Sequence
 
@@ -22,14 +22,14 @@ __all__ = ["BatchQueueInput", "QueueInput"]
 class QueueInput(FeedfreeInput):
     """Datapoints that are made ahead of the training and wait in a queue.
 
-    An `EnqueueThread` goes through the dataflow again and again and fills the queue; each step
-    takes one datapoint. How full the queue is, is summarised as `input_queue_size`: if that is near
-    zero, the data is too slow. Datapoints are checked against the model's inputs, see
+    An `EnqueueThread` iterates the dataflow again and again and fills the queue; each step takes
+    one datapoint. The summary `input_queue_size` is the size of the queue: if that is near zero,
+    the data is too slow. Datapoints are checked against the model's inputs, see
     `DatapointChecker`, and copied unless they are read-only.
 
-    A run that is saved and goes on continues behind the last datapoint that a step has taken; what
-    waits in the queue is made again. Other queues than those that keep the order lose it. In a
-    deterministic run there is no thread: a datapoint is made when a step needs it.
+    A resumed run continues behind the last datapoint that a step has taken: datapoints that waited
+    in the queue are made again, or lost if the queue does not keep their order. In a deterministic
+    run there is no thread: a datapoint is made when a step needs it.
 
     Args:
       ds: the dataflow. An error in it ends the training.
@@ -79,7 +79,7 @@ class QueueInput(FeedfreeInput):
             add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
 
     def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
-        """Returns what a datapoint has to be, given what the model takes."""
+        """Returns the signature of a datapoint, given that of the model."""
         return input_signature
 
     def _make_queue(self, signature: Sequence[tf.TensorSpec]) -> Any:
@@ -118,13 +118,12 @@ class BatchQueueInput(QueueInput):
     Args:
       ds: the dataflow; its datapoints have no batch dimension.
       batch_size: how many make a batch, the first dimension of each of the model's inputs.
-      queue: as in `QueueInput`; to batch, it must have been told the shapes of its components, or
-        the setup raises a ValueError. Defaults to a
-        `tf.FIFOQueue` with room for 3000 datapoints, for which the model's inputs must be fully
-        defined but for the batch.
+      queue: as in `QueueInput`; it must know the shapes of its components, or the setup raises a
+        ValueError. Defaults to a `tf.FIFOQueue` with room for 3000 datapoints, for which the
+        model's inputs must be fully defined but for the batch.
 
     Raises:
-      TypeError: `batch_size` is no integer; see also `QueueInput`.
+      TypeError: `batch_size` is not an integer; see also `QueueInput`.
       ValueError: it is less than 1; see also `QueueInput`.
     """
 

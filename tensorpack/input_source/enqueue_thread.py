@@ -145,7 +145,7 @@ class EnqueueThread(ShareSessionThread):
       signature: what a datapoint must be; defaults to what the placeholders say.
 
     Attributes:
-      enqueuer: does the work; whoever does not start the thread may use it instead.
+      enqueuer: does the work; may be used alone if the thread is not started.
       positions: the states of the dataflow for the datapoints that may be in the queue; None
         unless it is set before the thread starts.
       is_reset: an event, set when `reset_state` of the dataflow has returned, or will not.

@@ -1,4 +1,4 @@
-"""Inputs through placeholders: fed by whoever runs the graph, or by us from a dataflow."""
+"""Inputs through placeholders: fed by the caller, or from a dataflow."""
 
 from typing import Any, Callable, Dict, Generator, List, Optional, Sequence
 
@@ -46,7 +46,7 @@ class FeedInput(InputSource):
 
     Args:
       ds: the dataflow. It is checked against the model's inputs, see `DatapointChecker`.
-      infinite: whether to begin again when it ends. If not, a step that finds no datapoint ends the
+      infinite: whether to repeat it when it ends. If not, a step that finds no datapoint ends the
         training with the reason `EndOfData`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Puts the next batches where they will be needed while the current one is being trained on."""
+"""Copies the next batches to the device while the current one is being trained on."""
 
 from contextlib import ExitStack
 from typing import Any, List, Optional, Sequence
@@ -34,8 +34,8 @@ class StagingInput(FeedfreeInput):
       device: of the buffers, such as "/gpu:0"; by default that of the tower.
 
     Raises:
-      TypeError: `input` is not a `FeedfreeInput`, or it is a `StagingInput`; or `nr_stage` is no
-        integer.
+      TypeError: `input` is not a `FeedfreeInput`, or it is a `StagingInput`; or `nr_stage` is not
+        an integer.
       ValueError: `nr_stage` is less than 1.
     """
 
@@ -45,8 +45,8 @@ class StagingInput(FeedfreeInput):
         super().__init__()
         if not isinstance(input, FeedfreeInput) or isinstance(input, StagingInput):
             raise TypeError(
-                f"StagingInput takes an input whose tensors have values by themselves, such as a "
-                f"QueueInput, and no other StagingInput, got {type(input).__name__}."
+                "StagingInput takes a FeedfreeInput such as a QueueInput, but not a StagingInput; "
+                f"got {type(input).__name__}."
             )
         self._input = input
         check_counts(self, nr_stage=nr_stage)

@@ -12,7 +12,7 @@ __all__ = ["DummyConstantInput", "TensorInput"]
 
 
 class TensorInput(FeedfreeInput):
-    """Tensors that a function of the user's makes, such as those of a queue that he fills himself.
+    """Tensors that a function of the user's makes, such as those of a queue that the user fills.
 
     Args:
       get_tensor_fn: takes nothing and returns a list with a tensor for each input of the model;

@@ -20,9 +20,7 @@ _Args = tf.train.SessionRunArgs
 
 
 class StopTraining(BaseException):
-    """Raised by a callback or a step to end the training in order, as if the last epoch were
-    over.
-    """
+    """Ends the training in order, as after the last epoch; raised by a callback or a step."""
 
 
 class TrainerContract:
@@ -84,7 +82,7 @@ class Callback:
 
         cb.setup_graph(trainer)        # ops may still be added to the graph
         (session created, variables initialised and restored, graph finalised)
-        cb.load_state_dict(state)      # if the run goes on from a saved one
+        cb.load_state_dict(state)      # if the run resumes a saved state
         cb.before_train()
         for each epoch:
             cb.before_epoch()
@@ -144,9 +142,7 @@ class Callback:
         """Override to do something before each epoch; should be quick."""
 
     def before_run(self, ctx: tf.train.SessionRunContext) -> Optional[tf.train.SessionRunArgs]:
-        """Called before each run of the hooked session; says what is to be fetched or fed along
-        with it.
-        """
+        """Called before each run of the hooked session; returns what to fetch or feed with it."""
         request = self._before_run(ctx)
         if request is None or isinstance(request, _Args):
             return request
@@ -158,9 +154,7 @@ class Callback:
         return _Args(fetches=request)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        """Override to return `tf.train.SessionRunArgs`, or a list of tensors, ops or their names,
-        or None.
-        """
+        """Override to return `SessionRunArgs`, a list of tensors, ops or names, or None."""
         return None
 
     def after_run(
@@ -209,13 +203,11 @@ class Callback:
         self.trigger()
 
     def trigger(self) -> None:
-        """Does what the callback is for, whenever whoever schedules it decides."""
+        """Does what the callback is for; called by the schedule, each epoch by default."""
         self._trigger()
 
     def _trigger(self) -> None:
-        """Override to do something that may be scheduled freely, for example by
-        `PeriodicTrigger`.
-        """
+        """Override to do something that may be scheduled, for example by `PeriodicTrigger`."""
 
     def callback_returned(self) -> None:
         """Called whenever any callback of the run has returned, outside of the steps."""
@@ -225,12 +217,10 @@ class Callback:
         self._after_train()
 
     def _after_train(self) -> None:
-        """Override to release what `_before_train` took. Must work after a failed `_before_train`
-        too.
-        """
+        """Override to release what `_before_train` took, also if that failed."""
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns what the callback must know to go on in another process; {} is nothing.
+        """Returns what the callback needs to resume in another process; {} is nothing.
 
         Override it, and `load_state_dict`, in a callback that keeps anything between two calls. It
         is called on the main thread, after a step or after another callback had its turn.

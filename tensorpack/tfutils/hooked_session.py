@@ -1,8 +1,8 @@
 """A session whose every run is seen by hooks, at little more than the cost of a prebuilt call.
 
 It has the interface of `tf.train.MonitoredSession` (`run`, `should_stop`, `close`, `graph`) and
-calls ordinary `tf.train.SessionRunHook` objects, but it never re-creates a session, and a run whose
-fetches and feeds were seen before goes the way that was prepared then.
+calls ordinary `tf.train.SessionRunHook` objects, but it never re-creates a session, and it prepares
+each set of fetches and feeds once.
 """
 
 from collections import OrderedDict
@@ -116,8 +116,7 @@ class HookedSession:
         return pick(values, plan.own)
 
     def run_unseen(self, fetches: Any) -> Any:
-        """Runs `fetches` without a call before or after it, but with what has to run along; returns
-        their values.
+        """Runs `fetches` unseen by the hooks, with what must run along; returns their values.
 
         Raises:
           RuntimeError: the session was closed.
@@ -192,7 +191,7 @@ class HookedSession:
         return _Plan(call, where[0], told, ([_leaves(each) for each in structures], fed))
 
     def _take_shortcut(self, fetches: Any, asked: List[Any], plan: _Plan) -> None:
-        """Lets the next run that asks by these very objects find its plan by their ids."""
+        """Lets the next run that asks with these objects find its plan by their ids."""
         kept = (plan.kept, fetches, asked)
         self._shortcuts[(id(fetches), *map(id, asked))] = plan._replace(kept=kept)
         if len(self._shortcuts) > _MAX_PLANS:
@@ -212,9 +211,7 @@ def _does(hook: Any, method: str) -> bool:
 
 
 def _wanted(structures: Sequence[Any]) -> List[int]:
-    """Which of them are to be computed: a hook may ask for nothing, but to a caller that gives None
-    TensorFlow says what it thinks of it.
-    """
+    """Which of them are to be computed. A hook may ask for None; TensorFlow refuses a caller's."""
     return [i for i, each in enumerate(structures) if i == 0 or each is not None]
 
 
@@ -233,9 +230,7 @@ def _merge_feeds(feed_dict: Any, asked: Sequence[Any]) -> Dict[Any, Any]:
 
 
 def _identity(fetches: Any) -> Hashable:
-    """What tells one structure of fetches from another: its shape, and which objects are at its
-    leaves.
-    """
+    """What identifies a structure of fetches: its shape, and the objects at its leaves."""
     if isinstance(fetches, dict):
         return ("dict",) + tuple([(name, _identity(each)) for name, each in fetches.items()])
     if isinstance(fetches, (list, tuple)):
@@ -265,7 +260,7 @@ def _leaves(fetches: Any) -> Tuple[Any, ...]:
 
 
 def _merge_options(options: Any, asked: Sequence[Any]) -> Any:
-    """Returns run options that satisfy everyone, or None if nobody has any."""
+    """Returns run options that satisfy the caller and all hooks, or None if there are none."""
     wanted = [args.options for args in asked if args is not None and args.options is not None]
     if options is not None:
         wanted.insert(0, options)

@@ -1,8 +1,8 @@
 """Runs of a session that are prepared once and then cost little more than what they compute.
 
-`Session.run` looks at what is fetched and fed in each call, and so does what
-`Session.make_callable` returns if anything is fed; on a tiny graph that takes several times as long
-as the graph. Here it is looked at once, and ops merely run, which costs less than to fetch them.
+`Session.run` analyses its fetches and feeds in each call, and so does a callable of
+`Session.make_callable` with feeds; on a tiny graph that takes several times as long as the graph.
+Here they are analysed once, and ops are run instead of fetched, which is cheaper.
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -70,7 +70,7 @@ def pick(values: Sequence[Any], where: Any) -> Any:
 
 
 class _Unusual(Exception):
-    """Something is fetched or fed that only `Session.run` knows how to treat, or refuses."""
+    """A fetch or feed that is left to `Session.run`, which may refuse it."""
 
 
 class _Fetched:

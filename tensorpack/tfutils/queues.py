@@ -2,8 +2,7 @@
 
 An enqueue that is cancelled while its queue is open makes TensorFlow print a warning that users
 take for the cause of whatever ended their run. So a producer that waits for room gets room, and a
-queue is closed when its producers have left. Works on the op, so it serves any queue of a graph,
-whoever made it.
+queue is closed when its producers have left. Works on the op, so it serves any queue of a graph.
 """
 
 import threading

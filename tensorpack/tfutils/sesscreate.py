@@ -13,7 +13,7 @@ from .precision import ComputeOptions
 
 __all__ = ["NewSessionCreator", "ReuseSessionCreator", "SessionCreatorAdapter"]
 
-# An initialiser that waits for one of these waits for ever: nothing feeds the input yet.
+# An initialiser that waits for one of these waits for ever: the input has no data yet.
 _BLOCKING_OPS = frozenset(
     [
         "IteratorGetNext",

@@ -197,7 +197,7 @@ class TrainConfig:
 
 
 class AutoResumeTrainConfig(TrainConfig):
-    """A `TrainConfig` with `resume="auto"`: goes on with the run in the log directory, if any.
+    """A `TrainConfig` with `resume="auto"`: resumes the run in the log directory, if any.
 
     Args:
       always_resume: whether to do so even if `session_init` or `starting_epoch` says something

@@ -1,4 +1,4 @@
-"""What makes two runs of a program equal bit by bit: fixed seeds and one thread in TensorFlow."""
+"""Makes two runs of a program equal bit by bit: fixed seeds and one thread in TensorFlow."""
 
 from typing import Any, List, Optional
 
@@ -35,11 +35,7 @@ _RANDOM_OPS = frozenset(
 
 
 def check_seeded() -> None:
-    """Sees to it that the random streams of the process have a fixed seed.
-
-    Raises:
-      ValueError: they have not.
-    """
+    """Raises ValueError if the random streams of the process have no fixed seed."""
     if not is_seeded():
         raise ValueError(
             "deterministic=True needs a fixed seed: call tensorpack.utils.fix_rng_seed(N) first "
@@ -48,11 +44,7 @@ def check_seeded() -> None:
 
 
 def check_computing(computing: ComputeOptions) -> None:
-    """Sees to it that what computes a step does not depend on what was computed before.
-
-    Raises:
-      ValueError: it does.
-    """
+    """Raises ValueError if the code that computes a step may depend on earlier steps."""
     if computing.xla:
         raise ValueError(
             "deterministic=True excludes xla=True: XLA compiles an op for the shapes that come "
@@ -71,7 +63,7 @@ def one_thread() -> tf.ConfigProto:
 
 
 def warn_of_threads(config: Optional[tf.ConfigProto]) -> None:
-    """Says so if a session config of the user's has more than one thread; None is not looked at."""
+    """Warns if a session config of the user's has more than one thread; None is accepted."""
     if config is None:
         return
     threads = (config.intra_op_parallelism_threads, config.inter_op_parallelism_threads)
@@ -92,7 +84,7 @@ def fix_graph_seed(graph: tf.Graph) -> None:
 
 
 def warn_of_random_ops(train_op: Any) -> None:
-    """Says so if a step draws random numbers inside the graph: those draws cannot be resumed."""
+    """Warns if a step draws random numbers inside the graph: those draws cannot be resumed."""
     names = [op.name for op in _needed_by(train_op) if op.type in _RANDOM_OPS]
     if names:
         logger.warning(

@@ -24,8 +24,7 @@ class SimpleTrainer(SingleCostTrainer):
     A `dataflow` in the config is fed step by step, by a `FeedInput`; a `QueueInput` is faster.
 
     Args:
-      config: what to train; or None, to be given to `launch_train_with_config` together with this
-        trainer.
+      config: what to train; None for `launch_train_with_config(config, trainer)`.
     """
 
     def __init__(self, config: Optional[TrainConfig] = None) -> None:

@@ -1,6 +1,4 @@
-"""Trainers that own a tower function: they build training towers and, on request, towers for
-prediction.
-"""
+"""Trainers with a tower function, which they build for training and, on request, for prediction."""
 
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -145,7 +143,7 @@ class TowerTrainer(Trainer):
             return towers[name]
         shown = f"/gpu:{gpu}" if gpu >= 0 else "/cpu:0"
         logger.info(f"Building predictor tower '{name}' on device {shown} ...")
-        # whoever asks may be inside of scopes of its own
+        # the caller may be inside of scopes of its own
         with self.graph.as_default(), tf.name_scope(None), tf.device(tower_device(gpu)):
             source = PlaceholderInput()
             source.setup(self.input_signature)
@@ -199,9 +197,8 @@ class SingleCostTrainer(TowerTrainer):
         cost = self.tower_func(*input.get_input_tensors())
         if not isinstance(cost, tf.Tensor) or cost.shape.as_list() != []:
             raise ValueError(
-                f"The cost must be a scalar tensor, got {cost!r}. Return it from build_graph() "
-                "(or, in the spelling "
-                "of 2017, set self.cost in _build_graph())."
+                f"The cost must be a scalar tensor, got {cost!r}. Return it from build_graph(), or "
+                "set self.cost in _build_graph() (the spelling of 2017)."
             )
         self.register_callback(StopIfNonFinite([cost]))
         grads = optimizer.compute_gradients(

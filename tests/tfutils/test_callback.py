@@ -5,10 +5,10 @@ import weakref
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.callback import Callback
+from tensorpack.tfutils.callback import Callback, TrainerContract
 
 
-class Trainer:
+class Trainer(TrainerContract):
     epoch_num, local_step, global_step = 3, 4, 34
 
 
@@ -51,24 +51,6 @@ def test_before_run_takes_fetches_in_every_form(trainer):
     for request in (["Adder/zero:0"], [callback.op]):
         callback.request = request
         assert callback.before_run(None).fetches == [callback.op]
-
-
-def test_trigger_epoch_triggers():
-    tape = []
-
-    class Triggered(Callback):
-        def _trigger(self):
-            tape.append("trigger")
-
-    Triggered().trigger_epoch()
-    assert tape == ["trigger"]
-
-
-def test_chief_only_and_name():
-    callback = Callback()
-    assert callback.chief_only and str(callback) == "Callback"
-    assert callback.set_chief_only(False) is callback
-    assert not callback.chief_only
 
 
 def test_tensors_are_looked_for_by_name(trainer):

@@ -346,20 +346,3 @@ def test_games_in_threads_fill_the_users_own_shuffle_queue(kind, capfd):
     assert not any(each.is_alive() for each in players)
     printed = capfd.readouterr()
     assert "Skipping cancelled" not in printed.err
-
-
-def test_a_failing_game_ends_the_run():
-    queue = tf.RandomShuffleQueue(100, 10, tf.float32, shapes=[[32, 32]])
-    screen = tf.placeholder(tf.float32, [32, 32])
-    enqueue = queue.enqueue(screen)
-
-    class Broken(Player):
-        def run(self):
-            for _ in range(20):
-                self._enqueue.run(feed_dict={self._placeholder: np.zeros([32, 32])})
-            raise OSError("the screen went black")
-
-    data = TensorInput(lambda: [queue.dequeue_many(8)])
-    players = StartProcOrThread([Broken(enqueue, screen)])
-    with pytest.raises(OSError, match="went black"):
-        SimpleTrainer(config(data=data, model=ScreenModel(), callbacks=[players])).train()
