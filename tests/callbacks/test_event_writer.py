@@ -98,7 +98,7 @@ def test_images_and_events_are_written(tmp_path):
     assert (event.step, event.tagged_run_metadata.tag) == (2, "trace")
 
 
-def test_a_run_that_goes_on_takes_back_what_lies_ahead(tmp_path):
+def test_a_run_that_continues_purges_later_events(tmp_path):
     run(tmp_path, init_step=10, max_epoch=1)
     start = [event for event in events(tmp_path) if event.session_log.status]
     assert [(event.step, event.session_log.status) for event in start] == [
@@ -238,7 +238,7 @@ def test_files_that_are_gone_are_missed_in_a_warning(tmp_path, capsys):
     assert log_lines(capsys)[-1] == f"1 event files of the earlier run are not in {tmp_path}."
 
 
-def test_a_disk_that_fails_when_a_run_goes_on_is_tried_again(tmp_path, monkeypatch, capsys):
+def test_a_disk_that_fails_when_a_run_is_resumed_is_tried_again(tmp_path, monkeypatch, capsys):
     state = states_of_a_run(tmp_path)[0]
     failures, cut_file = [1], event_files.cut_file
 

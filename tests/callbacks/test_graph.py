@@ -59,7 +59,7 @@ def test_an_op_can_be_given_itself(capsys):
     assert log_lines(capsys) == ["Running Op nothing ..."]
 
 
-def test_something_that_is_no_op_is_refused():
+def test_something_other_than_an_op_is_refused():
     with pytest.raises(TypeError, match="needs an op or a function that returns one, got None"):
         MiniTrainer([RunOp(lambda: None)]).train()
 

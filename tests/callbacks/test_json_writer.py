@@ -56,7 +56,7 @@ def test_the_file_is_whole_after_each_epoch(tmp_path):
     assert seen == [False, 1, 2]
 
 
-def test_a_run_that_goes_on_appends(tmp_path, capsys):
+def test_a_run_that_continues_appends(tmp_path, capsys):
     run(tmp_path, max_epoch=2)
     run(tmp_path, starting_epoch=3, init_step=4, max_epoch=3)
     added = {"epoch_num": 3, "global_step": 6, "cost": 3.0, "score": 1.0}
@@ -115,7 +115,7 @@ NUMBERS = ["NaN", "-Infinity", "1e999", "[NaN, 1]"]
 
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("resumed", [False, True])
-def test_a_number_that_json_lacks_becomes_null_and_the_run_goes_on(
+def test_a_number_that_json_lacks_becomes_null_and_the_run_continues(
     number, resumed, tmp_path, capsys
 ):
     path = tmp_path / "stats.json"
@@ -281,7 +281,7 @@ def test_a_state_of_an_older_version_has_only_the_last_epochs(tmp_path):
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
 
 
-def test_a_corrupt_file_is_put_aside_when_a_run_goes_on(tmp_path):
+def test_a_corrupt_file_is_put_aside_when_a_run_is_resumed(tmp_path):
     run(tmp_path, max_epoch=3)
     path = tmp_path / "stats.json"
     path.write_bytes(path.read_bytes()[:-3])
@@ -319,7 +319,7 @@ def test_epochs_that_the_disk_refused_are_in_the_state(tmp_path):
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
 
 
-def test_a_disk_that_fails_when_a_run_goes_on_is_tried_again(tmp_path, capsys):
+def test_a_disk_that_fails_when_a_run_is_resumed_is_tried_again(tmp_path, capsys):
     run(tmp_path, max_epoch=4)
     path, away = tmp_path / "stats.json", tmp_path / "away"
     path.rename(away)

@@ -189,7 +189,7 @@ def test_a_history_without_a_step_for_each_value_is_refused():
         Monitors([]).load_state_dict(state)
 
 
-def test_the_history_goes_on_behind_a_loaded_one():
+def test_new_values_follow_a_loaded_history():
     trainer = MiniTrainer(init_step=7)
     trainer.callbacks.setup_graph(trainer)
     values = np.array([0.1, np.nan])

@@ -76,14 +76,14 @@ def test_a_value_takes_effect_after_its_epoch(schedule, interp, values):
         ([(4, 1.0), (5, 0.25)], "linear", "initial"),
     ],
 )
-def test_a_run_that_goes_on_has_the_value_in_force(schedule, interp, value):
+def test_a_run_that_starts_later_has_the_value_in_force(schedule, interp, value):
     def make(it):
         return ScheduledHyperParamSetter(it, schedule, interp)
 
     assert run(make, starting_epoch=4, max_epoch=4, init_step=6) == [value]
 
 
-def test_it_can_be_told_to_leave_it_at_the_beginning():
+def test_it_may_leave_the_value_at_the_beginning():
     def make(it):
         return ScheduledHyperParamSetter(it, [(2, 0.5), (4, 0.0)], set_at_beginning=False)
 

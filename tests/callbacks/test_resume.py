@@ -354,7 +354,7 @@ def test_what_belongs_to_the_beginning_is_not_done_again():
     assert end.snapshot["variables"]["count"] == 1
 
 
-def test_the_bar_of_an_epoch_goes_on_where_it_was(monkeypatch):
+def test_the_bar_of_a_resumed_epoch_continues(monkeypatch):
     bars = []
 
     class Bar:

@@ -49,7 +49,7 @@ def test_a_run_outside_of_a_step_is_not_counted():
     assert reader.values == [1, 2, 3, 4]
 
 
-def test_a_run_that_goes_on_says_where_it_starts(capsys):
+def test_a_run_that_continues_logs_where_it_starts(capsys):
     reader = StepReader()
     MiniTrainer([reader], init_step=40).train()
     assert log_lines(capsys) == ["Start training with global_step=40"]

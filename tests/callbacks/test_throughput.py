@@ -38,7 +38,7 @@ def test_the_ends_of_epochs_do_not_count():
     assert put(trainer) == [(3, 16.0), (6, 8.0)]
 
 
-def test_steps_are_counted_if_nobody_knows_the_samples():
+def test_steps_are_counted_without_a_number_of_samples():
     clock = FakeClock()
     trainer = MiniTrainer([Costs(clock), ThroughputTracker(clock=clock)], steps_per_epoch=3)
     trainer.train()

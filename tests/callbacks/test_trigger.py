@@ -57,7 +57,7 @@ def test_it_triggers_periodically(when, triggers):
     assert run(lambda callback: PeriodicTrigger(callback, **when)).triggers == triggers
 
 
-def test_periods_go_on_in_a_run_that_goes_on():
+def test_periods_continue_in_a_resumed_run():
     when = run(
         lambda callback: PeriodicTrigger(callback, every_k_steps=5),
         starting_epoch=3,

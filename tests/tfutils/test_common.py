@@ -63,7 +63,7 @@ def test_session_config_leaves_the_threads_to_tensorflow():
 
 
 @pytest.mark.parametrize("fraction", [0, -1, 1.5])
-def test_session_config_refuses_a_share_that_is_none(fraction):
+def test_session_config_refuses_a_share_out_of_range(fraction):
     with pytest.raises(ValueError, match="mem_fraction"):
         get_default_sess_config(fraction)
 

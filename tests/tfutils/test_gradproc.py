@@ -131,7 +131,7 @@ def test_a_norm_that_is_not_finite_makes_all_nan(session, bad):
         assert np.isnan(each).all()
 
 
-def test_a_gradient_changed_after_the_clipping_is_measured_anew(session):
+def test_a_gradient_changed_after_the_clipping_is_measured_again(session):
     clipped = GlobalNormClip(1.0).process(grads_of(a=[3.0, 4.0]))
     SummaryGradient().process(ScaleGradient(("a", 10), verbose=False).process(clipped))
     rms = tf.get_default_graph().get_tensor_by_name("SummaryGradient/a/rms:0")

@@ -115,7 +115,7 @@ def test_moving_average_goes_to_the_collections_asked_for():
 
 
 @pytest.mark.parametrize("shape", [[1], [None], None])
-def test_moving_average_of_what_is_no_scalar_is_refused(shape):
+def test_moving_average_of_other_than_a_scalar_is_refused(shape):
     x = tf.placeholder(tf.float32, shape, name="vector")
     with pytest.raises(ValueError, match="vector:0"):
         add_moving_summary(x)

@@ -28,7 +28,7 @@ def test_integers_of_every_kind(number):
 
 
 @pytest.mark.parametrize("number", [None, "2", b"2", [2], 2j, True, np.bool_(True), float("inf")])
-def test_what_is_no_integer(number):
+def test_what_is_not_an_integer(number):
     for check in check_integers, check_counts:
         with pytest.raises(TypeError) as error:
             check(DataFlow(), good=1, num=number)

@@ -48,7 +48,7 @@ def test_a_callback_is_found_below_the_group_and_a_proxy_instead_of_the_one_insi
     assert inner.found == "PeriodicTrigger-Inner"
 
 
-def test_elsewhere_there_is_none():
+def test_elsewhere_no_callback_runs():
     def trigger_step(self):
         return running_callback(sys._getframe())
 
