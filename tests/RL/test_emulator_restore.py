@@ -33,6 +33,8 @@ class Unrestored(PlayerContract):
 @pytest.mark.parametrize("name", ["tetris", "qbert"])
 def test_a_game_that_is_not_restored_well_is_played_again(name):
     contract = Unrestored(name)
+    with contract.make_player() as player:
+        assert player.can_save
     contract.test_goes_on_from_a_saved_state()
     contract.test_goes_on_from_a_state_after_the_end_of_a_game()
 

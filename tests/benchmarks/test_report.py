@@ -103,16 +103,6 @@ def test_a_script_that_failed_has_a_row_that_says_so():
     )
 
 
-def test_rows_are_in_the_order_of_the_jobs_not_of_the_measuring():
-    figures = [line[2:4] for line in table(third=FAILED, first=OK).splitlines()[-4:]]
-    assert figures == ["R5", "R5", "R5", "R7"]
-
-
-def test_machine_and_versions_are_named_once():
-    lines = table(first=OK, second=FAILED).splitlines()
-    assert lines[:4] == ["Machine: M.", "", "- .venv: Python 3.11.7", ""]
-
-
 def test_new_results_take_the_place_of_old_ones():
     old = {"machine": "M", "jobs": {"a": OK, "b": OK}}
     merged = merge(old, {"machine": "M", "jobs": {"b": FAILED}})

@@ -88,13 +88,6 @@ def test_shapes_are_logged_once_and_in_order(lines):
     assert lines == SHAPES + ["target/" + line for line in SHAPES]
 
 
-def test_target_network_is_saved_but_not_trained():
-    Built()
-    targets = ["target/" + name for name in VARIABLES]
-    assert [name for name in names(tf.global_variables()) if name in targets] == targets
-    assert not set(targets) & set(names(tf.trainable_variables()))
-
-
 def test_names_that_predictors_and_users_rely_on():
     built = Built()
     assert built.cost.op.name == "cost"

@@ -8,7 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import TensorInput
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tests.computing import compiled, need_bf16, ops_in, run_nodes
-from tests.examples.running import make_config, read_stats, small_catch, train
+from tests.examples.running import make_config, small_catch
 
 BATCH, STEPS = 16, 50
 RNG = np.random.RandomState(0)
@@ -70,13 +70,6 @@ def test_xla_learns_what_is_learned_without(exact):
     assert compiled(nodes)
     np.testing.assert_allclose(q, exact[2], atol=1e-4)
     np.testing.assert_allclose(costs[:10], exact[0][:10], rtol=1e-2)
-
-
-@pytest.mark.slow
-def test_a_whole_run_in_bf16(log_dir):
-    need_bf16()
-    train(small_catch(num_envs=2), "--max-epoch", "1", "--precision", "bf16")
-    assert np.isfinite(read_stats(log_dir)[0]["cost"])
 
 
 def test_the_flags_reach_the_session(log_dir):

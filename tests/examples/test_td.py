@@ -39,29 +39,6 @@ def test_double_qlearning_takes_the_value_of_the_selectors_choice():
     np.testing.assert_allclose(run(target), [1 + 0.5 * 10, -1 + 0.5 * 30, 0.5])
 
 
-def test_loss_is_quadratic_near_zero_and_linear_beyond_one():
-    # errors: 0.5, -3, 1
-    loss = td.td_loss(tf.constant(Q), tf.constant(ACTION), tf.constant([2.5, 1.0, 1.0]))
-    np.testing.assert_allclose(run(loss), (0.125 + 2.5 + 0.5) / 3, rtol=1e-6)
-
-
-def test_gradient_flows_only_into_the_value_of_the_action_taken():
-    q, reward = tf.constant(Q), tf.constant(REWARD)
-    next_values, selector = tf.constant(Q), tf.constant(Q_SELECTOR)
-    over = tf.constant([False, False, False])
-    double = td.double_qlearning_target(next_values, selector, reward, over, 0.5)
-    plain = td.qlearning_target(next_values, reward, over, 0.5)
-    for target in [double, plain]:
-        loss = td.td_loss(q, tf.constant(ACTION), target)
-        gradient, *others = tf.gradients(loss, [q, next_values, selector, reward])
-        assert others == [None, None, None]
-        with tf.Session() as sess:
-            error, slope = sess.run([target - td.action_value(q, tf.constant(ACTION)), gradient])
-        expected = np.zeros_like(slope)
-        expected[range(3), ACTION] = -np.clip(error, -1, 1) / 3
-        np.testing.assert_allclose(slope, expected, rtol=1e-6)
-
-
 def test_no_gradient_flows_through_a_target():
     values, selector, reward = tf.constant(Q), tf.constant(Q_SELECTOR), tf.constant(REWARD)
     over = tf.constant([False, False, True])
