@@ -80,7 +80,7 @@ class Raw:
 
 
 def free_address():
-    """Of a port that nobody has taken, for a sender that binds."""
+    """The address of a free port, for a sender that binds."""
     with contextlib.closing(Socket()) as taken:
         taken.bind(("127.0.0.1", 0))
         return f"tcp://127.0.0.1:{taken.getsockname()[1]}"

@@ -82,7 +82,7 @@ class ForeignEndless(Foreign):
         (np.bool_(True), ".*True.*", "Raise NotImplementedError"),
     ],
 )
-def test_a_length_that_is_no_count_is_an_error_and_no_type_error(said, shown, move):
+def test_a_length_that_is_not_a_count_is_a_value_error(said, shown, move):
     expected = rf"Said.size\(\) returned {shown}, but a length is an int of at least 0. {move}"
     with pytest.raises(ValueError, match=expected):
         len(Said(said))
@@ -168,7 +168,7 @@ def test_a_type_error_inside_of_a_length_is_not_an_unknown_length():
     ],
     ids=["batch", "hdf5", "join", "lmdb", "process batch", "npz", "speed", "tfrecord", "remote"],
 )
-def test_nobody_takes_a_mistake_for_an_unknown_length(flow, needs, use, tmp_path):
+def test_a_mistake_is_not_taken_for_an_unknown_length(flow, needs, use, tmp_path):
     for module in needs:
         pytest.importorskip(module)
     with pytest.raises((TypeError, ValueError), match=r"returned 5\.0|unsupported operand"):

@@ -47,7 +47,7 @@ def test_buffer_is_bounded_in_bytes():
     assert done.wait(LONG) and result == [False]
 
 
-def test_several_wait_for_bytes_and_all_go_on():
+def test_several_wait_for_bytes_and_all_take_until():
     buffer = Buffer("Flow", 3, 10)
     assert buffer.reserve()
     buffer.put("large", 10)

@@ -195,7 +195,7 @@ def test_proxy_takes_only_flows():
         ProxyDataFlow(list)
 
 
-def test_a_class_of_flows_is_no_flow():
+def test_a_flow_class_is_not_a_flow():
     with pytest.raises(TypeError, match=r"BatchData .* the class FakeData.*: FakeData\(...\)"):
         BatchData(FakeData, 2)
     with pytest.raises(TypeError, match=r"number 1 of 2 .* is the class Later.*: Later\(...\)"):

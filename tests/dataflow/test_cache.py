@@ -1,4 +1,4 @@
-"""The first complete pass is kept, and no other; a run that goes on has the same passes again."""
+"""The first complete pass is kept, and no other; a resumed run has the same passes."""
 
 import itertools
 import pickle
@@ -171,7 +171,7 @@ def test_a_state_after_reset_state_is_that_of_the_cache():
 @pytest.mark.parametrize("left", [0, 1, 3])
 @pytest.mark.parametrize("complete", [0, 1, 2])
 @pytest.mark.parametrize("count", [0, 4, 6])
-def test_it_goes_on_after_passes_that_were_left(shuffle, left, complete, count):
+def test_it_resumes_after_passes_that_were_left(shuffle, left, complete, count):
     flow, twin = (CacheData(shuffled(6), shuffle) for _ in range(2))
     for _ in range(left):
         list(itertools.islice(flow, 2))
@@ -186,7 +186,7 @@ def test_it_goes_on_after_passes_that_were_left(shuffle, left, complete, count):
 
 
 @pytest.mark.parametrize("complete, count", [(0, 3), (0, 5), (1, 0), (1, 3), (2, 5)])
-def test_a_run_that_goes_on_reads_the_flow_once(complete, count):
+def test_a_resumed_run_reads_the_flow_once(complete, count):
     flow = CacheData(counted(5))
     for _ in range(complete):
         list(flow)

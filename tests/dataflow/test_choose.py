@@ -92,7 +92,7 @@ TestRandomMixDataOfAFlowThatContinues = contract_of(
 )
 
 
-def check_goes_on(make_flow, count):
+def check_resumes(make_flow, count):
     """A new flow with the state after `count` datapoints yields the rest, and two more passes."""
     flow = make_flow()
     flow.reset_state()
@@ -109,9 +109,9 @@ def check_goes_on(make_flow, count):
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**20), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1))
-def test_choosing_goes_on_from_anywhere(seed, count, counts):
+def test_choosing_resumes_from_anywhere(seed, count, counts):
     fix_rng_seed(seed)
-    check_goes_on(lambda: RandomChooseData([shuffled(each) for each in counts]), count)
+    check_resumes(lambda: RandomChooseData([shuffled(each) for each in counts]), count)
 
 
 @given(st.integers(0, 2**20), st.lists(st.integers(1, 6), min_size=1, max_size=4))
@@ -158,7 +158,7 @@ def test_probabilities_add_up_but_for_rounding(probabilities):
         ([0, 0], "which is 0 together"),
     ],
 )
-def test_what_are_no_probabilities(probabilities, message):
+def test_what_are_not_probabilities(probabilities, message):
     with pytest.raises(ValueError, match=f"RandomChooseData needs probabilities .*{message}"):
         RandomChooseData([(always(i), each) for i, each in enumerate(probabilities)])
 
@@ -190,9 +190,9 @@ def test_mixing_yields_every_datapoint_once_and_in_its_order(seed, counts):
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**20), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1))
-def test_mixing_goes_on_from_anywhere(seed, count, counts):
+def test_mixing_resumes_from_anywhere(seed, count, counts):
     fix_rng_seed(seed)
-    check_goes_on(lambda: RandomMixData([shuffled(each) for each in counts]), count)
+    check_resumes(lambda: RandomMixData([shuffled(each) for each in counts]), count)
 
 
 def test_every_order_is_equally_likely():

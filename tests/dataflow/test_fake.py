@@ -114,7 +114,7 @@ def test_shapes_of_arrays():
 
 
 @pytest.mark.parametrize("domain", [5, None, (1, 2, 3), (), (0, None), ("0", "1"), [(0, 1, 2)]])
-def test_domains_that_are_no_pairs(domain):
+def test_domains_that_are_not_pairs(domain):
     with pytest.raises(ValueError, match=r"A domain is a pair of numbers \(low, high\), but got"):
         FakeData([[2]], domain=domain)
 

@@ -121,7 +121,7 @@ TestJoinDataWithAnEndlessOne = contract_of(
     has_len=False,
     deterministic=False,
 )
-# Of such a flow, no datapoint may be lost where a pass goes on at its end.
+# Of such a flow, no datapoint may be lost where a pass resumes at its end.
 TestJoinDataOfAFlowThatContinues = contract_of(
     lambda: JoinData([FixedSizeData(shuffled(4), 6), shuffled(3)]),
     length=3,

@@ -70,7 +70,7 @@ class TestDataFromQueue(DataFlowContract):
         return DataFromQueue(source)
 
 
-def test_list_is_shuffled_anew_in_every_pass_and_left_as_it_is():
+def test_list_is_shuffled_in_every_pass_and_left_as_it_is():
     datapoints = [[i] for i in range(50)]
     flow = DataFromList(datapoints)
     first, second = list(flow), list(flow)
@@ -92,7 +92,7 @@ def test_list_may_be_anything_with_indices():
     assert len(DataFromList(rows)) == 3
 
 
-def test_open_generator_goes_on_where_an_abandoned_pass_stopped():
+def test_open_generator_continues_where_an_abandoned_pass_stopped():
     flow = DataFromGenerator(endless())
     one = iter(flow)
     assert next(one) == [0]
@@ -137,7 +137,7 @@ def test_what_is_not_a_list(wrong):
         DataFromList(wrong)
 
 
-def test_what_is_as_good_as_a_list():
+def test_what_can_be_used_as_a_list():
     class Squares:
         def __len__(self):
             return 3
@@ -178,6 +178,6 @@ def test_a_function_that_returns_nothing():
         DataFromGenerator(five, "a")
 
 
-def test_what_is_no_queue():
+def test_what_is_not_a_queue():
     with pytest.raises(TypeError, match=r"what has a method get\(\), but got list"):
         DataFromQueue([1])

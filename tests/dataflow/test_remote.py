@@ -1,4 +1,4 @@
-"""Datapoints come over real sockets as they were sent, and who waits for nothing is told."""
+"""Datapoints come over real sockets as they were sent, and waits end with an error."""
 
 import itertools
 import multiprocessing
@@ -83,7 +83,7 @@ def test_what_follows_the_end_is_another_pass(receive, tmp_path, kind):
     assert flow.cnt1 == 8
 
 
-def test_a_pass_is_over_when_all_who_began_are_at_their_end(receive, raw):
+def test_a_pass_is_over_when_all_of_its_senders_have_ended(receive, raw):
     flow = receive()
     first, second = (raw(zmq.DEALER, flow.endpoints[0]) for _ in range(2))
     datapoints = iter(flow)
@@ -127,7 +127,7 @@ def test_two_addresses(receive):
     assert (flow.cnt1, flow.cnt2) == (4, 7)
 
 
-def test_a_sender_that_binds_goes_on_with_another_receiver(receive, raw):
+def test_a_sender_that_binds_continues_with_another_receiver(receive, raw):
     folder = tempfile.mkdtemp(prefix="tp-")
     addr = f"ipc://{folder}/new/socket"
     sending = Sending(DataFromGenerator(Until()), addr, bind=True, timeout=1)
@@ -148,7 +148,7 @@ def test_a_sender_that_binds_goes_on_with_another_receiver(receive, raw):
         shutil.rmtree(folder)
 
 
-def test_a_sender_goes_on_when_the_receiver_is_started_again_and_says_what_was_lost(receive):
+def test_a_sender_continues_when_the_receiver_is_started_again_and_says_what_was_lost(receive):
     source = Until()
     first = receive()
     addr = first.endpoints[0]

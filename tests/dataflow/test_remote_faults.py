@@ -72,7 +72,7 @@ def test_a_sender_is_killed_and_another_takes_its_place(receive, start):
     addr = flow.endpoints[0]
     latest = {}
 
-    def go_on(name, count):
+    def take_until(name, count):
         """Takes datapoints until `count` more of `name` have come."""
         for who, number, data in flow:
             assert number == latest.get(who, number - 1) + 1  # nothing is missing
@@ -83,17 +83,17 @@ def test_a_sender_is_killed_and_another_takes_its_place(receive, start):
                 return
 
     killed = start("a", addr, 8 << 20)  # more than fits into a socket: killed within a message
-    go_on("a", 2)
+    take_until("a", 2)
     others = [start("b", addr, 1000)]
-    go_on("b", 2)
+    take_until("b", 2)
     killed.send(signal.SIGKILL)
     assert killed.end(SECONDS) == -signal.SIGKILL
-    go_on("b", 20)
+    take_until("b", 20)
     others.append(start("c", addr, 1 << 20))
-    go_on("c", 5)
-    go_on("b", 5)
+    take_until("c", 5)
+    take_until("b", 5)
     assert flow.malformed == 0
-    for child in others:  # nobody takes anything any more: they wait
+    for child in others:  # no datapoint is taken any more: they wait
         child.send(signal.SIGINT)
         assert child.end(SECONDS) == 0
         assert "Interrupted after" in child.output and "ended in order" in child.output
@@ -240,9 +240,7 @@ def test_a_peer_counts_from_its_first_datapoint(receive, raw):
 
 @pytest.mark.fault_row(49)
 @pytest.mark.parametrize("keyed", [True, False])
-def test_who_sends_a_large_part_is_cut_off_whether_its_key_is_known_or_not(
-    receive, tmp_path, keyed
-):
+def test_a_peer_that_sends_a_large_part_is_cut_off_with_and_without_a_key(receive, tmp_path, keyed):
     options = {}
     if keyed:
         if not zmq.has("curve"):

@@ -65,7 +65,7 @@ def test_repeated_is_the_list_times_the_number(count, num):
 
 
 @given(st.integers(1, 5), st.integers(0, 30))
-def test_repeated_for_ever_goes_round(count, taken):
+def test_repeated_forever(count, taken):
     datapoints = itertools.islice(RepeatedData(numbers(count), -1), taken)
     assert list(datapoints) == [[i % count] for i in range(taken)]
 
@@ -136,7 +136,7 @@ def test_a_row_that_is_over_does_not_keep_its_datapoint():
     assert flow.state_dict()["datapoint"] is None
 
 
-def test_fixed_size_begins_anew_after_an_error():
+def test_fixed_size_starts_again_after_an_error():
     def fail_once(datapoint):
         if failures:
             raise failures.pop()
@@ -159,7 +159,7 @@ def test_wrong_numbers(kind, number):
 
 @pytest.mark.parametrize("kind", [RepeatedData, RepeatedDataPoint, FixedSizeData])
 @pytest.mark.parametrize("number", [1.5, 2.0, None, "2", float("inf"), True])
-def test_numbers_that_are_no_integers(kind, number):
+def test_numbers_that_are_not_integers(kind, number):
     with pytest.raises(TypeError, match=f"{kind.__name__}: .* must be an integer, but got"):
         kind(numbers(3), number)
 

@@ -106,7 +106,7 @@ def test_no_more_than_the_buffer_is_read_ahead(seed, count, size, reuse, interva
 
 @settings(max_examples=80)
 @given(SEEDS, st.integers(0, 15), SIZES, st.integers(1, 3), SIZES, st.integers(0, 50))
-def test_it_goes_on_from_anywhere(seed, count, size, reuse, interval, taken):
+def test_it_resumes_from_anywhere(seed, count, size, reuse, interval, taken):
     def make_flow():
         return LocallyShuffleData(shuffled(count), size, reuse, interval)
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a thread is raised by whoever iterates, once and in its place."""
+"""What goes wrong in a thread is raised in the consumer, once and in its place."""
 
 import sys
 import threading
@@ -105,7 +105,7 @@ def test_an_error_is_raised_before_what_is_finished_already():
         next(datapoints)
 
 
-def test_an_error_that_nobody_comes_to_is_not_raised():
+def test_an_error_behind_the_last_datapoint_is_not_raised():
     def func(datapoint):
         return [1 // (5 - datapoint[0])]
 

@@ -274,7 +274,7 @@ def test_an_error_is_raised_and_all_threads_end(runner, num_thread, error):
     assert raised.value is error
     assert traceback.extract_tb(error.__traceback__)[-1].name == "this_breaks"
     assert threads() == []
-    assert len(list(flow)) == 5  # the flows that were made anew do not break
+    assert len(list(flow)) == 5  # the flows that were made again do not break
 
 
 def test_an_error_of_reset_state_starts_nothing(runner):

@@ -91,7 +91,7 @@ def test_an_answer_comes_back_and_other_bytes_are_none():
         assert Answer.decode(other) is None
 
 
-def test_a_stream_ends_when_all_who_sent_datapoints_have_ended():
+def test_a_stream_ends_when_all_its_senders_have_ended():
     senders = Senders(1)
     steps = [
         (Message(SYNC, A, 0), 0, 0, False),
@@ -124,5 +124,5 @@ def test_the_number_of_senders_is_limited():
         senders.note(Message(DATA, number.to_bytes(16, "big"), 0))
     with pytest.raises(FrameError, match="one more sender than 10000"):
         senders.note(Message(DATA, A, 0))
-    senders.note(Message(DATA, bytes(16), 1))  # one that is known goes on
+    senders.note(Message(DATA, bytes(16), 1))  # one that is known continues
     assert senders.open == 10000
