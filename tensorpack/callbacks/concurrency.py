@@ -9,9 +9,8 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
 from tensorpack.utils.stopping import Failed, Interrupted, StopToken
-from tensorpack.utils.worker import error_of
+from tensorpack.utils.worker import WorkerWatch, error_of
 from tensorpack.utils.worker_errors import WorkerDied
-from tensorpack.utils.worker_watch import WorkerWatch
 
 from .base import Callback
 
@@ -68,9 +67,7 @@ class StartProcOrThread(Callback):
         start_proc_mask_signal(self._processes)
         token = self.trainer.stop_token
         if self._processes:
-            self._watch = WorkerWatch(_death_reporter(token)).__enter__()
-            for process in self._processes:
-                self._watch.add(process)
+            self._watch = WorkerWatch(self._processes, _death_reporter(token))
         for thread in self._threads:
             guard_thread(thread, _reporter(token, thread.name))
             thread.start()

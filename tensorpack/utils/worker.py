@@ -1,22 +1,29 @@
-"""Worker processes that end with whoever started them, say what ended them, and show where they
-hang.
+"""Worker processes that end with the process that started them, report what ended them, and show
+where they hang.
 """
 
 import faulthandler
 import os
 import signal
-from multiprocessing import context, util
+import threading
+import time
+from multiprocessing import Pipe, context, util
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Tuple
 
+from . import logger
 from ._console import open_standard_descriptors
 from .processes import sigint_blocked
 from .worker_errors import WorkerDied, failure_from_bytes, failure_to_bytes
 from .worker_pipes import StarterEnds, WorkerEnds, connect
 
-__all__ = ["Worker", "error_of", "make_worker", "stack_of", "state_of"]
+__all__ = ["Worker", "WorkerWatch", "error_of", "make_worker", "stack_of", "state_of"]
 
 _TOO_LONG = "AF_UNIX path too long"  # what Python says of a socket; it gives no number with it
+# The end of a process is visible a little before its exit code.
+_REAP_SECONDS = 0.5
+_REAP_POLL_SECONDS = 0.005
 _STATES = {
     "R": "running",
     "S": "waiting",
@@ -207,6 +214,55 @@ def make_worker(
     worker: Worker = kinds[method](target=target, args=tuple(args), name=name, daemon=daemon)
     worker.endless = endless
     return worker
+
+
+class WorkerWatch:
+    """A thread that sleeps until one of some processes ends.
+
+    Args:
+      processes: any of `multiprocessing`, started; not to be closed before `close`.
+      on_end: called on the thread with a process that ended wrongly and an exception that says how,
+        see `error_of`.
+    """
+
+    def __init__(
+        self, processes: Sequence[BaseProcess], on_end: Callable[[BaseProcess, Exception], Any]
+    ) -> None:
+        self._watched: Dict[Any, BaseProcess] = {each.sentinel: each for each in processes}
+        self._on_end = on_end
+        self._closing, self._closer = Pipe(duplex=False)
+        self._thread = threading.Thread(target=self._run, name="WorkerWatch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the thread after a last look; the processes continue. May be called again."""
+        if self._closer.closed:
+            return
+        self._closer.send_bytes(b".")  # its end alone is not seen while a forked process holds it
+        self._thread.join()
+        self._closer.close()
+        self._closing.close()
+
+    def _run(self) -> None:
+        closing = False
+        while not closing:
+            closing = self._closing in wait([self._closing, *self._watched])
+            for ready in wait(list(self._watched), 0):
+                self._report(self._watched.pop(ready))
+
+    def _report(self, process: BaseProcess) -> None:
+        deadline = time.monotonic() + _REAP_SECONDS
+        while process.exitcode is None and time.monotonic() < deadline:
+            time.sleep(_REAP_POLL_SECONDS)
+        if process.exitcode is None:
+            logger.warning(f"{process.name} closed its descriptors and is no longer watched.")
+            return
+        error = error_of(process)
+        try:
+            if error is not None:
+                self._on_end(process, error)
+        except Exception:  # the other processes must still be watched
+            logger.exception(f"Could not report that {process.name} ended.")
 
 
 def error_of(process: BaseProcess) -> Optional[Exception]:
