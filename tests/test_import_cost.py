@@ -92,6 +92,7 @@ def test_a_flow_loads_only_the_modules_it_is_made_of(names, others):
     loaded = modules_after(f"from tensorpack.dataflow import {names}")
     assert not {f"tensorpack.dataflow.{name}" for name in others.split()} & loaded
     assert not loaded & {"cv2", "google_crc32c", "h5py", "lmdb", "msgpack", "sklearn", "zmq"}
+    assert not loaded & {"concurrent.futures", "tabulate", "urllib.request"}
 
 
 def test_dataflow_has_its_names_modules_and_no_others():

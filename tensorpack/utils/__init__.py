@@ -1,40 +1,47 @@
-"""Helpers that need nothing but Python and numpy: logging, randomness, progress, concurrency."""
+"""Helpers that need nothing but Python and numpy: logging, randomness, progress, concurrency.
 
-from . import logger
-from .argtools import (
-    execute_only_once,
-    log_once,
-    map_arg,
-    memoized,
-    memoized_ignoreargs,
-    memoized_method,
-    shape2d,
-    shape4d,
-)
-from .concurrency import (
-    DIE,
-    LoopThread,
-    OrderedContainer,
-    ShareSessionThread,
-    StoppableThread,
-    ensure_proc_terminate,
-    mask_sigint,
-    start_proc_mask_signal,
-    subproc_call,
-)
-from .fs import download, get_dataset_path, mkdir_p, normpath, recursive_walk
-from .gpu import change_env, change_gpu, get_nr_gpu, get_num_gpu
-from .progress import get_tqdm, get_tqdm_kwargs
-from .rng import fix_rng_seed, get_rng
-from .stats import Accuracy, BinaryStatistics, OnlineMoments, RatioCounter, StatCounter
-from .timer import (
-    IterSpeedCounter,
-    Timer,
-    humanize_time_delta,
-    print_total_timer,
-    timed_operation,
-    total_timer,
-)
+A module is loaded when one of its names is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from . import logger
+    from .argtools import (
+        execute_only_once,
+        log_once,
+        map_arg,
+        memoized,
+        memoized_ignoreargs,
+        memoized_method,
+        shape2d,
+        shape4d,
+    )
+    from .concurrency import (
+        DIE,
+        LoopThread,
+        OrderedContainer,
+        ShareSessionThread,
+        StoppableThread,
+        ensure_proc_terminate,
+        mask_sigint,
+        start_proc_mask_signal,
+        subproc_call,
+    )
+    from .fs import download, get_dataset_path, mkdir_p, normpath, recursive_walk
+    from .gpu import change_env, change_gpu, get_nr_gpu, get_num_gpu
+    from .progress import get_tqdm, get_tqdm_kwargs
+    from .rng import fix_rng_seed, get_rng
+    from .stats import Accuracy, BinaryStatistics, OnlineMoments, RatioCounter, StatCounter
+    from .timer import (
+        IterSpeedCounter,
+        Timer,
+        humanize_time_delta,
+        print_total_timer,
+        timed_operation,
+        total_timer,
+    )
 
 __all__ = [
     "Accuracy",
@@ -80,3 +87,40 @@ __all__ = [
     "timed_operation",
     "total_timer",
 ]
+
+_NAMES = {  # module -> its public names
+    "argtools": (
+        "execute_only_once log_once map_arg memoized memoized_ignoreargs memoized_method "
+        "shape2d shape4d"
+    ),
+    "concurrency": (
+        "DIE LoopThread OrderedContainer ShareSessionThread StoppableThread "
+        "ensure_proc_terminate mask_sigint start_proc_mask_signal subproc_call"
+    ),
+    "fs": "download get_dataset_path mkdir_p normpath recursive_walk",
+    "gpu": "change_env change_gpu get_nr_gpu get_num_gpu",
+    "progress": "get_tqdm get_tqdm_kwargs",
+    "rng": "fix_rng_seed get_rng",
+    "stats": "Accuracy BinaryStatistics OnlineMoments RatioCounter StatCounter",
+    "timer": (
+        "IterSpeedCounter Timer humanize_time_delta print_total_timer timed_operation total_timer"
+    ),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the module of a public name, or a module of this package, on first use (PEP 562)."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    path = f"{__name__}.{name}"
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:
+            raise
+    raise AttributeError(f"{__name__} has no public name {name!r}")
+
+
+def __dir__() -> List[str]:
+    return list(__all__)
