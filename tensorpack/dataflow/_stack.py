@@ -1,7 +1,7 @@
-"""Stacks the components of datapoints into new arrays, and says what is wrong if they do not fit.
+"""Stacks the components of datapoints into new arrays, or explains why they do not fit.
 
-Nothing is cut, cast to another kind, or wrapped around in silence: a batch holds the values that
-were in its datapoints.
+A batch holds exactly the values of its datapoints: nothing is truncated, cast to another kind, or
+wrapped around.
 """
 
 import collections

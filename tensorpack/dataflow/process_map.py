@@ -45,10 +45,10 @@ class MultiProcessMapData(ProcessMap):
     `random` depends on the position of the datapoint alone, not on the processes; such a flow
     keeps a state, if the wrapped one does.
 
-    What goes to the function and comes back can consist of the same things as the datapoints of a
-    `MultiProcessRunner`, through the same shared memory: arrays are read-only on both sides. A list
-    or dict is the function's own to change. What it raises is raised by whoever iterates, in strict
-    flows at its place; the processes go on.
+    Datapoints and results may consist of what a `MultiProcessRunner` can send. They travel through
+    shared memory, and arrays are read-only on both sides. The function may change the list or dict
+    that it gets. What it raises is raised by the iteration, in strict flows at its place; the
+    processes stay.
     """
 
     @accepts_old_keywords(nr_proc="num_proc")
@@ -76,8 +76,8 @@ class MultiProcessMapData(ProcessMap):
           start_method: as in `MultiProcessRunner`.
 
         Raises:
-          TypeError: `map_func` cannot be called, or a number is no integer.
-          ValueError: a number is less than one, or there is no such start method.
+          TypeError: `map_func` cannot be called, or a number is not an integer.
+          ValueError: a number is less than one, or the start method does not exist.
         """
         super().__init__(ds, num_proc, map_func, buffer_size, buffer_bytes, start_method)
         self.strict = strict
@@ -242,9 +242,9 @@ class MultiProcessMapAndBatchData(ProcessMap):
           start_method: as in `MultiProcessRunner`.
 
         Raises:
-          TypeError: `map_func` cannot be called, or a number is no integer.
-          ValueError: a number is less than one, the buffer is smaller than a batch, there can be no
-            batch of this size, or there is no such start method.
+          TypeError: `map_func` cannot be called, or a number is not an integer.
+          ValueError: a number is less than one, the buffer is smaller than a batch, the flow is
+            smaller than a batch, or the start method does not exist.
         """
         check_counts(self, batch_size=batch_size)
         if num_proc is not None:

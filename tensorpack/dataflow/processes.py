@@ -36,12 +36,12 @@ _NAMES = ("rng", "flow", "position", "over", "blocks")
 class MultiProcessRunner(ProcessFlow):
     """Runs a flow in several processes, and yields what they make.
 
-    **By default** each process goes through the whole flow, for ever, with random streams of its
-    own, and a pass is as many datapoints of that mixture as the flow has; the next pass goes on
-    where it ended. So with several processes a pass may have some datapoints twice and others not
-    at all, which is right for training on shuffled data and wrong for anything that must see each
-    datapoint once. Without a length a pass has no end. With several processes the order is that of
-    arrival, so the data does not come again in the same order.
+    **By default** each process repeats the whole flow for ever, with its own random streams. A pass
+    is as many datapoints of that mixture as the flow has, and the next pass continues it. So with
+    several processes a pass may have some datapoints twice and lack others, which is right for
+    training on shuffled data and wrong for anything that must see each datapoint once. Without a
+    length a pass has no end. With several processes the order is that of arrival, so the order
+    differs from run to run.
 
     **With `strict=True`** each pass has each datapoint of the flow once, in an order, and with
     values, that do not depend on the number of processes. Lists, files with an index, maps and
@@ -54,19 +54,18 @@ class MultiProcessRunner(ProcessFlow):
     process begins a pass from the state of the flow at the end of the last one, in which there are
     no datapoints: a `CacheData` in the flow would read everything again, so put it behind this.
 
-    **Memory.** Arrays are views of shared memory, read-only, and take part in no copy on their way
-    to TensorFlow. The memory of one is used again when the last array that views it is gone. Who
-    keeps very many of them gets copies.
+    **Memory.** Arrays are read-only views of shared memory, and are not copied on their way to
+    TensorFlow. The memory is reused when the last array that views it is gone. A consumer that
+    keeps many arrays gets copies.
 
     **What can be sent**: None, bool, int, float, str, bytes, numpy arrays and scalars
     without objects, and lists, tuples and dicts of these. Anything else is an error.
 
-    **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and are
-    ended by `close`, with the flow itself, or with this process, however that ends. They are forked
-    as long as that is safe, see `start_method`. They cannot have processes of their own, so no flow
-    with processes can be inside of another one. An exception in one of them, and its end for any
-    other reason, is raised by whoever iterates; then all are ended, and the next pass begins with
-    new ones.
+    **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and end
+    with `close`, with the flow itself, or with this process, however that ends. They are forked as
+    long as that is safe, see `start_method`. They cannot have processes of their own, so a flow
+    with processes cannot be inside of another one. An exception in a process, or its death, is
+    raised by the iteration; then all processes are ended, and the next pass starts new ones.
     """
 
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
@@ -92,8 +91,8 @@ class MultiProcessRunner(ProcessFlow):
             after that. All but "fork" need a flow that can be pickled.
 
         Raises:
-          TypeError: a number is no integer.
-          ValueError: a number is less than one, or there is no such start method.
+          TypeError: a number is not an integer.
+          ValueError: a number is less than one, or the start method does not exist.
         """
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         check_counts(self, num_prefetch=num_prefetch)
@@ -116,10 +115,10 @@ class MultiProcessRunner(ProcessFlow):
         Raises (while iterating):
           DataFlowTerminated: the flow was closed meanwhile.
           TypeError: the flow cannot be sent to a process, or a datapoint cannot be sent here.
-          WorkerDied: a process ended and could not say why, or could not even begin; what is known
-            of that is the cause.
-          Exception: whatever ended a process, with its traceback as the cause; as a `WorkerFailed`
-            unless it is a builtin exception.
+          WorkerDied: a process died without a report, or could not start; what is known is the
+            cause.
+          Exception: what ended a process, with its traceback as the cause; a `WorkerFailed` unless
+            it is a builtin exception.
         """
         if not self.strict:
             return self._mixture()
@@ -271,10 +270,10 @@ class PrefetchOnGPUs(MultiProcessRunnerZMQ):
         Args:
           ds: the flow.
           gpus: their numbers; `CUDA_VISIBLE_DEVICES` of the process.
-          pipedir: None; there are no pipes in folders any more.
+          pipedir: None; pipes are not made in folders any more.
 
         Raises:
-          ValueError: there is no GPU in the list, or a `pipedir`.
+          ValueError: the list is empty, or `pipedir` is not None.
         """
         if pipedir is not None:
             raise ValueError(

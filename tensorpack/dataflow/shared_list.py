@@ -1,8 +1,8 @@
 """A list in shared memory, which worker processes read without copies of their own.
 
 A forked process shares the memory of a Python list only until it looks at the elements: Python then
-writes their reference counts, and the system copies the pages. Here there are no Python objects;
-an element is put together when it is asked for.
+writes their reference counts, and the system copies the pages. This list holds no Python
+objects; an element is built when it is asked for.
 """
 
 import operator
@@ -40,7 +40,7 @@ class SharedList(Sequence[Any]):
             generator does not need the memory twice.
 
         Raises:
-          OSError: there is not so much shared memory.
+          OSError: there is not enough shared memory.
           TypeError: an element cannot be stored; names it.
         """
         self._file = SharedFile()
@@ -84,7 +84,7 @@ class SharedList(Sequence[Any]):
         """Returns an element; or a list of them.
 
         Raises:
-          IndexError: there is no such element.
+          IndexError: the index is out of range.
         """
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self)))]
@@ -92,7 +92,7 @@ class SharedList(Sequence[Any]):
         if number < 0:
             number += len(self)
         if not 0 <= number < len(self):
-            raise IndexError(f"SharedList has {len(self)} elements, and none of index {index}.")
+            raise IndexError(f"SharedList has {len(self)} elements; index {index} is out of range.")
         return unpack(self._memory, int(self._structures[number]), int(self._starts[number]))
 
     def __iter__(self) -> Iterator[Any]:

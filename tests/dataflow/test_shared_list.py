@@ -49,7 +49,7 @@ def test_nothing_in_it():
 
 @pytest.mark.parametrize("index", [6, -7])
 def test_no_such_element(index):
-    with pytest.raises(IndexError, match=f"6 elements, and none of index {index}"):
+    with pytest.raises(IndexError, match=f"6 elements; index {index} is out"):
         SharedList(ELEMENTS)[index]
 
 

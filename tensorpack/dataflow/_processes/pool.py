@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import os
-import select
 import threading
 import time
 from collections import deque
@@ -19,7 +18,7 @@ from tensorpack.utils.worker_errors import WorkerDied, failure_from_bytes
 from ..base import DataFlowTerminated
 from .receiver import Receiver, make_channel
 from .sender import Limits, Sender
-from .shared_memory import close_after_fork, explain_file_limit
+from .shared_memory import close_after_fork, explain_file_limit, poll_of
 from .start_method import start
 from .worker_loop import BEGUN, FAILED, WorkerLoop
 
@@ -137,7 +136,7 @@ class WorkerPool:
             for index, order in enumerate(orders):
                 member, packed = self._members[index], pack(order)
                 while not self._give(index, packed, self._number):
-                    poll = _poll_of(self._woken.fileno(), member.inputs.waits_for)
+                    poll = poll_of(self._woken.fileno(), member.inputs.waits_for)
                     self._wait(poll, True)
         except BaseException:
             self.close()
@@ -172,14 +171,10 @@ class WorkerPool:
           DataFlowTerminated: the pool was closed.
           Exception: a worker ended; its own exception, or a `WorkerDied` or `WorkerFailed`.
         """
-        try:
+        item = None
+        while item is None:
             item = self._next(self._poll, True)
-            while item is None:
-                item = self._next(self._poll, True)
-            return item
-        except BaseException:
-            self.close()
-            raise
+        return item
 
     def take_if(self, or_room: bool = False) -> Optional[Tuple[int, Any]]:
         """Returns what `take` does if it is there already, or else None.
@@ -187,11 +182,7 @@ class WorkerPool:
         Args:
           or_room: wait until something comes, or until there may be room for `send`.
         """
-        try:
-            return self._next(self._poll_for_room if or_room else self._poll, or_room)
-        except BaseException:
-            self.close()
-            raise
+        return self._next(self._poll_for_room if or_room else self._poll, or_room)
 
     def take_from(self, index: int) -> Tuple[int, Any]:
         """Waits for the next object of one worker; what others send stays in their channels.
@@ -245,8 +236,8 @@ class WorkerPool:
         woken = self._woken.fileno()
         everything = [woken, *self._senders, *self._sentinels]
         room = [member.inputs.waits_for for member in members]
-        self._poll, self._poll_for_room = _poll_of(*everything), _poll_of(*everything, *room)
-        self._polls = [_poll_of(woken, fd, *self._sentinels) for fd in self._senders]
+        self._poll, self._poll_for_room = poll_of(*everything), poll_of(*everything, *room)
+        self._polls = [poll_of(woken, fd, *self._sentinels) for fd in self._senders]
 
     def _give(self, index: int, packed: Packed, tag: int) -> bool:
         try:
@@ -257,20 +248,24 @@ class WorkerPool:
             raise self._error(index) from error
 
     def _next(self, poll: Any, wait: bool) -> Optional[Tuple[int, Any]]:
-        while True:
-            while self._draining:
-                index = self._draining[0]
-                item = self._take(index)
-                if item is not None:
-                    return item
-                self._draining.popleft()
-                self._check_alive(index)
-            ready, ended = self._wait(poll, wait)
-            if not (ready or ended):
-                return None
-            self._ended |= ended
-            for index in sorted(ready | ended):
-                self._receive(index)
+        try:
+            while True:
+                while self._draining:
+                    index = self._draining[0]
+                    item = self._take(index)
+                    if item is not None:
+                        return item
+                    self._draining.popleft()
+                    self._check_alive(index)
+                ready, ended = self._wait(poll, wait)
+                if not (ready or ended):
+                    return None
+                self._ended |= ended
+                for index in sorted(ready | ended):
+                    self._receive(index)
+        except BaseException:
+            self.close()
+            raise
 
     def _wait(self, poll: Any, wait: bool) -> Tuple[Set[int], Set[int]]:
         """Returns the indices of workers that have sent something, and of those that have ended."""
@@ -405,11 +400,3 @@ def _start_member(
 def descriptors_of(limits: Limits, inputs: Limits = ORDERS) -> int:
     """Returns how many descriptors a worker takes in this process, at most."""
     return limits.descriptors + inputs.descriptors + _BESIDE_CHANNELS
-
-
-def _poll_of(*fds: int) -> Any:
-    """Returns a `select.poll` for reading."""
-    poll = select.poll()
-    for fd in fds:
-        poll.register(fd, select.POLLIN)
-    return poll

@@ -8,7 +8,6 @@ gets copies, so that a slot is always free.
 
 import contextlib
 import os
-import select
 import struct
 from collections import deque
 from multiprocessing import Pipe
@@ -20,7 +19,7 @@ import numpy as np
 from tensorpack.utils.packed import Packed, write
 from tensorpack.utils.packed_layouts import LayoutWriter
 
-from .shared_memory import SharedFile, close_after_fork
+from .shared_memory import SharedFile, close_after_fork, poll_of
 
 __all__ = [
     "FIRST_EVENT",
@@ -120,11 +119,10 @@ class Sender:
         Args:
           interrupt: a descriptor; `send` sends nothing while it can be read.
         """
-        self._poll = select.poll()
-        self._poll.register(self.waits_for, select.POLLIN)
+        self._poll = poll_of(self.waits_for)
         if interrupt is not None:
             self._interrupt = interrupt
-            self._poll.register(interrupt, select.POLLIN)
+            self._poll = poll_of(self.waits_for, interrupt)
         close_after_fork(self)
         return self
 

@@ -5,13 +5,14 @@ import errno
 import mmap
 import os
 import resource
+import select
 import tempfile
 from multiprocessing import reduction, util
 from typing import Any, Callable, Iterator, Optional, Tuple
 
 import numpy as np
 
-__all__ = ["Descriptor", "SharedFile", "close_after_fork", "explain_file_limit"]
+__all__ = ["Descriptor", "SharedFile", "close_after_fork", "explain_file_limit", "poll_of"]
 
 _SHM = "/dev/shm"
 
@@ -50,6 +51,14 @@ def close_after_fork(obj: Any) -> None:
     An open copy would keep memory allocated, and the reader of a pipe would not see its end.
     """
     util.register_after_fork(obj, type(obj).close)
+
+
+def poll_of(*fds: int) -> Any:
+    """Returns a `select.poll` for reading."""
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return poll
 
 
 @contextlib.contextmanager

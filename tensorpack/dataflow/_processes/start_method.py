@@ -1,4 +1,4 @@
-"""How worker processes are started, and what stands in the way when they cannot be."""
+"""Chooses how worker processes are started, and explains why one cannot be started."""
 
 import functools
 import gc
@@ -21,20 +21,14 @@ _SHORT.maxother = 200
 _TASKS = "/proc/self/task"
 # They sleep until a signal comes; a training has them before its flows start their processes.
 _WAITING = ("SignalListener", "SignalGuard")
-# What the threads of TensorFlow 2 are called; the one that builds graphs has nothing to do between
-# two calls. In TensorFlow 1 they have no names.
+# Names of the threads of TensorFlow 2; the one that builds graphs is idle between two calls. The
+# threads of TensorFlow 1 have no names.
 _OF_TENSORFLOW, _OF_A_GRAPH = "tf_", "tf_graph_runner"
 _SESSIONS = "tensorflow.python.client.session"
 
 
 class Unpicklable(NamedTuple):
-    """What cannot be pickled.
-
-    Attributes:
-      path: how to reach it, such as `ds.ds.func`.
-      value: the object itself.
-      reason: what pickling it raised.
-    """
+    """What cannot be pickled: its path, such as `ds.ds.func`, the object, and the error."""
 
     path: str
     value: Any
@@ -50,10 +44,10 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
     otherwise.
 
     Args:
-      wanted: one of the methods, to have it in any case.
+      wanted: a method to use in any case.
 
     Raises:
-      ValueError: there is no such method here.
+      ValueError: the method does not exist on this system.
     """
     methods = multiprocessing.get_all_start_methods()
     if wanted is not None:
@@ -73,18 +67,18 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
     Args:
       worker: not started yet.
       method: how it is started.
-      name: what `sent` is called in a message.
-      sent: the object of the user that goes to it.
+      name: of `sent` in messages.
+      sent: the object of the user that the worker gets.
 
     Raises:
-      RuntimeError: this process is a worker itself, or becomes one and is not there yet.
-      TypeError: `sent` cannot be pickled, as all methods but "fork" need; names what it is.
+      RuntimeError: this process is a worker itself, or is still becoming one.
+      TypeError: `sent` cannot be pickled, which all methods but "fork" need; names the part.
     """
     if multiprocessing.current_process().daemon:
         raise RuntimeError(
             f"{worker.name} was to be started in a worker process, which cannot have processes of "
-            "its own. Put no flow with processes into another one: use threads inside, or one flow "
-            "with more processes outside."
+            "its own. Do not put a flow with processes into another one: use threads inside, or "
+            "more processes outside."
         )
     _check_is_whole(worker, method)
     try:
@@ -103,7 +97,7 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
 
 
 def _check_is_whole(worker: Worker, method: str) -> None:
-    """Says in our words what multiprocessing would say, which has no name for "inheriting"."""
+    """Raises in place of multiprocessing, whose message does not name the cause."""
     if method != "fork" and getattr(multiprocessing.current_process(), "_inheriting", False):
         raise RuntimeError(
             f"{worker.name} was to be started by a worker process that has not begun yet: it "
@@ -114,14 +108,11 @@ def _check_is_whole(worker: Worker, method: str) -> None:
 
 
 def find_unpicklable(obj: Any, name: str) -> Optional[Unpicklable]:
-    """Looks for the innermost part of an object that cannot be pickled.
+    """Returns the innermost part of an object that cannot be pickled; None if the object can be.
 
     Args:
       obj: the object.
-      name: what it is called.
-
-    Returns:
-      what was found; None if the object can be pickled.
+      name: of the object, where the path begins.
     """
     return _find(obj, name, ())
 
@@ -142,7 +133,7 @@ def _find(obj: Any, path: str, above: Tuple[int, ...]) -> Optional[Unpicklable]:
 
 
 def _parts(obj: Any) -> Iterator[Tuple[str, Any]]:
-    """What an object consists of, with how it is reached from there."""
+    """Yields the parts of an object, each with its step in the path."""
     if isinstance(obj, dict):
         yield from ((f"[{key!r}]", part) for key, part in obj.items())
     elif isinstance(obj, (list, tuple, set, frozenset)):

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import random
-import select
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from tensorpack.utils.worker_errors import failure_to_bytes
 from ..base import DataFlow, Dropped, StateNotKept
 from .receiver import Receiver
 from .sender import FIRST_EVENT, Interrupted, Sender
+from .shared_memory import poll_of
 
 __all__ = [
     "BEGUN",
@@ -85,8 +85,7 @@ class WorkerLoop:
     def _items(self) -> Iterator[Tuple[int, Any]]:
         """Yields inputs and their tags until the owner of the pool is gone."""
         inputs = self._inputs.attach()
-        poll = select.poll()
-        poll.register(inputs.fileno(), select.POLLIN)
+        poll = poll_of(inputs.fileno())
         while not inputs.ended:
             item = inputs.take()
             if item is None:

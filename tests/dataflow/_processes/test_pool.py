@@ -326,15 +326,16 @@ class TestClose:
 
 def test_workers_do_not_hold_what_leads_to_others(make):
     """Or the memory and the pipes of one would stay as long as all others."""
+    counting(make, count=1).close()  # starts the helper process of multiprocessing
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     pools = [counting(make, count=count) for count in (1, 3)]
     order(pools[1], "a")
     assert [pools[1].take_from(index)[0] for index in range(3)] == [0] * 3  # they have begun
     opened = [len(os.listdir(f"/proc/{pid}/fd")) - before for pid in pids(pools[1])]
-    # a worker has: memory for each slot, mapped or not, three ends of pipes, three of its worker
-    # class, and a sentinel or two of each that was started before
-    own = 2 * LIMITS.slots + 3 + 3
+    # A worker has memory for each slot, mapped or not, two ends of pipes for each channel, three of
+    # its worker class, and a sentinel or two of each worker that was started before.
+    own = 2 * (LIMITS.slots + ORDERS.slots) + 2 + 2 + 3
     assert opened[-1] <= own + 2 * 4
 
 
