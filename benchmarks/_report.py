@@ -45,7 +45,7 @@ class Measured(NamedTuple):
       value: the measured number; for a ratio, the median of the pairs.
       unit: of the value; empty for a ratio.
       target: as ">= 0.95" or "<= 20"; empty where there is none.
-      peer: what it was held against, with its own number, as "tensorpack 0.11: 7.0 it/s".
+      peer: what it was compared with, and its number, as "tensorpack 0.11: 7.0 it/s".
       note: what a reader must know to judge it, as "prototype"; empty mostly.
     """
 
@@ -91,7 +91,7 @@ def alternate(first, second, pairs, unit="it/s"):
 
     Args:
       first: (name, callable that measures and returns a number).
-      second: the same, of what it is held against.
+      second: the same, of what it is compared with.
       pairs: how many of them, at least 5 for a figure that counts.
       unit: of both numbers.
 

@@ -190,7 +190,7 @@ def main():
             lines += measure(directory / str(asynchronous), args, asynchronous)
         resumed = ready_after(directory / "False", args, "must", 4)
         begun = ready_after(directory / "begun", args, "never", 1)
-    lines.append(f"to go on takes {1e3 * (resumed - begun):.0f} ms more than to begin")
+    lines.append(f"resuming takes {1e3 * (resumed - begun):.0f} ms more than a new start")
     sys.stdout.write("\n".join([f"TensorFlow {tf.__version__}; ms, MB", HEAD, *lines, ""]))
 
 
