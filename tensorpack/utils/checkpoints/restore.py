@@ -22,7 +22,13 @@ from .files import (
     verify,
 )
 from .find import first_whole
-from .segments import SegmentDamaged, SegmentRef, SegmentStore, load_segments, refs_of
+from .segments import (
+    SavedSegments,
+    SegmentDamaged,
+    SegmentRef,
+    SegmentStore,
+    load_segments,
+)
 
 __all__ = [
     "RestorePoint",
@@ -163,13 +169,15 @@ def read_restore_point(
     store = SegmentStore(os.path.join(directory, SEGMENTS))
     loaded = {} if loaded is None else loaded
     try:
-        refs = refs_of(encoded)
+        refs = _refs_of(encoded)
         problem = _load(refs, store, loaded)
         reusable = next_directory is None or (
             os.path.realpath(next_directory) == os.path.realpath(directory)
         )
         verified = {} if problem else {ref.name: loaded[ref.name, ref.sha256] for ref in refs}
-        state = load_segments(encoded["run"], store, reusable, verified)
+        state = load_segments(
+            encoded["run"], lambda some: SavedSegments(some, store, reusable, verified)
+        )
     except (LookupError, TypeError, ValueError) as error:
         raise CheckpointCorrupt(prefix, f"its state is not one of a run ({error})") from error
     return RestorePoint(prefix, state, problem)
@@ -184,7 +192,13 @@ def segments_of(prefix: str) -> List[SegmentRef]:
     manifest = read_manifest(prefix)
     if manifest is None or STATE not in manifest["files"]:
         return []
-    return refs_of(_read_state(prefix, manifest))
+    return _refs_of(_read_state(prefix, manifest))
+
+
+def _refs_of(tree: Any) -> List[SegmentRef]:
+    refs: List[SegmentRef] = []
+    load_segments(tree, refs.extend)
+    return refs
 
 
 def _read_state(prefix: str, manifest: Dict[str, Any]) -> Dict[str, Any]:

@@ -27,14 +27,11 @@ __all__ = [
     "SegmentStore",
     "Segments",
     "load_segments",
-    "refs_of",
-    "save_segments",
 ]
 
 MAX_DEPTH = 64  # of a state
 
 _MARK = "@segments"  # the one key of the dictionary that a leaf becomes
-_ESCAPE = "@"
 # Only files of these names are read or deleted.
 _NAME = re.compile(r"segment-([0-9]{8}|[1-9][0-9]{8,15})\.seg")
 _TEMPORARY = re.compile(r"\.segment-[0-9]{8,16}\.seg\..+\.tmp")
@@ -251,20 +248,27 @@ class PendingSegments:
     Args:
       tree: the state.
 
+    Attributes:
+      names: of all segments that the state needs, once they are written.
+
     Raises:
       TypeError: it is nested too deeply.
+      ValueError: it has a dictionary with the key "@segments", which means something else here.
     """
 
     def __init__(self, tree: Any) -> None:
-        self._source = tree
+        self._tree = tree
         self._refs: Dict[int, List[SegmentRef]] = {}  # by the id of the leaf
         self._leaves: Dict[int, Segments] = {}
         self._is_done = False
-        self._written = False
+        self.names: Set[str] = set()
         _rebuild(tree, self._find)
 
-    def write(self, store: SegmentStore) -> None:
+    def write(self, store: SegmentStore) -> Any:
         """Writes all new segments to the disk.
+
+        Returns:
+          The state with the refs in place of the leaves, to be written.
 
         Raises:
           TypeError: a new segment cannot be stored.
@@ -280,20 +284,11 @@ class PendingSegments:
                 self._refs[key] = leaf.saved + new[begin:]
             store.flush()
         except BaseException:
+            self._refs.clear()
             store.delete(ref.name for ref in new)
             raise
-        self._written = True
-
-    @property
-    def tree(self) -> Any:
-        """The state with the refs in place of the leaves, for `write_state`.
-
-        Raises:
-          RuntimeError: the segments have not been written.
-        """
-        if not self._written:
-            raise RuntimeError("The segments have no names yet: call write() first.")
-        return _rebuild(self._source, self._encode)
+        self.names = {ref.name for refs in self._refs.values() for ref in refs}
+        return _rebuild(self._tree, self._encode)
 
     def done(self, ok: bool) -> None:
         """Tells each owner how the save went. All are told, even if one raises.
@@ -308,7 +303,7 @@ class PendingSegments:
           RuntimeError: this was called before, or `ok` although nothing was written.
           Exception: the first one of an owner.
         """
-        if self._is_done or (ok and self._leaves and not self._written):
+        if self._is_done or (ok and len(self._refs) < len(self._leaves)):
             raise RuntimeError("done() is called once, and done(True) only after write().")
         self._is_done = True
         errors = []
@@ -323,80 +318,34 @@ class PendingSegments:
     def _find(self, value: Any) -> Any:
         if isinstance(value, Segments):
             self._leaves[id(value)] = value
+        if type(value) is dict and _MARK in value:
+            raise ValueError(f"A state cannot have a dictionary with the key {_MARK!r}: rename it.")
         return value
 
     def _encode(self, value: Any) -> Any:
         if isinstance(value, Segments):
             return {_MARK: [dict(ref._asdict()) for ref in self._refs[id(value)]]}
-        if _has_mark(value):
-            return {_ESCAPE + key: item for key, item in value.items()}
         return value
 
 
-def save_segments(tree: Any, store: SegmentStore) -> PendingSegments:
-    """Writes the new segments of a state.
-
-    Returns:
-      An object with the `tree` to be written; call its `done` when that succeeded or failed.
-
-    Raises:
-      TypeError, OSError: it failed: no file is left, and the owners have been told.
-    """
-    pending = PendingSegments(tree)
-    try:
-        pending.write(store)
-    except BaseException:
-        pending.done(False)
-        raise
-    return pending
-
-
-def load_segments(
-    tree: Any,
-    store: SegmentStore,
-    reusable: bool = True,
-    loaded: Optional[Dict[str, Dict[str, np.ndarray]]] = None,
-) -> Any:
-    """Returns a state that was read, with `SavedSegments` for its `Segments`.
+def load_segments(tree: Any, make: Callable[[List[SegmentRef]], Any]) -> Any:
+    """Returns a state that was read, with other objects for its `Segments`.
 
     Args:
       tree: the state.
-      store: reads its segments.
-      reusable: see `SavedSegments`.
-      loaded: see `SavedSegments`.
+      make: returns the object for the refs of one `Segments`.
 
     Raises:
-      ValueError: an entry is not one that `save_segments` writes.
+      ValueError: an entry is not one that `PendingSegments` writes.
       TypeError: the state is nested too deeply.
     """
 
     def decode(value: Any) -> Any:
-        if not _has_mark(value):
+        if type(value) is not dict or _MARK not in value:
             return value
-        ((key, item),) = value.items()
-        if key == _MARK:
-            return SavedSegments(_decode_refs(item), store, reusable, loaded)
-        return {key[len(_ESCAPE) :]: item}
+        return make(_decode_refs(value[_MARK]))
 
     return _rebuild(tree, decode)
-
-
-def refs_of(tree: Any) -> List[SegmentRef]:
-    """Returns all segments to which a state refers, as it is written to a file.
-
-    Raises:
-      ValueError: an entry is not one that `save_segments` writes.
-      TypeError: the state is nested too deeply.
-    """
-    refs: List[SegmentRef] = []
-
-    def collect(value: Any) -> Any:
-        if _has_mark(value) and _MARK in value:
-            refs.extend(_decode_refs(value[_MARK]))
-        return value
-
-    _rebuild(tree, collect)
-    return refs
 
 
 def _rebuild(tree: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
@@ -412,23 +361,14 @@ def _rebuild(tree: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
     return change(tree)
 
 
-def _has_mark(value: Any) -> bool:
-    """Whether this is an encoded leaf, or a dictionary of the owner that looks like one."""
-    if type(value) is not dict or len(value) != 1:
-        return False
-    (key,) = value
-    return type(key) is str and key.lstrip(_ESCAPE) == _MARK[1:] and key.startswith(_ESCAPE)
-
-
 def _decode_refs(entries: Any) -> List[SegmentRef]:
     refs = []
     for entry in entries if type(entries) is list else [entries]:
         ref = None
         if type(entry) is dict and list(entry) == list(SegmentRef._fields):
             ref = SegmentRef(**entry)
-        if ref is None or [type(field) for field in ref] != [str, int, str, dict]:
+        types = [] if ref is None else [type(field) for field in ref]
+        if ref is None or types != [str, int, str, dict] or not _NAME.fullmatch(ref.name):
             raise ValueError(f"The state refers to a segment by {str(entry)[:200]}.")
-        if not _NAME.fullmatch(ref.name):
-            raise ValueError(f"The state refers to a segment named {ref.name[:200]!r}.")
         refs.append(ref)
     return refs

@@ -31,7 +31,7 @@ from .files import (
 from .find import MAX_POINTER_BYTES, POINTER, candidates, pointed_to
 from .replace import REPLACED, UNFINISHED, AtomicReplace
 from .restore import SEGMENTS, STATE, UnsupportedState, segments_of, write_state
-from .segments import PendingSegments, SegmentStore, refs_of
+from .segments import PendingSegments, SegmentStore
 
 __all__ = ["CheckpointStore", "DirectoryReplaced", "copy_checkpoint"]
 
@@ -148,25 +148,25 @@ class CheckpointStore:
           Exception: any exception of `write`.
         """
         pending = PendingSegments(state)
-        saved, needed = False, set()  # type: Tuple[bool, Set[str]]
-        before: Optional[Set[str]] = None
+        saved, before = False, None
         try:
             self._open_directory()
             before = self._segments.names()
             tree = None
             if state is not None:
-                pending.write(self._segments)
-                tree = pending.tree
-                needed = {ref.name for ref in refs_of(tree)}
-                self._check_segments(needed)
+                tree = pending.write(self._segments)
+                gone = sorted(pending.names - self._segments.names())
+                if gone:
+                    reason = "A segment that the state needs was deleted"
+                    raise FileNotFoundError(errno.ENOENT, reason, gone[0])
             self._save_files(step, write, tree)
             saved = True
         finally:
             pending.done(saved)
             if not saved and before is not None:  # perhaps for want of space
-                self._segments.delete(needed - before)
+                self._segments.delete(pending.names - before)
         if state is not None:
-            self._keep_segments(self.path_of(step), needed)
+            self._keep_segments(self.path_of(step), pending.names)
         return self.path_of(step)
 
     def _save_files(self, step: int, write: Callable[[str], object], tree: Any) -> None:
@@ -221,12 +221,6 @@ class CheckpointStore:
                 "renamed, and another one has its name now, perhaps that of another run. Nothing "
                 "more is saved. Resume this run from the renamed directory."
             )
-
-    def _check_segments(self, needed: Set[str]) -> None:
-        gone = sorted(needed - self._segments.names())
-        if gone:
-            reason = "A segment that the state needs was deleted"
-            raise FileNotFoundError(errno.ENOENT, reason, gone[0])
 
     def _keep_segments(self, newest: str, needed: Set[str]) -> None:
         self._needed.pop(newest, None)

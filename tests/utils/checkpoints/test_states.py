@@ -231,7 +231,7 @@ def test_segments_that_do_not_fit_into_memory_are_not_read(tmp_path, monkeypatch
     assert "more than the memory of this machine" in newest_state(str(tmp_path)).problem
 
 
-@pytest.mark.parametrize("tree", [{"a": (1, 2.5, None)}, {"$a": [np.arange(3), {"@segments": 2}]}])
+@pytest.mark.parametrize("tree", [{"a": (1, 2.5, None)}, {"$a": [np.arange(3), {"@a": 2}]}])
 def test_every_damage_of_a_state_is_noticed(tmp_path, tree):
     CheckpointStore(str(tmp_path)).save(1, lambda prefix: write_variables({}, prefix), tree)
     path = tmp_path / ("model-1" + STATE)
