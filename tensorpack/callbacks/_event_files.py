@@ -9,8 +9,7 @@ from typing import BinaryIO, Iterator, List, Optional
 from google.protobuf.message import DecodeError
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.atomic import fsync_path, write_atomic
-from tensorpack.utils.backup import backup_name
+from tensorpack.utils.atomic import backup_name, fsync_path, write_atomic
 
 __all__ = ["cut_file", "drop_file", "mark_of", "marked_files", "new_file"]
 

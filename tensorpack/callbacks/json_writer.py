@@ -6,8 +6,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from tensorpack.utils import logger
-from tensorpack.utils.atomic import write_atomic
-from tensorpack.utils.backup import keep_backup, move_to_backup
+from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
 
 from .monitor import MonitorBase
 

@@ -29,7 +29,6 @@ from .gradproc import (
     ScaleGradient,
     SummaryGradient,
 )
-from .init_from import InitFrom
 from .loss_scale import LossScaleOptimizer
 from .model_utils import describe_model, describe_trainable_vars, get_shape_str
 from .optimizer import (
@@ -45,6 +44,7 @@ from .sesscreate import NewSessionCreator, ReuseSessionCreator, SessionCreatorAd
 from .sessinit import (
     ChainInit,
     DictRestore,
+    InitFrom,
     JustCurrentSession,
     SaverRestore,
     SaverRestoreRelaxed,

@@ -6,7 +6,7 @@ from tensorpack.tfutils.queues import QueueClosed
 from .base import StopTraining, Trainer
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
-from .resume import prepare_log_dir
+from .run_state import prepare_log_dir
 from .shutdown import DataEnded
 from .signals import TrainingInterrupted
 from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer

@@ -22,7 +22,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_list
 
 from .determinism import check_computing, check_seeded, one_thread, warn_of_threads
-from .resume import check_policy
+from .run_state import check_policy
 
 __all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
 

@@ -2,8 +2,13 @@
 
 A state is captured between two steps, or between the turns of two callbacks. It is a tree as
 `Callback.state_dict` describes it.
+
+The policy `resume` is one word or a path: "never" starts a new run; "auto" resumes where there is
+something to resume from; "must" resumes exactly, or raises; a path resumes from that checkpoint, or
+from the newest one in that directory.
 """
 
+import os
 import random
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
@@ -12,15 +17,24 @@ import numpy as np
 from tensorpack.callbacks.base import Callback, ProxyCallback
 from tensorpack.callbacks.json_writer import JSONWriter
 from tensorpack.callbacks.saver import ModelSaver
-from tensorpack.tfutils.checkpoint import RestorePoint
+from tensorpack.tfutils.checkpoint import (
+    NoValidCheckpoint,
+    RestorePoint,
+    candidates,
+    find_restore_point,
+    get_checkpoint_path,
+    newest_valid,
+    restore_point_at,
+    verify,
+)
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sessinit import ExactRestore
 from tensorpack.utils import logger
 from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, streams_state
 
-from .resume import find_resumption
+__all__ = ["Position", "RunState", "check_policy", "find_resumption", "prepare_log_dir"]
 
-__all__ = ["Position", "RunState"]
+_WORDS = ("never", "auto", "must")
 
 
 class Position(NamedTuple):
@@ -65,7 +79,7 @@ class RunState:
         """Finds the state to resume from, before anything is built that takes time.
 
         Args:
-          resume: the policy, see `resume`.
+          resume: the policy.
           callbacks: of the run; the first `ModelSaver` has the directory of the states.
         """
         self._restore_point = found = find_resumption(resume, _directory_of_states(callbacks))
@@ -174,3 +188,142 @@ def _load_random_state(state: Dict[str, Any]) -> None:
 
 def _numpy_stream() -> Any:
     return np.random  # the module has the methods of the generator behind its functions
+
+
+def check_policy(resume: str) -> str:
+    """Returns the policy.
+
+    Raises:
+      ValueError: it is neither a word nor an existing path.
+    """
+    path = os.fspath(resume)
+    known = path in _WORDS or os.path.exists(path) or os.path.exists(path + ".index")
+    if not known:
+        raise ValueError(
+            f"resume is {', '.join(_WORDS)}, or the path of a checkpoint or log directory; "
+            f"there is nothing at {path!r}."
+        )
+    return path
+
+
+def find_resumption(resume: str, directory: Optional[str]) -> Optional[RestorePoint]:
+    """Returns the state from which a run with this policy resumes, None if it starts a new run.
+
+    Args:
+      resume: the policy.
+      directory: of the states, usually the log directory; None if there is none.
+
+    Raises:
+      FileNotFoundError: the policy needs a checkpoint, and there is none.
+      RuntimeError: the policy needs a log directory and there is none; or it is "must", and a part
+        of the state is missing.
+      CheckpointCorrupt: all checkpoints are damaged; `NoValidCheckpoint` lists them.
+      UnsupportedState: the state was saved by another version of this library.
+    """
+    if resume == "never":
+        _warn_of_earlier_run(directory)
+        return None
+    if resume in _WORDS and directory is None:
+        raise RuntimeError(
+            f"resume={resume!r} reads the log directory: call logger.set_logger_dir() first."
+        )
+    if resume in _WORDS:
+        point = find_restore_point(str(directory))
+    else:
+        point = restore_point_at(resume, directory)
+    if point is None and resume == "must":
+        raise FileNotFoundError(
+            f'There is no checkpoint in {directory}, and resume="must" needs one. Give the log '
+            'directory of the run, or use resume="auto" to start a new run.'
+        )
+    if point is None:
+        logger.info(f"There is nothing to resume in {directory}: a new run starts.")
+        return None
+    if resume == "auto" and point.state is None and point.prefix.endswith("-0"):
+        # It has the initial variables, from when callbacks may not have begun.
+        logger.warning(f"{point.prefix} was saved before the first step, so a new run starts.")
+        return None
+    _check_complete(point, resume == "must")
+    return point
+
+
+def _check_complete(point: RestorePoint, strictly: bool) -> None:
+    if point.problem is None:
+        return
+    problem = point.problem.rstrip(".")
+    if strictly:
+        raise RuntimeError(
+            f'The run cannot be continued exactly, as resume="must" requires: {problem}. '
+            'resume="auto" continues it as well as possible.'
+        )
+    logger.warning(f"The run cannot be continued exactly: {problem}")
+
+
+def prepare_log_dir(dirname: str, resume: str = "never") -> str:
+    """Sets the log directory for a policy, and returns the policy for the run.
+
+    A run that resumes keeps the log directory without a question; that of a path is the directory
+    that it is in. With "never", the user is asked about a directory that has files in it, at a
+    terminal: the answer "keep" resumes from it. Elsewhere a new numbered directory is taken, with a
+    warning that names what could have been resumed. The same holds where the process has the
+    directory already, as in a notebook, if a run has saved there.
+
+    Args:
+      dirname: the log directory.
+      resume: the policy.
+
+    Raises:
+      ValueError: the path does not exist, see also `logger.set_logger_dir`.
+      FileNotFoundError: there is no checkpoint at the path; nothing was made or changed.
+      CheckpointCorrupt: the file at the path is damaged, or not a checkpoint; the same.
+    """
+    resume = check_policy(resume)
+    if resume in ("auto", "must"):
+        logger.set_logger_dir(dirname, "keep")
+        return resume
+    if resume != "never":
+        _check_path(resume)
+        path = os.path.abspath(resume)
+        logger.set_logger_dir(path if os.path.isdir(path) else os.path.dirname(path), "keep")
+        return resume
+    left = _newest_name(dirname)
+    if left is not None:
+        logger.warning(
+            f"{dirname} holds a run that saved {left}. It is resumed by --resume auto (in a "
+            'script: resume="auto").'
+        )
+        if _is_log_dir(dirname):
+            logger.close_logger_dir()  # the user is asked about it as about any other
+    answer = logger.set_logger_dir(dirname)
+    return "auto" if answer == "k" and candidates(dirname) else "never"
+
+
+def _is_log_dir(dirname: str) -> bool:
+    current = logger.get_logger_dir()
+    return current is not None and os.path.realpath(current) == os.path.realpath(dirname)
+
+
+def _check_path(path: str) -> None:
+    """Raises if a path clearly holds no state, before anything is written."""
+    if not os.path.isdir(path):
+        verify(get_checkpoint_path(path), content=False)
+    elif not candidates(path):
+        raise FileNotFoundError(f"There is no checkpoint in {path}: nothing can be resumed.")
+
+
+def _warn_of_earlier_run(directory: Optional[str]) -> None:
+    left = None if directory is None else _newest_name(directory)
+    if left is not None:
+        logger.warning(
+            f"A new run starts in {directory}, where an earlier one saved {left}. To resume that "
+            'one, stop now and use resume="auto".'
+        )
+
+
+def _newest_name(directory: str) -> Optional[str]:
+    """Returns the name of the newest checkpoint in a directory, None if there is none."""
+    try:
+        found = newest_valid(directory, content=False)
+    except NoValidCheckpoint:
+        return "checkpoints that are all damaged"
+    return None if found is None else os.path.basename(found)

@@ -1,10 +1,19 @@
-"""Writes files that exist whole or not at all, and are on the disk when the call returns."""
+"""Writes files that exist whole or not at all, and keeps what they replace under another name."""
 
 import os
+import shutil
+import time
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Iterator, Optional
 
-__all__ = ["fsync_path", "open_atomic", "write_atomic"]
+__all__ = [
+    "backup_name",
+    "fsync_path",
+    "keep_backup",
+    "move_to_backup",
+    "open_atomic",
+    "write_atomic",
+]
 
 
 def fsync_path(path: str) -> None:
@@ -72,3 +81,37 @@ def write_atomic(path: str, data: bytes, temporary: Optional[str] = None) -> Non
     """
     with open_atomic(path, temporary) as file:
         file.write(data)
+
+
+def move_to_backup(path: str, suffix: str = "") -> str:
+    """Renames a file or directory to the name of its backup, and returns that."""
+    target = backup_name(path, suffix)
+    os.rename(path, target)
+    return target
+
+
+def keep_backup(path: str) -> str:
+    """Gives a file a second name, that of its backup, and returns that.
+
+    The file keeps its own name all the time.
+    """
+    target = backup_name(path)
+    try:
+        os.link(path, target)
+    except OSError:  # not every file system has a second name for a file
+        with open(path, "rb") as source, open_atomic(target) as copy:
+            shutil.copyfileobj(source, copy)
+    return target
+
+
+def backup_name(path: str, suffix: str = "") -> str:
+    """Returns `{path}{suffix}`, by default `{path}.MMDD-HHMMSS`.
+
+    Where that name is taken, the first free one of `-1`, `-2`, ... is appended.
+    """
+    base = target = path + (suffix or time.strftime(".%m%d-%H%M%S"))
+    number = 0
+    while os.path.lexists(target):
+        number += 1
+        target = f"{base}-{number}"
+    return target

@@ -19,7 +19,7 @@ from typing import Any, List, Optional
 
 from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
 from ._directory_lock import DirectoryLock
-from .backup import move_to_backup
+from .atomic import move_to_backup
 
 __all__ = [
     "LOG_DIR",

@@ -263,7 +263,7 @@ def test_where_two_names_are_not_possible_the_old_file_is_copied(tmp_path, monke
     def refuse(*_):
         raise PermissionError("no links here")
 
-    monkeypatch.setattr("tensorpack.utils.backup.os.link", refuse)
+    monkeypatch.setattr("tensorpack.utils.atomic.os.link", refuse)
     run(tmp_path, max_epoch=3)
     longer = stats(tmp_path)
     resume(tmp_path, TWO_DONE, Callback())

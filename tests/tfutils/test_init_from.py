@@ -4,7 +4,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
 from tensorpack.tfutils.common import get_global_step_var
-from tensorpack.tfutils.init_from import InitFrom
+from tensorpack.tfutils.sessinit import InitFrom
 
 SAVED = {
     "fc/W": np.full([2, 3], 7, np.float32),

@@ -1,11 +1,11 @@
-"""Tests of `tensorpack.utils.backup`."""
+"""Tests of `tensorpack.utils.atomic`."""
 
 import os
 import time
 
 import pytest
 
-from tensorpack.utils.backup import backup_name, keep_backup, move_to_backup
+from tensorpack.utils.atomic import backup_name, keep_backup, move_to_backup
 
 
 @pytest.fixture(autouse=True)
