@@ -60,7 +60,7 @@ class LMDBData(LMDBFlow):
           max_errors: how many missing records a pass skips, each with a warning; one more is an
             error. `len` counts them.
           probe: whether a process of its own reads the file first: all keys, and the last byte of
-            each value. That takes some tenths of a second, and about five seconds per million
+            each value. That takes some tenths of a second, and about six seconds per million
             records. It is done once for each flow, and not again in worker processes. False is
             for files that you trust: a damaged one can then crash this process.
 

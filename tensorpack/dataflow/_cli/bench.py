@@ -24,7 +24,7 @@ from .flow import open_flow
 __all__ = ["Limits", "Measurement", "Stage", "bench", "measure", "measure_stages", "slowest_stage"]
 
 _PERCENTILES = {"50 %": 50, "90 %": 90, "99 %": 99, "most": 100}
-_WEIGH_EVERY = 16  # datapoints: finding out how large one is takes time as well
+_EVERY = 16  # datapoints: the size of one of so many is taken, because that takes time as well
 _Clock = Callable[[], float]
 
 
@@ -100,10 +100,9 @@ def measure(
     start = previous = first_at = clock()
     latencies: List[float] = []
     sizes: List[int] = []
-    passes = taken = 0
-    stopped, limit_reached = "", False
+    passes, taken, stopped, done = 0, 0, "", False
     with get_tqdm(total=limits.size, desc=title) as bar:
-        while not (stopped or limit_reached):
+        while not (stopped or done):
             before, measured_before = taken, len(latencies)
             datapoints: Any = ()
             try:
@@ -115,12 +114,9 @@ def measure(
                     if taken > limits.warmup:
                         latencies.append(now - previous)
                         bar.update()
-                        if len(latencies) % _WEIGH_EVERY == 1:
-                            sizes.append(nbytes_of(datapoint))
-                        limit_reached = (
-                            len(latencies) == limits.size or now - start >= limits.seconds
-                        )
-                        if limit_reached:
+                        sizes += [nbytes_of(datapoint)] if len(latencies) % _EVERY == 1 else []
+                        done = len(latencies) == limits.size or now - start >= limits.seconds
+                        if done:
                             break
                     previous = clock()  # the time since `now` is not the flow's
                     start = previous if taken <= limits.warmup else start
@@ -131,15 +127,14 @@ def measure(
             finally:
                 getattr(datapoints, "close", lambda: None)()
             passes += len(latencies) > measured_before
-            if taken == before:
-                stopped = stopped or "the next pass gave nothing"
+            stopped = stopped or ("the next pass gave nothing" if taken == before else "")
     if not latencies:
         raise CommandError(
             f"There is nothing to measure: {title} gave {taken} datapoints and then a pass without "
             f"any, and the warm-up took {limits.warmup}. Give another --warmup, or a larger flow."
         )
-    nbytes = float(np.mean(sizes))
-    return Measurement(np.array(latencies), nbytes, first_at - begin, passes, stopped)
+    times, nbytes = np.array(latencies), float(np.mean(sizes))
+    return Measurement(times, nbytes, first_at - begin, passes, stopped)
 
 
 def _facts(flow: DataFlow, measured: Measurement) -> List[Tuple[str, str]]:
