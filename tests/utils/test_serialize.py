@@ -152,8 +152,8 @@ def test_what_is_read_is_limited():
 
 
 WRONG_HEADERS = [
-    (b"", "0 bytes are no frame"),
-    (dumps(1)[:63], "63 bytes are no frame"),
+    (b"", "0 bytes are not a frame"),
+    (dumps(1)[:63], "63 bytes are not a frame"),
     (b"\x80\x03" + dumps(1)[2:], "begin with"),
     (frame_of(b"\x01", magic=b"PK\x03\x04"), "begin with"),
     (frame_of(b"\x01", version=2), "version 2"),

@@ -119,7 +119,7 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
         content = json.loads(data.decode("ascii"), parse_int=_integer)
         is_ours = type(content) is dict and _encode(content) == data
     except (ValueError, RecursionError) as error:
-        raise CheckpointCorrupt(prefix, f"{path} is no JSON: {error or 'too deep'}") from error
+        raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error or 'too deep'}") from error
     if not is_ours:
         raise CheckpointCorrupt(prefix, f"{path} is not as it was written")
     if content.pop("sha256", None) != _checksum(content):
