@@ -128,7 +128,9 @@ def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
     """
     view = memoryview(buf)
     if view.nbytes < _HEADER_BYTES:
-        raise FrameError(f"{view.nbytes} bytes are not a frame, which has at least {_HEADER_BYTES}.")
+        raise FrameError(
+            f"{view.nbytes} bytes are not a frame, which has at least {_HEADER_BYTES}."
+        )
     memory: Any = np.frombuffer(view, np.uint8)
     memory.flags.writeable = False
     structure_nbytes = _check_header(memory, max_bytes, 0)
