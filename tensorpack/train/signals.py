@@ -17,7 +17,7 @@ from tensorpack.utils.stopping import Interrupted, StopToken
 
 __all__ = ["SignalGuard", "TrainingInterrupted"]
 
-# How long a step, or the setup, may take to return by itself after a stop was requested.
+# How long a step, or the setup, may take to return after a stop request.
 _UNBLOCK_SECONDS = 0.5
 _SETUP_SECONDS = 0.1
 _HEAR_SECONDS = 1.0  # from hearing a signal to the stop request
@@ -115,7 +115,7 @@ class SignalGuard:
         try:
             self.interruptible(setup, _SETUP_SECONDS)
         except Exception as error:
-            # What a signal broke is no failure. The stop token may hear of it a little later.
+            # An error that a signal caused is not a failure. The request may come a little later.
             if self._signum is None or not self._token.wait(_HEAR_SECONDS):
                 raise
             logger.warning(f"The setup was interrupted: {error!r}")

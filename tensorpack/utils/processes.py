@@ -1,7 +1,7 @@
-"""Processes that are waited for, terminated in time, and deaf to Ctrl-C.
+"""Starts processes that ignore Ctrl-C, terminates them within a time limit, and joins them.
 
-Ctrl-C reaches every process of the terminal's foreground group. Workers must not react to it by
-themselves: the process that started them decides, and stops them in order.
+Ctrl-C reaches every process of the terminal's foreground group. Workers must not react to it: the
+process that started them stops them in order.
 """
 
 import ctypes
@@ -79,13 +79,13 @@ class ProcessGroup:
 
 
 def ensure_proc_terminate(proc: _Processes) -> ProcessGroup:
-    """Sees to it that processes do not outlive this one; returns the group that owns them.
+    """Ensures that processes do not outlive this one; returns the group that owns them.
 
-    Whoever starts processes should end them by `close()` of the group or its `with` block. For a
+    Code that starts processes should end them by `close()` of the group or its `with` block. For a
     program that just ends, the processes become daemonic, which makes `multiprocessing` itself
     terminate them when the interpreter exits: so call this before they are started. As daemonic
     processes cannot have processes of their own, own those that do by a `ProcessGroup`. A parent
-    that is killed terminates nobody: see `set_parent_death_signal` for the worker's side.
+    that is killed terminates nothing: see `set_parent_death_signal` for the worker's side.
 
     Args:
       proc: a process or several, best not started yet.
@@ -154,7 +154,7 @@ def sigint_blocked(*others: int) -> Iterator[None]:
 def _start_tracker() -> None:
     """Starts multiprocessing's helper process now: when it starts, it unblocks SIGINT for us.
 
-    Before Python 3.8 it does not, nor is it deaf itself until its imports are done.
+    Before Python 3.8 it does not, and hears SIGINT itself until its imports are done.
     """
     if sys.version_info >= (3, 8):
         importlib.import_module("multiprocessing.resource_tracker").ensure_running()

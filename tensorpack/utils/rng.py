@@ -37,7 +37,7 @@ class SeedTree:
       seed: a non-negative integer of any size; None takes one from the operating system.
 
     Raises:
-      TypeError: if the seed is no integer.
+      TypeError: the seed is not an integer.
       ValueError: if it is negative.
     """
 
@@ -167,7 +167,7 @@ def fix_rng_seed(seed: int) -> None:
       seed: a non-negative integer.
 
     Raises:
-      TypeError: if the seed is no integer.
+      TypeError: the seed is not an integer.
       ValueError: if it is negative.
     """
     _streams.plant(SeedTree(operator.index(seed)))
@@ -180,7 +180,7 @@ def is_seeded() -> bool:
 
 
 def get_rng(obj: Any = None) -> np.random.RandomState:
-    """Returns a new random generator whose stream nobody else has, in this process or another.
+    """Returns a new random generator with a stream of its own, in this process and all others.
 
     Args:
       obj: the object that will use it. Not looked at: two objects get two streams because they
@@ -196,7 +196,7 @@ def streams_state() -> Dict[str, Any]:
 
 
 def set_streams_state(state: Dict[str, Any]) -> None:
-    """Lets `get_rng` go on where `streams_state` was called."""
+    """Resumes `get_rng` where `streams_state` was called."""
     _streams.plant(SeedTree(state["seed"]), state["count"])
 
 
@@ -214,7 +214,7 @@ def rng_state(rng: np.random.RandomState) -> Dict[str, Any]:
 
 
 def set_rng_state(rng: np.random.RandomState, state: Dict[str, Any]) -> None:
-    """Lets a generator go on where `rng_state` was called.
+    """Resumes a generator where `rng_state` was called.
 
     Raises:
       ValueError: the state is of another kind of generator.

@@ -1,5 +1,4 @@
-"""Hears signals at once, even while the main thread sits in C code, and tells a function about
-them.
+"""Hears signals at once, even while the main thread is in C code, and calls a function for each.
 
 Python runs signal handlers only between two bytecodes of the main thread, so a handler never runs
 while a `Session.run` blocks. The C part of the interpreter, however, writes a byte into the wake-up

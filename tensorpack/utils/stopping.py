@@ -1,10 +1,9 @@
-"""One place that every part of a run can ask, or tell, from any thread, that the run should end and
-why.
+"""A token through which any thread can request or check the end of a run, with a reason.
 
-A :class:`StopToken` belongs to one run. Whoever needs the run to end (a signal, a failing producer,
-the end of the data) calls `request` with a reason; the first reason wins. Whoever blocks registers
-a waker with `on_request`; whoever loops looks at `requested`. Nothing here touches threads, signals
-or TensorFlow.
+A :class:`StopToken` belongs to one run. A signal, a failing producer or the end of the data calls
+`request` with a reason; the first reason wins. Code that blocks registers a waker with
+`on_request`; code that loops checks `requested`. Nothing here touches threads, signals or
+TensorFlow.
 """
 
 import threading

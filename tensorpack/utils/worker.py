@@ -39,14 +39,14 @@ _STATES = {
 class Worker(BaseProcess):
     """A process of `multiprocessing` that takes part in a run; made by `make_worker`.
 
-    * It is killed as soon as the process that started it is gone, even by SIGKILL, and whatever it
-      does then: it may hang in C or be stopped.
-    * SIGINT and SIGHUP do not reach it: the process that started it decides. SIGTERM ends it in
-      order: SystemExit with code 143 is raised in its main thread.
+    * It is killed as soon as the process that started it is gone, even by SIGKILL, and also while
+      it hangs in C or is stopped.
+    * It ignores SIGINT and SIGHUP: the process that started it decides. SIGTERM ends it in order:
+      SystemExit with code 143 is raised in its main thread.
     * An exception that ends it is not printed but handed over, see `error`.
     * SIGUSR1 is used to ask for its stacks, see `stack`.
 
-    Whoever starts it ends it, by `ProcessGroup`, `StartProcOrThread` or `terminate` and `join`.
+    End it by `ProcessGroup`, `StartProcOrThread`, or `terminate` and `join`.
     """
 
     endless = False
@@ -89,7 +89,7 @@ class Worker(BaseProcess):
             self._send(signal.SIGCONT)
 
     def error(self) -> Optional[Exception]:
-        """What is wrong with how it ended; None if it runs, or nothing is.
+        """Returns an exception that says how it ended; None if it runs or ended in order.
 
         Returns:
           the exception that ended it if that was a builtin one, or a `WorkerFailed`, both with the
@@ -197,7 +197,7 @@ def make_worker(
     Args:
       target: what it calls; picklable unless `method` is "fork".
       args: the arguments, as picklable as the target.
-      name: what it is called in messages.
+      name: its name in messages.
       method: how it is started. "spawn" is slow and always safe; "fork" is safe only while this
         process has one thread, so before TensorFlow is used; "forkserver" is in between, but leaves
         the server's socket in the temporary directory if this process is killed.
@@ -206,7 +206,7 @@ def make_worker(
       endless: whether it is an error if it ends, even in order.
 
     Raises:
-      ValueError: there is no such method.
+      ValueError: the method is unknown.
     """
     kinds = {"spawn": _SpawnWorker, "fork": _ForkWorker, "forkserver": _ForkServerWorker}
     if method not in kinds:
@@ -266,8 +266,8 @@ class WorkerWatch:
 
 
 def error_of(process: BaseProcess) -> Optional[Exception]:
-    """What is wrong with how any process of `multiprocessing` ended; None if it runs, or nothing
-    is.
+    """Returns an exception that says how a process of `multiprocessing` ended; None if it runs or
+    ended in order.
     """
     if isinstance(process, Worker):
         return process.error()
@@ -288,7 +288,7 @@ def stack_of(process: BaseProcess, timeout: float = 1.0) -> str:
 
 
 def state_of(pid: Optional[int]) -> str:
-    """What the kernel says a process is doing, in words; "unknown" where there is no /proc."""
+    """Returns the kernel's state of a process in words; "unknown" without /proc."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             letter = file.read().rpartition(")")[2].split()[0]

@@ -1,4 +1,4 @@
-"""What is wrong with a worker process that has ended, as exceptions that say all that is known."""
+"""The exceptions that say how a worker process ended, and their format between processes."""
 
 import builtins
 import json
@@ -17,25 +17,25 @@ __all__ = [
 _MOST_CHARACTERS = 20000  # of a traceback; together with the rest it fits into a pipe
 _MOST_CHARACTERS_OF_MESSAGE = 2000
 _UNBEGUN = (
-    " It could not begin; why, says the cause of this error, or else standard error. Usually it is "
-    "this: a worker that is not forked imports the script of the program again. So all that the "
-    "script does has to be below `if __name__ == '__main__':`, and functions that go to workers "
-    "above it, at the top of a file that can be imported; standard input and notebooks cannot. Or "
-    "have it forked, where that is safe: start it before there are other threads and a TensorFlow "
-    "session (a dataflow by start_processes()), or give start_method='fork'."
+    " It could not start; the cause of this error, or standard error, says why. The usual reason: "
+    "a worker that is not forked imports the program's script again. Put what the script does "
+    "below `if __name__ == '__main__':`, and functions that workers call above it, at the top of a "
+    "file that can be imported (not standard input or a notebook). Or fork the worker: start "
+    "it before other threads and a TensorFlow session exist (a dataflow by start_processes()), or "
+    "pass start_method='fork'."
 )
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT")
 
 
 class WorkerDied(RuntimeError):
-    """A worker ended although nobody asked it to, and could not say why.
+    """A worker ended without being told to, and could not report why.
 
     Args:
       name: of the process.
       pid: its process id.
       exitcode: as `multiprocessing` gives it: -n if signal n killed it.
       stack: Python stacks of its threads at the end, if they are known.
-      begun: whether it came so far that it could do its work.
+      begun: whether it had started its work.
 
     Attributes:
       name: as above.
@@ -114,7 +114,7 @@ def failure_from_bytes(data: bytes, name: str, pid: int) -> Optional[Exception]:
 def _builtin_error(header: Dict[str, Any]) -> Optional[Exception]:
     """The worker's exception made again, if that shows the same text; or None."""
     kind = getattr(builtins, header["type"], None) if header["module"] == "builtins" else None
-    # StopIteration means something else to whoever it passes through.
+    # StopIteration would end a loop or a generator on its way.
     if not isinstance(kind, type) or not issubclass(kind, Exception) or kind is StopIteration:
         return None
     for args in (header["args"], [header["message"]]):

@@ -27,7 +27,7 @@ _CHUNK = 1 << 16
 
 class StarterEnds:
     """What the process keeps that has started the worker. Nothing here waits for the worker's
-    goodwill: reading takes what is there.
+    cooperation: reading takes what is there.
 
     Args:
       lifeline: held open as long as the worker may live.
@@ -49,7 +49,7 @@ class StarterEnds:
             return self._reported
 
     def can_be_asked(self) -> bool:
-        """Whether the worker has come so far that it can give its stacks."""
+        """Whether the worker has started, so that it can give its stacks."""
         with self._lock:
             self._stacks_text += _read(self._stacks)
             return self._stacks_text != b""
@@ -76,7 +76,7 @@ class StarterEnds:
             return self._stacks_text[before:].decode("utf-8", "replace").strip()
 
     def close(self) -> None:
-        """Lets go of all; a worker that still lives is killed by that."""
+        """Closes the pipes, which kills a worker that still lives."""
         for each in (self._lifeline, self._report, self._stacks):
             each.close()
 
@@ -97,7 +97,7 @@ class WorkerEnds:
         return self._stacks.fileno()
 
     def arrived(self) -> None:
-        """Everything is in the worker: from now on, whoever runs it reports exceptions."""
+        """Everything is in the worker: from now on `Worker.run` reports exceptions."""
         if getattr(sys.excepthook, "__self__", None) is self:
             sys.excepthook = sys.__excepthook__
 
@@ -131,7 +131,7 @@ class WorkerEnds:
         """Sends `data`, or as much of it as there is room for.
 
         Raises:
-          OSError: nobody is there to read it.
+          OSError: the other end is closed.
         """
         os.set_blocking(self._report.fileno(), False)
         os.write(self._report.fileno(), data)
@@ -143,11 +143,11 @@ class WorkerEnds:
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
-        # the code of multiprocessing that unpickles what comes next asks nobody but this hook
+        # This hook alone hears of an error in what multiprocessing unpickles next.
         sys.excepthook = self._report_uncaught
 
     def close(self) -> None:
-        """Lets go of all."""
+        """Closes the pipes."""
         for each in (self._lifeline, self._report, self._stacks):
             each.close()
 

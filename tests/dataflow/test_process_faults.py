@@ -319,7 +319,7 @@ def output_of(tmp_path, text, method, by_stdin=False):
 def test_a_process_that_cannot_begin_says_why(tmp_path, method, text, by_stdin, reason):
     output = output_of(tmp_path, text, method, by_stdin)
     assert re.search(reason, output)
-    died = re.search("WorkerDied: .* ended with exit code 1[.] It could not begin; .*", output)
+    died = re.search("WorkerDied: .* ended with exit code 1[.] It could not start; .*", output)
     assert "`if __name__ == '__main__':`" in died.group() and "start_processes()" in died.group()
     assert "freeze_support" not in output
 

@@ -91,7 +91,7 @@ def test_an_exception_comes_over_with_its_traceback(method, capfd):
 def test_what_cannot_be_unpickled_is_the_cause(method, capfd):
     error = ended(targets.nothing, targets.Unloadable(), method=method)
     assert isinstance(error, WorkerDied) and error.exitcode == 1
-    assert "It could not begin" in str(error)
+    assert "It could not start" in str(error)
     assert repr(error.__cause__) == repr(LookupError("not here"))
     assert "in refuse" in str(error.__cause__.__cause__)
     assert capfd.readouterr() == ("", "")

@@ -120,7 +120,7 @@ def test_a_death_shows_the_stacks_if_there_are_some():
 
 def test_one_that_could_not_begin_is_told_what_to_do():
     text = str(WorkerDied("Loader", 12, 1, begun=False))
-    assert text.startswith("Worker 'Loader' (pid 12) ended with exit code 1. It could not begin;")
+    assert text.startswith("Worker 'Loader' (pid 12) ended with exit code 1. It could not start;")
     assert all(each in text for each in REMEDIES)
 
 
