@@ -276,7 +276,8 @@ def test_a_stopped_one_is_said_to_be(running):
 
 
 def test_one_that_has_not_begun_is_not_asked():
-    worker = make(targets.sleep, ready("spawn"), method="spawn")
+    event = ready("spawn")  # held, or its semaphore is gone before the worker has it
+    worker = make(targets.sleep, event, method="spawn")
     assert worker.stack() == "no stack: it does not run."
     with ProcessGroup(worker):
         worker.start()
