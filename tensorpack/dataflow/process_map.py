@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.packed import Rows
+from tensorpack.utils.packed_arrays import Rows
 from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import rng_state, set_rng_state
 

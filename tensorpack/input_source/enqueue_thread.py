@@ -121,7 +121,8 @@ class Enqueuer:
 
     def take(self) -> List[np.ndarray]:
         """Returns the arrays of the next datapoint, to be given to `put`, which enqueues them."""
-        assert self._source is not None, "begin() comes first"
+        if self._source is None:
+            raise RuntimeError("Call begin() before take().")
         return [private(each) for each in self._check(next(self._source))]
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from typing import BinaryIO, Dict
 
 import numpy as np
 
-from .packed import dtype_of
+from .packed_arrays import dtype_of
 from .untrusted import open_untrusted
 
 __all__ = ["read_npz"]

@@ -16,86 +16,47 @@ are little endian. An array of records is the list of its fields, its shape, and
 array.
 """
 
-import re
 import struct
-import sys
 from collections import Counter
 from itertools import chain
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 from .optional import require
+from .packed_arrays import (
+    MAX_INTEGER_BYTES,
+    Rows,
+    check_text,
+    header_of,
+    nbytes_of,
+    read_header,
+    record_dtype,
+    unfit,
+)
 
 __all__ = [
     "ALIGNMENT",
-    "MAX_DIMENSIONS",
     "MAX_INLINE_BYTES",
-    "MAX_INTEGER_BYTES",
     "MAX_TUPLES",
     "Packed",
-    "Rows",
     "aligned",
-    "dtype_of",
     "pack",
     "unpack",
     "write",
 ]
 
 ALIGNMENT = 64  # bytes; TensorFlow takes over an array aligned so without a copy
-MAX_DIMENSIONS = 32
-MAX_INTEGER_BYTES = 1 << 12
 MAX_TUPLES = 32  # nested in each other
 
 # The codes of the extensions; 1 to 4 are in every file that this library has written.
 _INLINE, _PLACED, _SCALAR, _TUPLE, _NP_STR, _NP_BYTES, _INTEGER, _RECORDS = range(1, 9)
 MAX_INLINE_BYTES = 512  # arrays up to this size are a part of the structure
-_COUNTS = struct.Struct("<BB")
 _NUMBER = struct.Struct("<Q")
-# Numbers, booleans, dates, and text of a fixed width: never an object, and nothing that numpy has
-# not been seen to parse safely (it divides by the zero of `<M8[s/0]`). A width of zero is refused,
-# as it would allow any number of elements.
-_DTYPE = re.compile(
-    r"[<>|](?:[biufc][0-9]{1,2}|[SU][1-9][0-9]{0,7}"
-    r"|[mM]8(?:\[(?:[1-9][0-9]{0,8})?(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)"
-)
-_PADDING = re.compile(r"\|V[1-9][0-9]{0,7}")
-_MAX_RECORDS = 8  # nested in each other
 _MAX_EQUAL_HASHES = 100  # keys of one dict with the same hash; each costs time with all others
 _MIN_HASHED_BYTES = 1 << 12  # a shorter structure cannot have keys enough to cost much
 _MARKS = bytes([*range(0xC4, 0xCA), *range(0xD4, 0xD9)])  # where msgpack begins bytes or extensions
 _BUFFERS = (bytearray, memoryview)
-_WHAT_FITS = (
-    f"Supported are None, bool, int of up to {MAX_INTEGER_BYTES} bytes, float, str, bytes, numpy "
-    "arrays and scalars without objects, and lists, tuples and dicts of these."
-)
-
-
-class Rows:
-    """An array whose rows are separate until they are written; it is read as one array.
-
-    Args:
-      arrays: at least one, all of the same shape.
-      dtype: of the array; the rows are converted.
-    """
-
-    def __init__(self, arrays: Sequence[np.ndarray], dtype: np.dtype) -> None:
-        self.arrays = list(arrays)
-        self.dtype = np.dtype(dtype)
-        self.shape = (len(self.arrays), *self.arrays[0].shape)
-        self.ndim = len(self.shape)
-        self.nbytes = _nbytes(self.dtype, self.shape)
-
-    def fill(self, array: np.ndarray) -> None:
-        """Writes the rows into an array of this shape and dtype."""
-        for row, part in enumerate(self.arrays):
-            array[row] = part
-
-    def tobytes(self) -> bytes:
-        """The array as bytes in C order."""
-        array = np.empty(self.shape, self.dtype)
-        self.fill(array)
-        return array.tobytes()
 
 
 class Packed(NamedTuple):
@@ -234,14 +195,14 @@ class _Packing:
             return self._records(np.asarray(obj), True)
         if isinstance(obj, np.generic) and kind is obj.dtype.type:
             value = np.asarray(obj)
-            return self._ext_type(_SCALAR, _header(value) + value.tobytes())
+            return self._ext_type(_SCALAR, header_of(value) + value.tobytes())
         if kind is int and obj.bit_length() < 8 * MAX_INTEGER_BYTES:
             size = obj.bit_length() // 8 + 1
             return self._ext_type(_INTEGER, obj.to_bytes(size, "little", signed=True))
-        raise _unfit(obj)
+        raise unfit(obj)
 
     def _array(self, array: Union[np.ndarray, Rows]) -> Any:
-        header = _header(array)
+        header = header_of(array)
         if array.nbytes <= MAX_INLINE_BYTES:
             return self._ext_type(_INLINE, header + array.tobytes())
         reference = self._ext_type(_PLACED, header + _NUMBER.pack(self.nbytes))
@@ -252,11 +213,11 @@ class _Packing:
     def _records(self, array: np.ndarray, is_scalar: bool) -> Any:
         try:
             fields: Any = np.lib.format.dtype_to_descr(array.dtype)
-            plain = array.dtype.type is np.void and _record_dtype(fields) == array.dtype
+            plain = array.dtype.type is np.void and record_dtype(fields) == array.dtype
         except (TypeError, ValueError):
             plain = False
         if not plain:
-            raise _unfit(array)
+            raise unfit(array)
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         return self._ext_type(_RECORDS, self._inner([fields, list(array.shape), is_scalar, data]))
 
@@ -347,11 +308,11 @@ class _Unpacking:
         if code == _PLACED:
             return self._placed(data)
         if code in (_INLINE, _SCALAR):
-            dtype, shape, at = _read_header(data)
-            if _nbytes(dtype, shape) != len(data) - at:
+            dtype, shape, at = read_header(data)
+            if nbytes_of(dtype, shape) != len(data) - at:
                 raise ValueError(f"{len(data) - at} bytes for an array of {dtype} {shape}")
             # Not by np.empty: numpy before 1.20 gives (1 << 40, 0) the memory of (1 << 40, 1).
-            array = _sound(np.ndarray(shape, dtype, data, at))
+            array = check_text(np.ndarray(shape, dtype, data, at))
             if code == _SCALAR:
                 return array[()]
             return array if self._keep is None or not array.size else self._keep(array)
@@ -369,21 +330,21 @@ class _Unpacking:
 
     @staticmethod
     def _records(fields: Any, shape: List[int], is_scalar: bool, data: np.ndarray) -> Any:
-        dtype = _record_dtype(fields)
+        dtype = record_dtype(fields)
         if type(data) is not np.ndarray or data.dtype != np.uint8:
             raise ValueError("records without their bytes")
-        records = _sound(data.reshape(-1).view(dtype).reshape(shape))
+        records = check_text(data.reshape(-1).view(dtype).reshape(shape))
         return records[()] if is_scalar else records
 
     def _placed(self, data: bytes) -> np.ndarray:
-        dtype, shape, at = _read_header(data)
+        dtype, shape, at = read_header(data)
         if len(data) != at + _NUMBER.size:
             raise ValueError("an array without a position")
         position = self._area + _NUMBER.unpack_from(data, at)[0]
-        nbytes = _nbytes(dtype, shape)
+        nbytes = nbytes_of(dtype, shape)
         if not nbytes or position % ALIGNMENT or position + nbytes > self._end:
             raise ValueError(f"an array of {dtype} {shape} at {position} of {self._end} bytes")
-        array = _sound(np.ndarray(shape, dtype, self._memory, position))
+        array = check_text(np.ndarray(shape, dtype, self._memory, position))
         return array if self._keep is None else self._keep(array)
 
     def _inner(self, data: bytes) -> List[Any]:
@@ -402,94 +363,6 @@ def _dict_of(pairs: List[Tuple[Any, Any]]) -> Dict[Any, Any]:
         if max(Counter(hash(key) for key, _ in pairs).values()) > _MAX_EQUAL_HASHES:
             raise ValueError("a dict with keys that were made to have the same hash")
     return dict(pairs)
-
-
-def dtype_of(name: Any) -> np.dtype:
-    """Returns the dtype of a name such as `<f4`, without showing numpy any other text.
-
-    Raises:
-      ValueError: it is not a number, boolean, date, or text of a fixed width.
-    """
-    if type(name) is not str or not _DTYPE.fullmatch(name):
-        raise ValueError(f"{str(name)[:100]!r} is not the dtype of plain values")
-    try:
-        return np.dtype(name)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
-
-
-def _record_dtype(fields: Any) -> np.dtype:
-    """Returns the dtype that numpy describes by these fields: lists or tuples of a name, the dtype
-    or the fields of the dtype, and perhaps a shape.
-    """
-    dtype: np.dtype = np.lib.format.descr_to_dtype(_checked_fields(fields, _MAX_RECORDS))
-    if not dtype.itemsize:
-        raise ValueError("records without bytes")
-    return dtype
-
-
-def _checked_fields(fields: Any, depth: int) -> List[Any]:
-    if type(fields) is not list or not fields or not depth:
-        raise ValueError("an array of records without fields, or nested too deeply")
-    checked = []
-    for name, kind, *shape in fields:
-        if type(name) is not str or len(shape) > 1:
-            raise ValueError(f"a field named {name!r}")
-        if type(kind) is list:
-            kind = _checked_fields(kind, depth - 1)
-        elif name or type(kind) is not str or not _PADDING.fullmatch(kind):
-            dtype_of(kind)
-        checked.append((name, kind, *[tuple(map(int, sizes)) for sizes in shape]))
-    return checked
-
-
-def _header(array: Union[np.ndarray, Rows]) -> bytes:
-    name = array.dtype.str
-    if not _DTYPE.fullmatch(name) or array.ndim > MAX_DIMENSIONS:
-        raise _unfit(array)
-    counts = _COUNTS.pack(len(name), array.ndim)
-    return counts + name.encode("ascii") + struct.pack(f"<{array.ndim}Q", *array.shape)
-
-
-def _read_header(data: bytes) -> Tuple[np.dtype, Tuple[int, ...], int]:
-    """Returns the dtype, the shape, and the length of the header."""
-    if len(data) < _COUNTS.size:
-        raise ValueError("an array without a header")
-    characters, dimensions = _COUNTS.unpack_from(data)
-    begin = _COUNTS.size + characters
-    end = begin + 8 * dimensions
-    if dimensions > MAX_DIMENSIONS or len(data) < end:
-        raise ValueError(f"an array of {dimensions} dimensions, in {len(data)} bytes")
-    dtype = dtype_of(data[_COUNTS.size : begin].decode("ascii"))
-    return dtype, struct.unpack_from(f"<{dimensions}Q", data, begin), end
-
-
-def _sound(array: np.ndarray) -> np.ndarray:
-    """Raises ValueError if an array contains a character beyond the last one of Unicode."""
-    for name in array.dtype.names or ():
-        _sound(array[name])
-    if array.dtype.kind == "U" and array.size:
-        flat = np.ascontiguousarray(array).reshape(-1)
-        codes = flat.view(np.dtype("u4").newbyteorder(array.dtype.byteorder))
-        if codes.max() > sys.maxunicode:
-            raise ValueError("an array of text with characters that do not exist")
-    return array
-
-
-def _nbytes(dtype: np.dtype, shape: Tuple[int, ...]) -> int:
-    count = dtype.itemsize
-    for size in shape:
-        count *= size
-    return count
-
-
-def _unfit(obj: Any) -> TypeError:
-    what = f"a {type(obj).__name__}"
-    if type(obj) in (np.ndarray, np.memmap, Rows):
-        what = f"an array of {obj.dtype} with {obj.ndim} dimensions"
-    if type(obj) is int:
-        what = f"an integer of {obj.bit_length()} bits"
-    return TypeError(f"{what} cannot be sent or stored. {_WHAT_FITS}")
 
 
 def _where_it_fails(obj: Any, error: TypeError) -> Tuple[str, TypeError]:

@@ -19,7 +19,8 @@ from typing import Any, BinaryIO, List, Tuple
 
 import numpy as np
 
-from .packed import Packed, Rows, aligned, pack, unpack
+from .packed import Packed, aligned, pack, unpack
+from .packed_arrays import Rows
 
 __all__ = [
     "FrameError",

@@ -11,16 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.utils.aligned import aligned_empty
-from tensorpack.utils.packed import (
-    MAX_DIMENSIONS,
-    MAX_INTEGER_BYTES,
-    MAX_TUPLES,
-    Rows,
-    aligned,
-    pack,
-    unpack,
-    write,
-)
+from tensorpack.utils.packed import MAX_TUPLES, aligned, pack, unpack, write
+from tensorpack.utils.packed_arrays import MAX_DIMENSIONS, MAX_INTEGER_BYTES, Rows
 from tests.checks import ROOT
 
 msgpack = pytest.importorskip("msgpack")

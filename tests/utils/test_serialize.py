@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorpack.utils.packed import MAX_INTEGER_BYTES, Rows
+from tensorpack.utils.packed_arrays import MAX_INTEGER_BYTES, Rows
 from tensorpack.utils.serialize import MAX_STRUCTURE_BYTES, FrameError, dumps, loads
 
 msgpack = pytest.importorskip("msgpack")

@@ -47,11 +47,7 @@ class _Member(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What comes in place of a result.
-
-    Attributes:
-      error: to be raised.
-    """
+    """Takes the place of a result; its consumer raises `error`."""
 
     error: Exception
 
