@@ -79,3 +79,10 @@ def test_links_between_documents_lead_somewhere(path):
     targets = LINK.findall(path.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (path.parent / target).exists()]
     assert missing == []
+
+
+def test_the_map_names_files_that_exist():
+    named = re.findall(r"`([\w/]+\.py)`", (ROOT / "docs" / "design" / "map.md").read_text("utf-8"))
+    places = [ROOT / "tensorpack", ROOT / "examples" / "DeepQNetwork", ROOT]
+    missing = [name for name in named if not any((place / name).is_file() for place in places)]
+    assert len(named) >= 10 and not missing
