@@ -98,7 +98,7 @@ class Clock(tp.Callback):
 
 def run(directory, memory, steps, asynchronous=False, resume="never", epochs=1):
     """Trains; returns when it began, the steps, of each save when it began and when the training
-    went on, and the sizes of the segments after it.
+    continued, and the sizes of the segments after it.
     """
     saves, sizes, clock = [], [], Clock()
 

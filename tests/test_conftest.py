@@ -89,7 +89,7 @@ def test_a_warning_is_an_error(report):
 
 
 @pytest.mark.parametrize("test", ["test_short_thread", "test_short_process"])
-def test_what_ends_in_time_is_no_leak(report, test):
+def test_what_ends_in_time_is_not_a_leak(report, test):
     assert f"PASSED tests/utils/test_leaky.py::{test}\n" in report
     assert f"ERROR tests/utils/test_leaky.py::{test}" not in report
 

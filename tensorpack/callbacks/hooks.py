@@ -85,7 +85,7 @@ def sees_steps(callback: Callback) -> bool:
 
 
 def _overrides(callback: Callback, *methods: str) -> bool:
-    """Whether any of the methods is not that of `Callback`, be it by the class or the instance."""
+    """Returns whether the class or the instance overrides any of these methods of `Callback`."""
     return any(
         getattr(getattr(callback, name), "__func__", None) is not getattr(Callback, name)
         for name in methods

@@ -46,7 +46,7 @@ def dump_dataflow_to_process_queue(
     Datapoints are numbered from 0. Behind the last one, `(DIE, None)` comes as often as there are
     consumers. If the flow fails, each of them gets its exception from `get` instead, with the
     traceback of the process; and an exception as well if the process is killed. No consumer waits
-    for data that will not come. A consumer may be killed while it waits, and the others go on; if
+    for data that will not come. A consumer may be killed while it waits; the others continue. If
     that happens in the midst of reading a datapoint, they get an exception.
 
     The process ends with this one at the latest. To end it earlier, `process.terminate()` and

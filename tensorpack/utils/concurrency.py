@@ -135,7 +135,7 @@ class LoopThread(StoppableThread):
                 self._change.wait_for(lambda: not self._busy)
 
     def resume(self) -> None:
-        """Lets the loop go on; without a `pause` before, does nothing.
+        """Continues the loop after a `pause`; does nothing otherwise.
 
         Raises:
           RuntimeError: if the thread was made with `pausable=False`.

@@ -250,7 +250,7 @@ def test_options_out_of_range_are_refused(options):
         AtariPlayers(breakout_rom(), **options)
 
 
-def test_a_file_that_is_no_rom_never_reaches_the_emulator(tmp_path):
+def test_a_file_that_is_not_a_rom_never_reaches_the_emulator(tmp_path):
     pytest.importorskip("ale_py")
     path = tmp_path / "breakout.bin"
     path.write_bytes(b"no game at all")

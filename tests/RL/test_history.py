@@ -99,7 +99,7 @@ def test_wrong_arguments_are_refused(given, starts, error, message):
         FrameHistory(2, (2, 3)).observe(given, starts)
 
 
-def test_a_restored_history_goes_on_like_the_one_that_was_saved():
+def test_a_restored_history_continues_like_the_one_that_was_saved():
     memory, other = FrameHistory(2, (2, 3), history=3), FrameHistory(2, (2, 3), history=3)
     memory.observe(frames(1, 2), NONE)
     memory.observe(frames(3, 4), NONE)

@@ -43,7 +43,7 @@ def test_a_life_lost_at_the_end_of_a_game_is_not_reported():
     assert lost == [False, True, False, False, False, False, True]
 
 
-def test_a_game_ended_from_outside_begins_anew():
+def test_a_game_ended_from_outside_starts_over():
     with CountingPlayer((9, 9)) as player:
         player.reset()
         play(player, 2)

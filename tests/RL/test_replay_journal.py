@@ -35,7 +35,7 @@ def lives(draw):
 
 @settings(max_examples=200, deadline=None)
 @given(lives())
-def test_a_restored_memory_goes_on_like_the_one_that_was_saved(life):
+def test_a_restored_memory_continues_like_the_one_that_was_saved(life):
     history, lanes, size, piece, events = life
 
     def make():
@@ -287,7 +287,7 @@ def test_entries_of_another_type_are_refused_and_leave_nothing():
     assert len(everything(memory, 2)) == 2
 
 
-def test_ended_episodes_lose_their_last_transition_and_begin_anew():
+def test_ended_episodes_lose_their_last_transition_and_start_over():
     memory = make_memory(20, history=2, lanes=2)
     append(memory, [1, 11])
     append(memory, [2, 12], ["goes on", "over"])

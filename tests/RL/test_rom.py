@@ -72,7 +72,7 @@ def test_a_rom_passes_under_any_name(tmp_path):
     ],
     ids=["empty", "2k", "4k", "huge"],
 )
-def test_what_is_no_rom_is_refused(tmp_path, content, reason):
+def test_what_is_not_a_rom_is_refused(tmp_path, content, reason):
     pytest.importorskip("ale_py")
     path = tmp_path / "breakout.bin"  # the right name does not help
     path.write_bytes(content)

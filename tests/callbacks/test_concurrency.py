@@ -206,7 +206,7 @@ def test_a_signal_to_the_group_is_not_the_fault_of_the_worker(capsys):
     assert trainer.stop_token.late_reasons == []
 
 
-def test_a_worker_that_is_terminated_by_somebody_else_ends_the_run():
+def test_a_worker_that_is_terminated_from_outside_ends_the_run():
     worker = worker_of(_sleep)
     reason = reason_of(worker, InStep(lambda: os.kill(worker.pid, signal.SIGTERM)))
     assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGTERM

@@ -163,7 +163,7 @@ class DataFlowContract:
         with pytest.raises((StateNotKept, ValueError)):
             flow.load_state_dict({})
 
-    def test_another_flow_goes_on_from_a_state(self):
+    def test_another_flow_continues_from_a_state(self):
         for count in self._counts():
             flow, going = self._after(count)
             self._check_twin(flow, [going], self._saved(flow))

@@ -169,7 +169,7 @@ class InputStateContract:
                 assert rest == found[steps:]
 
     @pytest.mark.parametrize("make_flow", [shuffled, Dice])
-    def test_it_may_go_on_again_and_again(self, make_flow):
+    def test_it_may_continue_again_and_again(self, make_flow):
         expected, _ = self.consume(make_flow, 15, [])
         found, state = [], None
         for _ in range(5):

@@ -163,7 +163,7 @@ def test_images_that_are_none(wrong):
         datum_image(wrong)
 
 
-def test_a_record_cut_anywhere_is_no_image():
+def test_a_record_cut_anywhere_is_not_an_image():
     (image,) = images(1)
     whole = datum(image, 5)
     for size in range(len(whole) - 2):  # the label stands at the end, and may be missing

@@ -79,7 +79,7 @@ def test_encodings(tmp_path):
         load(path, max_errors=9)
 
 
-def test_lines_end_in_many_ways_and_go_on_in_quotes(tmp_path):
+def test_lines_end_in_many_ways_and_continue_in_quotes(tmp_path):
     path = write(tmp_path / "a", 'a,b\r\n1,"x\ny"\r\n2,z\n3,w')
     assert load(path) == [["1", "x\ny"], ["2", "z"], ["3", "w"]]
     path = write(tmp_path / "a", 'a,b\r\n1,"x\ny"\r\nw,z\n')
@@ -159,7 +159,7 @@ def test_the_lines_between_two_stray_quotes_count_each(tmp_path, end, match):
     assert len(load(path, dtypes=float, max_errors=5)) == 15
 
 
-def test_a_blank_line_is_no_part_of_a_row(tmp_path):
+def test_a_blank_line_is_not_a_part_of_a_row(tmp_path):
     path = write(tmp_path / "a", 'a\n\n\n"x\n\ny"\n')
     with pytest.raises(ValueError, match="lines 4 to 6, column"):
         load(path, dtypes=int)

@@ -276,7 +276,7 @@ def test_the_end_of_a_killed_process_is_told_also_while_another_consumer_reads_i
             queue.get_nowait()
 
 
-def test_a_killed_process_is_noticed_where_nobody_here_takes_anything(make):
+def test_a_killed_process_is_noticed_without_a_local_consumer(make):
     """This process keeps its end of the pipe open, and has not asked what became of the other."""
     queue, process = make(Endless(10), size=2)
     consumer = Consumer("fork", queue)
@@ -345,7 +345,7 @@ def test_threads_and_processes_that_consume_get_everything_once(make):
     assert sorted(taken) == list(range(600))
 
 
-def test_it_is_terminated_although_nobody_takes_anything(make):
+def test_it_is_terminated_without_a_consumer(make):
     queue, process = make(Endless(10**6), size=2)
     assert wait_until(queue.full, LONG)
     process.terminate()
@@ -396,7 +396,7 @@ def test_wrong_numbers(size, nr_consumer):
         dump_dataflow_to_process_queue(numbers(1), size, nr_consumer)
 
 
-def test_sizes_that_are_no_integers():
+def test_sizes_that_are_not_integers():
     with pytest.raises(TypeError, match="_to_process_queue: size must be an integer, but got 2.0"):
         dump_dataflow_to_process_queue(numbers(1), 4 / 2, 1)
 

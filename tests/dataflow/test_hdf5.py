@@ -262,7 +262,7 @@ print(whole)
 """
 
 
-def test_a_full_disk_is_an_error_and_the_program_goes_on(tmp_path):
+def test_a_full_disk_is_an_error_and_the_program_continues(tmp_path):
     """The limit of the size of a file stands for it. In a child, for HDF5 may crash of it."""
     pytest.importorskip("resource")
     # Too small for its first bytes, for the first rows, for some, for what is written at close,

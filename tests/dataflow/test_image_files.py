@@ -142,7 +142,7 @@ def test_a_file_cut_off_anywhere_is_an_error(tmp_path, extension):
             list(ImageFromFile([path]))
 
 
-def test_what_follows_an_image_is_no_error(tmp_path):
+def test_what_follows_an_image_is_not_an_error(tmp_path):
     for extension in ".jpg", ".png":
         path = write(tmp_path / f"a{extension}", noise(), extension)
         with open(path, "ab") as file:

@@ -149,7 +149,7 @@ def test_the_number_of_entries_is_logged_once(seven, capsys):
     assert "WRN" not in out
 
 
-def test_a_file_of_somebody_else(tmp_path, capsys):
+def test_a_file_of_another_program(tmp_path, capsys):
     items = [(b"%d" % number, b"value %d" % number) for number in range(500)]
     path = write_raw(tmp_path / "file", items)
     flow = LMDBData(path, shuffle=False)
@@ -304,7 +304,7 @@ def read_in_child(flow, queue):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_it_is_opened_anew_in_another_process(seven, method):
+def test_it_is_opened_again_in_another_process(seven, method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip("not on this system")
     context = multiprocessing.get_context(method)
@@ -388,7 +388,7 @@ def test_missing_lmdb_is_said(seven, monkeypatch):
         dump_dataflow_to_lmdb(flow_of([]), "never made")
 
 
-def test_a_file_that_is_open_at_the_end_of_the_program_is_no_trouble(seven):
+def test_a_file_may_be_open_at_the_end_of_the_program(seven):
     code = f"""
 from tensorpack.dataflow.lmdb import LMDBData
 flow = LMDBData({seven!r}, probe=False)

@@ -50,7 +50,7 @@ def test_every_page_damaged(whole, tmp_path, kind):
     assert right > 0 or kind == "cut"  # what is not used was changed
 
 
-def test_a_page_that_is_no_page_of_the_tree(whole):
+def test_a_page_outside_the_tree(whole):
     leaf = node_of(whole, b"00000003") // PAGE * PAGE
     for place, data in (leaf + 10, b"\x01"), (leaf + 12, b"\xff\xff"), (leaf + 16, b"\x00\x00"):
         damaged = damage(whole, place, data)

@@ -128,7 +128,7 @@ def test_the_map_grows_when_it_is_full(tmp_path, monkeypatch):
     assert_same(list(LMDBDataPoint(tmp_path / "new.lmdb", shuffle=False)), datapoints)
 
 
-def test_keys_go_on_in_order_after_all_digits_are_used(tmp_path):
+def test_keys_continue_in_order_after_all_digits_are_used(tmp_path):
     path = str(tmp_path / "new.lmdb")
     writer = lmdb_write._Writer(path)
     writer.write([(b"99999999", b"a"), (b"100000000", b"b"), (b"__keys__", b"c")])

@@ -100,7 +100,7 @@ def test_a_flow_that_cannot_be_reset(make):
 
 
 @every_kind
-def test_one_that_is_stopped_goes_on_when_it_is_woken(kind):
+def test_one_that_is_stopped_continues_when_it_is_woken(kind):
     with closing(KINDS[kind](functions.At(20, functions.stop))) as flow:
         found = []
         thread, errors = in_thread(found.extend, flow)

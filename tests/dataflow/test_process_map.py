@@ -212,7 +212,7 @@ def test_no_more_is_taken_from_the_flow_than_asked_for(strict, buffer_size):
 class TestErrors:
     @both_orders
     @pytest.mark.parametrize("number", [0, 5, 9])
-    def test_that_of_the_function_is_raised_and_the_processes_go_on(self, strict, number):
+    def test_that_of_the_function_is_raised_and_the_processes_continue(self, strict, number):
         func = functions.At(number, functions.fail)
         with closing(mapped(numbers(10), func, strict=strict)) as flow:
             for _ in range(3):
@@ -290,7 +290,7 @@ class TestPasses:
 
 
 class TestState:
-    def test_it_goes_on_behind_what_was_given_out(self):
+    def test_it_continues_behind_what_was_given_out(self):
         ds = lambda: numbers(12, shuffle=True)  # noqa: E731
         make = lambda n: mapped(ds(), functions.drawn, n, strict=True)  # noqa: E731
         fix_rng_seed(5)

@@ -183,7 +183,7 @@ class TestStrict:
         assert made.value == 60
         assert len({pid for _, pids in found for pid in pids.tolist()}) == num_proc
 
-    def test_a_state_goes_on_behind_a_dropped_datapoint(self):
+    def test_a_state_continues_behind_a_dropped_datapoint(self):
         for taken in range(9):
             fix_rng_seed(3)
             expected = passes(strict(FLOWS["batches with a late drop"](), 2), 2)
@@ -224,7 +224,7 @@ class TestStrict:
             assert list(flow) == [[i] for i in range(30)]
             assert len(multiprocessing.active_children()) == 4
 
-    def test_the_state_goes_on_with_other_processes(self):
+    def test_the_state_continues_with_other_processes(self):
         make = FLOWS["drops"]
         fix_rng_seed(3)
         expected = passes(strict(make(), 2), 3)
@@ -363,7 +363,7 @@ def test_wrong_arguments(kind, options, message):
         (MultiProcessRunnerZMQ, {"buffer_bytes": None}, "buffer_bytes must be a number, but got"),
     ],
 )
-def test_arguments_that_are_no_numbers(kind, options, message):
+def test_arguments_that_are_not_numbers(kind, options, message):
     with pytest.raises(TypeError, match=message):
         kind(numbers(3), **options)
 

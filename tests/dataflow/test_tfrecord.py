@@ -237,7 +237,7 @@ def test_what_was_skipped_before_a_state_still_counts(tmp_path):
 
 
 @pytest.mark.fault_row(33)
-def test_a_record_that_is_no_datapoint_of_ours(tmp_path):
+def test_a_record_that_is_not_a_datapoint_of_ours(tmp_path):
     path = str(tmp_path / "a")
     TFRecordSerializer.save(datapoints_of(2), path)
     with open(path, "ab") as file:

@@ -58,7 +58,7 @@ def test_load_takes_the_weights_and_starts_over(log_dir):
         np.testing.assert_allclose(again[name], trained[name], atol=1.1e-3)
 
 
-def test_a_resumed_run_goes_on_with_the_memory_and_the_games(log_dir, monkeypatch):
+def test_a_resumed_run_continues_with_the_memory_and_the_games(log_dir, monkeypatch):
     class Watched(CatchPlayer):
         resets = steps = 0
 
@@ -105,7 +105,7 @@ def test_a_game_that_is_not_there_is_refused(capsys):
     assert "--rom nosuchgame.bin: " in said and "TENSORPACK_DATASET" in said
 
 
-def test_a_file_that_is_no_game_is_refused(capsys, tmp_path):
+def test_a_file_that_is_not_a_game_is_refused(capsys, tmp_path):
     path = tmp_path / "letter.bin"
     path.write_text("Dear emulator")
     assert "--rom" in refusal(capsys, "--rom", str(path))

@@ -135,7 +135,7 @@ def check_same(arrays, others):
 # A game is six transitions and a tick that begins it; the memory is full after ten batches.
 @pytest.mark.parametrize("num_envs", [1, 3])
 @pytest.mark.parametrize("before", [0, 1, 2, 5, 17])
-def test_it_goes_on_bit_for_bit(num_envs, before, save):
+def test_it_continues_bit_for_bit(num_envs, before, save):
     first = Playing(small_catch(num_envs, CountingCatch))
     first.batches(before)
     state = save(first)
@@ -176,14 +176,14 @@ def damage(tmp_path):
     return find_restore_point(str(tmp_path), describe_nothing).state["it"]
 
 
-def test_a_damaged_memory_is_an_error_where_the_run_must_go_on_exactly(save, tmp_path):
+def test_a_damaged_memory_is_an_error_where_the_run_must_resume_exactly(save, tmp_path):
     save(Playing(small_catch()))
     state = damage(tmp_path)
     with pytest.raises(SegmentDamaged):
         Playing(small_catch(), state)
 
 
-def test_a_lost_memory_is_populated_anew_by_the_trained_network(save, tmp_path, warnings):
+def test_a_lost_memory_is_populated_again_by_the_trained_network(save, tmp_path, warnings):
     first = Playing(small_catch(kind=CountingCatch))
     save(first)
     state, played = damage(tmp_path), first.player.played
@@ -196,7 +196,7 @@ def test_a_lost_memory_is_populated_anew_by_the_trained_network(save, tmp_path, 
     second.batches(3)
 
 
-def test_populating_anew_is_with_the_exploration_of_the_state(save, tmp_path, warnings):
+def test_populating_again_is_with_the_exploration_of_the_state(save, tmp_path, warnings):
     save(Playing(small_catch()))
     state = damage(tmp_path)
     state["exploration"] = 0.0
@@ -204,13 +204,13 @@ def test_populating_anew_is_with_the_exploration_of_the_state(save, tmp_path, wa
     assert second.run.asked >= 60
 
 
-def test_games_that_cannot_be_saved_are_an_error_where_the_run_must_go_on_exactly(save):
+def test_games_that_cannot_be_saved_are_an_error_where_the_run_must_resume_exactly(save):
     state = save(Playing(small_catch(kind=ForgetfulCatch)))
     with pytest.raises(RuntimeError, match="does not save games.*use --resume auto"):
         Playing(small_catch(kind=ForgetfulCatch), state)
 
 
-def test_lost_games_begin_anew_in_the_memory_too(save, warnings):
+def test_lost_games_start_over_in_the_memory_too(save, warnings):
     first = Playing(small_catch(kind=ForgetfulCatch))
     first.batches(1)  # and so a game is under way
     player = small_catch(kind=ForgetfulCatch)
@@ -271,7 +271,7 @@ def test_the_state_of_another_algorithm_is_refused(save, strictly):
         Playing(small_catch(), state, strictly, rules={"algo": "DQN"})
 
 
-def test_other_rules_of_learning_are_an_error_where_the_run_must_go_on_exactly(save, warnings):
+def test_other_rules_of_learning_are_an_error_where_the_run_must_resume_exactly(save, warnings):
     state = save(Playing(small_catch(), rules={"discount": 0.99}))
     changed = {"batch_size": 5, "update_frequency": 9, "rules": {"discount": 0.5}}
     said = (

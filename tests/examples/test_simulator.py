@@ -116,7 +116,7 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
     assert played.simulator.take_scores() == [9.0]
 
 
-def test_a_game_that_is_cut_off_would_have_gone_on():
+def test_a_game_that_is_cut_off_would_have_continued():
     # frame   1 2 3 | 4 5
     # event     . c   r .
     played = Played(".c..", ticks=4)

@@ -28,7 +28,7 @@ def test_a_file_at_the_path_is_told_at_once(run, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.fault_row(38)
-def test_an_existing_directory_is_left_alone_where_nobody_can_be_asked(start, tmp_path):
+def test_an_existing_directory_is_left_alone_without_a_terminal(start, tmp_path):
     log = tmp_path / "log"
     log.mkdir()
     (log / "model-7.index").write_text("precious")

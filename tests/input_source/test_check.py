@@ -130,7 +130,7 @@ def test_a_size_along_an_axis():
         DatapointChecker(SIGNATURE)([np.zeros([2, 4]), [1, 2]])
 
 
-def test_a_tensor_is_no_data():
+def test_a_tensor_is_not_data():
     with pytest.raises(TypeError, match="numpy makes no array of it|array of objects"):
         DatapointChecker(SIGNATURE)([tf.zeros([1, 3]), [1]])
 

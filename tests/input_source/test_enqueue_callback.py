@@ -185,7 +185,7 @@ class Waiting(FlowOf):
 
 
 @pytest.mark.parametrize("error", [StopRequested(), DataFlowTerminated()])
-def test_a_dataflow_that_ends_because_of_the_stop_is_no_failure(error):
+def test_a_dataflow_that_ends_because_of_the_stop_is_not_a_failure(error):
     flow = Waiting(error)
     with running(QueueInput(flow), SIGNATURE) as (trainer, sess, (number,), _):
         assert flow.entered.wait(5)
@@ -221,7 +221,7 @@ def test_what_was_made_before_the_failure_is_still_there():
 
 
 @pytest.mark.parametrize("cancel", [False, True])
-def test_a_queue_closed_by_somebody_else_is_an_error_of_its_own(cancel):
+def test_a_queue_closed_by_other_code_is_an_error_of_its_own(cancel):
     queue = tf.FIFOQueue(5, [tf.int32])
     close = queue.close(cancel_pending_enqueues=cancel)
     source = QueueInput(FlowOf(endless), queue)

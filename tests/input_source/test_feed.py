@@ -36,7 +36,7 @@ class TestStateOfFeedInput(InputStateContract):
         return FeedInput(flow)
 
 
-def test_a_finite_source_that_goes_on_at_its_end_has_nothing_more():
+def test_a_finite_source_that_continues_at_its_end_has_nothing_more():
     flow = DataFromList([[1], [2]])
     with running(FeedInput(flow, infinite=False), SIGNATURE) as (_, sess, (number,), callbacks):
         session = hooked(sess, callbacks)
@@ -86,7 +86,7 @@ def test_each_run_takes_the_next_datapoint_and_the_flow_repeats():
     assert flow.resets == 1
 
 
-def test_reset_state_begins_anew_but_resets_the_flow_once():
+def test_reset_state_starts_over_but_resets_the_flow_once():
     flow = numbers(3)
     source = FeedInput(flow)
     with pytest.raises(RuntimeError, match="after setup"):

@@ -39,7 +39,7 @@ def test_what_tensorflow_takes_over_is_aligned():
     assert private(np.zeros(10000, np.uint8)).ctypes.data % 64 == 0
 
 
-def test_what_nobody_can_write_is_not_copied():
+def test_what_is_read_only_is_not_copied():
     array = np.zeros(5000)
     assert private(array) is not array
     array.setflags(write=False)

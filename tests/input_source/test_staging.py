@@ -222,7 +222,7 @@ def test_training_is_that_of_the_input_alone(trainer):
 
 
 @pytest.mark.parametrize("trainer", [SimpleTrainer, HalfFed])
-def test_a_run_that_is_saved_goes_on_exactly(trainer, log_dir):
+def test_a_run_that_is_saved_continues_exactly(trainer, log_dir):
     fix_rng_seed(3)
     whole = train(staged, trainer, max_epoch=2)
     fix_rng_seed(3)

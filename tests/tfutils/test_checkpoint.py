@@ -129,7 +129,7 @@ def test_missing_data_file_is_corrupt(prefix):
     check_corrupt(prefix)
 
 
-def test_file_that_is_no_checkpoint_is_corrupt(tmp_path):
+def test_file_that_is_not_a_checkpoint_is_corrupt(tmp_path):
     (tmp_path / "notes").write_text("hello")
     check_corrupt(str(tmp_path / "notes"))
 

@@ -132,7 +132,7 @@ def test_what_can_change_inside_the_same_request_is_looked_at_each_time(session)
     assert fixed.seen == [2, 7]
 
 
-def test_requests_made_anew_each_time_do_not_pile_up(session):
+def test_requests_made_again_each_time_do_not_pile_up(session):
     # Were they not kept, the next one would have the id of the last one, and be taken for it.
     a, b = tf.constant(1), tf.constant(2)
     hook, fetches = Hook(), itertools.cycle([a, b])

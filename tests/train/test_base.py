@@ -51,7 +51,7 @@ def test_steps_are_counted_alike_in_the_graph_and_by_the_trainer():
     assert seen == [(1, 1, 1, 0), (2, 2, 2, 1), (3, 3, 3, 0), (4, 4, 4, 1)]
 
 
-def test_starting_epoch_and_global_step_go_on():
+def test_starting_epoch_and_global_step_continue():
     seen = []
 
     class Init(Callback):

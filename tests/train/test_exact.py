@@ -78,7 +78,7 @@ def test_two_runs_in_one_piece_are_equal(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(OTHER is None, reason="TENSORPACK_OTHER_PYTHON has no other TensorFlow")
-def test_a_run_of_the_other_tensorflow_goes_on_here(tmp_path):
+def test_a_run_of_the_other_tensorflow_continues_here(tmp_path):
     environ = dict(os.environ, PYTHONPATH=str(ROOT))
     half = [OTHER, str(PROGRAM), str(tmp_path), "--epochs", str(EPOCHS // 2)]
     subprocess.run(half, env=environ, check=True, stdout=subprocess.DEVNULL)

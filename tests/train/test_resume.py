@@ -42,7 +42,7 @@ def test_never_finds_nothing_and_warns_of_what_is_left(log_dir, capsys):
     assert "an earlier one saved model-4" in capsys.readouterr().out
 
 
-def test_auto_finds_the_newest_or_begins_anew(log_dir, capsys):
+def test_auto_finds_the_newest_or_starts_over(log_dir, capsys):
     assert find_resumption("auto", log_dir) is None
     assert "a new run starts" in capsys.readouterr().out
     save(log_dir, 4, 8)
@@ -142,7 +142,7 @@ class TestPrepareLogDir:
         assert os.listdir(str(tmp_path / "empty")) == []
 
     @pytest.mark.parametrize("answer", ["b", "d"])
-    def test_who_answers_otherwise_begins_anew(self, log_dir, monkeypatch, answer):
+    def test_other_answers_start_over(self, log_dir, monkeypatch, answer):
         save(log_dir, 4)
         monkeypatch.setattr(logger, "is_terminal", lambda stream: True)
         monkeypatch.setattr("builtins.input", lambda: answer)

@@ -94,7 +94,7 @@ def essence(tape):
     return [each for each in tape if each.partition(".")[2] not in skipped]
 
 
-def test_a_run_that_is_left_at_any_turn_goes_on_at_the_next_one():
+def test_a_run_that_is_left_at_any_turn_continues_at_the_next_one():
     def spies(tape, at):
         saver = Never()
         last = CallbackSpy(tape, "last")
@@ -116,7 +116,7 @@ def test_a_run_that_is_left_at_any_turn_goes_on_at_the_next_one():
         assert trainer.global_step == STEPS * EPOCHS
 
 
-def test_counters_go_on_in_the_middle_of_an_epoch():
+def test_counters_continue_in_the_middle_of_an_epoch():
     seen = []
 
     class Look(Callback):
@@ -137,7 +137,7 @@ def test_counters_go_on_in_the_middle_of_an_epoch():
     assert seen == [("begin", 1, 3, True), ("epoch", 2, 0), (2, 0, 3), (2, 1, 4)]
 
 
-def test_the_streams_of_the_process_go_on():
+def test_the_streams_of_the_process_continue():
     class Draws(Callback):
         def __init__(self):
             self.drawn = []
@@ -223,7 +223,7 @@ def test_another_graph_is_refused_with_a_list():
     assert "more: not in the checkpoint" in str(refused.value)
 
 
-def test_variables_alone_are_gone_on_with_as_far_as_possible(log_dir, capsys):
+def test_variables_alone_are_resumed_as_far_as_possible(log_dir, capsys):
     class Plain(ModelSaver):
         """A saver of another program: variables, and nothing else."""
 
@@ -398,7 +398,7 @@ def test_states_are_looked_for_where_they_are_saved(tmp_path, wrap):
     assert run([], saver(), resume="must", max_epoch=2).resumed
 
 
-def test_a_model_from_before_the_training_is_not_gone_on_from(log_dir, capsys):
+def test_a_model_from_before_the_training_is_not_resumed(log_dir, capsys):
     def saver():
         return PeriodicTrigger(ModelSaver(), every_k_epochs=1, before_train=True)
 
@@ -417,7 +417,7 @@ def test_a_model_from_before_the_training_is_not_gone_on_from(log_dir, capsys):
     assert "saved before the first step, so a new run starts" in capsys.readouterr().out
 
 
-def test_who_goes_on_from_an_older_one_stays_on_that_branch(log_dir):
+def test_a_run_resumed_from_an_older_one_stays_on_that_branch(log_dir):
     class Puts(Callback):
         def _trigger_epoch(self):
             self.trainer.monitors.put_scalar("epoch", self.epoch_num)

@@ -148,7 +148,7 @@ class Failing(io.StringIO):
         raise self.error
 
 
-def test_what_is_no_terminal(tmp_path):
+def test_what_is_not_a_terminal(tmp_path):
     closed = (tmp_path / "f").open("w")
     closed.close()
     assert [is_terminal(stream) for stream in (None, closed, io.StringIO())] == [False] * 3

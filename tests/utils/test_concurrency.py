@@ -189,7 +189,7 @@ def test_a_guarded_thread_without_an_error_has_none():
     assert thread.error is None and errors == []
 
 
-def test_what_is_no_error_passes_the_guard():
+def test_what_is_not_an_error_passes_the_guard():
     def leave():
         raise SystemExit
 

@@ -83,12 +83,12 @@ def test_nvidia_smi_counts_where_nvml_cannot(machine):
     assert get_num_gpu() == 2
 
 
-def test_a_failing_nvidia_smi_is_no_gpu(machine):
+def test_a_failing_nvidia_smi_is_not_a_gpu(machine):
     machine(smi="echo 'GPU 0: broken'; exit 9")
     assert get_num_gpu() == 0
 
 
-def test_nothing_to_ask_is_no_gpu(machine):
+def test_nothing_to_ask_is_not_a_gpu(machine):
     machine()
     assert get_num_gpu() == 0
 

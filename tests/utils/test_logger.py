@@ -91,7 +91,7 @@ def test_a_wrapper_names_the_line_of_its_caller(capsys):
     assert int(re.match(PREFIX, capsys.readouterr().out).group(1)) == line
 
 
-def test_a_stacklevel_beyond_the_stack_is_no_error(capsys):
+def test_a_stacklevel_beyond_the_stack_is_not_an_error(capsys):
     logger.info("x", stacklevel=10000)
     assert capsys.readouterr().out.endswith("] x\n")
 
@@ -118,7 +118,7 @@ def test_a_new_directory_gets_the_argv_first_and_no_colours(tmp_path, own_log):
     assert logger.LOG_DIR == logger.get_logger_dir() == str(path)
 
 
-def test_an_empty_directory_and_dot_files_are_no_reason_to_ask(tmp_path, own_log):
+def test_an_empty_directory_and_dot_files_give_no_reason_to_ask(tmp_path, own_log):
     (tmp_path / ".git").mkdir()
     logger.set_logger_dir(str(tmp_path))
     assert logger.LOG_DIR == str(tmp_path)

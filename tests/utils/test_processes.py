@@ -91,7 +91,7 @@ def test_closing_a_group_that_was_not_started_does_nothing():
     assert [each.pid for each in processes] == [None, None]
 
 
-def test_a_forked_copy_of_a_group_ends_nobody():
+def test_a_forked_copy_of_a_group_ends_no_process():
     ready = FORK.Event()
     processes = make(args=(ready,))
     with ProcessGroup(processes) as group:

@@ -36,7 +36,7 @@ def test_values_are_shown_behind_the_rate():
     assert "it/s, cost=0.25]" in screen.getvalue().split("\r")[-1]
 
 
-def test_an_unknown_length_is_no_error():
+def test_an_unknown_length_is_not_an_error():
     screen = io.StringIO()
     with get_tqdm(file=screen, mininterval=0) as bar:
         bar.update(7)

@@ -131,7 +131,7 @@ def test_any_buffer_is_read(kind):
     assert image.tolist() == [1, 1] and label == 3
 
 
-def test_what_is_no_buffer_is_a_type_error():
+def test_what_is_not_a_buffer_is_a_type_error():
     with pytest.raises(TypeError):
         loads("text")
 

@@ -102,7 +102,7 @@ def test_the_number_of_images_is_a_limit(tmp_path):
     assert dump_dataflow_images(Flow(), index=1, number=0) == 0
 
 
-def test_images_that_are_no_batch(tmp_path):
+def test_images_that_are_not_a_batch(tmp_path):
     pytest.importorskip("cv2")
     flow = Flow()
     single = [[image] for batch in flow for image in batch[1]]

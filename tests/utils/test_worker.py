@@ -66,7 +66,7 @@ def wait_until(condition, seconds=5):
     return condition()
 
 
-def test_in_order_is_no_error():
+def test_in_order_is_not_an_error():
     assert ended(targets.nothing) is None
 
 

@@ -111,7 +111,7 @@ class Receiver:
         return None
 
     def return_slots(self) -> None:
-        """Sends back the slots that are no longer viewed; called now and then."""
+        """Sends back the slots that are no longer viewed; called from time to time."""
         if not self._freed:
             return
         words = []

@@ -26,7 +26,7 @@ class MultiThreadRunner(DataFlow):
     independent: each continues where the one before it was left, and passes at the same time share
     the datapoints between them.
 
-    The threads start at `reset_state`, or when a pass begins. They go on between passes, until
+    The threads start at `reset_state`, or when a pass begins. They continue between passes, until
     `close`, an error, or the end of this object. `reset_state` replaces flows and threads by new
     ones. An error of a flow is raised by the pass as soon as it is known, with the traceback of
     the thread; the next pass has new flows and threads. No state is kept.

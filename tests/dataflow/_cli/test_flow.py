@@ -57,7 +57,7 @@ def test_the_flow_is_closed_also_after_an_error(run):
         ("make_empty", "nothing to measure: DataFromList gave 0 datapoints"),
     ],
 )
-def test_names_that_are_no_flows(fails, name, words):
+def test_names_that_are_not_flows(fails, name, words):
     assert re.search(words, fails("bench", f"{HERE}:{name}"))
 
 

@@ -88,7 +88,7 @@ def test_as_a_program(tmp_path):
     assert facts(out)["datapoints"] == "3"
 
 
-def test_nobody_reads_what_it_prints(tmp_path):
+def test_its_output_has_no_reader(tmp_path):
     path = save(tmp_path / "a.npz", numbers(300))
     with python("show", path, "--num", "300") as process:
         process.stdout.close()

@@ -93,7 +93,7 @@ def test_what_was_sent_comes_out_after_the_sender_is_gone(open_channel):
         check(array, number)
 
 
-def test_a_sender_hears_that_nobody_is_there(open_channel):
+def test_a_sender_hears_that_the_receiver_is_gone(open_channel):
     channel = open_channel(slots=1)
     channel.send(1)
     channel.receiver.close()

@@ -115,7 +115,7 @@ class TestAnswers:
             number: None if number % 3 == 0 else [10 * number] for number in range(50)
         }
 
-    def test_work_goes_to_whoever_has_room(self, make):
+    def test_work_goes_to_workers_with_room(self, make):
         pool = answering(make, functions.At(0, functions.stop))
         assert pool.send(pack([0])) is not None
         assert wait_until_stopped(pool, 0)
@@ -127,7 +127,7 @@ class TestAnswers:
                 sent += 1
         assert pool._in_flight[0] <= 1 + LIMITS.slots * LIMITS.items
 
-    def test_a_failure_comes_as_an_answer_and_the_worker_goes_on(self, make):
+    def test_a_failure_comes_as_an_answer_and_the_worker_continues(self, make):
         pool = answering(make, functions.At(1, functions.fail), count=1)
         for number in range(3):
             pool.send(pack([number]))
@@ -232,7 +232,7 @@ class TestEnds:
 
 class TestClose:
     @pytest.mark.parametrize("name", ["take", "take_from"])
-    def test_another_thread_ends_whoever_waits(self, make, name):
+    def test_another_thread_ends_a_wait(self, make, name):
         pool = make(functions.hang_at_order)
         order(pool, "a")
         args = (0,) if name == "take_from" else ()

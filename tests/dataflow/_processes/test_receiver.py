@@ -16,7 +16,7 @@ from tests.dataflow._processes.channels import PLENTY, SIZE, check, full
 
 
 @pytest.mark.parametrize("items", [1, 3])
-def test_arrays_are_aligned_and_nobody_can_write_to_them(open_channel, items):
+def test_arrays_are_aligned_and_read_only(open_channel, items):
     channel = open_channel(slots=8, items=items)
     kept = []
     for size in range(500, 4000, 97):  # from some on they are copies
@@ -109,7 +109,7 @@ def test_what_is_kept_in_another_thread_stays(open_channel):
 
 
 @pytest.mark.parametrize("look", ["take", "is_waiting", "return_slots"])
-def test_slots_go_back_when_somebody_looks(open_channel, look):
+def test_slots_go_back_at_the_next_look(open_channel, look):
     channel = open_channel(slots=3)
     kept = [channel.exchange(1), channel.exchange(2)]
     kept.clear()

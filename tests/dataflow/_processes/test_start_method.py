@@ -144,7 +144,7 @@ def test_what_can_be_pickled_has_no_such_part():
     assert find_unpicklable(Selective(inner), "ds") is None
 
 
-def test_circles_do_not_go_on_for_ever():
+def test_circles_end():
     first, second = Holder(None), Holder(LOCK)
     first.value, second.back = second, first
     assert find_unpicklable(first, "ds").path.startswith("ds.value")

@@ -292,7 +292,7 @@ def test_a_failed_save_behind_a_broken_pointer_leaves_the_segments(tmp_path):
     assert steps_of(newest_state(str(tmp_path))) == [1, 2]
 
 
-def test_the_damaged_state_behind_the_one_gone_on_from_keeps_no_segments(tmp_path):
+def test_the_damaged_state_behind_the_one_resumed_keeps_no_segments(tmp_path):
     run = Run(tmp_path, reach=1).save(4, 5, 6)
     flip(run.path("model-6.data-00000-of-00001"))
     again = Run(tmp_path, reach=1)
