@@ -1,6 +1,7 @@
 """Saves the model, and with it the state of the run, every so often."""
 
 import os
+import threading
 import time
 from typing import Any, Callable, List, Optional, Sequence, Union
 
@@ -9,7 +10,6 @@ from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import PendingSegments
 
-from ._background import BackgroundJob
 from ._disk import ERRORS, disk_trouble
 from .base import Callback
 from .finite import FiniteCheck, NonFiniteError
@@ -59,7 +59,7 @@ class ModelSaver(Callback):
         self._keep_hours = keep_checkpoint_every_n_hours
         self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
-        self._background = BackgroundJob("ModelSaver") if asynchronous else None
+        self._background = _BackgroundJob() if asynchronous else None
         self._store: Optional[CheckpointStore] = None
         self._has_state = False  # whether it saves the state of the run
         self._failure: Optional[Exception] = None
@@ -186,6 +186,34 @@ class ModelSaver(Callback):
                 f"The last save of the model to {self.checkpoint_dir} failed: the newest "
                 "checkpoint there is older than the training."
             ) from failure
+
+
+class _BackgroundJob:
+    """Runs one function at a time on a thread; `wait` raises its error."""
+
+    def __init__(self) -> None:
+        self._thread: Optional[threading.Thread] = None
+        self._error: Optional[BaseException] = None
+
+    def start(self, job: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                job()
+            except BaseException as error:  # raised by wait()
+                self._error = error
+
+        thread = threading.Thread(target=run, name="ModelSaver", daemon=True)
+        thread.start()
+        self._thread = thread
+
+    def wait(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        thread.join()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
 
 def find_directory(given: str, who: str) -> str:

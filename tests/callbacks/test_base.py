@@ -8,21 +8,9 @@ from tensorpack.callbacks import (
     ProxyCallback,
     Watchdog,
 )
-from tests.callbacks.driver import MiniTrainer
+from tests.callbacks.driver import WHOLE_RUN, MiniTrainer
 from tests.contracts.callback import CallbackContract
 from tests.helpers import CallbackSpy
-
-WHOLE_RUN = [
-    "setup_graph",
-    "before_train",
-    "before_epoch",
-    "before_run",
-    "after_run",
-    "trigger_step",
-    "after_epoch",
-    "trigger_epoch",
-    "after_train",
-]
 
 
 class TestProxyCallback(CallbackContract):

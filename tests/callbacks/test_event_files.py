@@ -32,15 +32,6 @@ def test_a_file_cut_at_any_length_has_its_whole_records(tmp_path):
         assert len(steps(path)) == sum(length >= end for end in ends)
 
 
-def test_what_is_cut_away_is_kept_beside(tmp_path):
-    path = tmp_path / "file"
-    ends = write(path, EVENTS)
-    target = cut_file(str(path), ends[2])
-    assert steps(path) == [0, 0, 1]
-    assert steps(target) == [0, 2]
-    assert cut_file(str(path), ends[2]) is None
-
-
 def test_nothing_is_taken_away_if_it_cannot_be_kept(tmp_path, monkeypatch):
     path = tmp_path / "file"
     ends = write(path, EVENTS)

@@ -81,12 +81,6 @@ def test_a_long_queue_is_written_early(tmp_path):
     assert counts == [0, 3, 3, 3, 6]
 
 
-def test_each_epoch_has_its_file_if_so_wished(tmp_path):
-    run(tmp_path, split_files=True)
-    assert len(os.listdir(str(tmp_path))) >= 2
-    assert scalars(tmp_path) == [(2, "epoch", 1.0), (4, "epoch", 2.0)]
-
-
 def test_images_and_events_are_written(tmp_path):
     def put(callback):
         callback.trainer.monitors.put_image("frame", np.zeros([2, 3]))

@@ -270,11 +270,6 @@ def test_where_two_names_are_not_possible_the_old_file_is_copied(tmp_path, monke
     assert [json.loads((tmp_path / name).read_text()) for name in aside(tmp_path)] == [longer]
 
 
-def test_epochs_that_the_file_has_lost_are_in_the_state(tmp_path):
-    resume(tmp_path, TWO_DONE)
-    assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
-
-
 def test_a_state_of_an_older_version_has_only_the_last_epochs(tmp_path):
     run(tmp_path, max_epoch=3)
     resume(tmp_path, {"scalars": {}, "epochs": 2, "tail": TWO_EPOCHS[1:]})
@@ -340,8 +335,3 @@ def test_a_state_of_before_the_training_leaves_the_file_to_the_old_rule(tmp_path
     run(tmp_path, max_epoch=2)
     resume(tmp_path, JSONWriter(str(tmp_path)).state_dict())
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
-
-
-def test_the_state_has_all_epochs(tmp_path):
-    trainer = run(tmp_path, max_epoch=2)
-    assert trainer.callbacks.cbs[-2].state_dict() == TWO_DONE

@@ -11,13 +11,11 @@ from tensorpack.callbacks import (
     PeriodicTrigger,
     RunOp,
     ScheduledHyperParamSetter,
-    StartProcOrThread,
 )
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.train import SimpleTrainer, TrainConfig
-from tensorpack.utils.concurrency import LoopThread
 from tests.callbacks.driver import log_directory, log_lines
 from tests.helpers import TinyModel
 
@@ -94,11 +92,3 @@ def test_a_run_writes_its_log_its_files_and_its_models(directory, capsys):
     assert tf.train.load_variable(str(directory / "model-6"), "global_step") == 6
     assert tf.train.load_variable(str(directory / "max-rate"), "global_step") == 3
     assert len(list(directory.glob("events.out.tfevents.*"))) == 1
-
-
-def test_an_error_in_a_thread_is_raised_by_the_training(directory):
-    def work():
-        raise ValueError("broken worker")
-
-    with pytest.raises(ValueError, match="broken worker"):
-        SimpleTrainer(config([StartProcOrThread(LoopThread(work))], max_epoch=10000)).train()

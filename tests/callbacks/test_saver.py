@@ -6,7 +6,6 @@ import pytest
 from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import DirectoryReplaced, newest_valid, verify
-from tensorpack.utils.checkpoints.files import read_manifest
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
 from tests.contracts.callback import CallbackContract
 
@@ -71,12 +70,6 @@ def test_the_path_is_logged_as_it_was_given(tmp_path, monkeypatch, capsys):
     assert tf.train.latest_checkpoint("moved/run") == "moved/run/model-2"
 
 
-def test_the_directory_can_be_moved(tmp_path):
-    run([ModelSaver(checkpoint_dir=str(tmp_path / "old"))])
-    (tmp_path / "old").rename(tmp_path / "new")
-    assert tf.train.latest_checkpoint(str(tmp_path / "new")) == str(tmp_path / "new" / "model-2")
-
-
 def test_there_is_a_metagraph(tmp_path):
     run([ModelSaver(checkpoint_dir=str(tmp_path))], max_epoch=2)
     metas = [name for name in os.listdir(str(tmp_path)) if name.endswith(".meta")]
@@ -86,11 +79,6 @@ def test_there_is_a_metagraph(tmp_path):
         saver.restore(sess, str(tmp_path / "model-4"))
         (restored,) = tf.trainable_variables()
         assert sess.run(restored) == 4.0
-
-
-def test_old_ones_are_deleted(tmp_path):
-    run([ModelSaver(2, checkpoint_dir=str(tmp_path))], max_epoch=4)
-    assert checkpoints(tmp_path) == ["model-6", "model-8"]
 
 
 def test_those_of_the_run_that_is_continued_count(tmp_path):
@@ -113,36 +101,6 @@ def test_variables_that_later_callbacks_add_are_saved(tmp_path):
 
     run([PeriodicTrigger(ModelSaver(), every_k_epochs=1), Adding()], tmp_path)
     assert saved(tmp_path / "model-2")["late"] == 1.0
-
-
-def test_each_has_a_manifest(tmp_path):
-    run([ModelSaver(checkpoint_dir=str(tmp_path))], max_epoch=2)
-    for step in (2, 4):
-        prefix = str(tmp_path / f"model-{step}")
-        assert read_manifest(prefix)["step"] == step
-        verify(prefix)
-
-
-def test_what_a_killed_save_has_left_is_removed_at_the_start(tmp_path):
-    (tmp_path / "model-7.unfinished.data-00000-of-00001").write_bytes(b"half")
-    (tmp_path / "notes.unfinished").write_text("not ours")
-    run([ModelSaver(checkpoint_dir=str(tmp_path))])
-    names = os.listdir(str(tmp_path))
-    assert [name for name in names if "unfinished" in name] == ["notes.unfinished"]
-
-
-def test_a_failing_save_leaves_the_one_of_the_same_step(tmp_path, capsys):
-    run([ModelSaver(checkpoint_dir=str(tmp_path))], max_epoch=2)
-    before = {path.name: path.read_bytes() for path in tmp_path.glob("model-*")}
-
-    class InTheWay(Callback):
-        def _after_epoch(self):
-            (tmp_path / "checkpoint.unfinished").mkdir()
-
-    with pytest.raises(RuntimeError, match="The last save of the model to .* failed"):
-        run([InTheWay(), ModelSaver(checkpoint_dir=str(tmp_path))])
-    assert {path.name: path.read_bytes() for path in tmp_path.glob("model-*")} == before
-    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-4")
 
 
 def test_some_collections_only(tmp_path):

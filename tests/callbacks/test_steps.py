@@ -127,8 +127,3 @@ def test_a_run_that_takes_too_long_fails():
 @pytest.mark.parametrize("timeout", [7, 7.0, np.int64(7), np.float32(7)])
 def test_a_timeout_is_any_whole_number(timeout):
     assert SessionRunTimeout(timeout)._request.options.timeout_in_ms == 7
-
-
-def test_the_counter_of_the_graph_is_an_int64():
-    MiniTrainer().train()
-    assert tf.train.get_global_step().dtype.base_dtype.as_numpy_dtype == np.int64

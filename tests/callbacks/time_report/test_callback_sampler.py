@@ -31,12 +31,6 @@ def group(*callbacks):
     return everyone
 
 
-@pytest.mark.parametrize("hook, arguments", [("before_run", 1), ("after_run", 2)])
-def test_the_hooks_of_a_run_are_found(hook, arguments, inner):
-    getattr(inner, hook)(*[None] * arguments)
-    assert inner.found == "Inner"
-
-
 def test_a_callback_is_found_below_the_group_and_a_proxy_instead_of_the_one_inside(monkeypatch):
     inner = Inner()
     group(inner).trigger_step()
@@ -75,21 +69,3 @@ def test_the_most_frequent_one_is_the_slowest_and_only_samples_that_count_do():
     assert sampler.slowest() == "Busier"
     sampler.reset()
     assert sampler.slowest() == ""
-
-
-def test_its_thread_samples_and_ends():
-    class Waiting(Callback):
-        def _trigger_step(self):
-            for _ in range(200):
-                if sampler.slowest():
-                    return
-                threading.Event().wait(0.05)
-
-    sampler = CallbackSampler()
-    sampler.stop()
-    sampler.start()
-    group(Waiting()).trigger_step()
-    sampler.stop()
-    sampler.stop()
-    assert sampler.slowest() == "Waiting"
-    assert "CallbackSampler" not in [each.name for each in threading.enumerate()]
