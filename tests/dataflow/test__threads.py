@@ -27,26 +27,6 @@ def call_in_thread(call):
     return done, result
 
 
-def test_buffer_is_bounded_in_bytes():
-    buffer = Buffer("Flow", 5, 10)
-    assert buffer.reserve() and buffer.reserve() and buffer.reserve()
-    buffer.put("first", 9)
-    buffer.put("second", 100)
-    done, result = call_in_thread(buffer.reserve)
-    assert not done.wait(SHORT)
-    buffer.release(9)
-    assert not done.wait(SHORT)
-    buffer.put("third", 9)
-    buffer.release(100)
-    assert done.wait(LONG) and result == [True]
-    buffer.release(9)
-    assert buffer.reserve() and buffer.reserve() and buffer.reserve() and buffer.reserve()
-    done, result = call_in_thread(buffer.reserve)
-    assert not done.wait(SHORT)
-    buffer.close()
-    assert done.wait(LONG) and result == [False]
-
-
 def test_several_wait_for_bytes_and_all_take_until():
     buffer = Buffer("Flow", 3, 10)
     assert buffer.reserve()
@@ -58,15 +38,6 @@ def test_several_wait_for_bytes_and_all_take_until():
         buffer.put("small", 1)  # by the one who went on, for he took the room of the other
         buffer.release(1)
     assert [result for _, result in waiting] == [[True], [True]]
-
-
-def test_an_error_after_the_close_is_of_no_interest():
-    buffer = Buffer("Flow", 3, 10)
-    buffer.close()
-    buffer.fail(ZeroDivisionError("late"))
-    assert not buffer.failed
-    with pytest.raises(DataFlowTerminated):
-        buffer.get()
 
 
 def test_pool_is_not_joined_by_its_own_threads(capsys):

@@ -57,15 +57,13 @@ def six(tmp_path_factory):
     return str(folder)
 
 
-class SixImages(DataFlowContract):
+class TestCaffeLMDB(DataFlowContract):
     length = 6
 
     @pytest.fixture(autouse=True)
     def _file(self, six):
         self.path = six
 
-
-class TestCaffeLMDB(SixImages):
     def make_flow(self):
         return CaffeLMDB(self.path, shuffle=False, probe=False)
 

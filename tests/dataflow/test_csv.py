@@ -18,15 +18,13 @@ def load(path, *args, **options):
     return list(CSVData(path, *args, shuffle=False, **options))
 
 
-class FromFile(DataFlowContract):
+class TestCSVData(DataFlowContract):
     length = 5
 
     @pytest.fixture(autouse=True)
     def file(self, tmp_path):
         self.path = write(tmp_path / "a", "i,text\n" + "".join(f"{i},t{i}\n" for i in range(5)))
 
-
-class TestCSVData(FromFile):
     def make_flow(self):
         return CSVData(self.path, dtypes={"i": "int32"}, shuffle=False)
 

@@ -241,14 +241,6 @@ def test_what_the_file_says_about_itself(tmp_path, header, error, reason):
     assert path in str(caught.value)
 
 
-def test_a_record_that_was_taken_away_is_noticed(tmp_path):
-    path = str(tmp_path / "file")
-    LMDBSerializer.save(flow_of(sample(5)), path)
-    change_values(path, {b"00000003": None})
-    with pytest.raises(DamagedLMDB, match="written with 5 datapoints, but has 4"):
-        list(LMDBSerializer.load(path))
-
-
 def test_without_a_header_the_list_of_keys_serves(tmp_path, capsys):
     path = str(tmp_path / "file")
     LMDBSerializer.save(flow_of(sample(5)), path)

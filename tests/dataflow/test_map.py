@@ -7,11 +7,11 @@ from tensorpack.dataflow import (
     DataFromList,
     MapData,
     MapDataComponent,
-    ProxyDataFlow,
     SelectComponent,
-    UnknownLength,
 )
-from tests.contracts.dataflow import DataFlowContract, contract_of
+from tests.contracts.dataflow import contract_of
+from tests.dataflow.helpers import shuffled
+from tests.dataflow.thread_functions import Unsized, odd
 
 
 def flow_of(*datapoints):
@@ -29,25 +29,9 @@ def negative(component):
 TestMapData = contract_of(lambda: MapData(flow_of([1, 2], [3, 4], [5, 6]), swapped), length=3)
 
 
-class TestFilter(DataFlowContract):
-    length = 4
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        flow = DataFromList([[i] for i in range(9)])
-        return MapData(Unsized(flow), odd)
-
-
-class Unsized(ProxyDataFlow):
-    def __len__(self):
-        raise UnknownLength("The length is not known.")
-
-
-def odd(datapoint):
-    return datapoint if datapoint[0] % 2 else None
-
-
+TestFilter = contract_of(
+    lambda: MapData(Unsized(shuffled(9)), odd), length=4, has_len=False, deterministic=False
+)
 TestMapDataComponent = contract_of(
     lambda: MapDataComponent(flow_of([1, 2], [3, 4], [5, 6]), negative, 1), length=3
 )

@@ -45,11 +45,6 @@ def load(path):
     return list(NumpySerializer.load(path, shuffle=False))
 
 
-def members(path):
-    with zipfile.ZipFile(path) as archive:
-        return {info.filename: archive.read(info) for info in archive.infolist()}
-
-
 def rewrite(path, contents, compression=zipfile.ZIP_STORED):
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, data in contents.items():
@@ -69,7 +64,7 @@ def header(**changes):
     return npy(np.frombuffer(json.dumps(fields).encode(), np.uint8))
 
 
-class FromFile(DataFlowContract):
+class TestNumpySerializer(DataFlowContract):
     length = 5
 
     @pytest.fixture(autouse=True)
@@ -77,8 +72,6 @@ class FromFile(DataFlowContract):
         datapoints = [[np.full(3, i), i, "x" * i] for i in range(5)]
         self.path = save(datapoints, tmp_path / "five.npz")
 
-
-class TestNumpySerializer(FromFile):
     def make_flow(self):
         return NumpySerializer.load(self.path, shuffle=False)
 
@@ -127,27 +120,16 @@ def test_a_pickle_of_the_flow_is_small(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "second, found",
-    [
-        ([1], "a list of 1 and a list of 2"),
-        ((1, 2), "a tuple of 2 and a list of 2"),
-        ({"a": 1, "b": 2}, r"a dict of \['a', 'b'\] and a list of 2"),
-    ],
-)
-def test_datapoints_of_different_forms(tmp_path, second, found):
-    with pytest.raises(ValueError, match=f"Datapoint 1 has another form .*: {found}"):
-        save([[1, 2], second], tmp_path / "a.npz")
-    assert os.listdir(str(tmp_path)) == []
-
-
-def test_dicts_of_different_keys(tmp_path):
-    with pytest.raises(ValueError, match=r"of \['a', 'c'\] and a dict of \['a', 'b'\]"):
-        save([{"a": 1, "b": 2}, {"a": 1, "c": 2}], tmp_path / "a.npz")
-
-
-@pytest.mark.parametrize(
     "datapoints, error, match",
     [
+        ([[1, 2], [1]], ValueError, "another form .*: a list of 1 and a list of 2"),
+        ([[1, 2], (1, 2)], ValueError, "another form .*: a tuple of 2 and a list of 2"),
+        (
+            [[1], {"a": 1}],
+            ValueError,
+            r"Datapoint 1 has another form .*: a dict of \['a'\] and a l",
+        ),
+        ([{"a": 1}, {"c": 2}], ValueError, r"of \['c'\] and a dict of \['a'\]"),
         ([], ValueError, "The flow has no datapoints"),
         ([[]], ValueError, "no components"),
         ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
@@ -177,7 +159,8 @@ def test_an_existing_file_is_left_alone(tmp_path):
 
 def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
     datapoints = [[np.arange(3, dtype=np.uint8)]]
-    data = open_bytes(save(datapoints, tmp_path / "a.npz"))
+    save(datapoints, tmp_path / "a.npz")
+    data = (tmp_path / "a.npz").read_bytes()
     noticed = 0
     for place in range(len(data)):
         damaged = bytearray(data)
@@ -196,7 +179,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
 
 def test_a_damaged_array_is_named_with_its_place(tmp_path):
     path = save([[np.arange(100, dtype=np.uint8), 1]], tmp_path / "a.npz")
-    data = bytearray(open_bytes(path))
+    data = bytearray((tmp_path / "a.npz").read_bytes())
     place = data.index(bytes(range(100)))
     data[place + 50] ^= 1
     (tmp_path / "a.npz").write_bytes(bytes(data))
@@ -206,7 +189,8 @@ def test_a_damaged_array_is_named_with_its_place(tmp_path):
 
 
 def test_a_file_cut_off_anywhere(tmp_path):
-    data = open_bytes(save([[np.arange(3), "t"]], tmp_path / "a.npz"))
+    save([[np.arange(3), "t"]], tmp_path / "a.npz")
+    data = (tmp_path / "a.npz").read_bytes()
     for kept in range(len(data)):
         (tmp_path / "b.npz").write_bytes(data[:kept])
         with pytest.raises(ValueError, match=r"b.npz is not a whole .npz file"):
@@ -310,8 +294,3 @@ def test_a_compressed_archive_is_refused(tmp_path):
     rewrite(path, contents, zipfile.ZIP_DEFLATED)
     with pytest.raises(ValueError, match="header.npy .* is compressed"):
         load(path)
-
-
-def open_bytes(path):
-    with open(path, "rb") as file:
-        return file.read()

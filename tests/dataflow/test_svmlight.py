@@ -23,15 +23,13 @@ def load(path, **options):
     ]
 
 
-class FromFile(DataFlowContract):
+class TestSVMLightData(DataFlowContract):
     length = 5
 
     @pytest.fixture(autouse=True)
     def file(self, tmp_path):
         self.path = write(tmp_path / "a", "".join(f"{i} {i + 1}:{i}.5\n" for i in range(5)))
 
-
-class TestSVMLightData(FromFile):
     def make_flow(self):
         return SVMLightData(self.path, shuffle=False)
 
