@@ -30,8 +30,8 @@ ROMS = {
 ADVICE = {
     "missing": "Give the path of a file",
     "empty": "is empty, so it is not an Atari ROM",
-    "random": "Take the file that comes with ale-py",
-    "damaged": "Take the file that comes with ale-py",
+    "random": "Use the file that comes with ale-py",
+    "damaged": "Use the file that comes with ale-py",
     "unreadable": "Input/output error",
 }
 
