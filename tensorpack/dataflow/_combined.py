@@ -15,24 +15,12 @@ __all__ = ["CombinedDataFlow", "listed", "state_or_reason"]
 
 
 class CombinedDataFlow(DataFlow):
-    """A flow made from several others.
-
-    Attributes:
-      df_lists: the flows, in the order given.
-    """
+    """A flow made from several others, `df_lists`, at least one."""
 
     # Whether a pass goes through all flows at the same time, not through one after another.
     _at_once = False
 
     def __init__(self, df_lists: Iterable[DataFlow]) -> None:
-        """
-        Args:
-          df_lists: the flows, at least one.
-
-        Raises:
-          TypeError: it is not a list, or one of its elements is not a flow.
-          ValueError: it is empty.
-        """
         name = type(self).__name__
         self.df_lists: List[DataFlow] = listed(self, df_lists)
         for position, flow in enumerate(self.df_lists):
@@ -99,12 +87,7 @@ class CombinedDataFlow(DataFlow):
 
 
 def listed(owner: DataFlow, df_lists: Any) -> List[Any]:
-    """Returns the flows that were given as `df_lists` in a new list.
-
-    Raises:
-      TypeError: it is not a list, but perhaps a single flow.
-      ValueError: it is empty.
-    """
+    """Returns the flows of the argument `df_lists` in a new list, or raises an error."""
     name = type(owner).__name__
     if hasattr(df_lists, "reset_state") or not hasattr(df_lists, "__iter__"):
         raise TypeError(

@@ -57,29 +57,14 @@ class ErrorLimit:
     """Lets a pass skip some damaged records, each with a line in the log, but no more."""
 
     def __init__(self, max_errors: int, count: int = 0) -> None:
-        """
-        Args:
-          max_errors: how many damaged records may be skipped.
-          count: how many the pass has skipped already.
-
-        Raises:
-          ValueError: `max_errors` is negative.
-        """
+        """Takes how many records may be skipped, and how many the pass has skipped already."""
         if max_errors < 0:
             raise ValueError(f"max_errors is a number of damaged records, but got {max_errors}.")
         self.max_errors = max_errors
         self.count = count
 
     def skip(self, error: DamagedFile, records: int = 1) -> None:
-        """Logs an error, or raises it if it is one too many.
-
-        Args:
-          error: what is wrong.
-          records: how many are lost by it.
-
-        Raises:
-          DamagedFile: these are more than are left of `max_errors`.
-        """
+        """Logs an error by which so many records are lost; raises it if they are too many."""
         if self.max_errors == 0:
             raise error
         if self.count + records > self.max_errors:
@@ -100,22 +85,12 @@ class ErrorLimit:
 class RecordsFlow(DataFromList):
     """A `DataFromList` over records that are read one by one, and may be damaged.
 
-    `len` counts damaged records as well, so it is too large if some are skipped. A pass that is
-    resumed from a state counts those that it skips from there.
+    `records` has a length, and raises `DamagedFile` for records that it cannot give. A pass skips
+    `max_errors` of them, each with a warning in the log; one more is an error. `len` counts damaged
+    records as well. A pass that is resumed from a state counts those that it skips from there.
     """
 
     def __init__(self, records: Any, shuffle: bool, max_errors: int = 0) -> None:
-        """
-        Args:
-          records: has a length, gives datapoints by index, and raises `DamagedFile` for those it
-            cannot give.
-          shuffle: whether each pass has its own order.
-          max_errors: how many damaged records a pass skips, each with a warning in the log; one
-            more is an error.
-
-        Raises:
-          ValueError: `max_errors` is negative.
-        """
         super().__init__(records, shuffle)
         self.max_errors = ErrorLimit(max_errors).max_errors
 
@@ -148,12 +123,7 @@ class RecordsFlow(DataFromList):
 
 
 def input_path(path: PathLike) -> str:
-    """Returns the path of a file to read as a string.
-
-    Raises:
-      FileNotFoundError: there is no such file.
-      IsADirectoryError: it is a folder.
-    """
+    """Returns the path of a file to read as a string; raises OSError if there is no such file."""
     path = os.fspath(path)
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder. Give the path of one file in it.")
@@ -166,11 +136,8 @@ def input_path(path: PathLike) -> str:
 def open_new(path: PathLike) -> Iterator[BinaryIO]:
     """Opens a file for writing that appears under its name, whole, at the end of the block.
 
-    Until then it has a temporary name in the same folder, which is `name` of what is yielded.
-
-    Raises:
-      FileExistsError: there is a file of this name, which is left as it is.
-      FileNotFoundError: there is no folder to put it in.
+    Until then it has a temporary name in the same folder, which is `name` of what is yielded. A
+    file of this name is left as it is, and is an error.
     """
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
@@ -183,11 +150,7 @@ def open_new(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def encode_datapoint(datapoint: Any, index: int) -> bytes:
-    """Returns a datapoint as a frame.
-
-    Raises:
-      TypeError, ValueError: it has something that cannot be written; names `index`.
-    """
+    """Returns a datapoint as a frame, or raises a TypeError or ValueError that names `index`."""
     try:
         return dumps(datapoint)
     except (TypeError, ValueError, OverflowError) as error:

@@ -115,11 +115,7 @@ class RowsInFile:
 
 
 def describe_file(path: str) -> Tuple[Optional[str], List[str], bool]:
-    """Returns the version of a file, the datasets that have rows, and whether all have checksums.
-
-    Raises:
-      DamagedFile: it cannot be read.
-    """
+    """Returns the version of a file, its datasets with rows, and whether all have checksums."""
     names: List[str] = []
     checked: List[bool] = []
 
@@ -191,11 +187,7 @@ def _dataset(file: Any, path: str, key: str) -> Any:
 
 
 def _place_in(file: Any, path: str, key: str) -> str:
-    """Returns the path of a dataset without soft links.
-
-    Raises:
-      DamagedFile: it leads to another file, or to itself.
-    """
+    """Returns the path of a dataset without soft links, in the same file."""
     h5py = require("h5py")
     place = key
     for _ in range(_MOST_LINKS):

@@ -9,11 +9,7 @@ __all__ = ["accepts_old_keywords", "give_both_names", "owner_of"]
 def accepts_old_keywords(**new_names: str) -> Callable[[Callable], Callable]:
     """Decorates a function so that each keyword `old=` is passed on as the keyword `new=`.
 
-    Args:
-      **new_names: the new name of each old keyword, as in `nr="num"`.
-
-    Raises (when the decorated function is called):
-      TypeError: both names of one argument are given.
+    Takes the new name of each old keyword, as in `nr="num"`. Both at once are a TypeError.
     """
 
     def decorate(function: Callable) -> Callable:

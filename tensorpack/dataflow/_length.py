@@ -27,10 +27,6 @@ def checked_length(function: Callable[[Any], Any], name: str) -> Callable[[Any],
 
     A result that is not a count raises ValueError, because callers that use a length if there is
     one, such as `list` and tqdm, ignore a TypeError.
-
-    Args:
-      function: the method.
-      name: its name.
     """
 
     @functools.wraps(function)
@@ -68,11 +64,7 @@ def endless(flow: Any) -> UnknownLength:
 
 
 def length_of(flow: Any) -> int:
-    """Returns `len(flow)`.
-
-    Raises:
-      UnknownLength: it is not known, or the flow, which need not be a `DataFlow`, has no `__len__`.
-    """
+    """Returns `len(flow)`; raises `UnknownLength` also if `flow` has no `__len__`."""
     if getattr(type(flow), "__len__", None) is None:
         name = type(flow).__name__
         raise UnknownLength(f"The length of {name} is not known: define {name}.__len__().")

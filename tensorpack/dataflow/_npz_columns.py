@@ -34,11 +34,7 @@ class Column(NamedTuple):
 
 
 def parts_of_kind(kind: Any) -> Sequence[str]:
-    """Returns the names of the arrays of a kind of column.
-
-    Raises:
-      ValueError: there is no such kind.
-    """
+    """Returns the names of the arrays of a kind of column; raises ValueError for other kinds."""
     if kind == "frames":
         return ("frames", "offsets")
     if kind in ("array", "scalar") or kind in tuple(_PYTHON):
@@ -49,9 +45,7 @@ def parts_of_kind(kind: Any) -> Sequence[str]:
 def column_of(values: Sequence[Any]) -> Column:
     """Makes a column of the values of one component, at least one.
 
-    Raises:
-      TypeError: there is a value that cannot be encoded; the message has its index.
-      ValueError: one is too large.
+    A TypeError or ValueError names the index of a value that cannot be encoded.
     """
     kind = _kind_of(values)
     if kind == "frames":
@@ -104,11 +98,7 @@ def _frames_of(values: Sequence[Any]) -> Column:
 
 
 def reader_of(column: Column, length: int) -> Callable[[int], Any]:
-    """Returns a function from the index of a datapoint to its component.
-
-    Raises:
-      ValueError: the arrays are not those of such a column.
-    """
+    """Returns a function from index to component; raises ValueError if the column is damaged."""
     if column.kind == "frames":
         return _frame_reader(column.parts["frames"], column.parts["offsets"], length)
     values = column.parts["values"]

@@ -29,10 +29,7 @@ def aggregate(
 ) -> Any:
     """Makes one datapoint whose components stack those of `datapoints`; see `BatchData`.
 
-    Args:
-      datapoints: at least one.
-      use_list: whether components become lists instead of arrays.
-      join: makes an array, or what stands for one, of its rows.
+    `join` makes an array, or what stands for one, of its rows.
     """
     if not datapoints:
         raise ValueError("A batch needs at least one datapoint.")

@@ -166,11 +166,7 @@ class _Table:
         return key
 
     def convert(self, record: _Record) -> List[Any]:
-        """Returns what a row yields.
-
-        Raises:
-          DamagedFile: it has another number of columns, or a text is not of its dtype.
-        """
+        """Returns what a row yields; raises `DamagedFile`."""
         fields = record.fields
         if len(fields) != self._width:
             raise DamagedFile(

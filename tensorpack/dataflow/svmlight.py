@@ -129,14 +129,9 @@ def _read(path: str, most: int, limit: ErrorLimit) -> List[_Lines]:
 def _pieces(
     lines: List[bytes], first: int, path: str, most: int, limit: ErrorLimit
 ) -> Iterator[_Lines]:
-    """Yields what the lines hold; halves them until each wrong one is found.
+    """Yields what the lines hold; halves them until each wrong one is found, which `limit` takes.
 
-    Args:
-      lines: of the file, at least one.
-      first: the number of the first one.
-      path: of the file.
-      most: the largest index of a feature.
-      limit: takes the wrong ones.
+    `first` is the number of the first line, `most` the largest index of a feature.
     """
     try:
         yield _parse(io.BytesIO(b"".join(lines)), most)

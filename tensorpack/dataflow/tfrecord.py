@@ -238,12 +238,9 @@ def _write_record(file: BinaryIO, data: bytes) -> None:
 
 
 def _read_length(file: BinaryIO, path: str, place: _Place, end: int) -> Tuple[Optional[int], int]:
-    """Returns the length of the record at a place, and where the next one begins.
+    """Returns the length of a record, None if it is cut off, and where the next one begins.
 
-    The length is None if it is cut off.
-
-    Raises:
-      DamagedFile: the length is damaged, so that the next one cannot be found.
+    Raises `DamagedFile` if it is damaged, so that the next one cannot be found.
     """
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
@@ -255,14 +252,7 @@ def _read_length(file: BinaryIO, path: str, place: _Place, end: int) -> Tuple[Op
 
 
 def _read_bytes(file: BinaryIO, where: str, length: Optional[int], left: int) -> bytes:
-    """Returns the bytes of a record.
-
-    Args:
-      file: behind the length of the record.
-      where: its name.
-      length: what `_read_length` returned.
-      left: how many bytes the file can have for it.
-    """
+    """Returns the bytes of a record; the file has `left` bytes for it, and names it `where`."""
     if length is None:
         raise DamagedFile(f"{where} is cut off in its length: the file ends there.")
     # Before anything is read: a length that is made up must not have memory set aside for it.

@@ -45,13 +45,7 @@ Identity = Tuple[int, int, int, int]
 
 
 class DamagedLMDB(DamagedFile):
-    """An LMDB file, or a record in it, cannot be used.
-
-    Attributes:
-      path: the file.
-      reason: what is wrong.
-      key: of the record, or None.
-    """
+    """An LMDB file or record cannot be used: its `path`, the `reason`, and the `key` or None."""
 
     def __init__(self, path: str, reason: str, key: Optional[bytes] = None) -> None:
         super().__init__(path, reason, key)  # all of them: it may be pickled
@@ -97,9 +91,7 @@ def identity(path: str) -> Identity:
 def probe(path: str) -> None:
     """Reads a file in a process of its own, see `check`.
 
-    Raises:
-      DamagedLMDB: the file is damaged, or liblmdb crashed.
-      RuntimeError: it could not be checked, or not in ten minutes.
+    Raises `DamagedLMDB` if it is damaged or liblmdb crashed, RuntimeError if it was not checked.
     """
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check.py")
     search = [folder for folder in sys.path if isinstance(folder, str)]

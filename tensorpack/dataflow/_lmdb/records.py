@@ -86,13 +86,10 @@ class Records(Sequence[Any]):
         probed: bool = True,
         allow_pickle: bool = False,
     ) -> None:
-        """
-        Args:
-          path: of a data file, or of the directory that has it.
-          keys: which records, in which order; see `LMDBData`.
-          readahead: whether they will be read in the order of the file.
-          probed: whether the file is checked before it is opened; see `probe`.
-          allow_pickle: whether a list of keys, or a value, that is a pickle is read.
+        """Checks the file, unless `probed` is False; see `LMDBData` for the arguments.
+
+        `readahead` says that records will be read in the order of the file, `allow_pickle` that a
+        list of keys, or a value, that is a pickle is read.
         """
         require("lmdb")
         self.path = data_file(path)

@@ -31,16 +31,10 @@ _CONTAINERS = frozenset([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
 
 
 def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
-    """Returns the datapoint that a value holds.
+    """Returns the datapoint that a value holds. `is_new`: only a frame is not damage.
 
-    Args:
-      value: the bytes.
-      is_new: whether the file says that it holds frames, so that all else is damage.
-      allow_pickle: whether pickles are read.
-
-    Raises:
-      BadRecord: it is damaged, or is not a datapoint of tensorpack.
-      RefusedRecord: it is a pickle, and those are not read.
+    Raises `BadRecord` if it is damaged or not of tensorpack, `RefusedRecord` if it is a pickle and
+    those are not read.
     """
     if not is_new and looks_like_pickle(value):
         if not allow_pickle:

@@ -24,8 +24,7 @@ __all__ = ["ProcessFlow", "ProcessMap", "WorkerPools"]
 class WorkerPools:
     """The pools of a flow in one process. A pool works for one pass at a time.
 
-    Args:
-      owner: the flow; the pools are closed when it is gone, or when this interpreter ends.
+    They are closed when `owner`, the flow, is gone, or when this interpreter ends.
     """
 
     def __init__(self, owner: Any) -> None:
@@ -45,11 +44,7 @@ class WorkerPools:
             self.give_back(self.take(make))
 
     def take(self, make: Callable[[], WorkerPool]) -> WorkerPool:
-        """Returns an idle pool, made by `make` if there is none.
-
-        Raises:
-          DataFlowTerminated: `close` was called while a pool was made.
-        """
+        """Returns an idle pool, made by `make` if there is none."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
@@ -84,14 +79,7 @@ class WorkerPools:
 
 
 class ProcessFlow(ProxyDataFlow, RNGDataFlow):
-    """A flow whose passes use worker processes.
-
-    Args:
-      ds: the wrapped flow.
-      num_proc: the number of processes.
-      buffer_bytes: how many bytes may be in flight.
-      start_method: as in `MultiProcessRunner`.
-    """
+    """A flow whose passes use worker processes. `buffer_bytes` bounds what is in flight."""
 
     strict = False
 
@@ -132,15 +120,9 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
 
 
 class ProcessMap(ProcessFlow):
-    """A flow whose datapoints go to processes and come back as something else.
+    """A flow whose datapoints go to processes, which call `func`, and come back as something else.
 
-    Args:
-      ds: the flow, iterated in this process.
-      num_proc: the number of processes; by default as many as there are cores.
-      func: called there.
-      most: how many inputs may be in flight.
-      buffer_bytes: how many bytes of results may be in flight, and as many of inputs.
-      start_method: as in `MultiProcessRunner`.
+    At most `most` inputs may be in flight, `buffer_bytes` of results, and as many of inputs.
     """
 
     def __init__(

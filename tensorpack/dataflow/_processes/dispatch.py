@@ -11,12 +11,9 @@ __all__ = ["merge_shares", "results_as_ready", "results_in_order"]
 
 
 class _Dispatcher:
-    """Numbers inputs, and finds the number of each result.
+    """Numbers inputs, of which `most` may be in flight, and finds the number of each result.
 
-    Args:
-      pool: used by this dispatcher alone. It may still be busy with what was sent before.
-      inputs: what to send.
-      most: how many inputs may be in flight.
+    It uses the pool alone, which may still be busy with what was sent before.
     """
 
     def __init__(self, pool: WorkerPool, inputs: Iterable[Any], most: int) -> None:
@@ -29,11 +26,8 @@ class _Dispatcher:
     def result(self, kept: int = 0) -> Optional[Tuple[int, Any]]:
         """Returns the number and the result of an input; None when there are no more.
 
-        Args:
-          kept: how many results the caller keeps back.
-
-        Raises:
-          Exception: a worker ended; or what the inputs raised, after all results before that.
+        `kept` is how many results the caller keeps back. What the inputs raised comes after all
+        results before that; the error of a worker that ended comes at once.
         """
         while True:
             if self._next is None and len(self._numbers) + kept < self._most:
@@ -74,13 +68,7 @@ class _Dispatcher:
 def results_as_ready(pool: WorkerPool, inputs: Iterable[Any], most: int) -> Iterator[Any]:
     """Yields the results of all inputs, None among them, as they become ready.
 
-    Args:
-      pool: its workers answer inputs.
-      inputs: what to send; not None.
-      most: how many may be in flight.
-
-    Raises (while iterating):
-      Exception: what a worker raised, or that one ended, or what the inputs raised.
+    Raises what a worker or the inputs raised. At most `most` are in flight; none of them is None.
     """
     dispatcher = _Dispatcher(pool, inputs, most)
     item = dispatcher.result()
@@ -116,12 +104,10 @@ def merge_shares(
 ) -> Iterator[Tuple[int, Any]]:
     """Yields positions and datapoints of the shares of a pass, up to its end or to a shift.
 
-    Args:
-      pool: its workers carry out an order for a share each.
-      position: the first one.
-      ends: a list, to which the state of the flow in each worker at the end of the pass is added,
-        by `dumps`; None if it keeps none. It stays empty at a shift: a datapoint was dropped, and
-        from the next position on the workers have to make all of the pass.
+    The workers carry out an order for a share each, from `position` on. At the end of the pass,
+    `ends` gets the state of the flow in each worker, by `dumps`; None if it keeps none. It stays
+    empty at a shift: a datapoint was dropped, and from the next position on the workers have to
+    make all of the pass.
     """
     first, count = position, len(pool)
     heads: List[Optional[Tuple[int, Any]]] = [None] * count

@@ -33,13 +33,7 @@ _BESIDE_CHANNELS = 5  # the pipes of a Worker, and those of a process of multipr
 
 
 class _Member(NamedTuple):
-    """A worker with its two channels.
-
-    Attributes:
-      worker: the process.
-      results: for what it sends.
-      inputs: for what is sent to it.
-    """
+    """A worker with the channels for what it sends, and for what is sent to it."""
 
     worker: Worker
     results: Receiver
@@ -56,7 +50,8 @@ class WorkerPool:
     """Worker processes that do the same work; used by one thread, closed by any.
 
     Every error but those in a `Failure` closes the pool, a KeyboardInterrupt as well, because
-    something in flight may have been lost.
+    something in flight may have been lost. Calls raise `DataFlowTerminated` when the pool is
+    closed, and the exception of a worker that has ended, or a `WorkerDied` or `WorkerFailed`.
 
     Args:
       target: what each worker calls, with its `WorkerLoop`, its index, and `args`.
@@ -67,10 +62,6 @@ class WorkerPool:
       method: how the workers are started.
       name: of the workers in messages.
       inputs: limits of the inputs of each worker.
-
-    Raises:
-      OSError: the system has no room for so many processes or open files.
-      TypeError: `sent` cannot be sent to the workers.
     """
 
     def __init__(
@@ -120,12 +111,7 @@ class WorkerPool:
         return self._closed
 
     def order(self, orders: Sequence[Dict[str, Any]]) -> None:
-        """Gives each worker an order; what the workers sent for older orders is dropped.
-
-        Raises:
-          DataFlowTerminated: the pool was closed.
-          Exception: a worker ended.
-        """
+        """Gives each worker an order; what the workers sent for older orders is dropped."""
         self._number += 1
         self._begun.clear()
         try:
@@ -141,12 +127,7 @@ class WorkerPool:
     def send(self, packed: Packed) -> Optional[int]:
         """Sends an input to the worker that has the least to do among those with room for it.
 
-        Returns:
-          the tag that its result will have; None if no worker has room.
-
-        Raises:
-          DataFlowTerminated: the pool was closed.
-          Exception: a worker ended.
+        Returns the tag that its result will have; None if no worker has room.
         """
         try:
             for index in sorted(range(len(self)), key=self._in_flight.__getitem__):
@@ -160,13 +141,7 @@ class WorkerPool:
             raise
 
     def take(self) -> Tuple[int, Any]:
-        """Waits for the next object of any worker; returns its tag and the object, which is a
-        `Failure` if the worker raised instead.
-
-        Raises:
-          DataFlowTerminated: the pool was closed.
-          Exception: a worker ended; its own exception, or a `WorkerDied` or `WorkerFailed`.
-        """
+        """Waits for the next object of any worker, or its `Failure`; returns the tag and that."""
         item = None
         while item is None:
             item = self._next(self._poll, True)
@@ -175,18 +150,14 @@ class WorkerPool:
     def take_if(self, or_room: bool = False) -> Optional[Tuple[int, Any]]:
         """Returns what `take` does if it is there already, or else None.
 
-        Args:
-          or_room: wait until something comes, or until there may be room for `send`.
+        With `or_room`, waits until something comes, or until there may be room for `send`.
         """
         return self._next(self._poll_for_room if or_room else self._poll, or_room)
 
     def take_from(self, index: int) -> Tuple[int, Any]:
         """Waits for the next object of one worker; what others send stays in their channels.
 
-        Raises:
-          DataFlowTerminated: the pool was closed.
-          WorkerDied: any worker died.
-          Exception: what ended that worker.
+        The death of any worker is raised, an exception only of that one.
         """
         try:
             item = self._take(index)
@@ -202,11 +173,7 @@ class WorkerPool:
             raise
 
     def close(self) -> bool:
-        """Ends the workers; calls that wait raise `DataFlowTerminated`. May be called again.
-
-        Returns:
-          whether it was still open.
-        """
+        """Ends the workers; calls that wait raise an error. Returns whether it was still open."""
         if os.getpid() != self._owner:
             return False
         with self._closing:

@@ -35,11 +35,7 @@ class ProcessQueue:
     """
 
     def __init__(self, size: int, name: str) -> None:
-        """
-        Args:
-          size: how many datapoints may wait in it.
-          name: of the worker that fills it, for messages.
-        """
+        """Takes how many datapoints may wait in it, and the name of the worker that fills it."""
         # Locks made by "spawn" can be sent to processes of every start method.
         spawn = multiprocessing.get_context("spawn")
         self._queue: Any = spawn.Queue(size)
@@ -54,9 +50,7 @@ class ProcessQueue:
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Tuple[Any, Any]:
         """Returns the number of a datapoint and the datapoint; `(DIE, None)` at the end.
 
-        Args:
-          block: whether to wait for it.
-          timeout: how many seconds to wait; None for as long as it takes.
+        Waits at most `timeout` seconds if it is given.
 
         Raises:
           queue.Empty: nothing came in time.
@@ -196,15 +190,7 @@ class ProcessQueue:
 def make_filler(
     ds: DataFlow, target: ProcessQueue, nr_consumer: int, seed: int, method: str
 ) -> Worker:
-    """Makes the worker that fills a queue; it is not started.
-
-    Args:
-      ds: the flow.
-      target: the queue, made in this process.
-      nr_consumer: how often the end is put into it.
-      seed: of all that the flow draws.
-      method: how the worker is started.
-    """
+    """Makes the worker that fills a queue, with the end `nr_consumer` times; it is not started."""
     arguments = (target._queue, target._pid, ds, nr_consumer, seed)
     target._filler = make_worker(_fill, arguments, name=target._name, method=method)
     return target._filler

@@ -45,12 +45,6 @@ class Receiver:
     When the last view of a slot is gone, a deque notes it, without any Python code: an exception
     that a signal handler raises within a finalizer, such as a KeyboardInterrupt, would be lost. The
     slot goes back with the next call of a method.
-
-    Args:
-      records: read end.
-      back: write end.
-      files: the slots.
-      limits: see there.
     """
 
     def __init__(
@@ -166,9 +160,6 @@ class Receiver:
 def make_channel(limits: Limits) -> Tuple[Sender, Receiver]:
     """Makes both ends. Call `attach` on the one that this process uses; give the other one to a
     worker, and close it here when that has started.
-
-    Raises:
-      OSError: there are not enough descriptors.
     """
     sending, receiving = channel_parts(limits.slots)
     return Sender(*sending, limits), Receiver(*receiving, limits)

@@ -52,12 +52,9 @@ _SLOTS_OF_ALL = 128  # a slot takes two descriptors, of 1024 that a process usua
 
 
 class Limits(NamedTuple):
-    """How much may be on the way.
+    """How much may be on the way: in `slots` pieces of memory, `items` objects in each.
 
-    Attributes:
-      slots: in how many pieces of memory.
-      items: objects in a slot.
-      nbytes: of all slots; a single object may be larger.
+    `nbytes` bounds all slots; a single object may be larger.
     """
 
     slots: int
@@ -71,13 +68,9 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, items: int, nbytes: int, channels: int = 1, others: int = 0) -> "Limits":
-        """Divides what may be on the way between equal channels.
+        """Divides about `items` objects and `nbytes` bytes between equal channels.
 
-        Args:
-          items: about how many objects, in all channels together; at least one in each.
-          nbytes: how many bytes.
-          channels: how many there are.
-          others: how many there are besides, which take descriptors as well.
+        Each has at least one object. `others` are channels that take descriptors as well.
         """
         items = min(-(-items // channels), _MOST_ITEMS)
         most_slots = max(1, min(_MOST_SLOTS, _SLOTS_OF_ALL // (channels + others)))
@@ -90,14 +83,7 @@ class Interrupted(Exception):
 
 
 class Sender:
-    """Sends objects; used by one thread.
-
-    Args:
-      records: write end.
-      returned: read end.
-      files: the slots.
-      limits: see there.
-    """
+    """Sends objects through its ends of both pipes and the slots; used by one thread."""
 
     def __init__(
         self, records: Connection, returned: Connection, files: Sequence[SharedFile], limits: Limits
@@ -114,10 +100,9 @@ class Sender:
         self._poll: Any = None
 
     def attach(self, interrupt: Optional[int] = None) -> "Sender":
-        """Prepares the end that this process uses; called once.
+        """Prepares the end that this process uses.
 
-        Args:
-          interrupt: a descriptor; `send` sends nothing while it can be read.
+        `send` sends nothing while the descriptor `interrupt` can be read.
         """
         self._poll = poll_of(self.waits_for)
         if interrupt is not None:

@@ -18,11 +18,7 @@ _SHM = "/dev/shm"
 
 
 class Descriptor:
-    """Owns a file descriptor; pickled while a process is started, it is valid in that process.
-
-    Args:
-      fd: the descriptor; closed by `close`.
-    """
+    """Owns a file descriptor; pickled while a process is started, it is valid in that process."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -63,11 +59,9 @@ def poll_of(*fds: int) -> Any:
 
 @contextlib.contextmanager
 def explain_file_limit(what: str, count: int) -> Iterator[None]:
-    """A context that raises an error with advice where this process has too many open files.
+    """Raises an error with advice where this process has too many open files.
 
-    Args:
-      what: what takes descriptors; begins a sentence.
-      count: about how many.
+    `what` takes about `count` descriptors, and begins a sentence.
     """
     try:
         yield
@@ -84,11 +78,7 @@ def explain_file_limit(what: str, count: int) -> Iterator[None]:
 
 
 class SharedFile:
-    """Memory that several processes can map; freed with the last of them, however they end.
-
-    Args:
-      descriptor: of a file in memory; a new one unless given.
-    """
+    """Memory that several processes can map; freed with the last of them, however they end."""
 
     def __init__(self, descriptor: Optional[Descriptor] = None) -> None:
         self._descriptor = descriptor or Descriptor(_nameless_file())
@@ -106,10 +96,7 @@ class SharedFile:
     def resize(self, nbytes: int) -> None:
         """Changes its size, and allocates the memory now; what fits in it stays.
 
-        No process may read what is cut off: the kernel would kill it.
-
-        Raises:
-          OSError: there is not enough memory; its size is 0 then.
+        No process may read what is cut off: the kernel would kill it. If it fails, the size is 0.
         """
         os.ftruncate(self._descriptor.fd, nbytes)
         if not nbytes or not hasattr(os, "posix_fallocate"):  # which macOS does not have
@@ -127,17 +114,9 @@ class SharedFile:
             ) from error
 
     def view(self, nbytes: int, writable: bool) -> np.ndarray:
-        """Returns the memory as an array that keeps it mapped.
+        """Returns its first bytes as an array, uint8 `[nbytes]`, that keeps them mapped.
 
-        Args:
-          nbytes: how much of it, from the beginning.
-          writable: whether the array can be written to; if not, the kernel forbids it.
-
-        Returns:
-          a new array, uint8 `[nbytes]`.
-
-        Raises:
-          OSError: it cannot be mapped.
+        If it is not to be writable, the kernel forbids to write to it.
         """
         if self._mapped is None or len(self._mapped) != nbytes or self._writable != writable:
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ

@@ -36,18 +36,12 @@ class Unpicklable(NamedTuple):
 
 
 def choose_start_method(wanted: Optional[str] = None) -> str:
-    """Returns how to start a process here and now.
+    """Returns how to start a process here and now, or `wanted`, which must exist on this system.
 
     "fork" is quick and takes everything along, but a forked process may wait for ever for a lock
     that some thread held in the moment of the fork. So it is taken only while this process has one
     Python thread, beside those that wait for signals, and no TensorFlow session, and "forkserver"
     otherwise.
-
-    Args:
-      wanted: a method to use in any case.
-
-    Raises:
-      ValueError: the method does not exist on this system.
     """
     methods = multiprocessing.get_all_start_methods()
     if wanted is not None:
@@ -62,17 +56,10 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
 
 
 def start(worker: Worker, method: str, name: str, sent: Any) -> None:
-    """Starts a worker.
+    """Starts a worker, which gets an object of the user, `sent`, called `name` in messages.
 
-    Args:
-      worker: not started yet.
-      method: how it is started.
-      name: of `sent` in messages.
-      sent: the object of the user that the worker gets.
-
-    Raises:
-      RuntimeError: this process is a worker itself, or is still becoming one.
-      TypeError: `sent` cannot be pickled, which all methods but "fork" need; names the part.
+    Raises RuntimeError if this process is a worker itself, or is still becoming one, and TypeError
+    if `sent` cannot be pickled, which all methods but "fork" need; it names the part.
     """
     if multiprocessing.current_process().daemon:
         raise RuntimeError(
@@ -108,12 +95,7 @@ def _check_is_whole(worker: Worker, method: str) -> None:
 
 
 def find_unpicklable(obj: Any, name: str) -> Optional[Unpicklable]:
-    """Returns the innermost part of an object that cannot be pickled; None if the object can be.
-
-    Args:
-      obj: the object.
-      name: of the object, where the path begins.
-    """
+    """Returns the innermost part of `obj`, called `name`, that cannot be pickled."""
     return _find(obj, name, ())
 
 

@@ -41,12 +41,7 @@ _PATIENCE_MS = 50  # until a worker says that it waits
 
 
 class WorkerLoop:
-    """The worker's side of a `WorkerPool`.
-
-    Args:
-      inputs: for what the worker gets.
-      sender: for what it makes.
-    """
+    """The worker's side of a `WorkerPool`: the end of its inputs, and that of what it makes."""
 
     def __init__(self, inputs: Receiver, sender: Sender) -> None:
         self._inputs, self._sender = inputs, sender
@@ -113,13 +108,10 @@ def seed_process(seed: int) -> None:
 
 
 class DatapointSeeds:
-    """Seeds `numpy.random` and `random` for each datapoint.
+    """Seeds `numpy.random` and `random` for each datapoint of a pass that has a seed.
 
     What a function draws from them then depends on the seed and the position of its datapoint, and
     not on what else its process has made.
-
-    Args:
-      seed: of the pass.
     """
 
     def __init__(self, seed: int) -> None:
@@ -148,14 +140,8 @@ def run_flow(
     strict: bool,
     environments: Optional[List[Dict[str, str]]],
 ) -> None:
-    """The worker of a `MultiProcessRunner`.
-
-    Args:
-      loop: gives orders, see `_send_share` and `_send_for_ever`.
-      index: of the worker.
-      ds: the flow.
-      strict: whether orders are for shares of passes, not for passes without end.
-      environments: what each worker adds to its environment.
+    """The worker of a `MultiProcessRunner`; its orders are for shares of passes if `strict`, else
+    for passes without end. `environments` are what each worker adds to its environment.
     """
     if environments:
         os.environ.update(environments[index])

@@ -26,16 +26,10 @@ class Address(NamedTuple):
 
 
 def parse_address(addr: str, bind: bool, keyed: bool) -> Address:
-    """Checks an address.
+    """Checks an address such as `tcp://127.0.0.1:5555` or `ipc:///tmp/mine/socket`.
 
-    Args:
-      addr: such as `tcp://127.0.0.1:5555`, `tcp://localhost:*` or `ipc:///tmp/mine/socket`.
-      bind: whether a socket will be bound to it; else it is connected.
-      keyed: whether the connection has a key.
-
-    Raises:
-      TypeError: it is not a string.
-      ValueError: it is of another kind, or leaves the machine without a key.
+    Raises TypeError if it is not a string, ValueError if it is of another kind, or leaves the
+    machine without a key.
     """
     if not isinstance(addr, str):
         raise TypeError(f"An address is a string, such as tcp://127.0.0.1:5555, but got {addr!r}.")
@@ -51,10 +45,7 @@ def bind_file(socket: Any, path: str) -> None:
     """Binds a ZeroMQ socket to a socket file that only this user can connect to.
 
     The file is made in a new folder that other users cannot enter, and moved to its place when its
-    mode is set.
-
-    Raises:
-      OSError: there is a file of that name, or a program listens at it; or as by `socket.bind`.
+    mode is set. An OSError says that there is a file of that name, or a program listens at it.
     """
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, mode=0o700, exist_ok=True)

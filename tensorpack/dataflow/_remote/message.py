@@ -63,11 +63,7 @@ class Answer(NamedTuple):
 
 
 def encode(message: Message) -> bytes:
-    """Returns a message as a frame.
-
-    Raises:
-      TypeError, ValueError: the datapoint cannot be sent; names the place in it.
-    """
+    """Returns a message as a frame; an error names the place of what cannot be sent."""
     try:
         return dumps(list(message))
     except (TypeError, ValueError):
@@ -84,11 +80,7 @@ def split(frame: bytes) -> List[Any]:
 
 
 def decode(data: Any, max_bytes: int) -> Message:
-    """Reads a message from a buffer; its arrays are copies.
-
-    Raises:
-      FrameError: it is not a message.
-    """
+    """Reads a message from a buffer, or raises FrameError; its arrays are copies."""
     fields = loads(data, max_bytes)
     if type(fields) is not list or len(fields) != len(Message._fields):
         raise FrameError(f"A frame with a {type(fields).__name__} is not a message.")
@@ -120,11 +112,7 @@ class Senders:
         return len(self._open)
 
     def note(self, message: Message) -> int:
-        """Counts a message; returns how many datapoints its sender has sent here.
-
-        Raises:
-          FrameError: there are too many senders.
-        """
+        """Counts a message; returns how many datapoints its sender has sent here."""
         taken = self._open.get(message.sender, 0)
         if message.kind == DATA:
             if not taken and len(self._open) >= _MAX_SENDERS:

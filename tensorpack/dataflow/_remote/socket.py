@@ -86,12 +86,7 @@ class Hub:
 
 
 def attach(socket: Any, addr: str, bind: bool, key: Optional[RemoteKey]) -> None:
-    """Binds a socket to an address, or connects it.
-
-    Raises:
-      OSError: that is not possible.
-      ValueError: it is not allowed, see `parse_address`.
-    """
+    """Binds a socket to an address that `parse_address` allows, or connects it."""
     address = parse_address(addr, bind, key is not None)
     socket.ipv6 = address.ipv6
     if key is not None:
