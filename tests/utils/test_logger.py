@@ -120,8 +120,10 @@ def test_a_new_directory_gets_the_argv_first_and_no_colours(tmp_path, own_log):
 
 def test_an_empty_directory_and_dot_files_give_no_reason_to_ask(tmp_path, own_log):
     (tmp_path / ".git").mkdir()
-    logger.set_logger_dir(str(tmp_path))
+    assert logger.set_logger_dir(str(tmp_path)) is None
     assert logger.LOG_DIR == str(tmp_path)
+    assert logger.set_logger_dir(str(tmp_path / "run"), "keep") is None
+    assert logger.set_logger_dir(str(tmp_path / "run")) is None
 
 
 @pytest.mark.parametrize("action", ["k", "keep", "K"])
@@ -158,8 +160,10 @@ def test_delete_when_told_to(used_dir, action):
     assert visible(used_dir) == ["log.log"] and sibling_names(used_dir) == ["run"]
 
 
-def test_delete_spares_the_working_directory(used_dir, monkeypatch):
-    monkeypatch.chdir(str(used_dir))
+@pytest.mark.parametrize("inside", ["", "below"])
+def test_delete_spares_the_working_directory_and_its_parents(used_dir, monkeypatch, inside):
+    (used_dir / inside).mkdir(exist_ok=True)
+    monkeypatch.chdir(str(used_dir / inside))
     with pytest.raises(ValueError, match="not deleted"):
         logger.set_logger_dir(str(used_dir), "d")
     assert (used_dir / "model").exists()
@@ -167,7 +171,7 @@ def test_delete_spares_the_working_directory(used_dir, monkeypatch):
 
 @pytest.mark.parametrize("action", ["n", "new", None])
 def test_new_takes_the_first_free_number(used_dir, action, capsys):
-    (used_dir.parent / "run-1").mkdir()
+    (used_dir.parent / "run-1").write_text("a file")
     logger.set_logger_dir(str(used_dir), action)  # standard input is no terminal here
     assert logger.LOG_DIR == str(used_dir) + "-2"
     assert visible(used_dir) == ["model"]
@@ -177,11 +181,6 @@ def test_new_takes_the_first_free_number(used_dir, action, capsys):
 @pytest.mark.parametrize("action", ["keep", "b", "D", "new", None])
 def test_it_tells_what_was_done_with_a_directory_in_use(used_dir, action):
     assert logger.set_logger_dir(str(used_dir), action) == (action or "n")[0].lower()
-
-
-def test_it_tells_that_there_was_nothing_to_decide(tmp_path, own_log):
-    assert logger.set_logger_dir(str(tmp_path / "run"), "keep") is None
-    assert logger.set_logger_dir(str(tmp_path / "run")) is None
 
 
 def test_quit(used_dir):
@@ -283,31 +282,3 @@ def test_auto_set_dir_is_named_after_the_script(run_python, tmp_path):
 def test_auto_set_dir_needs_a_script(run_python):
     done = run_python("from tensorpack.utils import logger; logger.auto_set_dir()")
     assert "RuntimeError: There is no script" in done.stderr
-
-
-def test_has_files(tmp_path):
-    assert not logger._has_files(str(tmp_path / "none"))
-    assert not logger._has_files(str(tmp_path))
-    (tmp_path / ".hidden").write_text("")
-    assert not logger._has_files(str(tmp_path))
-    (tmp_path / "file").write_text("")
-    assert logger._has_files(str(tmp_path))
-    with pytest.raises(NotADirectoryError):
-        logger._has_files(str(tmp_path / "file"))
-
-
-def test_make_numbered_skips_what_exists(tmp_path):
-    base = str(tmp_path / "run")
-    (tmp_path / "run-2").write_text("a file")
-    assert [logger._make_numbered(base) for _ in range(2)] == [base + "-1", base + "-3"]
-
-
-def test_delete_refuses_a_parent_of_the_working_directory(tmp_path, monkeypatch):
-    inside = tmp_path / "run" / "inside"
-    inside.mkdir(parents=True)
-    monkeypatch.chdir(str(inside))
-    with pytest.raises(ValueError, match="not deleted"):
-        logger._delete(str(tmp_path / "run"))
-    monkeypatch.chdir(str(tmp_path))
-    logger._delete("run")
-    assert os.listdir(str(tmp_path)) == []

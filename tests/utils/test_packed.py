@@ -2,8 +2,6 @@
 
 import collections
 import struct
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from tensorpack.utils.aligned import aligned_empty
 from tensorpack.utils.packed import MAX_TUPLES, aligned, pack, unpack, write
 from tensorpack.utils.packed_arrays import MAX_DIMENSIONS, MAX_INTEGER_BYTES, Rows
-from tests.checks import ROOT
+from tests.utils.frames import array_header, extension, limit_memory  # noqa: F401
 
 msgpack = pytest.importorskip("msgpack")
 
@@ -366,19 +364,10 @@ def test_arrays_end_where_the_object_ends():
             unpack(memory, len(packed.structure), 0, end)
 
 
-def array_header(dtype, *shape):
-    name = dtype.encode()
-    return struct.pack("<BB", len(name), len(shape)) + name + struct.pack(f"<{len(shape)}Q", *shape)
-
-
 def read(structure, area=bytes(1024)):
     """What comes of a structure that was written by hand, with an area for arrays behind it."""
     memory = np.frombuffer(structure + bytes(-len(structure) % 64) + area, np.uint8)
     return unpack(memory, len(structure))
-
-
-def extension(code, data):
-    return msgpack.packb(msgpack.ExtType(code, data))
 
 
 NUMBERS = st.one_of(
@@ -404,40 +393,15 @@ def test_no_array_lies_outside_of_the_area(dtype, shape, position):
     assert aligned(len(structure)) <= begin <= begin + array.nbytes <= memory.nbytes
 
 
-@settings(max_examples=300)
-@given(st.data())
-def test_damage_gives_an_error_or_plain_objects_within_the_memory(data):
-    packed = pack([np.arange(300.0), ("a", 1), {"k": np.float32(2)}, np.arange(4)])
-    memory = np.zeros(packed.nbytes, np.uint8)
-    write(packed, memory)
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(packed.structure) - 1))
-        memory[at] = data.draw(st.integers(0, 255))
-    try:
-        found = unpack(memory, len(packed.structure))
-    except ValueError:
-        return
-    for array in found if type(found) is list else []:
-        if isinstance(array, np.ndarray):
-            assert array.nbytes <= memory.nbytes
-            array.tobytes()
+@pytest.fixture
+def in_little_memory(run_python):
+    """Runs code that gives no error in a Python that can have little more than it begins with."""
 
+    def run(code):
+        done = run_python("import tests.utils.test_packed as t\nt.limit_memory()\n" + code)
+        assert done.returncode == 0, done.stdout + done.stderr
 
-def in_little_memory(code):
-    """Runs code in a Python that can have 256 MB beyond what it begins with."""
-    prelude = (
-        "import resource, tests.utils.test_packed as t\n"
-        "size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 28), size + (1 << 28)))\n"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", prelude + code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=str(ROOT),
-        text=True,
-        timeout=60,
-    )
+    return run
 
 
 REFUSED = """
@@ -450,21 +414,19 @@ else:
 """
 
 
-def test_nested_lists_that_promise_much_take_no_memory():
+def test_nested_lists_that_promise_much_take_no_memory(in_little_memory):
     # Each of 1000 lists says that it has a million elements, which is no more than there are bytes.
     what = "t.read((b'\\xdd' + (1 << 20).to_bytes(4, 'big')) * 1000 + bytes(1 << 20))"
-    done = in_little_memory(REFUSED.format(what=what))
-    assert done.returncode == 0, done.stdout
+    in_little_memory(REFUSED.format(what=what))
 
 
 @pytest.mark.parametrize("dtype", ["|S0", "<U0"])
-def test_arrays_of_text_without_a_width_take_no_memory(dtype):
+def test_arrays_of_text_without_a_width_take_no_memory(dtype, in_little_memory):
     what = f"t.read(t.extension(1, t.array_header('{dtype}', 1 << 40)))"
-    done = in_little_memory(REFUSED.format(what=what))
-    assert done.returncode == 0, done.stdout
+    in_little_memory(REFUSED.format(what=what))
 
 
-def test_damaged_objects_leave_no_memory_behind():
+def test_damaged_objects_leave_no_memory_behind(in_little_memory):
     code = (
         "bad = b'\\x92' * 200 + b'\\xdc\\x03\\xe8' + bytes(500) + b'\\xc1' + bytes(500)\n"
         "for _ in range(20000):\n"
@@ -473,15 +435,13 @@ def test_damaged_objects_leave_no_memory_behind():
         "    except ValueError:\n"
         "        pass\n"
     )
-    done = in_little_memory(code)
-    assert done.returncode == 0, done.stdout
+    in_little_memory(code)
 
 
-def test_a_width_that_overflows_in_old_numpy():
+def test_a_width_that_overflows_in_old_numpy(in_little_memory):
     # There the size of an element is negative, and the array lies outside of the memory.
     what = "t.read(t.extension(2, t.array_header('<U999999999', 1) + bytes(8)))"
-    done = in_little_memory(REFUSED.format(what=what))
-    assert done.returncode == 0, done.stdout
+    in_little_memory(REFUSED.format(what=what))
 
 
 def test_text_with_characters_that_do_not_exist():

@@ -18,6 +18,7 @@ from tensorpack.utils.processes import (
     subproc_call,
 )
 from tests.checks import ROOT
+from tests.dataflow.helpers import gone, wait_until
 
 FORK = multiprocessing.get_context("fork")
 
@@ -40,21 +41,6 @@ def interrupt_self(context):
 
 def make(count=1, target=sleep_long, args=()):
     return [FORK.Process(target=target, args=args) for _ in range(count)]
-
-
-def wait_until(condition, seconds=5):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
-
-
-def is_running(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_a_group_ends_with_its_block():
@@ -134,7 +120,7 @@ def test_ensured_processes_end_with_a_program_that_forgets_them(run_python):
     begin = time.monotonic()
     done = run_python(FORGETFUL)
     assert done.returncode == 0 and time.monotonic() - begin < 20
-    assert wait_until(lambda: not is_running(int(done.stdout)))
+    assert wait_until(lambda: gone(int(done.stdout)))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -214,9 +200,9 @@ def test_a_worker_dies_with_a_killed_parent():
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as parent:
         pid = int(parent.stdout.readline())
-        assert is_running(pid)
+        assert not gone(pid)
         parent.kill()
-        assert wait_until(lambda: not is_running(pid))
+        assert wait_until(lambda: gone(pid))
 
 
 def test_subproc_call_returns_output_and_code():

@@ -1,71 +1,17 @@
 """Objects come back from a frame as they were; one with anything wrong is refused as a whole."""
 
-import os
 import pickle
 import struct
 import tracemalloc
-import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tensorpack.utils.packed_arrays import MAX_INTEGER_BYTES, Rows
 from tensorpack.utils.serialize import MAX_STRUCTURE_BYTES, FrameError, dumps, loads
+from tests.utils.frames import Canary, array_header, extension, frame_of
 
 msgpack = pytest.importorskip("msgpack")
-
-HEADER = struct.Struct("<4sBBHIIQQ32x")
-PLAIN = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(allow_nan=False),
-        st.text(st.characters(blacklist_categories=()), max_size=5),
-        st.binary(max_size=5),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.lists(inner, max_size=3).map(tuple),
-        st.dictionaries(st.one_of(st.text(max_size=3), st.integers(0, 9)), inner, max_size=3),
-    ),
-    max_leaves=8,
-)
-
-
-def frame_of(data, area=b"", **changes):
-    """A frame with a right checksum around any bytes; `changes` are fields of its header."""
-    body = data + bytes(-len(data) % 64) + area
-    fields = {
-        "magic": b"\xf7TPF",
-        "version": 1,
-        "flags": 0,
-        "zeros": 0,
-        "structure": len(data),
-        "frame": HEADER.size + len(body),
-    }
-    fields.update(changes)
-    begin = [fields[name] for name in ("magic", "version", "flags", "zeros")]
-    rest = [0, fields["structure"], fields["frame"]]
-    checksum = zlib.crc32(HEADER.pack(*begin, 0, *rest)[12:] + body)
-    return HEADER.pack(*begin, fields.get("checksum", checksum), *rest) + body
-
-
-def extension(code, data):
-    return msgpack.packb(msgpack.ExtType(code, data))
-
-
-def array_header(dtype, *shape):
-    name = dtype.encode()
-    return struct.pack("<BB", len(name), len(shape)) + name + struct.pack(f"<{len(shape)}Q", *shape)
-
-
-@given(PLAIN)
-def test_plain_objects_come_back_equal_and_of_the_same_type(obj):
-    again = loads(dumps(obj))
-    assert again == obj and repr(again) == repr(obj)
 
 
 def test_a_frame_made_by_hand_is_what_is_written():
@@ -310,16 +256,6 @@ def test_any_missing_end_is_found():
     for length in range(len(original)):
         with pytest.raises(FrameError):
             loads(original[:length])
-
-
-class Canary:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.mkdir, (self.path,)
 
 
 def test_a_pickle_in_a_frame_does_nothing(tmp_path):

@@ -9,19 +9,17 @@ import pickle
 import random
 import resource
 import struct
-import zlib
 
 import numpy as np
 import pytest
 
 from tensorpack.utils.serialize import FrameError, dumps, loads
+from tests.utils.frames import Canary, frame_of, limit_memory
 
 msgpack = pytest.importorskip("msgpack")
 pytestmark = pytest.mark.fault_row(31)
 
-SPARE_BYTES = 256 << 20  # what one frame may take, with all else that is there
 GROWTH_BYTES = 64 << 20  # by which the process may have grown in the end
-HEADER_BYTES = 64
 PLAIN = (type(None), bool, int, float, str, bytes, msgpack.Timestamp)
 
 OBJECTS = [
@@ -50,13 +48,6 @@ TOKENS = (
 )
 
 
-class Canary:
-    """Makes a folder when it is unpickled."""
-
-    def __reduce__(self):
-        return os.mkdir, ("canary",)
-
-
 def parts():
     """The structures of good frames, each with what follows it, and pickles in their place."""
     found = []
@@ -69,16 +60,6 @@ def parts():
         found.append((payload, b""))
         found.append((b"\xc7" + bytes([len(payload), 1]) + payload, b""))
     return found
-
-
-def frame_of(structure, area, length=None, total=None):
-    """A frame with a right checksum."""
-    gap = bytes(-len(structure) % 64)
-    total = HEADER_BYTES + len(structure) + len(gap) + len(area) if total is None else total
-    rest = struct.pack("<4xQQ32x", len(structure) if length is None else length, total)
-    checksum = zlib.crc32(area, zlib.crc32(gap, zlib.crc32(structure, zlib.crc32(rest))))
-    begin = struct.pack("<4sBBHI", b"\xf7TPF", 1, 0, 0, checksum)
-    return b"".join([begin, rest, structure, gap, area])
 
 
 def damage(rng, data, other):
@@ -113,9 +94,9 @@ def damaged_frame(rng, frames):
         return frame_of(structure, damage(rng, area, other[1]))
     if kind < 0.9:
         length = int(rng.choice((1, 64, 2**63)) * rng.random() * 1.99)
-        return frame_of(structure, area, length=length)
+        return frame_of(structure, area, structure=length)
     if kind < 0.92:
-        return frame_of(structure, area, total=rng.getrandbits(64))
+        return frame_of(structure, area, frame=rng.getrandbits(64))
     if kind < 0.97:
         return damage(rng, frame_of(structure, area), frame_of(*other))
     return bytes(rng.getrandbits(8) for _ in range(int(200 * rng.random())))
@@ -137,13 +118,6 @@ def check_plain(obj):
             each.tobytes()
         else:
             assert kind in PLAIN, kind
-
-
-def limit_memory():
-    """From here on the process can have little more memory than it has."""
-    with open("/proc/self/statm") as file:
-        size = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + SPARE_BYTES, size + SPARE_BYTES))
 
 
 def run(seed, count):

@@ -13,11 +13,12 @@ from multiprocessing.process import BaseProcess
 
 import pytest
 
-from tensorpack.utils.processes import ProcessGroup, start_proc_mask_signal
+from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.worker import error_of, make_worker, stack_of, state_of
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
+from tests.dataflow.helpers import gone, wait_until
 from tests.utils import worker_targets as targets
 
 METHODS = ("spawn", "fork", "forkserver")
@@ -57,13 +58,6 @@ def running():
     yield start
     for group in groups:
         group.close(grace=0.2)
-
-
-def wait_until(condition, seconds=5):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
 
 
 def test_in_order_is_not_an_error():
@@ -389,10 +383,6 @@ time.sleep(60)
 """
 
 
-def alive(pid):
-    return state_of(pid) not in ("unknown", "dead")
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
 @pytest.mark.parametrize("method", METHODS)
 def test_workers_die_with_a_killed_parent_whatever_they_do(method):
@@ -403,23 +393,11 @@ def test_workers_die_with_a_killed_parent_whatever_they_do(method):
     ) as parent:
         plain, *workers = [int(each) for each in parent.stdout.readline().split()]
         try:
-            assert len(workers) == 4 and all(alive(pid) for pid in workers)
+            assert len(workers) == 4 and not any(gone(pid) for pid in workers)
             parent.kill()
-            assert wait_until(lambda: not any(alive(pid) for pid in workers))
-            assert not plain or alive(plain)
+            assert wait_until(lambda: all(gone(pid) for pid in workers))
+            assert not plain or not gone(plain)
         finally:
             for pid in workers + [plain] * bool(plain):
-                if alive(pid):
+                if not gone(pid):
                     os.kill(pid, signal.SIGKILL)
-
-
-def test_the_group_starts_and_ends_workers():
-    workers = [make(targets.sleep), make(targets.sleep)]
-    with ProcessGroup(workers) as group:
-        group.start()
-        assert all(each.is_alive() for each in workers)
-    assert not any(each.is_alive() for each in workers)
-    worker = make(targets.nothing)
-    start_proc_mask_signal(worker)
-    worker.join(5)
-    assert worker.exitcode == 0

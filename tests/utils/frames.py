@@ -1,0 +1,57 @@
+"""Frames, structures and arrays made by hand, a pickle that tells, and little memory to read in."""
+
+import os
+import resource
+import struct
+import zlib
+
+import pytest
+
+msgpack = pytest.importorskip("msgpack")
+
+HEADER = struct.Struct("<4sBBHIIQQ32x")
+SPARE_BYTES = 256 << 20  # what one frame may take, with all else that is there
+
+
+def frame_of(data, area=b"", **changes):
+    """A frame with a right checksum around any bytes; `changes` are fields of its header."""
+    body = data + bytes(-len(data) % 64) + area
+    fields = {
+        "magic": b"\xf7TPF",
+        "version": 1,
+        "flags": 0,
+        "zeros": 0,
+        "structure": len(data),
+        "frame": HEADER.size + len(body),
+    }
+    fields.update(changes)
+    begin = [fields[name] for name in ("magic", "version", "flags", "zeros")]
+    rest = [0, fields["structure"], fields["frame"]]
+    checksum = zlib.crc32(body, zlib.crc32(HEADER.pack(*begin, 0, *rest)[12:]))
+    return HEADER.pack(*begin, fields.get("checksum", checksum), *rest) + body
+
+
+def extension(code, data):
+    return msgpack.packb(msgpack.ExtType(code, data))
+
+
+def array_header(dtype, *shape):
+    name = dtype.encode()
+    return struct.pack("<BB", len(name), len(shape)) + name + struct.pack(f"<{len(shape)}Q", *shape)
+
+
+class Canary:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path="canary"):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def limit_memory():
+    """From here on the process can have little more memory than it has."""
+    with open("/proc/self/statm") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + SPARE_BYTES, size + SPARE_BYTES))
