@@ -4,6 +4,8 @@ import os
 import threading
 import time
 
+import pytest
+
 from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList
 from tensorpack.utils.worker import state_of
 
@@ -42,6 +44,37 @@ def in_thread(function, *args):
 def open_files():
     """What this process has open."""
     return sorted(os.listdir("/proc/self/fd"))
+
+
+def open_paths():
+    """The paths of the files that this process has open."""
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("the system does not tell which files are open")
+    links = [os.path.join("/proc/self/fd", name) for name in open_files()]
+    return [os.readlink(link) for link in links if os.path.islink(link)]
+
+
+class Canary:
+    """Makes a folder when it is unpickled by those who run what a pickle says."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+class ResetsCounted(DataFromList):
+    """Counts how often it was reset and closed."""
+
+    resets = closes = 0
+
+    def reset_state(self):
+        super().reset_state()
+        self.resets += 1
+
+    def close(self):
+        self.closes += 1
 
 
 def named_memory():

@@ -23,7 +23,7 @@ from tensorpack.dataflow import (
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import is_seeded
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import Of2017
+from tests.dataflow.helpers import Of2017, ResetsCounted
 
 
 class Later(DataFlow):
@@ -203,13 +203,7 @@ def test_a_flow_class_is_not_a_flow():
 
 
 def test_proxy_resets_what_it_wraps():
-    class Counting(Later):
-        resets = 0
-
-        def reset_state(self):
-            self.resets += 1
-
-    inner = Counting()
+    inner = ResetsCounted([[1]])
     ProxyDataFlow(ProxyDataFlow(inner)).reset_state()
     assert inner.resets == 1
 

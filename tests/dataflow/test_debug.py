@@ -7,7 +7,7 @@ import pytest
 
 from tensorpack.dataflow import DataFromGenerator, DataFromList, PrintData, TestDataSpeed
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import numbers
+from tests.dataflow.helpers import ResetsCounted, numbers
 
 
 def ticking():
@@ -57,14 +57,7 @@ def test_warmup_is_not_counted():
 
 
 def test_flow_is_reset_before_the_measurement():
-    class Counting(DataFromList):
-        resets = 0
-
-        def reset_state(self):
-            super().reset_state()
-            self.resets += 1
-
-    flow = Counting([[1]])
+    flow = ResetsCounted([[1]])
     TestDataSpeed(flow).start()
     assert flow.resets == 1
 

@@ -18,6 +18,7 @@ from tensorpack.dataflow.lmdb import (
     open_old_lmdb,
 )
 from tests.contracts.dataflow import assert_same
+from tests.dataflow.helpers import Canary
 from tests.dataflow.lmdb_files import pack_of_2017, read_raw, write_raw
 
 
@@ -47,16 +48,6 @@ def test_a_pickled_list_of_keys(tmp_path, capsys):
     convert_old_lmdb(path, tmp_path / "new", allow_pickle=True)
     assert list(LMDBSerializer.load(tmp_path / "new", shuffle=False)) == [[2], [10], [1]]
     assert "WRN" not in capsys.readouterr().out
-
-
-class Canary:
-    """Makes a file when it is unpickled by those who run what a pickle says."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return os.mkdir, (self.path,)
 
 
 def test_code_in_a_pickled_list_of_keys_never_runs(tmp_path, capsys):

@@ -56,17 +56,11 @@ def test_a_directory(tmp_path):
     assert_same(next(iter(LMDBDataPoint(tmp_path / "data.mdb", False))), sample(1)[0])
 
 
-def test_nothing_is_overwritten(tmp_path):
-    path = tmp_path / "new.lmdb"
-    path.write_text("precious")
-    with pytest.raises(FileExistsError, match=r"new\.lmdb exists"):
-        dump_dataflow_to_lmdb(flow_of(sample(3)), path)
-    assert path.read_text() == "precious"
-    path.rename(tmp_path / "data.mdb")
+def test_nothing_in_a_directory_is_overwritten(tmp_path):
+    (tmp_path / "data.mdb").write_text("precious")
     with pytest.raises(FileExistsError, match=r"data\.mdb exists"):
         dump_dataflow_to_lmdb(flow_of(sample(3)), tmp_path)
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        dump_dataflow_to_lmdb(flow_of(sample(3)), tmp_path / "nowhere" / "new.lmdb")
+    assert (tmp_path / "data.mdb").read_text() == "precious"
     assert os.listdir(str(tmp_path)) == ["data.mdb"]
 
 
@@ -136,23 +130,9 @@ def test_keys_continue_in_order_after_all_digits_are_used(tmp_path):
     assert sorted(read_raw(path)) == [b"100000000", b"99999999", b"__keys__"]
 
 
-def test_a_flow_that_fails_leaves_nothing(tmp_path):
-    def generate():
-        yield from sample(3)
-        raise ZeroDivisionError("from the flow")
-
-    with pytest.raises(ZeroDivisionError, match="from the flow"):
-        dump_dataflow_to_lmdb(DataFromGenerator(generate), tmp_path / "new.lmdb", 1)
-    assert os.listdir(str(tmp_path)) == []
-
-
-@pytest.mark.parametrize(
-    "wrong, error",
-    [({1, 2}, TypeError), (np.array([{}], object), TypeError)],
-)
-def test_a_datapoint_that_cannot_be_written_is_named(tmp_path, wrong, error):
-    with pytest.raises(error, match="Datapoint 2 cannot be written"):
-        dump_dataflow_to_lmdb(flow_of([[0], [1], [wrong]]), tmp_path / "new.lmdb")
+def test_a_datapoint_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(TypeError, match="Datapoint 2 cannot be written"):
+        dump_dataflow_to_lmdb(flow_of([[0], [1], [{1, 2}]]), tmp_path / "new.lmdb")
     assert os.listdir(str(tmp_path)) == []
 
 

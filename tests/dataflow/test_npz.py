@@ -13,6 +13,7 @@ import pytest
 from tensorpack.dataflow import DataFromList
 from tensorpack.dataflow.npz import NumpySerializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.dataflow.helpers import Canary
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -150,13 +151,6 @@ def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, matc
     assert os.listdir(str(tmp_path)) == []
 
 
-def test_an_existing_file_is_left_alone(tmp_path):
-    (tmp_path / "a.npz").write_bytes(b"precious")
-    with pytest.raises(FileExistsError, match="a.npz exists already"):
-        save([[1]], tmp_path / "a.npz")
-    assert (tmp_path / "a.npz").read_bytes() == b"precious"
-
-
 def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
     datapoints = [[np.arange(3, dtype=np.uint8)]]
     save(datapoints, tmp_path / "a.npz")
@@ -207,13 +201,9 @@ def test_other_files(tmp_path):
 
 
 def test_a_pickle_is_never_run(tmp_path):
-    class Canary:
-        def __reduce__(self):
-            return os.mkdir, (str(tmp_path / "ran"),)
-
-    path = str(tmp_path / "a.npz")
+    path, canary = str(tmp_path / "a.npz"), Canary(tmp_path / "ran")
     objects = np.empty(2, object)
-    objects[:] = [Canary(), Canary()]
+    objects[:] = [canary, canary]
     np.savez(path, buffer=objects)  # as files of tensorpack 0.x are
     with pytest.raises(ValueError, match="hold pickled objects, which are not read"):
         load(path)
@@ -223,7 +213,7 @@ def test_a_pickle_is_never_run(tmp_path):
     rewrite(path, {"header.npy": npy(objects)})
     with pytest.raises(ValueError, match="header.npy .* which NumpySerializer never writes"):
         load(path)
-    frame = np.frombuffer(pickle.dumps([Canary()]), np.uint8)
+    frame = np.frombuffer(pickle.dumps([canary]), np.uint8)
     offsets = np.array([0, len(frame), len(frame)])
     contents = {"frames_0.npy": npy(frame), "offsets_0.npy": npy(offsets)}
     rewrite(path, {"header.npy": header(kinds=["frames"]), **contents})

@@ -15,7 +15,7 @@ from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromL
 from tensorpack.dataflow._remote.message import DATA, END, SYNC, Message, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import consumer_of, numbers
+from tests.dataflow.helpers import ResetsCounted, consumer_of, numbers
 from tests.dataflow.remote_peers import ANY_PORT, SECONDS, A, B, Sending, Until, drain, free_address
 
 zmq = pytest.importorskip("zmq")
@@ -288,22 +288,9 @@ def test_a_forked_process_has_a_connection_of_its_own(receive):
         theirs.close()
 
 
-class Watched(DataFromList):
-    """Counts how often it was reset and closed."""
-
-    resets = closes = 0
-
-    def reset_state(self):
-        super().reset_state()
-        self.resets += 1
-
-    def close(self):
-        self.closes += 1
-
-
 def test_the_flow_is_reset_first_and_closed_at_the_end(receive):
     flow = receive()
-    source = Watched([[1]])
+    source = ResetsCounted([[1]])
     sending = Sending(source, flow.endpoints[0], passes=2)
     assert list(flow) == [[1], [1]]
     sending.end()
@@ -323,18 +310,11 @@ def test_an_error_of_the_flow_comes_out_and_what_was_sent_arrives(receive):
         sending.end()
 
 
-@pytest.mark.parametrize(
-    "bad, kind, says",
-    [
-        ([{"x": {1}}], TypeError, r"Datapoint 1 cannot be sent: \[0\]\['x'\]: a set"),
-        ([np.array([None])], TypeError, r"Datapoint 1 cannot be sent: \[0\]: an array of object"),
-    ],
-)
-def test_what_cannot_be_sent_is_named(bad, kind, says, receive):
+def test_what_cannot_be_sent_is_named(receive):
     flow = receive()
-    source = Watched([[0], bad], shuffle=False)
+    source = ResetsCounted([[0], [{"x": {1}}]], shuffle=False)
     sending = Sending(source, flow.endpoints[0])
-    with pytest.raises(kind, match=says):
+    with pytest.raises(TypeError, match=r"Datapoint 1 cannot be sent: \[0\]\['x'\]: a set"):
         sending.end()
     assert source.closes == 1
 

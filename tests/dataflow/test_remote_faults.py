@@ -22,7 +22,7 @@ from tensorpack.dataflow._remote.message import (
 )
 from tensorpack.dataflow.remote import make_remote_key
 from tensorpack.utils.serialize import MAX_BYTES, FrameError, dumps
-from tests.dataflow.helpers import numbers
+from tests.dataflow.helpers import Canary, numbers
 from tests.dataflow.remote_peers import SECONDS, A, Sending, free_address
 from tests.harness import Child
 
@@ -98,16 +98,6 @@ def test_a_sender_is_killed_and_another_takes_its_place(receive, start):
         assert child.end(SECONDS) == 0
         assert "Interrupted after" in child.output and "ended in order" in child.output
         assert "Traceback" not in child.output
-
-
-class Canary:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.mkdir, (self.path,)
 
 
 @pytest.mark.fault_row(31)
