@@ -1,6 +1,8 @@
 """Small parts that several tests of flows need."""
 
+import itertools
 import os
+import pickle
 import threading
 import time
 
@@ -8,6 +10,7 @@ import pytest
 
 from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList
 from tensorpack.utils.worker import state_of
+from tests.contracts.dataflow import assert_plain, assert_same
 
 LONG = 30  # seconds; waited for in full only if the code is wrong
 SOON = 2  # seconds; for what is to happen within one
@@ -82,6 +85,21 @@ def named_memory():
     return sorted(name for name in os.listdir("/dev/shm") if name.startswith("tensorpack"))
 
 
+def check_resumes(make_flow, count):
+    """A new flow with the state after `count` datapoints yields the rest, and two more passes."""
+    flow = make_flow()
+    flow.reset_state()
+    going = iter(flow)
+    list(itertools.islice(going, count))
+    assert_plain(flow.state_dict())
+    state = pickle.loads(pickle.dumps(flow.state_dict()))
+    twin = make_flow()
+    twin.reset_state()
+    twin.load_state_dict(state)
+    for original in going, flow, flow:
+        assert_same(list(iter(twin)), list(original))
+
+
 def consumer_of(flow):
     """Goes through a flow in a thread, which is started.
 
@@ -104,8 +122,8 @@ def consumer_of(flow):
     return consumer, outcome, received
 
 
-def numbers(count):
-    return DataFromList([[i] for i in range(count)], shuffle=False)
+def numbers(count, first=0):
+    return DataFromList([[first + i] for i in range(count)], shuffle=False)
 
 
 def shuffled(count):

@@ -176,12 +176,3 @@ def test_arguments():
     assert (flow.batch_size, flow.idx, flow.remainder) == (1, 0, False)
     with pytest.raises(UnknownLength, match="length of BatchDataByShape is not known: it depends"):
         len(flow)
-
-
-def test_a_state_after_passes_at_the_same_time_is_that_of_the_one_advanced_last():
-    flow, twin = (BatchDataByShape(images([1, 2, 3] * 4, True), 2, 0) for _ in range(2))
-    going, other = iter(flow), iter(flow)
-    for each in going, other, going:
-        next(each)
-    twin.load_state_dict(flow.state_dict())
-    assert_same(list(iter(twin)), list(going))

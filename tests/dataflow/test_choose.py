@@ -2,7 +2,6 @@
 
 import collections
 import itertools
-import pickle
 
 import pytest
 from hypothesis import given, settings
@@ -20,12 +19,8 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
 from tensorpack.dataflow.join import JoinData
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import DataFlowContract, assert_plain, assert_same, contract_of
-from tests.dataflow.helpers import shuffled
-
-
-def numbers(count, first=0):
-    return DataFromList([[first + i] for i in range(count)], shuffle=False)
+from tests.contracts.dataflow import DataFlowContract, contract_of
+from tests.dataflow.helpers import check_resumes, numbers, shuffled
 
 
 def always(value):
@@ -69,14 +64,14 @@ TestRandomChooseDataOfTheOneThatIsLikely = contract_of(
 )
 
 
-class TestRandomChooseDataInAPassThatIsLeft(DataFlowContract):
-    length = 4
-    has_len = False
-    deterministic = False
-
-    def make_flow(self):
-        chosen = RandomChooseData([RepeatedData(shuffled(n), 2) for n in (5, 7)])
-        return JoinData([chosen, shuffled(4)])
+TestRandomChooseDataInAPassThatIsLeft = contract_of(
+    lambda: JoinData(
+        [RandomChooseData([RepeatedData(shuffled(n), 2) for n in (5, 7)]), shuffled(4)]
+    ),
+    length=4,
+    has_len=False,
+    deterministic=False,
+)
 
 
 TestRandomMixData = contract_of(
@@ -92,26 +87,12 @@ TestRandomMixDataOfAFlowThatContinues = contract_of(
 )
 
 
-def check_resumes(make_flow, count):
-    """A new flow with the state after `count` datapoints yields the rest, and two more passes."""
-    flow = make_flow()
-    flow.reset_state()
-    going = iter(flow)
-    list(itertools.islice(going, count))
-    assert_plain(flow.state_dict())
-    state = pickle.loads(pickle.dumps(flow.state_dict()))
-    twin = make_flow()
-    twin.reset_state()
-    twin.load_state_dict(state)
-    for original in going, flow, flow:
-        assert_same(list(iter(twin)), list(original))
-
-
+@pytest.mark.parametrize("kind", [RandomChooseData, RandomMixData])
 @settings(max_examples=60)
 @given(st.integers(0, 2**20), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1))
-def test_choosing_resumes_from_anywhere(seed, count, counts):
+def test_it_resumes_from_anywhere(kind, seed, count, counts):
     fix_rng_seed(seed)
-    check_resumes(lambda: RandomChooseData([shuffled(each) for each in counts]), count)
+    check_resumes(lambda: kind([shuffled(each) for each in counts]), count)
 
 
 @given(st.integers(0, 2**20), st.lists(st.integers(1, 6), min_size=1, max_size=4))
@@ -186,13 +167,6 @@ def test_mixing_yields_every_datapoint_once_and_in_its_order(seed, counts):
         for i, count in enumerate(counts):
             part = [each for each in found if each // 10 == i]
             assert part == list(range(10 * i, 10 * i + count))
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 2**20), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1))
-def test_mixing_resumes_from_anywhere(seed, count, counts):
-    fix_rng_seed(seed)
-    check_resumes(lambda: RandomMixData([shuffled(each) for each in counts]), count)
 
 
 def test_every_order_is_equally_likely():

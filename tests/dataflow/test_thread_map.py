@@ -20,7 +20,7 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
 from tests.contracts.dataflow import DataFlowContract, contract_of
 from tests.dataflow.helpers import LONG, numbers, shuffled
-from tests.dataflow.thread_functions import Unsized, both_orders, odd, same, tenfold
+from tests.dataflow.thread_functions import Unsized, Watched, both_orders, odd, same, tenfold
 
 
 class TestInTheOrderOfCompletion(DataFlowContract):
@@ -182,46 +182,21 @@ def test_the_flow_is_read_by_one_thread_at_a_time(strict):
     assert sorted(found) == [[i // 2] for i in range(2, 202)]
 
 
-class Watched(DataFlow):
-    """Checks in every `next` how far the threads are ahead of a consumer that counts `asked`."""
-
-    def __init__(self, count, ahead):
-        self._count = count
-        self._ahead = ahead
-        self.asked = 0
-        self.is_ahead = threading.Event()
-
-    def __iter__(self):
-        for taken in range(1, self._count + 1):
-            assert taken <= self.asked + self._ahead, f"{taken} taken, {self.asked} asked for"
-            if taken == self.asked + self._ahead:
-                self.is_ahead.set()
-            yield [np.zeros(100, np.uint8)]
-
-    def consume(self, flow):
-        datapoints = iter(flow)
-        for _ in range(self._count):
-            self.is_ahead.clear()
-            self.asked += 1
-            next(datapoints)
-            if self.asked + self._ahead <= self._count:
-                assert self.is_ahead.wait(LONG)
-        assert list(datapoints) == []
-
-
 @both_orders
 @pytest.mark.parametrize("num_thread", [1, 3])
 @pytest.mark.parametrize("buffer_size", [1, 4])
 def test_the_buffer_is_filled_and_no_more_than_that(strict, num_thread, buffer_size):
-    ds = Watched(20, ahead=buffer_size)
-    ds.consume(MultiThreadMapData(ds, num_thread, same, buffer_size=buffer_size, strict=strict))
+    ds = Watched(buffer_size, 20)
+    flow = MultiThreadMapData(ds, num_thread, same, buffer_size=buffer_size, strict=strict)
+    assert list(ds.consume(flow, 20)) == []
 
 
 @both_orders
 @pytest.mark.parametrize("buffer_bytes, ahead", [(1, 1), (200, 2), (201, 3)])
 def test_the_buffer_is_bounded_in_bytes(strict, buffer_bytes, ahead):
-    ds = Watched(20, ahead)
-    ds.consume(MultiThreadMapData(ds, 1, same, buffer_bytes=buffer_bytes, strict=strict))
+    ds = Watched(ahead, 20)
+    flow = MultiThreadMapData(ds, 1, same, buffer_bytes=buffer_bytes, strict=strict)
+    assert list(ds.consume(flow, 20)) == []
 
 
 def test_one_slow_datapoint_does_not_let_the_others_run_away():

@@ -6,7 +6,6 @@ import threading
 import traceback
 import weakref
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
 from tests.dataflow.helpers import LONG, consumer_of, numbers
-from tests.dataflow.thread_functions import Unsized
+from tests.dataflow.thread_functions import Unsized, Watched
 
 
 def seven():
@@ -162,34 +161,13 @@ def test_passes_continue_one_another(runner):
     assert list(first) == [[3], [4]]
 
 
-class Watched(DataFlow):
-    """Checks in every `next` how far the thread is ahead of a consumer that counts `asked`."""
-
-    def __init__(self, ahead):
-        self._ahead = ahead
-        self.asked = 0
-        self.is_ahead = threading.Event()
-
-    def __iter__(self):
-        for made in itertools.count(1):
-            assert made <= self.asked + self._ahead, f"{made} made, {self.asked} asked for"
-            if made == self.asked + self._ahead:
-                self.is_ahead.set()
-            yield [np.zeros(100, np.uint8)]
-
-
 @pytest.mark.parametrize(
     "num_prefetch, options, ahead",
     [(1, {}, 1), (4, {}, 4), (9, {"buffer_bytes": 1}, 1), (9, {"buffer_bytes": 2.01e2}, 3)],
 )
 def test_the_buffer_is_filled_and_no_more_than_that(runner, num_prefetch, options, ahead):
     ds = Watched(ahead)
-    datapoints = iter(runner(lambda: ds, num_prefetch, 1, **options))
-    for _ in range(10):
-        ds.is_ahead.clear()
-        ds.asked += 1
-        next(datapoints)
-        assert ds.is_ahead.wait(LONG)
+    ds.consume(runner(lambda: ds, num_prefetch, 1, **options), 10)
 
 
 # Threads

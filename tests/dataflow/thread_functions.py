@@ -2,9 +2,11 @@
 
 import threading
 
+import numpy as np
 import pytest
 
-from tensorpack.dataflow import ProxyDataFlow, UnknownLength
+from tensorpack.dataflow import DataFlow, ProxyDataFlow, UnknownLength
+from tests.dataflow.helpers import LONG
 
 both_orders = pytest.mark.parametrize("strict", [False, True], ids=["completion", "strict"])
 
@@ -24,6 +26,34 @@ def same(datapoint):
 class Unsized(ProxyDataFlow):
     def __len__(self):
         raise UnknownLength("The length is not known.")
+
+
+class Watched(DataFlow):
+    """Checks in every `next` how far the threads are ahead of a consumer that counts `asked`."""
+
+    def __init__(self, ahead, count=10**6):
+        self._count = count
+        self._ahead = ahead
+        self.asked = 0
+        self.is_ahead = threading.Event()
+
+    def __iter__(self):
+        for taken in range(1, self._count + 1):
+            assert taken <= self.asked + self._ahead, f"{taken} taken, {self.asked} asked for"
+            if taken == self.asked + self._ahead:
+                self.is_ahead.set()
+            yield [np.zeros(100, np.uint8)]
+
+    def consume(self, flow, count):
+        """Takes `count` datapoints of a flow made from this one; returns the pass."""
+        datapoints = iter(flow)
+        for _ in range(count):
+            self.is_ahead.clear()
+            self.asked += 1
+            next(datapoints)
+            if self.asked + self._ahead <= self._count:
+                assert self.is_ahead.wait(LONG)
+        return datapoints
 
 
 def threads_of(name):
