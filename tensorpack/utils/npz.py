@@ -13,7 +13,7 @@ from typing import BinaryIO, Dict
 
 import numpy as np
 
-from .packed_arrays import dtype_of
+from .packed_arrays import dtype_of, nbytes_of
 from .untrusted import open_untrusted
 
 __all__ = ["read_npz"]
@@ -105,16 +105,12 @@ def _array_of(data: bytes) -> np.ndarray:
         raise ValueError(f"an array with the header {data[begin : begin + size][:100]!r}")
     dtype = dtype_of(header.group(1).decode("ascii"))
     shape = tuple(int(number) for number in _NUMBER.findall(header.group(3)))
-    count = 1
-    for length_of_axis in shape:
-        count *= length_of_axis
-    if count * dtype.itemsize != len(data) - begin - size:
+    nbytes = nbytes_of(dtype, shape)
+    if nbytes != len(data) - begin - size:
         raise ValueError(f"an array of {dtype} {shape} in {len(data) - begin - size} bytes")
-    if not count and max(shape) > _MAX_EMPTY:
-        raise ValueError(
-            f"an empty array of the shape {shape}"
-        )  # numpy before 1.20 asks for memory
-    if not count:
+    if not nbytes:
+        if max(shape) > _MAX_EMPTY:  # numpy before 1.20 asks for memory
+            raise ValueError(f"an empty array of the shape {shape}")
         return np.zeros(shape, dtype)
-    array = np.frombuffer(data, dtype, count, begin + size).copy()
+    array = np.frombuffer(data, dtype, offset=begin + size).copy()
     return array.reshape(shape, order="F" if header.group(2) == b"True" else "C")

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, List, Tuple
 
 import numpy as np
 
-from .packed import Packed, aligned, pack, unpack
+from .packed import aligned, pack, unpack
 from .packed_arrays import Rows
 
 __all__ = [
@@ -163,11 +163,8 @@ def _parts(obj: Any, max_bytes: int) -> List[Any]:
             f"What is not an array in this object has {len(packed.structure)} bytes, and "
             f"{MAX_STRUCTURE_BYTES} are allowed. Make arrays of long lists and of long bytes."
         )
-    return [_REST.pack(len(packed.structure), nbytes), *_body(packed)]
-
-
-def _body(packed: Packed) -> List[Any]:
-    parts: List[Any] = [packed.structure, _gap(len(packed.structure))]
+    header = _REST.pack(len(packed.structure), nbytes)
+    parts: List[Any] = [header, packed.structure, _gap(len(packed.structure))]
     for array in packed.arrays:
         if isinstance(array, Rows):
             data: Any = array.tobytes()
@@ -208,11 +205,7 @@ def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
 
 
 class _Copies:
-    """Copies arrays, up to a number of bytes: a frame may name one and the same array often.
-
-    Args:
-      nbytes: how many the frame has.
-    """
+    """Copies arrays, up to a number of bytes: a frame may name one and the same array often."""
 
     def __init__(self, nbytes: int) -> None:
         self._left = nbytes

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from multiprocessing import Pipe, context, util
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -86,7 +87,8 @@ class Worker(BaseProcess):
         """Asks the process to end, by SIGTERM; one that is stopped is woken to hear it."""
         super().terminate()
         if self.is_alive():
-            self._send(signal.SIGCONT)
+            with suppress(ProcessLookupError):  # it may have ended meanwhile
+                os.kill(self.pid or 0, signal.SIGCONT)
 
     def error(self) -> Optional[Exception]:
         """Returns an exception that says how it ended; None if it runs or ended in order.
@@ -148,12 +150,6 @@ class Worker(BaseProcess):
         finally:
             # What follows is the interpreter's own end, where an exception would only be printed.
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def _send(self, signum: int) -> None:
-        try:
-            os.kill(self.pid or 0, signum)
-        except ProcessLookupError:
-            pass  # it has ended meanwhile
 
     def _let_go(self) -> None:
         if self._starter is not None:

@@ -155,17 +155,13 @@ def _how(exitcode: int) -> str:
         if exitcode == 0:
             return "ended in order, but it is needed until the end of the run."
         return f"ended with exit code {exitcode}."
-    name = _signal_name(signum)
+    try:
+        name = signal.Signals(signum).name
+    except ValueError:  # a real-time signal
+        name = f"signal {signum}"
     how = f"was killed by {name} (signal {signum})."
     if name == "SIGKILL":
         return how + " If the machine ran out of memory, dmesg says so."
     if name in _CRASHES:
         return how + " It crashed in C code; PYTHONFAULTHANDLER=1 shows where."
     return how + " This run did not send it."
-
-
-def _signal_name(signum: int) -> str:
-    try:
-        return signal.Signals(signum).name
-    except ValueError:  # a real-time signal
-        return f"signal {signum}"

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
@@ -25,18 +26,25 @@ _QUIET_SECONDS = 0.1
 _CHUNK = 1 << 16
 
 
-class StarterEnds:
-    """What the process keeps that has started the worker. Nothing here waits for the worker's
-    cooperation: reading takes what is there.
-
-    Args:
-      lifeline: held open as long as the worker may live.
-      report: read end.
-      stacks: read end.
-    """
+class _Ends:
+    """One end of each pipe."""
 
     def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
         self._lifeline, self._report, self._stacks = lifeline, report, stacks
+
+    def close(self) -> None:
+        """Closes the pipes; the starter's end of the lifeline kills a worker that still lives."""
+        for each in (self._lifeline, self._report, self._stacks):
+            each.close()
+
+
+class StarterEnds(_Ends):
+    """What the process keeps that has started the worker. Nothing here waits for the worker's
+    cooperation: reading takes what is there.
+    """
+
+    def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
+        super().__init__(lifeline, report, stacks)
         self._reported = self._stacks_text = b""
         self._lock = threading.Lock()
         for each in (report, stacks):
@@ -75,21 +83,13 @@ class StarterEnds:
                 deadline = time.monotonic() + _QUIET_SECONDS
             return self._stacks_text[before:].decode("utf-8", "replace").strip()
 
-    def close(self) -> None:
-        """Closes the pipes, which kills a worker that still lives."""
-        for each in (self._lifeline, self._report, self._stacks):
-            each.close()
 
-
-class WorkerEnds:
+class WorkerEnds(_Ends):
     """What the worker gets; it travels to it inside of the process object.
 
     Where it travels by pickle, it is in the worker before all else, and reports an exception that
     ends the worker before that has arrived as well.
     """
-
-    def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
-        self._lifeline, self._report, self._stacks = lifeline, report, stacks
 
     @property
     def stacks_fd(self) -> int:
@@ -146,11 +146,6 @@ class WorkerEnds:
         # This hook alone hears of an error in what multiprocessing unpickles next.
         sys.excepthook = self._report_uncaught
 
-    def close(self) -> None:
-        """Closes the pipes."""
-        for each in (self._lifeline, self._report, self._stacks):
-            each.close()
-
 
 def connect() -> Tuple[StarterEnds, WorkerEnds]:
     """Makes the pipes; returns the two sides."""
@@ -166,11 +161,7 @@ def connect() -> Tuple[StarterEnds, WorkerEnds]:
 def _read(connection: Connection) -> bytes:
     """All that is there now."""
     data = b""
-    while True:
-        try:
-            new = os.read(connection.fileno(), _CHUNK)
-        except BlockingIOError:
-            return data
-        if not new:
-            return data
-        data += new
+    with suppress(BlockingIOError):
+        for new in iter(lambda: os.read(connection.fileno(), _CHUNK), b""):
+            data += new
+    return data

@@ -87,15 +87,8 @@ _Loaded = Dict[Tuple[str, str], Dict[str, np.ndarray]]
 def write_state(file: BinaryIO, tree: Any) -> Dict[str, Any]:
     """Writes a tree to an open file, and returns the entry of the file in a manifest.
 
-    Args:
-      file: at its beginning.
-      tree: None, bool, int, float, str, bytes, numpy scalars, numpy arrays without objects, and
-        lists, tuples and dictionaries of these, see `utils.packed`.
-
     Raises:
-      TypeError: it contains anything else; the text names the place.
-      ValueError: it is too large: put large arrays into `Segments`.
-      OSError: the file cannot be written.
+      TypeError, ValueError, OSError: as `dump_hashed` does.
     """
     size, sha256 = dump_hashed({"format": FORMAT, "run": tree}, file)
     return {"sha256": sha256, "size": size}
