@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread, start_proc_mask_signal
-from tensorpack.utils.stopping import Failed, Interrupted, StopToken
+from tensorpack.utils.stopping import Failed, Interrupted
 from tensorpack.utils.worker import WorkerWatch, error_of
 from tensorpack.utils.worker_errors import WorkerDied
 
@@ -65,14 +65,23 @@ class StartProcOrThread(Callback):
     def _before_train(self) -> None:
         logger.info(f"Starting {self._names} ...")
         start_proc_mask_signal(self._processes)
-        token = self.trainer.stop_token
+        # The trainer is held weakly, and threads may report when it is gone.
+        token = self._token = self.trainer.stop_token
         if self._processes:
-            self._watch = WorkerWatch(self._processes, _death_reporter(token))
+            self._watch = WorkerWatch(self._processes, self._process_ended)
         for thread in self._threads:
-            guard_thread(thread, _reporter(token, thread.name))
+            guard_thread(thread, lambda error, name=thread.name: token.request(Failed(error, name)))
             thread.start()
             if self._stop_at_last and hasattr(thread, "stop"):
                 self._forget.append(token.on_request(thread.stop))
+
+    def _process_ended(self, process: Any, error: Exception) -> None:
+        token = self._token
+        if isinstance(error, WorkerDied) and error.signum in _GROUP_SIGNALS:
+            token.wait(_GROUP_SECONDS)
+            if isinstance(token.reason, Interrupted):
+                return
+        token.request(Failed(error, process.name))
 
     def _after_train(self) -> None:
         for forget in self._forget:
@@ -98,28 +107,6 @@ class StartProcOrThread(Callback):
             error = error_of(process) if process in alive else None
             if error is not None and not isinstance(error, WorkerDied):
                 logger.warning(f"{process.name} failed when it was told to stop: {error!r}")
-
-
-def _reporter(token: Any, name: str) -> Callable[[Exception], None]:
-    """Returns a function that ends the run with the error of a thread."""
-
-    def report(error: Exception) -> None:
-        token.request(Failed(error, name))
-
-    return report
-
-
-def _death_reporter(token: StopToken) -> Callable[[Any, Exception], None]:
-    """Returns a function that ends the run because of the end of a process."""
-
-    def report(process: Any, error: Exception) -> None:
-        if isinstance(error, WorkerDied) and error.signum in _GROUP_SIGNALS:
-            token.wait(_GROUP_SECONDS)
-            if isinstance(token.reason, Interrupted):
-                return
-        token.request(Failed(error, process.name))
-
-    return report
 
 
 def _join_thread(thread: threading.Thread, deadline: float) -> None:

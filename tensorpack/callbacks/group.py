@@ -200,16 +200,7 @@ class Callbacks(Callback):
 
 
 class _Round:
-    """A hook that is called for one callback after the other, and may be left in between.
-
-    Args:
-      hook: name of the method, such as "trigger_epoch".
-      members: those that have a turn, in order.
-      done_before: names of callbacks that had their turn in an earlier process.
-
-    Attributes:
-      had_turn: how many of the members had their turn.
-    """
+    """A hook that is called for one callback after the other, and may be left in between."""
 
     __slots__ = ("done_before", "had_turn", "hook", "members")
 
@@ -218,8 +209,8 @@ class _Round:
     ) -> None:
         self.hook = hook
         self.members = members
-        self.done_before = done_before
-        self.had_turn = 0
+        self.done_before = done_before  # names of those that had their turn in another process
+        self.had_turn = 0  # how many of the members
 
 
 def _names_of(callbacks: Sequence[Callback]) -> Dict[int, str]:

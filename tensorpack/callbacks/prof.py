@@ -127,11 +127,4 @@ def _ops(device: Any, pid: int, origin: int) -> List[Dict[str, Any]]:
 
 
 def _name(what: str, pid: int, tid: int, name: str) -> Dict[str, Any]:
-    return {
-        "ph": "M",
-        "name": what,
-        "pid": pid,
-        "tid": tid,
-        "ts": 0,
-        "args": {"name": name},
-    }
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}

@@ -1,7 +1,7 @@
 """What happens in each step: it is counted, shown on a bar, printed, or limited in time."""
 
 import time
-from typing import Any, List, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_global_step_var, get_op_tensor_name
@@ -9,6 +9,7 @@ from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.checks import as_count, as_names
 
 from .base import Callback
+from .graph import ProcessTensors
 
 __all__ = ["MaintainStepCounter", "ProgressBar", "SessionRunTimeout", "TensorPrinter"]
 
@@ -119,7 +120,7 @@ class ProgressBar(Callback):
             self._bar = None
 
 
-class TensorPrinter(Callback):
+class TensorPrinter(ProcessTensors):
     """Logs the values of tensors in each step, which is slow.
 
     Args:
@@ -127,20 +128,10 @@ class TensorPrinter(Callback):
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = as_names(self, "names", names)
-        self._fetches: List[tf.Tensor] = []
+        super().__init__(names, self._print)
 
-    def _setup_graph(self) -> None:
-        names = [get_op_tensor_name(name)[1] for name in self._names]
-        self._fetches = self.get_tensors_maybe_in_tower(names)
-
-    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        return self._fetches
-
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
-        for name, value in zip(self._names, run_values.results):
+    def _print(self, *values: Any) -> None:
+        for name, value in zip(self._names, values):
             logger.info(f"{name}: {value}")
 
 

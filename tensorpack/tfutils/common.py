@@ -20,6 +20,7 @@ __all__ = [
     "get_tensors_by_names",
     "get_tf_version_tuple",
     "graph_memoized",
+    "root_variable",
 ]
 
 T = TypeVar("T")
@@ -103,17 +104,18 @@ def get_global_step_var() -> tf.Variable:
     existing = tf.train.get_global_step()
     if existing is not None:
         return existing
+    keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.GLOBAL_STEP]
+    with tf.device("/cpu:0"):
+        return root_variable("global_step", [], tf.int64, tf.zeros_initializer(), collections=keys)
+
+
+def root_variable(
+    name: str, shape: Any, dtype: tf.DType, initializer: Any, **options: Any
+) -> tf.Variable:
+    """Returns a new untrainable variable of exactly this name, whatever scopes are open."""
     root = tf.VariableScope(reuse=False, name="")
     with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
-        with tf.device("/cpu:0"):
-            return tf.get_variable(
-                "global_step",
-                shape=[],
-                dtype=tf.int64,
-                initializer=tf.zeros_initializer(),
-                trainable=False,
-                collections=[tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.GLOBAL_STEP],
-            )
+        return tf.get_variable(name, shape, dtype, initializer, trainable=False, **options)
 
 
 def get_global_step_value() -> int:

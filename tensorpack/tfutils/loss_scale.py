@@ -9,6 +9,7 @@ from typing import Any, List, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count, as_number
 
+from .common import root_variable
 from .gradproc import map_values
 from .optimizer import GradsAndVars, ProxyOptimizer
 
@@ -46,8 +47,11 @@ class LossScaleOptimizer(ProxyOptimizer):
         self._growth_steps = as_count(self, "growth_steps", growth_steps)
         self._guard = _Guard()
         super().__init__(_around_innermost(opt, self._guard), "LossScale")
-        self._scale = _root_variable("loss_scale/scale", tf.float32, scale)
-        self._good_steps = _root_variable("loss_scale/good_steps", tf.int64, 0)
+        first, zero = tf.constant_initializer(scale), tf.zeros_initializer()
+        self._scale = root_variable("loss_scale/scale", [], tf.float32, first, use_resource=True)
+        self._good_steps = root_variable(
+            "loss_scale/good_steps", [], tf.int64, zero, use_resource=True
+        )
 
     def compute_gradients(self, loss: tf.Tensor, *args: Any, **kwargs: Any) -> List[Any]:
         """Returns the gradients of the cost, computed from the scaled one, in its true size."""
@@ -131,15 +135,3 @@ def _zero_unless(condition: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
 def _all_finite(gradients: List[Any]) -> tf.Tensor:
     values = [each.values if isinstance(each, tf.IndexedSlices) else each for each in gradients]
     return tf.reduce_all([tf.reduce_all(tf.is_finite(each)) for each in values])
-
-
-def _root_variable(name: str, dtype: tf.DType, value: float) -> tf.Variable:
-    root = tf.VariableScope(reuse=False, name="", use_resource=True)
-    with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
-        return tf.get_variable(
-            name,
-            shape=[],
-            dtype=dtype,
-            initializer=tf.constant_initializer(value),
-            trainable=False,
-        )

@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
 
+from .common import root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
 
 __all__ = [
@@ -181,8 +182,12 @@ class AccumGradOptimizer(ProxyOptimizer):
         if global_step is not None:
             raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")
         grads = FilterNoneGrad().process(list(grads_and_vars))
-        sums = [_zeros_variable(f"AccumGrad/{v.op.name}", v.shape, v.dtype) for _, v in grads]
-        counter = _zeros_variable("AccumGrad/counter", [], tf.int32)
+        zeros = tf.zeros_initializer()
+        sums = [
+            root_variable(f"AccumGrad/{v.op.name}", v.shape, v.dtype.base_dtype, zeros)
+            for _, v in grads
+        ]
+        counter = root_variable("AccumGrad/counter", [], tf.int32, zeros)
         with tf.name_scope("AccumGrad"):
             added = [
                 total.assign_add(tf.convert_to_tensor(gradient), read_value=False)
@@ -200,15 +205,3 @@ class AccumGradOptimizer(ProxyOptimizer):
             zeros = [total.assign(tf.zeros_like(total), read_value=False) for total, _ in pairs]
         with tf.control_dependencies(zeros):
             return tf.constant(True)
-
-
-def _zeros_variable(name: str, shape: Any, dtype: Any) -> tf.Variable:
-    root = tf.VariableScope(reuse=False, name="")
-    with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
-        return tf.get_variable(
-            name,
-            shape=shape,
-            dtype=dtype.base_dtype,
-            initializer=tf.zeros_initializer(),
-            trainable=False,
-        )

@@ -31,14 +31,8 @@ _CPU_INFO = "/proc/cpuinfo"
 
 # XLA has random generators of its own, which ignore the seeds of TensorFlow.
 _RANDOM_OPS = frozenset(
-    [
-        "Multinomial",
-        "RandomShuffle",
-        "RandomStandardNormal",
-        "RandomUniform",
-        "RandomUniformInt",
-        "TruncatedNormal",
-    ]
+    "Multinomial RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt "
+    "TruncatedNormal".split()
 )
 
 

@@ -74,16 +74,11 @@ class _Unusual(Exception):
 
 
 class _Fetched:
-    """Collects what is to be computed.
-
-    Args:
-      graph: where it is.
-      fed: names of tensors that are fed.
-    """
+    """Collects what is to be computed."""
 
     def __init__(self, graph: tf.Graph, fed: Sequence[str]) -> None:
         self._graph = graph
-        self._fed = fed
+        self._fed = fed  # names of tensors
         self._places: Dict[str, int] = {}
         self.tensors: List[tf.Tensor] = []
         self.ops: List[tf.Operation] = []
@@ -145,11 +140,7 @@ def _checking(call: Callable[..., Any], feeds: Sequence[tf.Tensor]) -> Callable[
 
 
 class _FeedCheck:
-    """A function from what is fed to a tensor to the array of its dtype, whose shape is right.
-
-    Args:
-      tensor: what is fed.
-    """
+    """A function from what is fed to a tensor to the array of its dtype, whose shape is right."""
 
     __slots__ = ("_dtype", "_right", "_shape", "_tensor")
 

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import ExitStack
-from typing import Callable, List, Optional
+from typing import Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -15,15 +15,8 @@ __all__ = ["NewSessionCreator", "ReuseSessionCreator", "SessionCreatorAdapter"]
 
 # An initialiser that waits for one of these waits for ever: the input has no data yet.
 _BLOCKING_OPS = frozenset(
-    [
-        "IteratorGetNext",
-        "QueueDequeueManyV2",
-        "QueueDequeueUpToV2",
-        "QueueDequeueV2",
-        "Unstage",
-    ]
+    "IteratorGetNext QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 Unstage".split()
 )
-
 
 # A new session opens one or two on the CPU, and some for each GPU.
 _FILES_OF_A_SESSION = 32
@@ -96,18 +89,14 @@ def _check_files() -> None:
 
 
 def _warn_of_blocking(graph: tf.Graph) -> None:
-    for variable in _all_variables(graph):
+    keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
+    for variable in [each for key in keys for each in graph.get_collection(key)]:
         blocking = [op.name for op in ancestors([variable.initializer]) if op.type in _BLOCKING_OPS]
         if blocking:
             logger.warn(
                 f"The initial value of {variable.op.name} waits for {blocking[0]}, which has no "
                 "data before training starts: this may wait for ever."
             )
-
-
-def _all_variables(graph: tf.Graph) -> List[tf.Variable]:
-    keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
-    return [variable for key in keys for variable in graph.get_collection(key)]
 
 
 class ReuseSessionCreator(tf.train.SessionCreator):

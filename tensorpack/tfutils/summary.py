@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-from .common import PerGraph
+from .common import PerGraph, root_variable
 from .tower import get_current_tower_context
 
 __all__ = [
@@ -137,17 +137,9 @@ def average_states(graph: Optional[tf.Graph] = None) -> List[tf.Variable]:
 
 def _average_variable(tag: str) -> tf.Variable:
     """State of one average: the biased average, and the sum of the weights of what went into it."""
-    root = tf.VariableScope(reuse=False, name="")
-    with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
-        return tf.get_variable(
-            f"EMA/{op_name_of_tag(tag)}",
-            shape=[2],
-            dtype=tf.float32,
-            initializer=tf.zeros_initializer(),
-            trainable=False,
-            collections=[tf.GraphKeys.GLOBAL_VARIABLES],
-            use_resource=True,  # what is read of it does not change when it is updated
-        )
+    name = f"EMA/{op_name_of_tag(tag)}"
+    # What is read of a resource variable does not change when it is updated.
+    return root_variable(name, [2], tf.float32, tf.zeros_initializer(), use_resource=True)
 
 
 def create_scalar_summary(

@@ -39,17 +39,7 @@ save_chkpt_vars = save_checkpoint_vars
 
 # What the optimizers of TensorFlow call the variables that they keep for each trained variable.
 _SLOT_NAMES = frozenset(
-    [
-        "Adadelta",
-        "Adagrad",
-        "AdagradDA",
-        "Adam",
-        "Ftrl",
-        "Momentum",
-        "RMSProp",
-        "beta1_power",
-        "beta2_power",
-    ]
+    "Adadelta Adagrad AdagradDA Adam Ftrl Momentum RMSProp beta1_power beta2_power".split()
 )
 
 

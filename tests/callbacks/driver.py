@@ -109,6 +109,19 @@ class MiniTrainer(TrainerContract):
         self.hooked_sess.run(self.train_op)
 
 
+def resume_writer(writer, state, callback, **options):
+    """Runs epoch 3, or as `options` say, with a writer that has its state of an earlier run."""
+    options = {"starting_epoch": 3, "init_step": 4, "max_epoch": 3, **options}
+    with tf.Graph().as_default():
+        trainer = MiniTrainer([callback], [writer], **options)
+        trainer.resumed = True
+        with trainer.session():
+            writer.load_state_dict(state)
+            trainer.callbacks.before_train()
+            for epoch in range(trainer.starting_epoch, trainer.max_epoch + 1):
+                trainer.run_epoch(epoch)
+
+
 @contextmanager
 def log_directory(path):
     """Makes `path` the log directory for the time of a block."""

@@ -6,7 +6,7 @@ import pytest
 
 from tensorpack.callbacks import Callback, JSONWriter
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, resume_writer
 
 
 class Putting(Callback):
@@ -212,18 +212,7 @@ def test_without_a_log_directory_it_does_nothing(capsys):
 
 
 def resume(directory, state, callback=None, **options):
-    """Goes on with epoch 3 from the state of a writer."""
-    options = {"starting_epoch": 3, "init_step": 4, "max_epoch": 3, **options}
-    writer = JSONWriter(str(directory))
-    with tf.Graph().as_default():
-        trainer = MiniTrainer([callback or Putting()], [writer], **options)
-        trainer.resumed = True
-        with trainer.session():
-            writer.load_state_dict(state)
-            trainer.callbacks.before_train()
-            for epoch in range(trainer.starting_epoch, trainer.max_epoch + 1):
-                trainer.run_epoch(epoch)
-    return writer
+    resume_writer(JSONWriter(str(directory)), state, callback or Putting(), **options)
 
 
 TWO_DONE = {"scalars": {}, "tail": TWO_EPOCHS}

@@ -23,31 +23,28 @@ def test_a_variable_is_set_and_read(use_resource, name):
     assert param.readable_name == "learning_rate"
     param.setup_graph()
     tf.get_default_graph().finalize()
-    with tf.Session().as_default() as sess:
+    with tf.Session():
         for value in (0.25, 0.0, np.float64(1e-3)):
             param.set_value(value)
             assert param.get_value() == np.float32(value)
-        sess.close()
 
 
 def test_a_local_variable_is_found():
     variable("local", collections=[tf.GraphKeys.LOCAL_VARIABLES])
     param = GraphVarParam("local")
     param.setup_graph()
-    with tf.Session().as_default() as sess:
+    with tf.Session():
         param.set_value(0.5)
         assert param.get_value() == 0.5
-        sess.close()
 
 
 def test_a_variable_with_a_shape():
     variable("pair", shape=[2])
     param = GraphVarParam("pair", [2])
     param.setup_graph()
-    with tf.Session().as_default() as sess:
+    with tf.Session():
         param.set_value([1, 2])
         assert param.get_value().tolist() == [1.0, 2.0]
-        sess.close()
 
 
 def test_another_shape_is_an_error():
@@ -65,12 +62,11 @@ def test_integers_stay_integers():
     variable("count", tf.int64)
     param = GraphVarParam("count")
     param.setup_graph()
-    with tf.Session().as_default() as sess:
+    with tf.Session():
         param.set_value(3.0)
         assert param.get_value() == 3
         with pytest.raises(ValueError, match="holds integers, it cannot become 0.5"):
             param.set_value(0.5)
-        sess.close()
 
 
 def test_an_attribute_is_set_and_read():

@@ -30,19 +30,15 @@ def test_restore_keeps_the_list_that_others_hold():
     assert held == [5]
 
 
-def test_freeze_undoes_additions_and_leaves_other_collections():
+def test_freeze_undoes_additions_also_after_an_error_and_leaves_other_collections():
     tf.add_to_collection("a", 1)
     with freeze_collection(["a"]):
         tf.add_to_collection("a", 2)
         tf.add_to_collection("b", 3)
         assert tf.get_collection("a") == [1, 2]
     assert tf.get_collection("a") == [1]
+    with pytest.raises(ZeroDivisionError), freeze_collection(["a"]):
+        tf.add_to_collection("a", 2)
+        raise ZeroDivisionError
+    assert tf.get_collection("a") == [1]
     assert tf.get_collection("b") == [3]
-
-
-def test_freeze_undoes_additions_after_an_error():
-    with pytest.raises(ZeroDivisionError):
-        with freeze_collection(["a"]):
-            tf.add_to_collection("a", 2)
-            raise ZeroDivisionError
-    assert tf.get_collection("a") == []

@@ -80,14 +80,6 @@ def test_a_changed_list_of_fetches_is_noticed(session):
     assert sess.run(fetches) == [2]
 
 
-def test_prepares_each_set_of_fetches_once(session):
-    a = tf.constant(1)
-    sess = session()
-    for _ in range(3):
-        sess.run([a])
-    assert len(sess._plans) == 1
-
-
 def test_stop_and_close(session):
     sess = session(Hook(stop=True))
     assert not sess.should_stop()

@@ -92,9 +92,7 @@ def advice(limit: str, figures: Figures, hint: Optional[str] = None) -> str:
       hint: what the source of the data knows better.
     """
     if limit == "data":
-        hint = (
-            hint or "the data is the limit; make it with more workers, or do less for a datapoint"
-        )
+        hint = hint or f"the data is the limit; {_MORE_DATA}"
         if figures.crowded:
             hint += " (other programs keep the processor busy)"
         elif figures.busy >= _BUSY:

@@ -66,17 +66,6 @@ def test_the_time_between_epochs_belongs_to_no_step():
     assert len(chosen(schedule, [0.001] * 1000, 1000.0)) < 25
 
 
-def test_only_what_is_between_enter_and_leave_counts():
-    window = Window(Meters(10.0, 5, 1.0, 2.0, 3.0, 100))
-    window.leave(Meters(14.0, 9, 2.0, 5.0, 4.0, 130))
-    assert window.total(Meters(99.0, 99)) == Meters(4.0, 4, 1.0, 3.0, 1.0, 30)
-    window.enter(Meters(20.0, 9, 7.0, 5.0, 8.0, 500))
-    now = Meters(21.0, 11, 7.5, 6.0, 9.0, 510)
-    assert window.total(now) == Meters(5.0, 6, 1.5, 4.0, 2.0, 40)
-    window.leave(now)
-    assert window.total(Meters()) == Meters(5.0, 6, 1.5, 4.0, 2.0, 40)
-
-
 def test_figures():
     window = Window(Meters())
     window.take(WaitReading(0.1, 1.0), 0.4, weight=10)
