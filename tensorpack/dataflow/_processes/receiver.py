@@ -1,10 +1,12 @@
 """The end of a channel that objects come out of; see `sender.py`."""
 
+import contextlib
 import os
 import weakref
 from collections import deque
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, Callable, Deque, Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -21,7 +23,6 @@ from .sender import (
     SLOT_ENDS,
     Limits,
     Sender,
-    channel_parts,
 )
 from .shared_memory import SharedFile, close_after_fork
 
@@ -161,8 +162,18 @@ def make_channel(limits: Limits) -> Tuple[Sender, Receiver]:
     """Makes both ends. Call `attach` on the one that this process uses; give the other one to a
     worker, and close it here when that has started.
     """
-    sending, receiving = channel_parts(limits.slots)
-    return Sender(*sending, limits), Receiver(*receiving, limits)
+    with contextlib.ExitStack() as on_error:
+        records, announced = Pipe(duplex=False)
+        returned, back = Pipe(duplex=False)
+        files: List[SharedFile] = []
+        copies: List[SharedFile] = []
+        for _ in range(limits.slots):
+            files.append(SharedFile())
+            on_error.callback(files[-1].close)
+            copies.append(files[-1].copy())
+            on_error.callback(copies[-1].close)
+        on_error.pop_all()
+    return Sender(announced, returned, copies, limits), Receiver(records, back, files, limits)
 
 
 def _private(array: np.ndarray) -> np.ndarray:

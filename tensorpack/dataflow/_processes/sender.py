@@ -6,13 +6,11 @@ last of these arrays is gone, the receiver sends the slot back. A consumer that 
 gets copies, so that a slot is always free.
 """
 
-import contextlib
 import os
 import struct
 from collections import deque
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -32,7 +30,6 @@ __all__ = [
     "RETURN",
     "SLOT_ENDS",
     "Sender",
-    "channel_parts",
 ]
 
 # Kinds of records: an object, the last object of its slot, and the end of a slot.
@@ -45,7 +42,6 @@ HUNGRY = 1 << 31
 _STEP = 1 << 16  # bytes; sizes of slots are multiples of it
 _MOST_OF_SEVERAL = 1 << 22  # bytes; a slot for several objects need not be larger
 _CHUNK = 1 << 12
-_Parts = Tuple[Connection, Connection, List[SharedFile]]
 _MOST_ITEMS = 1000  # on the way in one channel; their records fit into a pipe
 _MOST_SLOTS = 16
 _SLOTS_OF_ALL = 128  # a slot takes two descriptors, of 1024 that a process usually may have
@@ -250,23 +246,3 @@ class Sender:
             else:
                 self._kept = max(0, self._kept - 1)
                 self._free.append(word)
-
-
-def channel_parts(slots: int) -> Tuple[_Parts, _Parts]:
-    """Returns what the sender and the receiver hold: two connections and the slots, each.
-
-    Raises:
-      OSError: there are not enough descriptors.
-    """
-    with contextlib.ExitStack() as on_error:
-        records, announced = Pipe(duplex=False)
-        returned, back = Pipe(duplex=False)
-        files: List[SharedFile] = []
-        copies: List[SharedFile] = []
-        for _ in range(slots):
-            files.append(SharedFile())
-            on_error.callback(files[-1].close)
-            copies.append(files[-1].copy())
-            on_error.callback(copies[-1].close)
-        on_error.pop_all()
-    return (announced, returned, copies), (records, back, files)

@@ -12,33 +12,9 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 
 import numpy as np
 
-__all__ = ["Descriptor", "SharedFile", "close_after_fork", "explain_file_limit", "poll_of"]
+__all__ = ["SharedFile", "close_after_fork", "explain_file_limit", "poll_of"]
 
 _SHM = "/dev/shm"
-
-
-class Descriptor:
-    """Owns a file descriptor; pickled while a process is started, it is valid in that process."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def copy(self) -> "Descriptor":
-        """Returns another descriptor of the same file, which has to be closed as well."""
-        return Descriptor(os.dup(self.fd))
-
-    def close(self) -> None:
-        """Closes it; may be called more than once."""
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-    def __reduce__(self) -> Tuple[Callable, Tuple]:
-        return _received, (reduction.DupFd(self.fd),)
-
-
-def _received(duplicate: Any) -> Descriptor:
-    return Descriptor(duplicate.detach())
 
 
 def close_after_fork(obj: Any) -> None:
@@ -78,33 +54,37 @@ def explain_file_limit(what: str, count: int) -> Iterator[None]:
 
 
 class SharedFile:
-    """Memory that several processes can map; freed with the last of them, however they end."""
+    """Memory that several processes can map; freed with the last of them, however they end.
 
-    def __init__(self, descriptor: Optional[Descriptor] = None) -> None:
-        self._descriptor = descriptor or Descriptor(_nameless_file())
+    Pickled while a process is started, it is valid in that process.
+    """
+
+    def __init__(self, fd: int = -1) -> None:
+        """Makes a new file in memory, or takes over the descriptor of one."""
+        self._fd = fd if fd >= 0 else _nameless_file()
         self._mapped: Optional[mmap.mmap] = None
         self._writable = False
 
     def copy(self) -> "SharedFile":
         """Returns another handle of the same memory."""
-        return SharedFile(self._descriptor.copy())
+        return SharedFile(os.dup(self._fd))
 
     def fileno(self) -> int:
         """Its descriptor; -1 if it was closed."""
-        return self._descriptor.fd
+        return self._fd
 
     def resize(self, nbytes: int) -> None:
         """Changes its size, and allocates the memory now; what fits in it stays.
 
         No process may read what is cut off: the kernel would kill it. If it fails, the size is 0.
         """
-        os.ftruncate(self._descriptor.fd, nbytes)
+        os.ftruncate(self._fd, nbytes)
         if not nbytes or not hasattr(os, "posix_fallocate"):  # which macOS does not have
             return
         try:  # otherwise a write into a full /dev/shm would kill the process
-            os.posix_fallocate(self._descriptor.fd, 0, nbytes)
+            os.posix_fallocate(self._fd, 0, nbytes)
         except OSError as error:
-            os.ftruncate(self._descriptor.fd, 0)
+            os.ftruncate(self._fd, 0)
             raise OSError(
                 error.errno,
                 f"No room for {nbytes / 2**20:.1f} MiB of shared memory "
@@ -122,17 +102,23 @@ class SharedFile:
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
             # what still views the former mapping keeps it; it is not closed here
             with explain_file_limit("Shared memory that is sent to this process or from it", 1):
-                self._mapped = mmap.mmap(self._descriptor.fd, nbytes, access=access)
+                self._mapped = mmap.mmap(self._fd, nbytes, access=access)
             self._writable = writable
         return np.frombuffer(memoryview(self._mapped), np.uint8)
 
     def close(self) -> None:
         """Closes it; arrays that view it stay valid."""
         self._mapped = None
-        self._descriptor.close()
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     def __reduce__(self) -> Tuple[Callable, Tuple]:
-        return SharedFile, (self._descriptor,)
+        return _received, (reduction.DupFd(self._fd),)
+
+
+def _received(duplicate: Any) -> SharedFile:
+    return SharedFile(duplicate.detach())
 
 
 def _nameless_file() -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow._processes import shared_memory
-from tensorpack.dataflow._processes.shared_memory import Descriptor, SharedFile, close_after_fork
+from tensorpack.dataflow._processes.shared_memory import SharedFile, close_after_fork
 from tests.dataflow import process_functions
 from tests.dataflow.helpers import named_memory, open_files
 
@@ -36,15 +36,15 @@ def file():
 def test_a_descriptor_is_closed_once():
     gc.collect()  # of tests before
     before = open_files()
-    descriptor = Descriptor(os.open(os.devnull, os.O_RDONLY))
-    copy = descriptor.copy()
-    number = descriptor.fd
-    descriptor.close()
+    file = SharedFile()
+    copy = file.copy()
+    number = file.fileno()
+    file.close()
     other = os.open(os.devnull, os.O_RDONLY)
     assert other == number  # the number is somebody else's now
-    descriptor.close()
+    file.close()
     os.fstat(other)
-    os.fstat(copy.fd)
+    os.fstat(copy.fileno())
     os.close(other)
     copy.close()
     assert open_files() == before
@@ -99,7 +99,7 @@ def test_it_can_grow_while_it_is_viewed(file):
 
 
 def test_memory_is_taken_at_once_and_given_back(file):
-    fd = file._descriptor.fd
+    fd = file.fileno()
     file.resize(1 << 20)
     assert os.fstat(fd).st_blocks * 512 == 1 << 20
     file.resize(0)
@@ -123,7 +123,7 @@ def test_without_memory_it_is_empty_and_says_what_to_do(file, monkeypatch):
         with pytest.raises(OSError, match=r"No room for 2\.0 MiB.*ENOSPC.*shm-size") as caught:
             file.resize(1 << 21)
     assert caught.value.errno == errno.ENOSPC
-    assert os.fstat(file._descriptor.fd).st_size == 0
+    assert os.fstat(file.fileno()).st_size == 0
     file.resize(SIZE)
     assert len(file.view(SIZE, writable=True)) == SIZE
 
@@ -147,7 +147,7 @@ def test_forked_workers_close_their_copy():
     close_after_fork(kept)
     without_it = joined(FORK.Process(target=process_functions.leave_with_open_files))
     assert without_it == with_it - 1
-    os.fstat(kept._descriptor.fd)
+    os.fstat(kept.fileno())
     kept.close()
 
 
