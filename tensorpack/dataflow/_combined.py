@@ -9,7 +9,7 @@ import inspect
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ._flow import call_optional, is_flow, what_instead
-from .base import DataFlow, StateNotKept
+from .base import DataFlow, StateNotKept, state_of
 
 __all__ = ["CombinedDataFlow", "listed", "state_or_reason"]
 
@@ -55,7 +55,7 @@ class CombinedDataFlow(DataFlow):
         """Returns the states of the flows; of one that is given several times, only one."""
         if self._no_state is not None:
             raise StateNotKept(self._no_state)
-        return [_state_of(flow) for flow in self._distinct]
+        return [state_of(flow) for flow in self._distinct]
 
     def _load_states(self, states: Any) -> None:
         if self._no_state is not None:
@@ -103,15 +103,9 @@ def listed(owner: DataFlow, df_lists: Any) -> List[Any]:
 def state_or_reason(flow: DataFlow) -> Union[Dict[str, Any], str]:
     """Returns the state of a flow whose pass was just begun or advanced, or why there is none."""
     try:
-        return _why_late(flow) or _state_of(flow)
+        return _why_late(flow) or state_of(flow)
     except StateNotKept as error:
         return str(error)
-
-
-def _state_of(flow: DataFlow) -> Dict[str, Any]:
-    if not hasattr(flow, "state_dict"):  # not a DataFlow
-        return DataFlow.state_dict(flow)  # raises, and names the flow
-    return flow.state_dict()
 
 
 def _why_late(flow: DataFlow) -> Optional[str]:

@@ -149,13 +149,13 @@ def open_new(path: PathLike) -> Iterator[BinaryIO]:
         _refuse_existing(path)  # another process may have been faster
 
 
-def encode_datapoint(datapoint: Any, index: int) -> bytes:
+def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be written") -> bytes:
     """Returns a datapoint as a frame, or raises a TypeError or ValueError that names `index`."""
     try:
         return dumps(datapoint)
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"Datapoint {index} cannot be written: {error}") from error
+        raise kind(f"Datapoint {index}{problem}: {error}") from error
 
 
 def is_gzip(start: bytes) -> bool:

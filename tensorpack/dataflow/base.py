@@ -26,6 +26,7 @@ __all__ = [
     "ResumableDataFlow",
     "StateNotKept",
     "UnknownLength",
+    "state_of",
 ]
 
 
@@ -275,9 +276,7 @@ class ProxyDataFlow(DataFlow):
         return self.ds.iterate_share(first, step, before, block)
 
     def _state_of_ds(self) -> Dict[str, Any]:
-        if not hasattr(self.ds, "state_dict"):  # not a DataFlow
-            raise _state_not_kept(self.ds)
-        return self.ds.state_dict()
+        return state_of(self.ds)
 
 
 class ResumableDataFlow(DataFlow):
@@ -335,6 +334,13 @@ class RNGDataFlow(DataFlow):
     def rng_of_pass(self) -> np.random.RandomState:
         """Returns a stream for one pass, so that passes at the same time do not share draws."""
         return np.random.RandomState(self.rng.randint(0, 2**32, size=8, dtype=np.uint32))
+
+
+def state_of(flow: Any) -> Dict[str, Any]:
+    """Returns the state of a flow, which need not be a `DataFlow`."""
+    if not hasattr(flow, "state_dict"):
+        raise _state_not_kept(flow)
+    return flow.state_dict()
 
 
 def _state_not_kept(flow: Any) -> StateNotKept:

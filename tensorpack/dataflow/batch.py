@@ -13,7 +13,19 @@ from ._stack import aggregate
 from .base import DataFlow, Dropped, ProxyDataFlow, ResumableDataFlow, UnknownLength
 from .map import component_of
 
-__all__ = ["BatchData", "BatchDataByShape"]
+__all__ = ["BatchData", "BatchDataByShape", "check_batch_size"]
+
+
+def check_batch_size(flow: DataFlow, ds: DataFlow, batch_size: Any, remainder: bool) -> None:
+    """Raises unless `batch_size` is a count, and there can be a batch of datapoints of `ds`."""
+    check_counts(flow, batch_size=batch_size)
+    length = length_or_none(ds)  # an unknown one counts as enough
+    if not remainder and length is not None and batch_size > length:
+        raise ValueError(
+            f"{type(flow).__name__}: batch_size={batch_size}, but {type(ds).__name__} has only "
+            f"{length} datapoints in a pass, so there would be no batch. Use a smaller "
+            "batch_size, RepeatedData before it, or remainder=True."
+        )
 
 
 class BatchData(ProxyDataFlow):
@@ -50,14 +62,7 @@ class BatchData(ProxyDataFlow):
           ValueError: `batch_size` is less than one, or there can be no batch of this size.
         """
         super().__init__(ds)
-        check_counts(self, batch_size=batch_size)
-        length = length_or_none(ds)  # an unknown one counts as enough
-        if not remainder and length is not None and batch_size > length:
-            raise ValueError(
-                f"BatchData: batch_size={batch_size}, but {type(ds).__name__} has only {length} "
-                "datapoints in a pass, so there would be no batch. "
-                "Use a smaller batch_size, RepeatedData before it, or remainder=True."
-            )
+        check_batch_size(self, ds, batch_size, remainder)
         self.batch_size = batch_size
         self.remainder = remainder
         self.use_list = use_list

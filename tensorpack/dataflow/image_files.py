@@ -6,7 +6,7 @@ that is cut off is an error here, where OpenCV would make up the rest of the ima
 
 import os
 import sys
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -218,13 +218,6 @@ def dump_dataflow_images(
     return _dump_images(df, index, batched=False, number=number, output_dir=dirname)
 
 
-class _Reading(NamedTuple):
-    """How files become arrays: the number of channels, and (height, width) or None."""
-
-    channel: int
-    resize: Optional[Tuple[int, int]]
-
-
 class _Images:
     """Images by index, with their labels if there are any."""
 
@@ -233,25 +226,22 @@ class _Images:
     ) -> None:
         if channel not in (1, 3):
             raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
-        size = None
-        if resize is not None:
-            height, width = shape2d(resize)
-            if min(height, width) < 1:
-                raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
-            size = height, width
+        size = None if resize is None else shape2d(resize)
+        if size is not None and min(size) < 1:
+            raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
         require("cv2")  # to be missed now, and not in the middle of a run
         self._files, self._labels = files, labels
-        self._reading = _Reading(channel, size)
+        self._channel, self._size = channel, size
 
     def __len__(self) -> int:
         return len(self._files)
 
     def __getitem__(self, index: int) -> List[Any]:
-        image = _read_image(self._files[index], self._reading)
+        image = _read_image(self._files[index], self._channel, self._size)
         return [image] if self._labels is None else [image, self._labels[index]]
 
 
-def _read_image(path: str, reading: _Reading) -> np.ndarray:
+def _read_image(path: str, channel: int, size: Optional[Sequence[int]]) -> np.ndarray:
     """Returns a new uint8 array `[h, w, channel]`."""
     cv2 = require("cv2")
     try:
@@ -261,19 +251,19 @@ def _read_image(path: str, reading: _Reading) -> np.ndarray:
         raise DamagedFile(f"{path} cannot be read: {error}.") from error
     if _is_cut_off(data):
         raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
-    colour = cv2.IMREAD_COLOR if reading.channel == 3 else cv2.IMREAD_GRAYSCALE
+    colour = cv2.IMREAD_COLOR if channel == 3 else cv2.IMREAD_GRAYSCALE
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), colour) if data else None
-        if image is not None and reading.channel == 3:
+        if image is not None and channel == 3:
             image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
     except cv2.error as error:
         raise DamagedFile(f"{path} is not an image that OpenCV reads: {error}.") from error
     if image is None:
         raise DamagedFile(f"{path} is not an image that OpenCV reads ({len(data)} bytes).")
-    if reading.resize is not None:
-        height, width = reading.resize
+    if size is not None:
+        height, width = size
         image = cv2.resize(image, (width, height))
-    return image if reading.channel == 3 else image[:, :, np.newaxis]
+    return image if channel == 3 else image[:, :, np.newaxis]
 
 
 def _is_cut_off(data: bytes) -> bool:

@@ -118,11 +118,9 @@ class LMDBDataPoint(ProxyDataFlow):
         """
         Args:
           lmdb_path: the file, or the directory with `data.mdb`; or a flow of `[key, value]`.
-          shuffle: as for `LMDBData`.
-          keys: as for `LMDBData`.
+          shuffle, keys, probe: as for `LMDBData`.
           max_errors: how many missing or damaged records a pass skips, each with a warning that
             names the key; one more is an error. `len` counts them.
-          probe: as for `LMDBData`.
 
         Raises:
           ImportError, OSError, ValueError: as for `LMDBData`.
@@ -221,11 +219,10 @@ def convert_old_lmdb(
 
     Args:
       old_path: a file that an earlier version of tensorpack wrote, or its directory.
-      new_path: as for `dump_dataflow_to_lmdb`.
+      new_path, write_frequency: as for `dump_dataflow_to_lmdb`.
       allow_pickle: whether values, and the list of keys, may be pickles. Only lists, dicts,
         numbers, text and plain numpy arrays are taken out of them; still, give it only for files
         that you trust.
-      write_frequency: as for `dump_dataflow_to_lmdb`.
       probe: as for `LMDBData`.
 
     Raises:

@@ -12,12 +12,12 @@ from tensorpack.utils.rng import rng_state, set_rng_state
 from ._combined import state_or_reason
 from ._flow import check_state
 from ._legacy_names import accepts_old_keywords
-from ._length import length_or_none
 from ._processes.base import ProcessMap
 from ._processes.dispatch import results_as_ready, results_in_order
 from ._processes.worker_loop import MOST_SEED, DatapointSeeds
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
+from .batch import check_batch_size
 from .map import apply_function
 
 __all__ = [
@@ -140,15 +140,6 @@ class MultiProcessMapData(ProcessMap):
         self._rest_is_over = self._over
         self._position = None if self._over else (state["rng"], state["ds"], state["number"])
 
-    def _check_keeps_state(self) -> None:
-        if not self.strict:
-            name = type(self).__name__
-            raise StateNotKept(
-                f"{name} keeps no state: define {name}.state_dict() and load_state_dict(), in a "
-                "class of your own, or give strict=True. Without that the order depends on how "
-                "fast each process is."
-            )
-
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         pool = self._pools.take(self._make_pool)
         try:
@@ -246,7 +237,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
           ValueError: a number is less than one, the buffer is smaller than a batch, the flow is
             smaller than a batch, or the start method does not exist.
         """
-        check_counts(self, batch_size=batch_size)
+        check_batch_size(self, ds, batch_size, remainder)
         if num_proc is not None:
             check_counts(self, num_proc=num_proc)
         if buffer_size is not None:
@@ -255,13 +246,6 @@ class MultiProcessMapAndBatchData(ProcessMap):
             raise ValueError(
                 f"{type(self).__name__}: buffer_size={buffer_size} has no room for a batch of "
                 f"{batch_size}. Give at least {batch_size}, or leave it out."
-            )
-        length = length_or_none(ds)  # an unknown one counts as enough
-        if not remainder and length is not None and batch_size > length:
-            raise ValueError(
-                f"{type(self).__name__}: batch_size={batch_size}, but {type(ds).__name__} has only "
-                f"{length} datapoints in a pass, so there would be no batch. Use a smaller "
-                "batch_size, or remainder=True."
             )
         most = (
             2 * (num_proc or usable_cores()) if buffer_size is None else buffer_size // batch_size

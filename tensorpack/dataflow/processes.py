@@ -18,7 +18,7 @@ from ._processes.pool import WorkerPool
 from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method
 from ._processes.worker_loop import MOST_SEED, run_flow
-from .base import DataFlow, RNGDataFlow, StateNotKept
+from .base import DataFlow, RNGDataFlow
 
 __all__ = [
     "MultiProcessPrefetchData",
@@ -165,15 +165,6 @@ class MultiProcessRunner(ProcessFlow):
         self._flow_state = flow_state if over else None
         self._position = None if over else (state["rng"], flow_state, position, blocks)
 
-    def _check_keeps_state(self) -> None:
-        if not self.strict:
-            name = type(self).__name__
-            raise StateNotKept(
-                f"{name} keeps no state: define {name}.state_dict() and load_state_dict(), in a "
-                "class of your own, or give strict=True. Without that the processes run ahead, and "
-                "what comes depends on how fast each of them is."
-            )
-
     def _mixture(self) -> Iterator[Any]:
         length = length_or_none(self)
         rounds: Iterable[Any] = itertools.repeat(None) if length is None else range(length)
@@ -250,13 +241,7 @@ class MultiProcessRunnerZMQ(MultiProcessRunner):
           ds: the flow.
           num_proc: the number of processes.
           hwm: how many datapoints may wait for the consumer, of all processes together.
-          strict: as in `MultiProcessRunner`, as are the others.
-          buffer_bytes: see there.
-          start_method: see there.
-
-        Raises:
-          TypeError: as in `MultiProcessRunner`.
-          ValueError: see there.
+          strict, buffer_bytes, start_method: as in `MultiProcessRunner`, with its errors.
         """
         check_counts(self, hwm=hwm)
         super().__init__(ds, hwm, num_proc, strict, buffer_bytes, start_method)

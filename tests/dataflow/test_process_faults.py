@@ -246,23 +246,28 @@ thread.join()
 """
 
 
+def run_script(tmp_path, text, argument, by_stdin=False):
+    """Runs a script of its own, which gets an argument."""
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    with open(script) as file:
+        return subprocess.run(
+            [sys.executable, "-" if by_stdin else str(script), argument],
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            timeout=60,
+        )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["strict", "map"])
 def test_no_process_has_the_copy_of_a_lock_that_a_thread_holds(kind, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        PROGRAM
-        + "\n".join("    " + line for line in HOLDS_A_LOCK.strip().splitlines())
-        + '\n\nif __name__ == "__main__":\n    main()\n'
-    )
-    done = subprocess.run(
-        [sys.executable, str(script), kind],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
-    )
+    body = "\n".join("    " + line for line in HOLDS_A_LOCK.strip().splitlines())
+    guard = '\n\nif __name__ == "__main__":\n    main()\n'
+    done = run_script(tmp_path, PROGRAM + body + guard, kind)
     assert (done.returncode, done.stdout) == (0, "True\n")
 
 
@@ -290,22 +295,6 @@ if __name__ == "__main__":
 """
 
 
-def output_of(tmp_path, text, method, by_stdin=False):
-    """What a script of its own prints, with a flow whose process is started by a method."""
-    script = tmp_path / "script.py"
-    script.write_text(NEEDS_A_GUARD + text)
-    with open(script) as file:
-        return subprocess.run(
-            [sys.executable, "-" if by_stdin else str(script), method],
-            stdin=file,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            timeout=60,
-        ).stdout
-
-
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.parametrize(
     "text, by_stdin, reason",
@@ -317,7 +306,7 @@ def output_of(tmp_path, text, method, by_stdin=False):
     ids=["no guard", "inner function", "standard input"],
 )
 def test_a_process_that_cannot_begin_says_why(tmp_path, method, text, by_stdin, reason):
-    output = output_of(tmp_path, text, method, by_stdin)
+    output = run_script(tmp_path, NEEDS_A_GUARD + text, method, by_stdin).stdout
     assert re.search(reason, output)
     died = re.search("WorkerDied: .* ended with exit code 1[.] It could not start; .*", output)
     assert "`if __name__ == '__main__':`" in died.group() and "start_processes()" in died.group()
@@ -326,11 +315,12 @@ def test_a_process_that_cannot_begin_says_why(tmp_path, method, text, by_stdin, 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_a_script_with_a_guard_has_its_data(tmp_path, method):
-    assert output_of(tmp_path, OUTER, method) == "[[1]]\n"
+    assert run_script(tmp_path, NEEDS_A_GUARD + OUTER, method).stdout == "[[1]]\n"
 
 
 def test_a_script_without_one_has_it_from_a_process_that_is_forked(tmp_path):
-    assert output_of(tmp_path, NO_GUARD.replace("abs", "tuple"), "fork") == "[(1,)]\n"
+    script = NEEDS_A_GUARD + NO_GUARD.replace("abs", "tuple")
+    assert run_script(tmp_path, script, "fork").stdout == "[(1,)]\n"
 
 
 def test_processes_are_not_forked_beside_another_thread(monkeypatch):

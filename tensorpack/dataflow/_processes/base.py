@@ -11,7 +11,7 @@ from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import get_rng
 
 from .._flow import ProcessLocal
-from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow
+from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, StateNotKept
 from ..map import checked_function
 from .pool import WorkerPool
 from .sender import Limits
@@ -114,6 +114,15 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         """Whether the same data comes again, in the same order, when the program is run again."""
         same = self.strict or self.num_proc == 1
         return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
+
+    def _check_keeps_state(self) -> None:
+        if not self.strict:
+            name = type(self).__name__
+            raise StateNotKept(
+                f"{name} keeps no state: define {name}.state_dict() and load_state_dict(), in a "
+                "class of your own, or give strict=True. Without that the order depends on how "
+                "fast each process is."
+            )
 
     def _make_pool(self) -> WorkerPool:
         raise NotImplementedError

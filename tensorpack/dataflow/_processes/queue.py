@@ -16,6 +16,7 @@ from tensorpack.utils.serialize import dumps, loads
 from tensorpack.utils.worker import Worker, make_worker, state_of
 from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
+from .._files import encode_datapoint
 from ..base import DataFlow, DataFlowTerminated
 from .worker_loop import seed_process
 
@@ -201,12 +202,13 @@ def _fill(target: Any, pid: Any, ds: DataFlow, nr_consumer: int, seed: int) -> N
     pid.value = os.getpid()
     failure: Optional[Exception] = None
     last = _END, dumps(None)
+    problem = f" of {type(ds).__name__} cannot be sent"
     try:
         try:
             seed_process(seed)
             ds.reset_state()
             for number, datapoint in enumerate(ds):
-                target.put((number, _frame(ds, number, datapoint)))
+                target.put((number, encode_datapoint(datapoint, number, problem)))
         except Exception as error:
             failure, last = error, (_FAILED, dumps(failure_to_bytes(error)))
         finally:
@@ -220,11 +222,3 @@ def _fill(target: Any, pid: Any, ds: DataFlow, nr_consumer: int, seed: int) -> N
         raise
     if failure is not None:
         raise failure
-
-
-def _frame(ds: DataFlow, number: int, datapoint: Any) -> bytes:
-    try:
-        return dumps(datapoint)
-    except (TypeError, ValueError, OverflowError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"Datapoint {number} of {type(ds).__name__} cannot be sent: {error}") from error

@@ -24,8 +24,6 @@ from tests.dataflow.helpers import (
     LONG,
     gone,
     in_thread,
-    named_memory,
-    open_files,
     wait_until,
 )
 
@@ -64,21 +62,6 @@ def pids(pool):
 
 
 class TestOrders:
-    def test_each_worker_sends_what_it_makes_in_order(self, make):
-        pool = counting(make)
-        order(pool, "a")
-        for i in range(100):
-            for index in 1, 0:
-                assert pool.take_from(index) == (i, ["a", index, i])
-
-    def test_whatever_comes_first_is_taken(self, make):
-        pool = counting(make)
-        order(pool, "a")
-        found = [pool.take()[1] for _ in range(200)]
-        assert sorted(found) == [["a", index, i] for index in range(2) for i in range(100)]
-        assert [i for _, index, i in found if index == 0] == list(range(100))
-        assert pool.take_if() is None
-
     @pytest.mark.parametrize("taken", [0, 1, 7, 100])
     def test_what_was_made_for_an_older_order_is_forgotten(self, make, taken):
         pool = counting(make)
@@ -99,22 +82,6 @@ class TestOrders:
 
 
 class TestAnswers:
-    def test_each_input_has_an_answer_of_its_tag(self, make):
-        pool = answering(make, functions.not_of_three)
-        tags = {}
-        answers = {}
-        for number in range(50):
-            tag = pool.send(pack([number]))
-            while tag is None:
-                answers.update([pool.take()])
-                tag = pool.send(pack([number]))
-            tags[tag] = number
-        while len(answers) < 50:
-            answers.update([pool.take()])
-        assert {tags[tag]: answer for tag, answer in answers.items()} == {
-            number: None if number % 3 == 0 else [10 * number] for number in range(50)
-        }
-
     def test_work_goes_to_workers_with_room(self, make):
         pool = answering(make, functions.At(0, functions.stop))
         assert pool.send(pack([0])) is not None
@@ -136,14 +103,6 @@ class TestAnswers:
         assert isinstance(answers[1], Failure)
         assert repr(answers[1].error) == repr(LookupError("no such datapoint"))
         assert "in fail" in str(answers[1].error.__cause__)
-
-    def test_a_worker_that_keeps_its_inputs_gets_more(self, make):
-        pool = answering(make, functions.Keeps(), count=1)
-        sizes = [functions.whole_array([i]) for i in range(40)]
-        for number, obj in enumerate(sizes):
-            while pool.send(pack(obj)) is None:
-                assert pool.take_if(or_room=True) is None
-            assert pool.take()[1] == [number + 1]
 
     def test_room_is_heard_of_without_a_result(self, make):
         """An input's memory comes back a little after its result."""
@@ -231,18 +190,6 @@ class TestEnds:
 
 
 class TestClose:
-    @pytest.mark.parametrize("name", ["take", "take_from"])
-    def test_another_thread_ends_a_wait(self, make, name):
-        pool = make(functions.hang_at_order)
-        order(pool, "a")
-        args = (0,) if name == "take_from" else ()
-        thread, errors = in_thread(getattr(pool, name), *args)
-        assert wait_until(lambda: multiprocessing.active_children())
-        pool.close()
-        thread.join(LONG)
-        assert [type(error) for error in errors] == [DataFlowTerminated]
-        assert all(gone(pid) for pid in pids(pool))
-
     def test_so_it_does_while_an_order_is_given_to_one_that_does_not_listen(self, make):
         pool = counting(make)
         os.kill(pids(pool)[0], signal.SIGSTOP)
@@ -252,17 +199,6 @@ class TestClose:
         pool.close()
         thread.join(LONG)
         assert [type(error) for error in errors] == [DataFlowTerminated]
-
-    def test_the_pipes_and_memory_are_released(self, make):
-        gc.collect()
-        before = open_files(), named_memory()
-        pool = WorkerPool(functions.count_up, (9,), ("ds", None), 2, LIMITS, "fork", "Pool", LIMITS)
-        order(pool, "a")
-        kept = pool.take()
-        pool.close()
-        assert kept[1][0] == "a"
-        del kept, pool  # without any garbage
-        assert (open_files(), named_memory()) == before
 
     def test_only_the_first_call_closes(self, make):
         pool = counting(make)
@@ -381,11 +317,6 @@ class TestPools:
         owner.pools.give_back(first)
         assert owner.pools.take(self.pool) is first
 
-    def test_there_is_one_at_most_once(self, owner):
-        owner.pools.prepare(self.pool)
-        owner.pools.prepare(self.pool)
-        assert len(multiprocessing.active_children()) == 1
-
     def test_one_that_was_closed_is_forgotten(self, owner):
         pool = owner.pools.take(self.pool)
         pool.close()
@@ -412,12 +343,4 @@ class TestPools:
 
         with pytest.raises(DataFlowTerminated, match="closed while its processes were"):
             owner.pools.take(make)
-        assert multiprocessing.active_children() == []
-
-    def test_it_is_closed_with_its_owner(self):
-        owner = Owner()
-        pool = WorkerPools(owner)
-        pool = pool.take(self.pool)
-        del owner
-        assert pool.closed
         assert multiprocessing.active_children() == []

@@ -12,7 +12,7 @@ import pytest
 
 from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.packed import pack
-from tests.dataflow._processes.channels import PLENTY, SIZE, check, full
+from tests.dataflow._processes.channels import SIZE, check, full
 
 
 @pytest.mark.parametrize("items", [1, 3])
@@ -73,15 +73,6 @@ def test_a_slot_comes_back_after_the_last_of_its_objects(open_channel):
     kept = channel.array()  # a copy, as there is no other slot
     assert channel.send(3)
     check(kept, 2)
-
-
-@pytest.mark.parametrize("slots, items", [(1, 1), (2, 1), (3, 2), (5, 4), (16, 1)])
-@pytest.mark.parametrize("nbytes", [1, 50000, PLENTY])
-def test_a_consumer_may_keep_everything(open_channel, slots, items, nbytes):
-    channel = open_channel(slots, items, nbytes)
-    kept = [channel.exchange(number) for number in range(100)]
-    for number, array in enumerate(kept):
-        check(array, number)
 
 
 def test_what_is_kept_in_another_thread_stays(open_channel):
