@@ -3,6 +3,8 @@
 import itertools
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 
@@ -10,6 +12,7 @@ import pytest
 
 from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList
 from tensorpack.utils.worker import state_of
+from tests.checks import ROOT
 from tests.contracts.dataflow import assert_plain, assert_same
 
 LONG = 30  # seconds; waited for in full only if the code is wrong
@@ -100,6 +103,17 @@ def check_resumes(make_flow, count):
         assert_same(list(iter(twin)), list(original))
 
 
+def run_python(*args, env=None, **options):
+    """Runs Python on this source until it ends; returns what `subprocess.run` does."""
+    return subprocess.run(
+        [sys.executable, *args],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+        capture_output=True,
+        timeout=120,
+        **options,
+    )
+
+
 def consumer_of(flow):
     """Goes through a flow in a thread, which is started.
 
@@ -124,6 +138,11 @@ def consumer_of(flow):
 
 def numbers(count, first=0):
     return DataFromList([[first + i] for i in range(count)], shuffle=False)
+
+
+def flow_of(datapoints):
+    """A flow of some datapoints in their order."""
+    return DataFromList(datapoints, shuffle=False)
 
 
 def shuffled(count):

@@ -11,15 +11,10 @@ import numpy as np
 
 from tensorpack.dataflow._lmdb.check import check
 from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBSerializer
-from tensorpack.dataflow.raw import DataFromList
+from tests.dataflow.helpers import flow_of
 
 PAGE = 4096  # bytes
 COUNT = 64  # datapoints of the file `whole`
-
-
-def flow_of(datapoints):
-    """A flow of some datapoints in their order."""
-    return DataFromList(datapoints, shuffle=False)
 
 
 def write_raw(path, items, **options):

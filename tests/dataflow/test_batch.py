@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 
 from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData
 from tests.contracts.dataflow import contract_of
-
-
-def flow_of(datapoints):
-    return DataFromList(datapoints, shuffle=False)
-
+from tests.dataflow.helpers import flow_of
 
 TestBatchData = contract_of(
     lambda: BatchData(FakeData([[2, 3], []], size=11, random=False), 3), length=3

@@ -2,9 +2,6 @@
 
 import os
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +9,10 @@ import pytest
 from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromList
 from tensorpack.dataflow.hdf5 import HDF5Data, HDF5Serializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import Canary, open_paths
+from tests.dataflow.helpers import Canary, open_paths, run_python
 
 h5py = pytest.importorskip("h5py")
 
-ROOT = Path(__file__).parents[2]
 PATHS = ["train/image", "train/label"]
 
 
@@ -252,14 +248,8 @@ def test_a_full_disk_is_an_error_and_the_program_continues(tmp_path):
     # Too small for its first bytes, for the first rows, for some, for what is written at close,
     # and large enough.
     sizes = [0, 10, 100, 1000, 5000, *range(100000, 700000, 50000), 10**7]
-    process = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", FULL_DISK, *map(str, sizes)],
-        cwd=str(tmp_path),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    code = ["-X", "faulthandler", "-c", FULL_DISK]
+    process = run_python(*code, *map(str, sizes), cwd=str(tmp_path), text=True)
     assert process.returncode == 0, process.stderr
     assert 1 <= int(process.stdout) <= 3
     assert os.listdir(str(tmp_path)) == ["another.h5"]

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import pickle
-import subprocess
 import sys
 import threading
 
@@ -20,8 +19,8 @@ from tensorpack.dataflow.lmdb import (
     dump_dataflow_to_lmdb,
 )
 from tensorpack.utils.serialize import dumps
-from tests.checks import ROOT
 from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.dataflow.helpers import run_python
 from tests.dataflow.lmdb_files import (
     change_values,
     flow_of,
@@ -387,10 +386,5 @@ flow = LMDBData({seven!r}, probe=False)
 going = iter(flow)
 print(len(next(going)))
 """
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", code],
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
-    )
+    done = run_python("-X", "dev", "-c", code)
     assert (done.returncode, done.stderr) == (0, b"")

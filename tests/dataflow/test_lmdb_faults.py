@@ -3,8 +3,6 @@
 import os
 import pickle
 import struct
-import subprocess
-import sys
 
 import lmdb
 import numpy as np
@@ -15,7 +13,7 @@ from tensorpack.dataflow._lmdb import records
 from tensorpack.dataflow._lmdb.file import probe
 from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBData, LMDBSerializer
 from tensorpack.dataflow.raw import DataFromList
-from tests.checks import ROOT
+from tests.dataflow.helpers import run_python
 from tests.dataflow.lmdb_files import (
     COUNT,
     PAGE,
@@ -36,12 +34,7 @@ pytestmark = pytest.mark.fault_row(32)
 def test_every_page_damaged(whole, tmp_path, kind):
     """In a process of its own, whose end tells whether LMDB crashed."""
     code = f"from {try_all.__module__} import try_all; try_all({str(tmp_path)!r}, {kind!r})"
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", code],
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=120,
-    )
+    done = run_python("-X", "faulthandler", "-c", code)
     errors = done.stderr.decode(errors="replace")
     assert done.returncode == 0, errors[-3000:]
     tried, right, wrong = map(int, done.stdout.split()[-3:])
@@ -220,12 +213,7 @@ def test_files_of_lmdb_1(tmp_path):
         pytest.skip("this version of lmdb does not know them")
     path = str(tmp_path / "file")
     code = f"from {try_all.__module__} import write_raw; write_raw({path!r}, [(b'a', bytes(9000))])"
-    subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "LMDB_DEFAULT_LIB_VERSION": "1"},
-        check=True,
-        timeout=60,
-    )
+    run_python("-c", code, env={"LMDB_DEFAULT_LIB_VERSION": "1"}, check=True)
     assert list(LMDBData(path)) == [[b"a", bytes(9000)]]
     os.truncate(path, 3 * PAGE)
     with pytest.raises(DamagedLMDB, match="LMDB c"):

@@ -102,30 +102,20 @@ class TestWithDamagedRecords(DataFlowContract):
         return TFRecordBytes(self.path, max_errors=2)
 
 
-def test_the_bytes_are_those_of_the_format(tmp_path):
+def test_datapoints_come_back_as_they_were_from_bytes_of_the_format(tmp_path):
     path = str(tmp_path / "a.tfrecord")
     dump_dataflow_to_tfrecord(DataFromList(DATAPOINTS, shuffle=False), path)
     records = [data for (data,) in TFRecordBytes(path)]
     assert len(records) == len(DATAPOINTS)
     assert (tmp_path / "a.tfrecord").read_bytes() == b"".join(map(record, records))
-
-
-def test_datapoints_come_back_as_they_were(tmp_path):
-    path = str(tmp_path / "a.tfrecord")
-    TFRecordSerializer.save(DataFromList(DATAPOINTS, shuffle=False), path)
     assert_same(list(TFRecordSerializer.load(path)), DATAPOINTS)
 
 
-def test_our_file_is_read_by_tensorflow(tmp_path):
+def test_tensorflow_reads_our_file_and_writes_one_that_is_equal_to_ours(tmp_path):
     tf = pytest.importorskip("tensorflow.compat.v1")
-    path = str(tmp_path / "a.tfrecord")
+    path = str(tmp_path / "ours.tfrecord")
     TFRecordSerializer.save(datapoints_of(4), path)
-    ours = [data for (data,) in TFRecordBytes(path)]
-    assert list(tf.io.tf_record_iterator(path)) == ours
-
-
-def test_a_file_of_tensorflow_is_read_and_equal_to_ours(tmp_path):
-    tf = pytest.importorskip("tensorflow.compat.v1")
+    assert list(tf.io.tf_record_iterator(path)) == [data for (data,) in TFRecordBytes(path)]
     records = [b"", b"one", np.random.RandomState(0).bytes(3000)]
     path = tmp_path / "a.tfrecord"
     with tf.io.TFRecordWriter(str(path)) as writer:

@@ -61,13 +61,13 @@ TestStrictFilter = contract_of(
 )
 
 
-class TestNested(DataFlowContract):
-    length = 6
-    deterministic = False
-
-    def make_flow(self):
-        inner = MultiThreadMapData(shuffled(6), 2, tenfold, strict=True)
-        return MultiThreadMapData(inner, 2, tenfold, strict=True)
+TestNested = contract_of(
+    lambda: MultiThreadMapData(
+        MultiThreadMapData(shuffled(6), 2, tenfold, strict=True), 2, tenfold, strict=True
+    ),
+    length=6,
+    deterministic=False,
+)
 
 
 @settings(max_examples=150)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import (
-    DataFromList,
     HDF5Data,
     HDF5Serializer,
     LMDBSerializer,
@@ -17,6 +16,7 @@ from tensorpack.dataflow import (
     TFRecordSerializer,
 )
 from tensorpack.dataflow.tfrecord import masked_crc32c
+from tests.dataflow.helpers import flow_of
 
 needs_h5py = pytest.mark.skipif(not importlib.util.find_spec("h5py"), reason="needs h5py")
 needs_lmdb = pytest.mark.skipif(not importlib.util.find_spec("lmdb"), reason="needs lmdb")
@@ -24,10 +24,6 @@ needs_lmdb = pytest.mark.skipif(not importlib.util.find_spec("lmdb"), reason="ne
 
 def numbers(count):
     return [[i, np.full((2, 3), i, np.float32)] for i in range(count)]
-
-
-def flow_of(datapoints):
-    return DataFromList(datapoints, shuffle=False)
 
 
 def save(path, datapoints):
