@@ -7,6 +7,7 @@ the log directory itself, where this process alone sees it. So what is on it is 
 import os
 import resource
 import time
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.utils import logger
 from tests.helpers import TinyModel
 
-from .child import FOR_EVER, STEPS, At, case, train
+from .child import CASES, FOR_EVER, STEPS, At, case, train
 from .marks import mark
 
 LESS_THAN_A_MODEL = 200000  # bytes
@@ -113,24 +114,9 @@ def _small_files(epochs):
     train_without_space(directory, lambda: limit(LESS_THAN_A_MODEL), lambda: limit(-1), epochs)
 
 
-@case
-def disk_full_for_a_while():
-    _full_disk(4)
-
-
-@case
-def disk_full_at_the_end():
-    _full_disk(3)
-
-
-@case
-def small_files_for_a_while():
-    _small_files(4)
-
-
-@case
-def small_files_at_the_end():
-    _small_files(3)
+for kind, run in (("disk_full", _full_disk), ("small_files", _small_files)):
+    CASES[kind + "_for_a_while"] = partial(run, 4)
+    CASES[kind + "_at_the_end"] = partial(run, 3)
 
 
 @case

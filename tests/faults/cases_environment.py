@@ -4,14 +4,14 @@
 """
 
 import sys
-import time
+from functools import partial
 
 from tests.examples import conftest  # noqa: F401  (makes the example importable)
 from tests.examples.catch import CatchPlayer
 from tests.examples.running import train
 
-from .child import case, main
-from .marks import mark
+from .child import CASES, main
+from .data import ignores_everything
 
 POPULATED = 90  # ticks after which the memory of the small run is full and it trains
 
@@ -30,42 +30,21 @@ class Faulty(CatchPlayer):
         return super()._step(actions)
 
 
+def _play(at, action):
+    train(Faulty(at, action), "--max-epoch", "1000")
+
+
 def breaks():
     raise OSError("the game broke")
 
 
 def hangs():
-    mark("hangs")
-    while True:
-        try:
-            time.sleep(0.05)
-        except BaseException:  # this is the case: a game that does not let go
-            continue
+    ignores_everything("hangs")
 
 
-def _play(at, action):
-    train(Faulty(at, action), "--max-epoch", "1000")
-
-
-@case
-def game_breaks_in_the_thread():
-    _play(POPULATED + 50, breaks)
-
-
-@case
-def game_breaks_at_the_start():
-    _play(20, breaks)
-
-
-@case
-def game_hangs_in_the_thread():
-    _play(POPULATED + 50, hangs)
-
-
-@case
-def game_hangs_at_the_start():
-    _play(20, hangs)
-
+for name, action in (("breaks", breaks), ("hangs", hangs)):
+    for place, at in (("in_the_thread", POPULATED + 50), ("at_the_start", 20)):
+        CASES[f"game_{name}_{place}"] = partial(_play, at, action)
 
 if __name__ == "__main__":
     main(*sys.argv[1:])

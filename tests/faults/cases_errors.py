@@ -72,41 +72,40 @@ class _Finite(Flow):
             yield datapoint
 
 
-def _closes_queue(cancel):
-    class Closes(Callback):
-        def _setup_graph(self):
-            queue = self.graph.get_operation_by_name("input_queue").outputs[0]
-            self._close = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=cancel)
+class ClosesQueue(Callback):
+    """Closes the input queue, after an epoch or in another thread at step 30."""
 
-        def _trigger_epoch(self):
+    def __init__(self, in_thread):
+        self._in_thread = in_thread
+
+    def _setup_graph(self):
+        queue = self.graph.get_operation_by_name("input_queue").outputs[0]
+        self._close = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=True)
+
+    def _before_train(self):
+        self._thread = threading.Thread(target=self.trainer.sess.run, args=(self._close,))
+
+    def _trigger_step(self):
+        if self._in_thread and self.global_step == 30:
+            self._thread.start()
+
+    def _trigger_epoch(self):
+        if not self._in_thread:
             self.trainer.sess.run(self._close)
 
-    train(None, Closes(), max_epoch=FOR_EVER)
+    def _after_train(self):
+        if self._in_thread:
+            self._thread.join()
 
 
 @case
 def queue_closed_with_cancelling():
-    _closes_queue(True)
+    train(None, ClosesQueue(in_thread=False), max_epoch=FOR_EVER)
 
 
 @case
 def queue_closed_by_another_thread():
-    class Closes(Callback):
-        def _setup_graph(self):
-            queue = self.graph.get_operation_by_name("input_queue").outputs[0]
-            self._close = tf.raw_ops.QueueCloseV2(handle=queue, cancel_pending_enqueues=True)
-
-        def _before_train(self):
-            self._thread = threading.Thread(target=self.trainer.sess.run, args=(self._close,))
-
-        def _trigger_step(self):
-            if self.global_step == 30:
-                self._thread.start()
-
-        def _after_train(self):
-            self._thread.join()
-
-    train(None, Closes(), max_epoch=FOR_EVER)
+    train(None, ClosesQueue(in_thread=True), max_epoch=FOR_EVER)
 
 
 @case

@@ -4,12 +4,13 @@ import multiprocessing
 import os
 import resource
 import threading
+from functools import partial
 
 from tensorpack.callbacks import Callback, ScalarPrinter
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 
 from .cases_disk import fill
-from .child import FOR_EVER, At, case, train
+from .child import CASES, FOR_EVER, At, case, train
 from .marks import mark
 
 
@@ -36,16 +37,6 @@ def no_files_for_the_session():
 
 
 @case
-def no_files_before_the_training():
-    train(None, At("before_train", no_more_files))
-
-
-@case
-def no_files_in_a_step():
-    train(None, At("trigger_step", no_more_files, step=30))
-
-
-@case
 def opening_a_file_in_a_step():
     def opens(_):
         no_more_files()
@@ -60,9 +51,9 @@ def no_more_threads(_=None):
     mark("no threads")
 
 
-@case
-def no_threads_before_the_training():
-    train(None, At("before_train", no_more_threads))
+for name, action in (("no_files", no_more_files), ("no_threads", no_more_threads)):
+    CASES[name + "_before_the_training"] = partial(train, None, At("before_train", action))
+CASES["no_files_in_a_step"] = partial(train, None, At("trigger_step", no_more_files, step=30))
 
 
 @case

@@ -1,5 +1,7 @@
 """Cases in which numbers stop being finite, or a dataflow uses its memory again."""
 
+from functools import partial
+
 import numpy as np
 
 from tensorpack.callbacks import Callback
@@ -8,7 +10,7 @@ from tensorpack.dataflow import DataFlow
 from tensorpack.train import SimpleTrainer
 from tests.helpers import TinyModel
 
-from .child import FOR_EVER, STEPS, case, train
+from .child import CASES, FOR_EVER, STEPS, case, train
 from .data import GOOD, Flow
 from .marks import mark
 
@@ -83,16 +85,6 @@ def _memory_reused(size, **options):
     train(OneBuffer(size), InOrder(), model=TinyModel(0.0), **options)
 
 
-@case
-def memory_reused():
-    _memory_reused(3000)
-
-
-@case
-def small_memory_reused():
-    _memory_reused(16)
-
-
-@case
-def memory_reused_without_a_queue():
-    _memory_reused(3000, make=SimpleTrainer)
+CASES["memory_reused"] = partial(_memory_reused, 3000)
+CASES["small_memory_reused"] = partial(_memory_reused, 16)
+CASES["memory_reused_without_a_queue"] = partial(_memory_reused, 3000, make=SimpleTrainer)

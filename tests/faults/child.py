@@ -151,6 +151,19 @@ def step():
     train(None, At("trigger_step", lambda _: mark("step"), step=100), max_epoch=FOR_EVER)
 
 
+class Computes(TinyModel):
+    """Calls a function with the cost in each step."""
+
+    def __init__(self, function):
+        super().__init__()
+        self._function = function
+
+    def build_graph(self, x, y):
+        cost = super().build_graph(x, y)
+        with tf.control_dependencies([tf.py_func(self._function, [cost], tf.float32)]):
+            return tf.identity(cost)
+
+
 @case
 def compute():
     def slow(cost):
@@ -159,14 +172,8 @@ def compute():
             time.sleep(3)
         return cost
 
-    class Computes(TinyModel):
-        def build_graph(self, x, y):
-            cost = super().build_graph(x, y)
-            with tf.control_dependencies([tf.py_func(slow, [cost], tf.float32)]):
-                return tf.identity(cost)
-
     steps = iter(range(FOR_EVER))
-    train(model=Computes(), max_epoch=FOR_EVER)
+    train(model=Computes(slow), max_epoch=FOR_EVER)
 
 
 @case
@@ -211,25 +218,15 @@ def never_returns(cost):
         time.sleep(1)
 
 
-def _op_that_hangs(**options):
-    class Hangs(TinyModel):
-        def build_graph(self, x, y):
-            cost = super().build_graph(x, y)
-            with tf.control_dependencies([tf.py_func(never_returns, [cost], tf.float32)]):
-                return tf.identity(cost)
-
-    train(model=Hangs(), grace=2.0, **options)
-
-
 @case
 def op_hangs():
-    _op_that_hangs()
+    train(model=Computes(never_returns), grace=2.0)
 
 
 @case
 def op_hangs_in_lockstep():
     fix_rng_seed(1)
-    _op_that_hangs(deterministic=True)
+    train(model=Computes(never_returns), grace=2.0, deterministic=True)
 
 
 @case
