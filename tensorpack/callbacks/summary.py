@@ -1,17 +1,16 @@
 """Updates moving averages and passes the summaries of the graph to the monitors."""
 
 from collections import deque
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_names
 
 from .base import Callback
-from .graph import RunOp
+from .graph import ProcessTensors, RunOp
 
 __all__ = ["MergeAllSummaries", "MovingAverageSummary", "SimpleMovingAverage"]
 
@@ -127,7 +126,7 @@ class _SummariesAlone(_Summaries):
             self.trainer.monitors.put_summary(summary)
 
 
-class SimpleMovingAverage(Callback):
+class SimpleMovingAverage(ProcessTensors):
     """Puts the mean of scalars over the last steps into the monitors, as `{name}/SMA`.
 
     Args:
@@ -136,27 +135,20 @@ class SimpleMovingAverage(Callback):
     """
 
     def __init__(self, tensors: Sequence[str], window_size: int) -> None:
-        names = as_names(self, "tensors", tensors)
-        self._names = [get_op_tensor_name(name)[1] for name in names]
+        super().__init__(as_names(self, "tensors", tensors), self._append)
         size = as_count(self, "window_size", window_size)
         self._window: deque[Sequence[float]] = deque(maxlen=size)
-        self._fetches: List[tf.Tensor] = []
 
     def _setup_graph(self) -> None:
-        self._fetches = self.get_tensors_maybe_in_tower(self._names)
+        super()._setup_graph()
         for tensor in self._fetches:
             if tensor.shape.as_list() != []:
                 raise ValueError(
                     f"SimpleMovingAverage needs scalars, {tensor.name} has shape {tensor.shape}."
                 )
 
-    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        return self._fetches
-
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
-        self._window.append(run_values.results)
+    def _append(self, *values: float) -> None:
+        self._window.append(values)
 
     def _trigger_step(self) -> None:
         size = self._window.maxlen or 1

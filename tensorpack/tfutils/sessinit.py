@@ -105,7 +105,8 @@ class SaverRestore(SessionInit):
         logger.info(f"Restoring checkpoint from {self.path} ...")
         check_manifest(self.path)
         reader = CheckpointReader(self.path)
-        names = {self._name_in_graph(name): name for name in reader.names}
+        scope = f"{self.prefix}/" if self.prefix else ""
+        names = {scope + name: name for name in reader.names}
         variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in self.ignore}
         _warn_missing("graph", "checkpoint", [name for name in variables if name not in names])
         _warn_missing(
@@ -115,9 +116,6 @@ class SaverRestore(SessionInit):
         )
         values = {name: reader.read(names[name]) for name in variables if name in names}
         SessionUpdate(sess, list(variables.values()), self.ignore_mismatch).update(values)
-
-    def _name_in_graph(self, name: str) -> str:
-        return f"{self.prefix}/{name}" if self.prefix else name
 
 
 class SaverRestoreRelaxed(SaverRestore):

@@ -147,13 +147,8 @@ def get_scalar_var(
       summary: whether to add a scalar summary `{name}-summary`.
       trainable: whether an optimizer may change it.
     """
-    variable = tf.get_variable(
-        name,
-        shape=[],
-        dtype=tf.float32,
-        initializer=tf.constant_initializer(init_value),
-        trainable=trainable,
-    )
+    initializer = tf.constant_initializer(init_value)
+    variable = tf.get_variable(name, [], tf.float32, initializer, trainable=trainable)
     if summary:
         create_scalar_summary(variable.op.name + "-summary", variable)
     return variable

@@ -83,10 +83,7 @@ class SessionUpdate:
             fitting = self._run_initializers(fitting)
 
     def _run_initializers(self, assignments: List[Any]) -> List[Any]:
-        """Feeds the values in the place of the initial ones. Returns the assignments not made yet.
-
-        That is empty, but where variables share the tensor of their initial value.
-        """
+        """Feeds values as initial ones; returns those left, whose variables share that tensor."""
         ops, feeds, left = [], {}, []
         for variable, array in assignments:
             initial_value = variable.initializer.inputs[1]

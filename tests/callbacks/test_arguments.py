@@ -67,6 +67,6 @@ def test_a_string_is_not_a_list_of_letters():
     with pytest.raises(TypeError, match="ScalarPrinter: whitelist must be a list, but got 'cost'"):
         ScalarPrinter(whitelist="cost")
     assert StopIfNonFinite("cost")._tensors == ["cost"]
-    assert SimpleMovingAverage("cost", 3)._names == ["cost:0"]
+    assert SimpleMovingAverage("cost", 3)._names == ["cost"]
     with pytest.raises(TypeError, match="ProcessTensors: names must be a list of names, but has 3"):
         ProcessTensors([3], print)

@@ -1,6 +1,7 @@
 import threading
 import time
 import types
+from contextlib import contextmanager
 
 import pytest
 
@@ -85,6 +86,16 @@ def reported(steps_per_epoch, max_epoch=1, others=(), deterministic=False, **opt
     return report, costs, trainer
 
 
+@contextmanager
+def in_epoch(trainer):
+    """A session in which the first epoch has begun."""
+    with trainer.session():
+        trainer.callbacks.before_train()
+        trainer.epoch_num = 1
+        trainer.callbacks.before_epoch()
+        yield
+
+
 def paragraphs(capsys):
     return [line for line in log_lines(capsys) if line.startswith("Where the time goes")]
 
@@ -98,10 +109,7 @@ PARAGRAPH = (
 
 def test_it_is_reported_once_in_the_middle_of_a_long_epoch(waits, capsys):
     report, _, trainer = reported(1000)
-    with trainer.session():
-        trainer.callbacks.before_train()
-        trainer.epoch_num = 1
-        trainer.callbacks.before_epoch()
+    with in_epoch(trainer):
         said_before = []
         for _ in range(800):
             trainer.step()
@@ -177,10 +185,7 @@ def running(waits, tmp_path):
     """A report that says nothing of its own accord, its costs and its trainer, in an epoch."""
     with log_directory(tmp_path):
         report, costs, trainer = reported(10**6, after_seconds=1e9)
-        with trainer.session():
-            trainer.callbacks.before_train()
-            trainer.epoch_num = 1
-            trainer.callbacks.before_epoch()
+        with in_epoch(trainer):
             yield report, costs, trainer
 
 
@@ -205,10 +210,7 @@ def test_an_early_request_waits_for_some_steps(waits, capsys, tmp_path):
     with log_directory(tmp_path):
         _, _, trainer = reported(10**6, after_seconds=1e9)
         (tmp_path / "report").write_text("")
-        with trainer.session():
-            trainer.callbacks.before_train()
-            trainer.epoch_num = 1
-            trainer.callbacks.before_epoch()
+        with in_epoch(trainer):
             said = []
             while not said and trainer.global_step < 100:
                 trainer.step()
