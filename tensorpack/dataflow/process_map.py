@@ -1,5 +1,6 @@
 """Functions applied to datapoints in worker processes, while the flow itself stays here."""
 
+import functools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
@@ -300,24 +301,16 @@ class MultiProcessMapAndBatchData(ProcessMap):
             yield group
 
     def _work(self) -> Callable[[Any], Any]:
-        return _MapAndBatch(self.func, self.batch_size)
+        return functools.partial(_map_and_batch, self.func, self.batch_size)
 
 
 MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData
 
 
-class _MapAndBatch:
-    """What a process does with as many datapoints as a batch has, or less.
-
-    Returns a tuple with a batch, or, if it is not full, a list of datapoints.
-    """
-
-    def __init__(self, func: Callable[[Any], Any], batch_size: int) -> None:
-        self._func, self._batch_size = func, batch_size
-
-    def __call__(self, group: List[Any]) -> Any:
-        mapped = [apply_function(self._func, datapoint) for datapoint in group]
-        kept = [datapoint for datapoint in mapped if datapoint is not None]
-        if len(kept) < self._batch_size:
-            return kept
-        return (aggregate(kept, use_list=False, join=Rows),)
+def _map_and_batch(func: Callable[[Any], Any], batch_size: int, group: List[Any]) -> Any:
+    """Returns a tuple with a batch, or, if it is not full, a list of datapoints."""
+    mapped = [apply_function(func, datapoint) for datapoint in group]
+    kept = [datapoint for datapoint in mapped if datapoint is not None]
+    if len(kept) < batch_size:
+        return kept
+    return (aggregate(kept, use_list=False, join=Rows),)

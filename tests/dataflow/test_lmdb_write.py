@@ -126,7 +126,7 @@ def test_keys_continue_in_order_after_all_digits_are_used(tmp_path):
     path = str(tmp_path / "new.lmdb")
     writer = lmdb_write._Writer(path)
     writer.write([(b"99999999", b"a"), (b"100000000", b"b"), (b"__keys__", b"c")])
-    writer.close()
+    writer.env.close()
     assert sorted(read_raw(path)) == [b"100000000", b"99999999", b"__keys__"]
 
 

@@ -476,11 +476,8 @@ def test_reset_state_starts_the_processes_and_resets_the_flow():
     [
         ({"map_func": 3}, TypeError, "applies a function, but got int"),
         ({}, TypeError, "applies a function, but got NoneType"),
-        ({"map_func": abs, "num_proc": 0}, ValueError, "num_proc must be at least 1, but got 0"),
         ({"map_func": abs, "buffer_size": 0}, ValueError, "buffer_size must be at least 1"),
         ({"map_func": abs, "buffer_size": 2.5}, TypeError, "buffer_size must be an integer, but"),
-        ({"map_func": abs, "buffer_bytes": 0}, ValueError, "buffer_bytes must be a whole number"),
-        ({"map_func": abs, "start_method": "x"}, ValueError, "start_method is one of"),
     ],
 )
 def test_wrong_arguments(options, error, message):

@@ -34,11 +34,6 @@ class TestProcesses:
             list(flow)
             assert set(multiprocessing.active_children()) == workers
 
-    def test_reset_state_starts_them(self):
-        with closing(mixture(numbers(5), 2)) as flow:
-            flow.reset_state()
-            assert len(multiprocessing.active_children()) == 2
-
     @pytest.mark.parametrize("make", [strict, mixture])
     def test_a_closed_flow_can_be_used_again(self, make):
         flow = make(numbers(5), 1)

@@ -33,9 +33,10 @@ def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int
     with open_new(target) as file:
         df.reset_state()
         try:
-            with contextlib.closing(_Writer(file.name)) as writer:
+            writer = _Writer(file.name)
+            with contextlib.closing(writer.env):
                 count = _write_all(writer, df, write_frequency)
-                writer.sync()
+                writer.env.sync(True)
         except lmdb.Error as error:
             raise _as_os_error(error, target) from error
     return count
@@ -70,7 +71,7 @@ class _Writer:
         self._map_bytes = _FIRST_MAP_BYTES
         # Synchronised once, at the end: the file is of no use before. No other process knows its
         # name, so nothing is locked.
-        self._env = self._lmdb.open(
+        self.env = self._lmdb.open(
             path, subdir=False, map_size=self._map_bytes, sync=False, lock=False, max_dbs=0
         )
 
@@ -78,22 +79,14 @@ class _Writer:
         """Writes records in one transaction."""
         while True:
             try:
-                with self._env.begin(write=True) as transaction:
+                with self.env.begin(write=True) as transaction:
                     for key, value in records:
                         # What is known to come last needs no search, and fills the pages.
                         transaction.put(key, value, append=len(key) == _KEY_BYTES)
                 return
             except self._lmdb.MapFullError:
                 self._map_bytes *= 2
-                self._env.set_mapsize(self._map_bytes)
-
-    def sync(self) -> None:
-        """Waits until all is on the disk."""
-        self._env.sync(True)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._env.close()
+                self.env.set_mapsize(self._map_bytes)
 
 
 def _as_os_error(error: Any, path: str) -> OSError:

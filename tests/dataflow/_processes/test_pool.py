@@ -310,7 +310,7 @@ class TestPools:
     def pool():
         return WorkerPool(functions.count_up, (5,), ("ds", None), 1, LIMITS, "fork", "Pool")
 
-    def test_a_team_works_again(self, owner):
+    def test_a_pool_works_again(self, owner):
         first = owner.pools.take(self.pool)
         second = owner.pools.take(self.pool)
         assert first is not second
