@@ -33,6 +33,16 @@ def loop():
         thread.join(5)
 
 
+def join(thread):
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def run_to_end(thread):
+    thread.start()
+    join(thread)
+
+
 def run_with(method, *args):
     """Runs a method of a new StoppableThread in another thread; returns (thread, done, results)."""
     owner, done, results = StoppableThread(), threading.Event(), []
@@ -101,8 +111,7 @@ def test_a_loop_calls_until_stopped(loop):
     for _ in range(3):
         calls.get(timeout=5)
     thread.stop()
-    thread.join(5)
-    assert not thread.is_alive()
+    join(thread)
 
 
 def test_pause_waits_for_the_call_and_holds_until_resume(loop):
@@ -132,8 +141,7 @@ def test_stop_ends_a_paused_loop(loop):
     thread = loop(lambda: time.sleep(0.001))
     thread.pause()
     thread.stop()
-    thread.join(5)
-    assert not thread.is_alive()
+    join(thread)
 
 
 def test_a_loop_may_pause_itself(loop):
@@ -147,8 +155,7 @@ def test_a_loop_may_pause_itself(loop):
     loop_thread.start()
     assert paused.wait(5)
     loop_thread.stop()
-    loop_thread.join(5)
-    assert not loop_thread.is_alive()
+    join(loop_thread)
 
 
 def test_pausable_is_asked_for():
@@ -162,8 +169,7 @@ def test_pause_returns_after_the_loop_has_failed(loop):
     errors = []
     thread = LoopThread(lambda: 1 / 0)
     guard_thread(thread, errors.append)
-    thread.start()
-    thread.join(5)
+    run_to_end(thread)
     thread.pause()
     assert [type(error) for error in errors] == [ZeroDivisionError]
 
@@ -173,8 +179,7 @@ def test_a_guarded_thread_hands_its_error_over(capsys):
     thread = threading.Thread(target=lambda: [].pop())
     guard_thread(thread, lambda error: errors.append((error, threading.current_thread())))
     assert thread.error is None
-    thread.start()
-    thread.join(5)
+    run_to_end(thread)
     assert errors == [(thread.error, thread)] and isinstance(thread.error, IndexError)
     assert thread.error.__traceback__ is not None
     assert capsys.readouterr().err == ""
@@ -184,8 +189,7 @@ def test_a_guarded_thread_without_an_error_has_none():
     errors = []
     thread = threading.Thread(target=int)
     guard_thread(thread, errors.append)
-    thread.start()
-    thread.join(5)
+    run_to_end(thread)
     assert thread.error is None and errors == []
 
 
@@ -203,15 +207,9 @@ def test_what_is_not_an_error_passes_the_guard():
 
 def test_a_running_thread_cannot_be_guarded():
     thread = threading.Thread(target=int)
-    thread.start()
-    thread.join(5)
+    run_to_end(thread)
     with pytest.raises(RuntimeError, match="before start"):
         guard_thread(thread, print)
-
-
-def join(thread):
-    thread.join(5)
-    assert not thread.is_alive()
 
 
 def test_it_is_a_stoppable_thread_and_forwards_stop():
@@ -226,8 +224,7 @@ def test_it_runs_the_wrapped_thread_under_its_name(capsys):
     seen = []
     inner = threading.Thread(target=lambda: seen.append(threading.current_thread()), name="player")
     outer = ShareSessionThread(inner)
-    outer.start()
-    join(outer)
+    run_to_end(outer)
     assert seen == [outer] and outer.name == "player"
     assert "WRN player was started without a default TensorFlow session" in capsys.readouterr().out
 
@@ -236,8 +233,7 @@ def test_an_error_of_the_wrapped_thread_is_heard():
     errors = []
     outer = ShareSessionThread(threading.Thread(target=lambda: 1 / 0))
     guard_thread(outer, errors.append)
-    outer.start()
-    join(outer)
+    run_to_end(outer)
     assert isinstance(outer.error, ZeroDivisionError) and errors == [outer.error]
 
 
@@ -251,8 +247,7 @@ def test_session_and_graph_are_the_defaults_in_the_thread():
     graph = tf.Graph()
     with tf.Session(graph=graph) as session:
         outer = ShareSessionThread(threading.Thread(target=look))
-        outer.start()
-        join(outer)
+        run_to_end(outer)
     assert seen == [(session, graph)]
 
 
@@ -269,8 +264,7 @@ def test_a_derived_thread_takes_the_session_where_it_is_started():
     tf = pytest.importorskip("tensorflow").compat.v1
     thread = Reader()
     with tf.Graph().as_default(), tf.Session() as session:
-        thread.start()
-    join(thread)
+        run_to_end(thread)
     assert thread.seen is session
 
 

@@ -124,22 +124,19 @@ def test_ensured_processes_end_with_a_program_that_forgets_them(run_python):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_started_processes_do_not_hear_sigint(method):
+@pytest.mark.parametrize("from_thread", [False, True])
+def test_started_processes_do_not_hear_sigint(method, from_thread):
     process = multiprocessing.get_context(method).Process(target=interrupt_self, args=(None,))
-    start_proc_mask_signal(process)
+    if from_thread:
+        thread = threading.Thread(target=start_proc_mask_signal, args=(process,))
+        thread.start()
+        thread.join(20)
+    else:
+        start_proc_mask_signal(process)
     process.join(20)
     assert process.exitcode == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-
-
-def test_started_from_another_thread_they_do_not_hear_it_either():
-    process = FORK.Process(target=interrupt_self, args=(None,))
-    thread = threading.Thread(target=start_proc_mask_signal, args=(process,))
-    thread.start()
-    thread.join(5)
-    process.join(5)
-    assert process.exitcode == 0
 
 
 class Interrupter:

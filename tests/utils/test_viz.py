@@ -71,17 +71,19 @@ def test_a_page_is_as_large_as_allowed():
 
 
 class Flow:
-    """Yields batches of two images and a label."""
+    """Yields what it is given; by default batches of two images and a label."""
 
-    def __init__(self):
+    def __init__(self, *datapoints):
         self.resets = 0
+        self._datapoints = datapoints or [
+            [value, np.full((2, 4, 5, 3), value * 0.1)] for value in range(3)
+        ]
 
     def reset_state(self):
         self.resets += 1
 
     def __iter__(self):
-        for value in range(3):
-            yield [value, np.full((2, 4, 5, 3), value * 0.1)]
+        return iter(self._datapoints)
 
 
 def test_images_of_a_flow_are_written(tmp_path):
@@ -104,9 +106,7 @@ def test_the_number_of_images_is_a_limit(tmp_path):
 
 def test_images_that_are_not_a_batch(tmp_path):
     pytest.importorskip("cv2")
-    flow = Flow()
-    single = [[image] for batch in flow for image in batch[1]]
-    flow.__class__ = type("Single", (Flow,), {"__iter__": lambda self: iter(single)})
+    flow = Flow(*[[image] for batch in Flow() for image in batch[1]])
     assert dump_dataflow_images(flow, batched=False, output_dir=str(tmp_path)) == 6
 
 
@@ -120,10 +120,8 @@ def test_images_that_are_not_a_batch(tmp_path):
 @pytest.mark.parametrize("batched", [True, False])
 def test_a_component_that_is_not_there_is_named(datapoint, index, error, has, batched):
     pytest.importorskip("cv2")
-    flow = Flow()
-    flow.__class__ = type("One", (Flow,), {"__iter__": lambda self: iter([datapoint])})
     with pytest.raises(error, match=rf"index={index} must be .* the datapoint has {has}\."):
-        dump_dataflow_images(flow, index=index, batched=batched)
+        dump_dataflow_images(Flow(datapoint), index=index, batched=batched)
 
 
 def test_an_image_that_cannot_be_written_is_an_error(tmp_path):
@@ -135,10 +133,8 @@ def test_an_image_that_cannot_be_written_is_an_error(tmp_path):
 
 def test_an_image_that_opencv_refuses_is_named(tmp_path):
     pytest.importorskip("cv2")
-    flow = Flow()
-    flow.__class__ = type("Empty", (Flow,), {"__iter__": lambda self: iter([[np.zeros((0, 4))]])})
     with pytest.raises(OSError, match=r"shape \[0, 4, 3\] to .*000\.jpg: "):
-        dump_dataflow_images(flow, batched=False, output_dir=str(tmp_path))
+        dump_dataflow_images(Flow([np.zeros((0, 4))]), batched=False, output_dir=str(tmp_path))
 
 
 def test_boxes_are_drawn_into_a_copy():

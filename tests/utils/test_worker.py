@@ -64,11 +64,6 @@ def test_in_order_is_not_an_error():
     assert ended(targets.nothing) is None
 
 
-def test_the_end_of_an_endless_one_is_an_error_even_in_order():
-    error = ended(targets.nothing, endless=True)
-    assert isinstance(error, WorkerDied) and error.exitcode == 0
-
-
 def test_an_exit_code_is_told():
     assert ended(targets.leave, 3).exitcode == 3
 

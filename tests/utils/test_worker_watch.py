@@ -59,11 +59,6 @@ def test_a_death_is_heard_within_a_second(watch, ends):
     assert ends.empty()
 
 
-def test_an_exception_is_heard(watch, ends):
-    watch(start(targets.fail))
-    assert repr(ends.get(timeout=5)[1]) == repr(LookupError("no such datapoint"))
-
-
 def test_a_plain_process_is_heard(watch, ends):
     process = FORK.Process(target=targets.leave, args=(3,))
     process.start()
