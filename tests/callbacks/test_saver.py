@@ -203,14 +203,10 @@ def test_the_best_is_kept(tmp_path, kind, values, name, step):
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-6")
 
 
-def test_it_says_so(tmp_path, capsys):
-    best(tmp_path, MinSaver, [3.0, 4.0])
+def test_it_says_so_and_the_name_can_be_given(tmp_path, capsys):
+    best(tmp_path, MinSaver, [3.0, 4.0], filename="best")
     line = "Model at global_step=2 with minimum val/error=3 saved."
     assert [each for each in log_lines(capsys) if "minimum" in each] == [line]
-
-
-def test_the_name_can_be_given(tmp_path):
-    best(tmp_path, MinSaver, [3.0], filename="best")
     assert saved(tmp_path / "best")["weight"] == 2.0
 
 
