@@ -126,16 +126,7 @@ def test_print_takes_no_negative_numbers():
         PrintData(numbers(1), num=-1)
 
 
-def test_print_info_logs_at_once_and_leaves_the_flow_as_it_was(capsys):
-    flow = PrintData(numbers(5), 2)
-    flow.print_info()
-    out = capsys.readouterr().out
-    assert out.count("datapoint 0 is") == out.count("datapoint 1 is") == 1
-    assert "datapoint 2 is" not in out
-    assert list(flow) == [[i] for i in range(5)]
-
-
-def test_print_info_takes_no_datapoint_that_it_does_not_log():
+def test_print_info_logs_at_once_and_takes_no_datapoint_that_it_does_not_log(capsys):
     taken = []
 
     def source():
@@ -143,5 +134,9 @@ def test_print_info_takes_no_datapoint_that_it_does_not_log():
             taken.append(i)
             yield [i]
 
-    PrintData(DataFromGenerator(source), num=3).print_info()
+    flow = PrintData(DataFromGenerator(source), num=3)
+    flow.print_info()
     assert taken == [0, 1, 2]
+    out = capsys.readouterr().out
+    assert [out.count(f"datapoint {i} is") for i in range(4)] == [1, 1, 1, 0]
+    assert list(flow) == [[i] for i in range(5)]

@@ -121,11 +121,33 @@ def test_size_that_is_too_large_is_an_error_at_the_end():
         next(flow)
 
 
-def test_wrong_arguments():
-    with pytest.raises(TypeError, match="a generator function or an iterable, but got int"):
-        DataFromGenerator(3)
-    with pytest.raises(ValueError, match="got -1"):
-        DataFromGenerator(five, size=-1)
+@pytest.mark.parametrize(
+    "kind, arguments, error, message",
+    [
+        (DataFromGenerator, (3,), TypeError, "a generator function or an iterable, but got int"),
+        (DataFromGenerator, (five, -1), ValueError, "got -1"),
+        (
+            DataFromGenerator,
+            (five, "a"),
+            TypeError,
+            "size must be an integer, but got 'a'",
+        ),
+        (DataFromIterable, (five,), TypeError, "takes an iterable.*DataFromGenerator"),
+        (DataFromIterable, (3,), TypeError, "but got int: 3. Put the datapoints into a list"),
+        (DataFromQueue, ([1],), TypeError, r"what has a method get\(\), but got list"),
+    ],
+)
+def test_wrong_arguments(kind, arguments, error, message):
+    with pytest.raises(error, match=f"{kind.__name__}.*{message}"):
+        kind(*arguments)
+
+
+def test_a_function_that_returns_nothing():
+    def forgotten():
+        pass
+
+    with pytest.raises(TypeError, match=r"called forgotten\(\), which returned None"):
+        list(DataFromGenerator(forgotten))
 
 
 @pytest.mark.parametrize(
@@ -152,32 +174,9 @@ def test_what_can_be_used_as_a_list():
         assert list(DataFromList(lst, shuffle=False)) == [0, 1, 4]
 
 
-def test_what_cannot_be_iterated():
-    with pytest.raises(TypeError, match="DataFromIterable takes an iterable.*DataFromGenerator"):
-        DataFromIterable(five)
-    with pytest.raises(TypeError, match="but got int: 3. Put the datapoints into a list"):
-        DataFromIterable(3)
-
-
 def test_what_has_only_indices_can_be_iterated():
     class Letters:
         def __getitem__(self, index):
             return "abc"[index]
 
     assert list(DataFromIterable(Letters())) == ["a", "b", "c"]
-
-
-def test_a_function_that_returns_nothing():
-    def forgotten():
-        pass
-
-    flow = DataFromGenerator(forgotten)
-    with pytest.raises(TypeError, match=r"called forgotten\(\), which returned None"):
-        list(flow)
-    with pytest.raises(TypeError, match="DataFromGenerator: size must be an integer, but got 'a'"):
-        DataFromGenerator(five, "a")
-
-
-def test_what_is_not_a_queue():
-    with pytest.raises(TypeError, match=r"what has a method get\(\), but got list"):
-        DataFromQueue([1])

@@ -20,11 +20,15 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
-from tests.contracts.dataflow import DataFlowContract, assert_plain, contract_of
+from tests.contracts.dataflow import assert_plain, contract_of
 from tests.dataflow.helpers import check_resumes, numbers, shuffled
 
 SIZES = st.integers(1, 8)
 SEEDS = st.integers(0, 2**20)
+
+
+def mixed():
+    return RandomMixData([LocallyShuffleData(shuffled(8), 3), shuffled(4)])
 
 
 def two_pairs():
@@ -52,15 +56,11 @@ TestUnknownLength = contract_of(
 )
 
 
-class TestShuffledAgain(DataFlowContract):
-    length = 24
-    deterministic = False
-
-    def make_flow(self):
-        mixed = RandomMixData([LocallyShuffleData(shuffled(8), 3), shuffled(4)])
-        return LocallyShuffleData(LocallyShuffleData(mixed, 5), 4, num_reuse=2)
-
-
+TestShuffledAgain = contract_of(
+    lambda: LocallyShuffleData(LocallyShuffleData(mixed(), 5), 4, num_reuse=2),
+    length=24,
+    deterministic=False,
+)
 TestLeftBeforeTheEnd = contract_of(
     lambda: FixedSizeData(LocallyShuffleData(shuffled(20), 5), 7, keep_state=False),
     length=7,
