@@ -249,14 +249,7 @@ def _refuse_lookalikes(obj: Any, ext_type: type) -> None:
 
 
 class _Unpacking:
-    """One object on its way from bytes.
-
-    Args:
-      memory: as in `unpack`.
-      area: where its arrays begin.
-      end: where they end at the latest.
-      keep: as in `unpack`.
-    """
+    """One object on its way from bytes; its arrays lie between `area` and `end`."""
 
     def __init__(
         self,
@@ -366,11 +359,8 @@ def _dict_of(pairs: List[Tuple[Any, Any]]) -> Dict[Any, Any]:
 
 
 def _where_it_fails(obj: Any, error: TypeError) -> Tuple[str, TypeError]:
-    """The first part of an object that cannot be packed: its path, such as `[1]['boxes']`, and why.
-
-    Args:
-      obj: the object.
-      error: why the object cannot be packed; perhaps for a later part.
+    """The first part of an object that cannot be packed: its path, such as `[1]['boxes']`, and why,
+    which need not be `error`: msgpack may have found a later part first.
     """
     parts: Any = []
     if isinstance(obj, dict):

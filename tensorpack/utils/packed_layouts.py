@@ -63,11 +63,7 @@ class _Scalar(NamedTuple):
 
 
 class _Layout:
-    """How objects of one form are written and read.
-
-    Args:
-      obj: one of them.
-    """
+    """How objects of one form, such as `obj`, are written and read."""
 
     def __init__(self, obj: Any) -> None:
         self._keys = list(obj) if type(obj) is dict else None

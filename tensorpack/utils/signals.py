@@ -12,6 +12,7 @@ import select
 import signal
 import socket
 import threading
+from contextlib import suppress
 from typing import Any, Callable, Dict, Optional, Sequence
 
 __all__ = ["SignalListener"]
@@ -95,10 +96,8 @@ class SignalListener:
         """Makes the listener's thread call `on_tick` now. Safe from any thread and from a signal
         handler.
         """
-        try:
+        with suppress(BlockingIOError):  # full, so the thread is about to wake up anyway
             self._writer.send(bytes([_POKE]))
-        except BlockingIOError:
-            pass  # it is full of bytes, so the thread is about to wake up anyway
 
     def _listen(self) -> None:
         timeout: Optional[float] = None
@@ -116,10 +115,8 @@ class SignalListener:
     def _pass_on(self, number: int) -> None:
         if self._outer_fd == -1:
             return
-        try:
+        with suppress(OSError):  # closed by its owner, or full: both are the owner's business
             os.write(self._outer_fd, bytes([number]))
-        except OSError:
-            pass  # its owner closed it, or it is full: both are the owner's business
 
 
 def _do_nothing(signum: int, frame: object) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+from contextlib import suppress
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, read_untrusted
@@ -172,11 +173,8 @@ def check_files(
             if size != expected["size"]:
                 reason = f"{path} has {size} bytes, its manifest says {expected['size']}"
                 raise CheckpointCorrupt(prefix, reason)
-            if (
-                content
-                and suffix not in except_for
-                and hash_untrusted(path)[1] != expected["sha256"]
-            ):
+            compared = content and suffix not in except_for
+            if compared and hash_untrusted(path)[1] != expected["sha256"]:
                 reason = f"the checksum of {path} is not that of its manifest"
                 raise CheckpointCorrupt(prefix, reason)
         except OSError as error:
@@ -245,10 +243,8 @@ def remove_checkpoint(prefix: str) -> None:
       OSError: a file cannot be removed.
     """
     for suffix in reversed(suffixes(prefix)):
-        try:
+        with suppress(FileNotFoundError):
             os.remove(prefix + suffix)
-        except FileNotFoundError:
-            pass
 
 
 def names_with_prefix(prefix: str) -> List[str]:
@@ -272,10 +268,8 @@ def discard(prefix: str) -> None:
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)
             continue
-        try:
+        with suppress(OSError):  # the next start tries again
             os.remove(path)
-        except OSError:
-            pass  # the next start tries again
 
 
 def corrupt(prefix: str, error: OSError) -> Exception:

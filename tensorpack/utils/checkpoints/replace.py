@@ -7,6 +7,7 @@ before is kept as `PREFIX.replaced` until the new one is safe.
 
 import os
 import shutil
+from contextlib import suppress
 from typing import List
 
 from ..atomic import fsync_path
@@ -19,11 +20,8 @@ REPLACED = ".replaced"
 
 
 class AtomicReplace:
-    """Renames `SOURCE.*` to `TARGET.*`; `finish` or `undo` has to follow.
-
-    Args:
-      source: prefix of a checkpoint with a manifest.
-      target: its new prefix, in the same directory.
+    """Renames `SOURCE.*`, a checkpoint with a manifest, to `TARGET.*` in the same directory;
+    `finish` or `undo` has to follow.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -67,17 +65,15 @@ class AtomicReplace:
 
     def finish(self) -> None:
         """Removes the backup, when nothing that can fail follows."""
-        try:
+        with suppress(OSError):  # it is removed with the checkpoint that has its name now
             remove_checkpoint(self._target + REPLACED)
-        except OSError:
-            pass  # it is removed with the checkpoint that has its name now
 
     def undo(self) -> None:
         """Restores what was there before `publish`, as far as the disk allows.
 
         A backup that cannot be put back stays where it is, and is as good there.
         """
-        try:
+        with suppress(OSError):
             for suffix in reversed(self._moved):
                 os.remove(self._target + suffix)
             if self._withdrawn:
@@ -85,8 +81,6 @@ class AtomicReplace:
                 fsync_path(self._directory)
             if self._backup_begun:
                 remove_checkpoint(self._target + REPLACED)
-        except OSError:
-            pass
 
 
 def _clone(source: str, target: str) -> None:

@@ -329,11 +329,7 @@ class PendingSegments:
 
 
 def load_segments(tree: Any, make: Callable[[List[SegmentRef]], Any]) -> Any:
-    """Returns a state that was read, with other objects for its `Segments`.
-
-    Args:
-      tree: the state.
-      make: returns the object for the refs of one `Segments`.
+    """Returns a state that was read, with what `make(refs)` returns for each of its `Segments`.
 
     Raises:
       ValueError: an entry is not one that `PendingSegments` writes.
@@ -341,9 +337,8 @@ def load_segments(tree: Any, make: Callable[[List[SegmentRef]], Any]) -> Any:
     """
 
     def decode(value: Any) -> Any:
-        if type(value) is not dict or _MARK not in value:
-            return value
-        return make(_decode_refs(value[_MARK]))
+        marked = type(value) is dict and _MARK in value
+        return make(_decode_refs(value[_MARK])) if marked else value
 
     return _rebuild(tree, decode)
 
