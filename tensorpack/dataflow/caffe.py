@@ -82,11 +82,7 @@ class Datum(NamedTuple):
 
 
 def read_datum(buf: bytes) -> Datum:
-    """Returns the record that is encoded in some bytes.
-
-    Raises:
-      BadRecord: there is none, or its pixels are floats.
-    """
+    """Returns the record that is encoded in some bytes, or raises `BadRecord`."""
     found: Dict[str, Any] = {}
     for number, kind, value in _fields(buf):
         if number == _FLOATS:
@@ -105,10 +101,6 @@ def datum_image(datum: Datum) -> np.ndarray:
     """Returns the image of a record, a new uint8 array `[height, width, channels]`.
 
     An encoded one is decoded by OpenCV: in colour, as BGR, unless it is to have one channel.
-
-    Raises:
-      BadRecord: there is no image in it.
-      ImportError: it is encoded, and OpenCV is not installed.
     """
     if datum.encoded:
         return _decoded(datum)

@@ -225,17 +225,8 @@ def _as_array(value: Any, what: str) -> np.ndarray:
 def new_hdf5(path: str, **options: Any) -> Iterator[Tuple[Any, Callable[[], None]]]:
     """Opens an HDF5 file for writing, empty, and closes it at the end of the block.
 
-    Args:
-      path: of the file; what it holds is lost.
-      **options: as for `h5py.File`.
-
-    Yields:
-      the `h5py.File`, and a function that raises the error of a failed write; call it now and
-      then, because all that is written after the error is lost.
-
-    Raises:
-      ImportError: h5py is not installed.
-      OSError: the file cannot be opened, or, at the end of the block, could not be written.
+    Yields the `h5py.File`, and a function that raises the error of a failed write; call it now and
+    then, because all that is written after the error is lost. `options` are those of `h5py.File`.
     """
     h5py = require("h5py")
     # HDF5 reads what it has written. Without a buffer an error comes from the write that it is of.

@@ -88,13 +88,7 @@ def make_remote_key(path: str) -> None:
 
 
 def load_key(path: str) -> RemoteKey:
-    """Reads a file that `make_remote_key` wrote.
-
-    Raises:
-      OSError: it cannot be read. A PermissionError if others can read it too.
-      RuntimeError: the installed ZeroMQ cannot encrypt.
-      ValueError: it is another file, or damaged.
-    """
+    """Reads a file that `make_remote_key` wrote, which only its owner may read."""
     zmq = _zmq_with_curve()
     with _open_key(path) as file:
         if os.fstat(file.fileno()).st_mode & 0o077:

@@ -53,12 +53,7 @@ class Sender:
         self._hub.close(_LAST_SECONDS)
 
     def send(self, datapoint: Any) -> None:
-        """Sends a datapoint.
-
-        Raises:
-          DataFlowTerminated: nothing was taken within the timeout, as in `end`.
-          TypeError, ValueError: it cannot be sent, or the receiver refuses its size.
-        """
+        """Sends a datapoint; raises TypeError or ValueError if it cannot be sent, or is refused."""
         try:
             frame = encode(Message(DATA, self._id, self.count, datapoint))
         except (TypeError, ValueError) as error:
@@ -76,9 +71,7 @@ class Sender:
     def end(self) -> None:
         """Waits until every datapoint has been taken, and ends the stream.
 
-        Raises:
-          DataFlowTerminated: datapoints were lost, for example with a connection.
-          ValueError: the receiver has refused one.
+        Raises DataFlowTerminated if some were lost, ValueError if the receiver has refused one.
         """
         self._ask()
         if self._bind:  # other receivers, which were not asked, may have the rest
