@@ -1,6 +1,7 @@
 """Tests of `tensorpack.utils.optional`."""
 
 import json
+import sys
 
 import pytest
 
@@ -25,7 +26,7 @@ def test_a_missing_module_names_the_package(module, package, install):
 
 
 def test_a_package_of_another_name(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "zmq", None)
+    monkeypatch.setitem(sys.modules, "zmq", None)
     with pytest.raises(ImportError, match="pip install pyzmq"):
         require("zmq")
 

@@ -105,7 +105,8 @@ def test_a_kill_is_told(method):
 
 def test_a_crash_shows_where(capfd):
     error = ended(targets.crash)
-    assert error.exitcode == -signal.SIGSEGV and "in string_at" in str(error)
+    assert error.exitcode == -signal.SIGSEGV and "\nIts stacks at the end:\n" in str(error)
+    assert "in string_at" in str(error)
     assert capfd.readouterr() == ("", "")
 
 

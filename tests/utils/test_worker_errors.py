@@ -113,11 +113,6 @@ def test_a_death_says_how(exitcode, signum, how):
     assert error.signum == signum
 
 
-def test_a_death_shows_the_stacks_if_there_are_some():
-    error = WorkerDied("Loader-1", 123, -11, "File x, line 1 in f")
-    assert str(error).endswith("\nIts stacks at the end:\nFile x, line 1 in f")
-
-
 def test_one_that_could_not_begin_is_told_what_to_do():
     text = str(WorkerDied("Loader", 12, 1, begun=False))
     assert text.startswith("Worker 'Loader' (pid 12) ended with exit code 1. It could not start;")

@@ -1,6 +1,7 @@
 """Log directories that another person made: nothing outside them is read, written or removed."""
 
 import os
+from functools import partial
 
 import pytest
 
@@ -18,16 +19,12 @@ from tensorpack.utils.checkpoints import (
 )
 from tensorpack.utils.checkpoints.files import _checksum, _encode, describe_nothing, read_manifest
 from tensorpack.utils.untrusted import UnsafeFile, open_untrusted
+from tests.utils.checkpoints.test_states import write_variables
 
 pytestmark = pytest.mark.fault_row(48)
 
 DATA = ".data-00000-of-00001"
-
-
-def write(prefix):
-    for suffix in (DATA, ".index"):
-        with open(prefix + suffix, "w") as file:
-            file.write("values")
+write = partial(write_variables, "values")
 
 
 @pytest.fixture
