@@ -4,6 +4,7 @@ import multiprocessing.process
 import signal
 import threading
 import time
+from functools import partial
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.utils import logger
@@ -70,10 +71,13 @@ class StartProcOrThread(Callback):
         if self._processes:
             self._watch = WorkerWatch(self._processes, self._process_ended)
         for thread in self._threads:
-            guard_thread(thread, lambda error, name=thread.name: token.request(Failed(error, name)))
+            guard_thread(thread, partial(self._failed, thread.name))
             thread.start()
             if self._stop_at_last and hasattr(thread, "stop"):
                 self._forget.append(token.on_request(thread.stop))
+
+    def _failed(self, name: str, error: Exception) -> None:
+        self._token.request(Failed(error, name))
 
     def _process_ended(self, process: Any, error: Exception) -> None:
         token = self._token
@@ -81,7 +85,7 @@ class StartProcOrThread(Callback):
             token.wait(_GROUP_SECONDS)
             if isinstance(token.reason, Interrupted):
                 return
-        token.request(Failed(error, process.name))
+        self._failed(process.name, error)
 
     def _after_train(self) -> None:
         for forget in self._forget:

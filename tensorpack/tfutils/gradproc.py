@@ -217,7 +217,7 @@ class ScaleGradient(MapGradient):
                     logger.info(f"Apply lr multiplier {factor:g} for {name}")
                 if factor == 0:
                     return None
-                return map_values(gradient, lambda values, by=factor: values * by)
+                return map_values(gradient, _times(factor))
         return gradient
 
 
@@ -248,6 +248,10 @@ def map_values(gradient: Gradient, func: Callable[[tf.Tensor], tf.Tensor]) -> Gr
         values = func(gradient.values)
         return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
     return func(gradient)
+
+
+def _times(factor: float) -> Callable[[tf.Tensor], tf.Tensor]:
+    return lambda values: values * factor
 
 
 def _times_if(condition: tf.Tensor, factor: tf.Tensor) -> Callable[[tf.Tensor], tf.Tensor]:
