@@ -6,6 +6,7 @@ objects; an element is built when it is asked for.
 """
 
 import operator
+import weakref
 from multiprocessing.context import get_spawning_popen
 from typing import Any, Callable, Iterable, Iterator, List, Sequence, Tuple, Union
 
@@ -43,7 +44,7 @@ class SharedList(Sequence[Any]):
           OSError: there is not enough shared memory.
           TypeError: an element cannot be stored; names it.
         """
-        self._file = SharedFile()
+        self._own(SharedFile())
         starts: List[int] = []
         structures: List[int] = []
         end = capacity = 0
@@ -63,14 +64,16 @@ class SharedList(Sequence[Any]):
             end += aligned(packed.nbytes)
         if end:
             self._file.resize(end)  # what is too much goes back
-        self._set(self._file, end, np.array(starts, np.int64), np.array(structures, np.int64))
+        self._set(end, np.array(starts, np.int64), np.array(structures, np.int64))
 
-    def _set(
-        self, file: SharedFile, nbytes: int, starts: np.ndarray, structures: np.ndarray
-    ) -> None:
-        self._file, self._nbytes = file, nbytes
-        self._starts, self._structures = starts, structures
-        self._memory = file.view(nbytes, writable=False) if nbytes else np.empty(0, np.uint8)
+    def _own(self, file: SharedFile) -> None:
+        self._file = file
+        weakref.finalize(self, file.close).atexit = False
+
+    def _set(self, nbytes: int, starts: np.ndarray, structures: np.ndarray) -> None:
+        self._nbytes, self._starts, self._structures = nbytes, starts, structures
+        view = self._file.view(nbytes, writable=False) if nbytes else np.empty(0, np.uint8)
+        self._memory = view
 
     @property
     def nbytes(self) -> int:
@@ -108,5 +111,6 @@ def _received(
     file: SharedFile, nbytes: int, starts: np.ndarray, structures: np.ndarray
 ) -> SharedList:
     shared = SharedList.__new__(SharedList)
-    shared._set(file, nbytes, starts, structures)
+    shared._own(file)
+    shared._set(nbytes, starts, structures)
     return shared

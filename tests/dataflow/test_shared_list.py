@@ -1,5 +1,6 @@
 """Tests of `tensorpack.dataflow.shared_list`."""
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -81,3 +82,13 @@ def test_a_process_reads_the_same_memory(method):
     process.join()
     here.close()
     assert process.exitcode == 0 and inode and "deleted" in name
+
+
+def test_its_descriptor_is_closed_with_it():
+    before = len(os.listdir("/proc/self/fd"))
+    lists = [SharedList([np.zeros(9)]) for _ in range(5)]
+    arrays = [each[0] for each in lists]
+    del lists
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before + 1  # the one that reads this directory
+    assert not np.any(arrays)
