@@ -120,7 +120,7 @@ def test_ensured_processes_end_with_a_program_that_forgets_them(run_python):
     begin = time.monotonic()
     done = run_python(FORGETFUL)
     assert done.returncode == 0 and time.monotonic() - begin < 20
-    assert wait_until(lambda: gone(int(done.stdout)))
+    assert wait_until(lambda: gone(int(done.stdout)), 5)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -199,7 +199,7 @@ def test_a_worker_dies_with_a_killed_parent():
         pid = int(parent.stdout.readline())
         assert not gone(pid)
         parent.kill()
-        assert wait_until(lambda: gone(pid))
+        assert wait_until(lambda: gone(pid), 5)
 
 
 def test_subproc_call_returns_output_and_code():

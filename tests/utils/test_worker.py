@@ -391,7 +391,7 @@ def test_workers_die_with_a_killed_parent_whatever_they_do(method):
         try:
             assert len(workers) == 4 and not any(gone(pid) for pid in workers)
             parent.kill()
-            assert wait_until(lambda: all(gone(pid) for pid in workers))
+            assert wait_until(lambda: all(gone(pid) for pid in workers), 5)
             assert not plain or not gone(plain)
         finally:
             for pid in workers + [plain] * bool(plain):
