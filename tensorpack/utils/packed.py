@@ -56,6 +56,7 @@ _NUMBER = struct.Struct("<Q")
 _MAX_EQUAL_HASHES = 100  # keys of one dict with the same hash; each costs time with all others
 _MIN_HASHED_BYTES = 1 << 12  # a shorter structure cannot have keys enough to cost much
 _MARKS = bytes([*range(0xC4, 0xCA), *range(0xD4, 0xD9)])  # where msgpack begins bytes or extensions
+_MAX_SCANNED_BYTES = 1 << 12  # long strings of bytes hold marks by chance
 _BUFFERS = (bytearray, memoryview)
 
 
@@ -173,7 +174,10 @@ class _Packing:
             structure = self._packb(obj, **self._options)
         # msgpack itself packs buffers as bytes, and any ExtType as if it were one of ours. Nothing
         # of that kind is there if all marks in the structure are those of our extensions.
-        if len(structure) - len(structure.translate(None, _MARKS)) != self._extensions:
+        if (
+            len(structure) > _MAX_SCANNED_BYTES
+            or len(structure) - len(structure.translate(None, _MARKS)) != self._extensions
+        ):
             _refuse_lookalikes(obj, self._ext_type)
         return structure
 
