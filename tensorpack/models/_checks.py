@@ -12,6 +12,7 @@ __all__ = [
     "check_image",
     "check_padding",
     "check_pair",
+    "per_axis",
 ]
 
 IntPair = Union[int, Sequence[int]]
@@ -55,6 +56,11 @@ def check_floating(layer_name: str, tensor: tf.Tensor) -> tf.Tensor:
 def channel_axis(data_format: str) -> int:
     """Returns the axis of the channels in `NHWC` or `NCHW`."""
     return data_format.index("C")
+
+
+def per_axis(pair: Sequence[int], data_format: str) -> List[int]:
+    """Returns sizes or strides of (height, width) for all four axes."""
+    return [1, *pair, 1] if data_format == "NHWC" else [1, 1, *pair]
 
 
 def check_padding(layer_name: str, padding: Any) -> str:

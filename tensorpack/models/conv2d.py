@@ -12,6 +12,7 @@ from ._checks import (
     check_image,
     check_padding,
     check_pair,
+    per_axis,
 )
 from ._legacy_names import RENAMED
 from ._weights import default_kernel_initializer, finish, get_weights
@@ -162,7 +163,7 @@ def Conv2DTranspose(
         inputs,
         weights.kernel,
         dynamic,
-        _per_axis(steps, data_format),
+        per_axis(steps, data_format),
         padding=padding,
         data_format=data_format,
     )
@@ -188,7 +189,7 @@ def _convolution(
     """Returns the convolution as a function of image and kernel."""
     if dilation == [1, 1]:
         return lambda image, kernel: tf.nn.conv2d(
-            image, kernel, _per_axis(strides, data_format), padding, data_format=data_format
+            image, kernel, per_axis(strides, data_format), padding, data_format=data_format
         )
     if strides != [1, 1]:
         raise ValueError(
@@ -209,11 +210,6 @@ def _in_groups(
         return convolve(image, kernel)
     pairs = zip(tf.split(image, groups, axis), tf.split(kernel, groups, 3))
     return tf.concat([convolve(part, share) for part, share in pairs], axis)
-
-
-def _per_axis(strides: Sequence[int], data_format: str) -> List[int]:
-    """Returns strides for all four axes."""
-    return [1, *strides, 1] if data_format == "NHWC" else [1, 1, *strides]
 
 
 def _parse_output_shape(layer_name: str, filters: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, Callable, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
 
-from ._checks import IntPair, check_padding, check_pair
+from ._checks import IntPair, check_padding, check_pair, per_axis
 from ._legacy_names import RENAMED
 from .registry import layer_register
 
@@ -139,16 +139,12 @@ def _pool(
     step = window if strides is None else check_pair(layer_name, "strides", strides)
     return pool(
         inputs,
-        _per_axis(window, data_format),
-        _per_axis(step, data_format),
+        per_axis(window, data_format),
+        per_axis(step, data_format),
         check_padding(layer_name, padding),
         data_format=data_format,
         name="output",
     )
-
-
-def _per_axis(pair: Any, data_format: str) -> Any:
-    return [1, *pair, 1] if data_format == "NHWC" else [1, 1, *pair]
 
 
 def _check_rank(layer_name: str, inputs: Any) -> tf.Tensor:

@@ -4,6 +4,7 @@ from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.utils import logger
 from tensorpack.utils.rng import SeedTree, is_seeded, streams_state
@@ -95,12 +96,6 @@ def warn_of_random_ops(train_op: Any) -> None:
 
 
 def _needed_by(fetch: Any) -> List[tf.Operation]:
-    """All ops that a run of `fetch` runs."""
+    """All ops that a run of `fetch` runs, by name."""
     start = fetch if isinstance(fetch, tf.Operation) else getattr(fetch, "op", None)
-    seen, todo = {}, [] if start is None else [start]
-    while todo:
-        op = todo.pop()
-        if op.name not in seen:
-            seen[op.name] = op
-            todo += [each.op for each in op.inputs] + list(op.control_inputs)
-    return [seen[name] for name in sorted(seen)]
+    return [] if start is None else sorted(ancestors([start]), key=lambda op: op.name)
