@@ -135,12 +135,13 @@ def main():
     """Compares and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--baseline", required=True, type=Path, help="path of the other checkout")
-    parser.add_argument("--only", default="", metavar="R5,R8", help="these figures (default: all)")
+    parser.add_argument("--only", default="", metavar="R5,R8-jpegs", help="these (default: all)")
     parser.add_argument("--pairs", type=int, default=5)
     args = parser.parse_args()
-    baseline, wanted = args.baseline.resolve(), [w.upper() for w in args.only.split(",") if w]
-    chosen = [name for name in FIGURES if not wanted or name.partition("-")[0] in wanted]
-    unknown = [w for w in wanted if w not in {name.partition("-")[0] for name in chosen}]
+    baseline, wanted = args.baseline.resolve(), [w.lower() for w in args.only.split(",") if w]
+    keys = {name: {name.lower(), name.lower().partition("-")[0]} for name in FIGURES}
+    chosen = [name for name in FIGURES if not wanted or keys[name].intersection(wanted)]
+    unknown = [w for w in wanted if not any(w in found for found in keys.values())]
     if unknown or not (baseline / "benchmarks").is_dir() or baseline == THIS:
         parser.error(f"no such figure: {unknown}" if unknown else f"{baseline}: no other checkout")
     table = [compare(name, FIGURES[name], baseline, args.pairs) for name in chosen]
