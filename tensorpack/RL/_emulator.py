@@ -8,8 +8,6 @@ from tensorpack.utils.optional import require
 
 from .rom import load_ale
 
-__all__ = ["Emulator", "FRAME_SIZE", "NoopDraws", "clone_machine", "open_emulator"]
-
 FRAME_SIZE = 84
 # Actions of a game that are kept: half an hour of play, if each is held for four frames.
 _LOG_LENGTH = 30000

@@ -14,8 +14,6 @@ import numpy as np
 from ._emulator import Emulator, clone_machine, open_emulator
 from .rom import load_ale
 
-__all__ = ["EmulatorRestore", "begins_alike", "clones_well"]
-
 _SEED = 1
 _FRAMES = 60
 # Frames of the game before the one that is compared. They reveal 29 of the 30 games that are known

@@ -8,8 +8,6 @@ from tensorpack.utils.checks import as_count
 
 from .player import PlayerStep
 
-__all__ = ["EpisodeTracker"]
-
 _COUNTS = {"ended": np.bool_, "lengths": np.int64, "scores": np.float64, "lives": np.int64}
 
 

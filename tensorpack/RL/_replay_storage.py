@@ -7,8 +7,6 @@ import numpy as np
 from tensorpack.utils.checkpoints import SegmentRef
 from tensorpack.utils.checks import as_count
 
-__all__ = ["IMMUTABLE", "Journal", "Layout", "check_complete"]
-
 _NO_LIMIT = np.iinfo(np.int64).max
 # Columns whose entries never change after they are written; in the order they are saved.
 IMMUTABLE = ("frame", "action", "reward", "terminated", "depth")

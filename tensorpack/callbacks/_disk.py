@@ -4,8 +4,6 @@ from typing import Optional
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["ERRORS", "disk_trouble"]
-
 ERRORS = (OSError, tf.errors.OpError)  # all that a failing disk may raise
 
 # The errors of the system as TensorFlow passes them on.

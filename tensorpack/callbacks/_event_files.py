@@ -11,8 +11,6 @@ from google.protobuf.message import DecodeError
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.atomic import backup_name, fsync_path, write_atomic
 
-__all__ = ["cut_file", "drop_file", "mark_of", "marked_files", "new_file"]
-
 _PREFIX = "events.out.tfevents."
 _STAMP_DIGITS = 10
 _MARK = "tensorpack TFEventWriter "

@@ -8,8 +8,6 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["image_summary", "to_png"]
-
 _PNG_COLOURS = {1: 0, 3: 2, 4: 6}  # channels -> colour type of the format
 
 

@@ -11,8 +11,6 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 from ._flow import call_optional, is_flow, what_instead
 from .base import DataFlow, StateNotKept, state_of
 
-__all__ = ["CombinedDataFlow", "listed", "state_or_reason"]
-
 
 class CombinedDataFlow(DataFlow):
     """A flow made from several others, `df_lists`, at least one."""

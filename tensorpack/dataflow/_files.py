@@ -15,18 +15,6 @@ from tensorpack.utils.serialize import dumps
 
 from .raw import DataFromList, share_positions
 
-__all__ = [
-    "DamagedFile",
-    "ErrorLimit",
-    "PathLike",
-    "RecordsFlow",
-    "collected_damage",
-    "encode_datapoint",
-    "input_path",
-    "is_gzip",
-    "open_new",
-]
-
 PathLike = Union[str, "os.PathLike[str]"]
 
 _GZIP_MAGIC = b"\x1f\x8b"

@@ -3,15 +3,6 @@
 import os
 from typing import Any, Callable, Generic, List, Optional, Sequence, Tuple, TypeVar
 
-__all__ = [
-    "ProcessLocal",
-    "call_optional",
-    "check_count",
-    "check_state",
-    "is_flow",
-    "what_instead",
-]
-
 T = TypeVar("T")
 
 

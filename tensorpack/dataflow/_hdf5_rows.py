@@ -16,8 +16,6 @@ from tensorpack.utils.optional import require
 from ._files import DamagedFile
 from .base import DataFlowTerminated
 
-__all__ = ["RowsInFile", "RowsInMemory", "VERSION", "VERSION_KEY", "describe_file"]
-
 VERSION = 1
 VERSION_KEY = "tensorpack_version"
 

@@ -3,8 +3,6 @@
 import functools
 from typing import Any, Callable
 
-__all__ = ["accepts_old_keywords", "give_both_names", "owner_of"]
-
 
 def accepts_old_keywords(**new_names: str) -> Callable[[Callable], Callable]:
     """Decorates a function so that each keyword `old=` is passed on as the keyword `new=`.

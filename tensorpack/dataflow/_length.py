@@ -12,8 +12,6 @@ import numpy as np
 
 from tensorpack.utils.checks import is_integer
 
-__all__ = ["UnknownLength", "checked_length", "endless", "length_of", "length_or_none"]
-
 
 class UnknownLength(TypeError, NotImplementedError):
     """The number of datapoints in a pass is not known, or the pass has no end.

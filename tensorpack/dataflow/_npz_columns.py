@@ -18,8 +18,6 @@ import numpy as np
 
 from tensorpack.utils.serialize import dumps, loads
 
-__all__ = ["Column", "column_of", "parts_of_kind", "reader_of"]
-
 _PYTHON = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
 _ARRAYS = "biufcSU"  # kinds of dtypes; frames refuse the others, and say where they are
 _SCALARS = "biufc"  # numpy's strings would lose zero bytes at their end

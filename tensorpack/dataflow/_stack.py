@@ -9,8 +9,6 @@ from typing import Any, Callable, Hashable, List, Sequence
 
 import numpy as np
 
-__all__ = ["aggregate", "join"]
-
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
 
 

@@ -7,8 +7,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .registry import VariableHolder
 
-__all__ = ["Affine", "get_affine", "parameter_dtype"]
-
 
 class Affine(NamedTuple):
     """Offset and scale; None for one that is not used."""

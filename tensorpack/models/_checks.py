@@ -5,16 +5,6 @@ from typing import Any, List, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
 
-__all__ = [
-    "IntPair",
-    "channel_axis",
-    "check_floating",
-    "check_image",
-    "check_padding",
-    "check_pair",
-    "per_axis",
-]
-
 IntPair = Union[int, Sequence[int]]
 
 

@@ -6,8 +6,6 @@ later order is a prefix of it wherever later scripts may pass arguments by posit
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Union
 
-__all__ = ["Converted", "RENAMED", "Renaming", "translate"]
-
 
 class Converted(NamedTuple):
     """A renamed argument whose value changes as well."""

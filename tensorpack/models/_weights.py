@@ -7,8 +7,6 @@ from tensorpack.compat import tfv1 as tf
 
 from .registry import VariableHolder
 
-__all__ = ["Weights", "activate", "default_kernel_initializer", "finish", "get_weights"]
-
 
 class Weights(NamedTuple):
     """Kernel and bias; `bias` is None for a layer without one."""

@@ -13,18 +13,6 @@ from tqdm import tqdm
 
 from ._directory_lock import DirectoryLock
 
-__all__ = [
-    "ConsoleHandler",
-    "ForgivingStream",
-    "LineFormatter",
-    "LogFileHandler",
-    "can_write",
-    "is_terminal",
-    "open_standard_descriptors",
-    "point_at_devnull",
-    "same_screen",
-]
-
 _PATIENCE_SECONDS = 2.0  # for a reader that does not read
 _MARKS = {
     logging.DEBUG: "DBG",

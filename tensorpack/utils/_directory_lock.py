@@ -12,8 +12,6 @@ try:
 except ImportError:  # not on this system: then there is no lock
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["DirectoryInUse", "DirectoryLock"]
-
 _NAME = ".lock"
 # The errors of file systems without locks, such as some network file systems.
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)

@@ -4,8 +4,6 @@ from typing import Iterable, Tuple
 
 from tabulate import tabulate
 
-__all__ = ["CommandError", "facts_table", "number_text", "printable", "size_text"]
-
 
 class CommandError(Exception):
     """An argument of a command cannot be used; the message says why, and what can."""

@@ -21,8 +21,6 @@ from ..processes import MultiProcessRunnerZMQ
 from . import CommandError, facts_table, number_text, size_text
 from .flow import open_flow
 
-__all__ = ["Limits", "Measurement", "Stage", "bench", "measure", "measure_stages", "slowest_stage"]
-
 _PERCENTILES = {"50 %": 50, "90 %": 90, "99 %": 99, "most": 100}
 _EVERY = 16  # datapoints: the size of one of so many is taken, because that takes time as well
 _Clock = Callable[[], float]

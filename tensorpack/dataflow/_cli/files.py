@@ -17,8 +17,6 @@ from ..map import MapData
 from . import CommandError, facts_table, size_text
 from .formats import FORMATS, InputOptions, find_format, open_file, suffix_of
 
-__all__ = ["convert", "show"]
-
 
 def show(args: Any, write: Callable[[str], None]) -> int:
     """Runs the command and prints by `write`; returns the exit code: 1 if something is damaged."""

@@ -11,8 +11,6 @@ from .._flow import is_flow, what_instead
 from ..base import DataFlow
 from . import CommandError
 
-__all__ = ["open_flow"]
-
 
 @contextmanager
 def open_flow(place: str) -> Iterator[DataFlow]:

@@ -21,8 +21,6 @@ from ..svmlight import SVMLightData
 from ..tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from . import CommandError
 
-__all__ = ["FORMATS", "Format", "InputOptions", "Opened", "find_format", "open_file", "suffix_of"]
-
 _LMDB_MAGIC = struct.pack("=I", 0xBEEFC0DE)
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _HDF5_PLACES = (0, 512, 1024, 2048)

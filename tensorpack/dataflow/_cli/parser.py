@@ -7,8 +7,6 @@ from .bench import bench
 from .files import convert, show
 from .formats import FORMATS
 
-__all__ = ["PROGRAM", "make_parser"]
-
 PROGRAM = "python -m tensorpack.dataflow"
 _FILE = "the file, or the folder of an LMDB database"
 

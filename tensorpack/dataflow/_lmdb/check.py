@@ -12,8 +12,6 @@ import sys
 
 import numpy as np
 
-__all__ = ["check", "main"]
-
 _BEYOND = 1 << 33  # bytes mapped behind the end: an access to them ends the process
 
 

@@ -21,17 +21,6 @@ from tensorpack.utils.processes import subproc_call
 
 from .._files import DamagedFile, PathLike
 
-__all__ = [
-    "BadRecord",
-    "DamagedLMDB",
-    "OpenFile",
-    "RefusedRecord",
-    "data_file",
-    "identity",
-    "open_shared",
-    "probe",
-]
-
 _PROBE_SECONDS = 600.0
 
 # The path is that of this process before anything is imported from it.

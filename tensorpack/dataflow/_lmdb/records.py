@@ -26,18 +26,6 @@ from .file import (
 )
 from .values import decode_value, looks_like_msgpack, looks_like_pickle, unpack, unpickle
 
-__all__ = [
-    "Datapoints",
-    "HEADER_KEY",
-    "KEY_FORMAT",
-    "LIST_KEY",
-    "LMDBFlow",
-    "Records",
-    "WantedKeys",
-    "make_header",
-    "make_list",
-]
-
 HEADER_KEY = b"__tensorpack__"
 LIST_KEY = b"__keys__"
 KEY_FORMAT = "{:08d}"

@@ -20,8 +20,6 @@ from tensorpack.utils.serialize import FrameError, loads
 
 from .file import BadRecord, RefusedRecord
 
-__all__ = ["decode_value", "looks_like_msgpack", "looks_like_pickle", "unpack", "unpickle"]
-
 _PLAIN = re.compile(r"[<>|=]?[biufcSU][0-9]{1,9}")
 _MOST_AXES = 32
 _DEPTH = 64  # of containers in containers

@@ -14,8 +14,6 @@ from .._length import length_or_none
 from ..base import DataFlow
 from .records import HEADER_KEY, KEY_FORMAT, LIST_KEY, make_header, make_list
 
-__all__ = ["write_lmdb"]
-
 _FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
 _MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction
 _KEY_BYTES = 8  # of a key as long as they are in order

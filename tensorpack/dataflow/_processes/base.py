@@ -18,8 +18,6 @@ from .sender import Limits
 from .start_method import choose_start_method
 from .worker_loop import MOST_SEED, map_inputs
 
-__all__ = ["ProcessFlow", "ProcessMap", "WorkerPools"]
-
 
 class WorkerPools:
     """The pools of a flow in one process. A pool works for one pass at a time.

@@ -7,8 +7,6 @@ from tensorpack.utils.packed import Packed, pack
 from .pool import Failure, WorkerPool
 from .worker_loop import END, SHIFTED
 
-__all__ = ["merge_shares", "results_as_ready", "results_in_order"]
-
 
 class _Dispatcher:
     """Numbers inputs, of which `most` may be in flight, and finds the number of each result.

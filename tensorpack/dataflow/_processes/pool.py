@@ -22,8 +22,6 @@ from .shared_memory import close_after_fork, explain_file_limit, poll_of
 from .start_method import start
 from .worker_loop import BEGUN, FAILED, WorkerLoop
 
-__all__ = ["Failure", "ORDERS", "WorkerPool", "descriptors_of"]
-
 ORDERS = Limits(slots=1, items=1, nbytes=1 << 20)  # of a pool whose inputs are orders
 
 _PATIENCE_SECONDS = 0.05  # until workers are told that their owner waits

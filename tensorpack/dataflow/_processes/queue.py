@@ -20,8 +20,6 @@ from .._files import encode_datapoint
 from ..base import DataFlow, DataFlowTerminated
 from .worker_loop import seed_process
 
-__all__ = ["ProcessQueue", "make_filler"]
-
 _END, _FAILED = -1, -2  # in place of the number of a datapoint
 _CHECK_SECONDS = 0.5  # between two checks of whether the worker lives
 _RETRY_SECONDS = 0.001  # while another consumer reads

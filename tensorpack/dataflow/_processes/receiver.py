@@ -26,8 +26,6 @@ from .sender import (
 )
 from .shared_memory import SharedFile, close_after_fork
 
-__all__ = ["Receiver", "make_channel"]
-
 _CHUNK = RECORD.size << 11  # more than a pipe holds, so that a read ends at the end of a record
 
 

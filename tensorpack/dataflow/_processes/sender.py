@@ -19,19 +19,6 @@ from tensorpack.utils.packed_layouts import LayoutWriter
 
 from .shared_memory import SharedFile, close_after_fork, poll_of
 
-__all__ = [
-    "FIRST_EVENT",
-    "HUNGRY",
-    "Interrupted",
-    "LAST_OBJECT",
-    "Limits",
-    "OBJECT",
-    "RECORD",
-    "RETURN",
-    "SLOT_ENDS",
-    "Sender",
-]
-
 # Kinds of records: an object, the last object of its slot, and the end of a slot.
 OBJECT, LAST_OBJECT, SLOT_ENDS = 0, 1, 2
 FIRST_EVENT = 16  # kinds from here on are defined by the caller

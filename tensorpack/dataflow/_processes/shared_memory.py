@@ -12,8 +12,6 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 
 import numpy as np
 
-__all__ = ["SharedFile", "close_after_fork", "explain_file_limit", "poll_of"]
-
 _SHM = "/dev/shm"
 
 

@@ -13,8 +13,6 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
 
 from tensorpack.utils.worker import Worker
 
-__all__ = ["Unpicklable", "choose_start_method", "find_unpicklable", "start"]
-
 _MOST_LEVELS = 16
 _SHORT = reprlib.Repr()
 _SHORT.maxother = 200

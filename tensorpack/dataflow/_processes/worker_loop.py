@@ -16,20 +16,6 @@ from .receiver import Receiver
 from .sender import FIRST_EVENT, Interrupted, Sender
 from .shared_memory import poll_of
 
-__all__ = [
-    "BEGUN",
-    "DROPPED",
-    "DatapointSeeds",
-    "END",
-    "FAILED",
-    "MOST_SEED",
-    "SHIFTED",
-    "WorkerLoop",
-    "map_inputs",
-    "run_flow",
-    "seed_process",
-]
-
 # Events: an order has begun, its number is the tag; the result for the input of this tag is None;
 # or it is an exception, which comes next.
 BEGUN, DROPPED, FAILED = FIRST_EVENT, FIRST_EVENT + 1, FIRST_EVENT + 2

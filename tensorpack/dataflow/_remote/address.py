@@ -10,8 +10,6 @@ from socket import AF_UNIX, SOCK_STREAM
 from socket import socket as Socket
 from typing import Any, NamedTuple
 
-__all__ = ["Address", "bind_file", "parse_address"]
-
 _HOST = re.compile(r"[A-Za-z0-9_.-]+")
 _PORT = re.compile(r"[0-9]{1,5}|\*")
 _KINDS = "tcp://127.0.0.1:PORT, tcp://HOST:PORT with a key, or ipc://PATH"

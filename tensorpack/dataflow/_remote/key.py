@@ -6,8 +6,6 @@ from typing import Any, BinaryIO, List
 
 from tensorpack.utils.optional import require
 
-__all__ = ["RemoteKey", "load_key", "make_remote_key"]
-
 _TITLE = "tensorpack remote key 1"
 _KEY = re.compile(rb"[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{40}")  # 32 bytes in Z85
 _MAX_FILE_BYTES = 1024

@@ -13,19 +13,6 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from tensorpack.utils.serialize import FrameError, dumps, loads
 
-__all__ = [
-    "Answer",
-    "DATA",
-    "END",
-    "Message",
-    "PART_BYTES",
-    "SYNC",
-    "Senders",
-    "decode",
-    "encode",
-    "split",
-]
-
 SYNC, DATA, END = 0, 1, 2
 PART_BYTES = 1 << 16
 

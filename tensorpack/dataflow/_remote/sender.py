@@ -12,8 +12,6 @@ from .key import load_key
 from .message import DATA, END, SYNC, Answer, Message, encode, split
 from .socket import Hub, attach
 
-__all__ = ["Sender"]
-
 _LAST_SECONDS = 1.0  # for what was sent to leave, where the sender fails or is interrupted
 _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver has told its limit
 

@@ -14,8 +14,6 @@ from .address import bind_file, parse_address
 from .key import RemoteKey
 from .message import DATA, PART_BYTES, Answer, Message, Senders, decode
 
-__all__ = ["Arrival", "Hub", "Receiver", "attach"]
-
 _MAX_ANSWERS = 1000  # that may wait on either side
 _ENVELOPE_BYTES = 1024  # what encryption may add to a part
 _OPTIONS = {

@@ -13,8 +13,6 @@ from ..base import StateNotKept
 from ..map import apply_function
 from .workers import Buffer, ThreadPool, nbytes_of
 
-__all__ = ["MapPass", "Passes"]
-
 _POLL_SECONDS = 0.1
 
 

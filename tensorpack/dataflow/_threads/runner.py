@@ -15,8 +15,6 @@ from ..base import DataFlow
 from ..repeat import nothing_in_a_pass
 from .workers import BUFFER_BYTES, Buffer, ThreadPool, nbytes_of
 
-__all__ = ["MultiThreadPrefetchData", "MultiThreadRunner"]
-
 
 class MultiThreadRunner(DataFlow):
     """Iterates several flows, each in a thread of its own, and yields what comes first.

@@ -18,8 +18,6 @@ from tensorpack.utils import logger
 
 from ..base import DataFlowTerminated
 
-__all__ = ["BUFFER_BYTES", "Buffer", "ThreadPool", "nbytes_of"]
-
 BUFFER_BYTES = 256 * 2**20  # default limit of the memory of waiting datapoints
 
 _GRACE_SECONDS = 2.0
