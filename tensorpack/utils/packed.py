@@ -161,17 +161,17 @@ class _Packing:
         self.nbytes = 0
         self._tuples = 0
         self._extensions = 0
-        self._options: Dict[str, Any] = {"default": self._encode, "strict_types": True}
+        self._unicode_errors = "strict"
         msgpack = require("msgpack")
-        self._packb, self._ext_type = msgpack.packb, msgpack.ExtType
+        self._msgpack_packb, self._ext_type = msgpack.packb, msgpack.ExtType
 
     def bytes_of(self, obj: Any) -> bytes:
         try:
-            structure = self._packb(obj, **self._options)
+            structure = self._packb(obj)
         except UnicodeEncodeError:  # half a surrogate pair; slower, so not for every text
             self.arrays, self.nbytes, self._tuples, self._extensions = [], 0, 0, 0
-            self._options["unicode_errors"] = "surrogatepass"
-            structure = self._packb(obj, **self._options)
+            self._unicode_errors = "surrogatepass"
+            structure = self._packb(obj)
         # msgpack itself packs buffers as bytes, and any ExtType as if it were one of ours. Nothing
         # of that kind is there if all marks in the structure are those of our extensions.
         if (
@@ -180,6 +180,12 @@ class _Packing:
         ):
             _refuse_lookalikes(obj, self._ext_type)
         return structure
+
+    def _packb(self, obj: Any) -> bytes:
+        # The bound method is not kept: the cycle would keep the arrays until they are collected.
+        return self._msgpack_packb(
+            obj, default=self._encode, strict_types=True, unicode_errors=self._unicode_errors
+        )
 
     def _encode(self, obj: Any) -> Any:
         """Returns an extension for an object that msgpack does not know."""
@@ -229,7 +235,7 @@ class _Packing:
         self._tuples += 1
         if self._tuples > MAX_TUPLES:
             raise ValueError(f"Tuples nest at most {MAX_TUPLES} deep.")
-        inner = self._packb(items, **self._options)
+        inner = self._packb(items)
         self._tuples -= 1
         return inner
 

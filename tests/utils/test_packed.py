@@ -1,7 +1,9 @@
 """Objects come back from memory as they were; from damaged memory come errors, or arrays in it."""
 
 import collections
+import gc
 import struct
+import weakref
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorpack.utils.aligned import aligned_empty
-from tensorpack.utils.packed import MAX_TUPLES, aligned, pack, unpack, write
+from tensorpack.utils.packed import MAX_INLINE_BYTES, MAX_TUPLES, aligned, pack, unpack, write
 from tensorpack.utils.packed_arrays import MAX_DIMENSIONS, MAX_INTEGER_BYTES, Rows
 from tests.utils.frames import array_header, extension, limit_memory  # noqa: F401
 
@@ -481,3 +483,22 @@ def test_small_arrays_may_be_kept_by_a_consumer_that_writes():
     assert not through([small])[0][0].flags.writeable
     found = through([small], keep=np.copy)[0][0]
     assert found.flags.writeable and found.flags.aligned
+
+
+def test_packing_and_unpacking_leave_no_reference_cycle():
+    """Otherwise the arrays of datapoints would stay in memory until they are collected."""
+    array = np.zeros(MAX_INLINE_BYTES + 1, np.uint8)
+    held = weakref.ref(array)
+    gc.disable()
+    try:
+        packed = pack([array, (1, np.float32(2)), "\ud800"])
+        memory = np.empty(packed.nbytes, np.uint8)
+        write(packed, memory)
+        unpack(memory, len(packed.structure))
+        del array, packed
+        assert held() is None
+        held = weakref.ref(memory)
+        del memory
+        assert held() is None
+    finally:
+        gc.enable()
