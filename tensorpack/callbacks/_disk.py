@@ -19,17 +19,14 @@ _SYSTEM_ERRORS = (
 
 
 def disk_trouble(error: Exception, path: str) -> Optional[str]:
-    """Returns in one line what is wrong with the disk, None if it is not to blame.
-
-    Args:
-      error: one of `ERRORS`, raised while the file was written.
-      path: the file, or the beginning of its name.
+    """Returns in one line what is wrong with the disk, None if it is not to blame for an error of
+    `ERRORS` that came up while a file was written whose name begins with `path`.
     """
     if isinstance(error, OSError):
         return str(error)
     message = str(getattr(error, "message", error))
-    if not isinstance(error, _SYSTEM_ERRORS) and path not in message:
-        return None
     # TensorFlow adds text of its own around the sentence of the system.
-    about = [line for line in message.splitlines() if path in line]
-    return about[-1].strip() if about else message.splitlines()[0]
+    about = [line.strip() for line in message.splitlines() if path in line]
+    if about:
+        return about[-1]
+    return message.splitlines()[0] if isinstance(error, _SYSTEM_ERRORS) else None

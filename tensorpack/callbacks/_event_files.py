@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 import time
+from itertools import islice
 from typing import BinaryIO, Iterator, List, Optional
 
 from google.protobuf.message import DecodeError
@@ -27,7 +28,7 @@ def new_file(directory: str) -> str:
     clock of the machine has jumped to: readers take the files in the order of their names.
     """
     begin, end = len(_PREFIX), len(_PREFIX) + _STAMP_DIGITS
-    stamps = [name[begin:end] for name in _event_files(directory)]
+    stamps = [name[begin:end] for name in event_files(directory)]
     taken = [int(stamp) for stamp in stamps if len(stamp) == _STAMP_DIGITS and stamp.isdigit()]
     stamp = max([int(time.time())] + [each + 1 for each in taken])
     return os.path.join(directory, f"{_PREFIX}{stamp:010d}.{socket.gethostname()}")
@@ -39,15 +40,11 @@ def mark_of(writer: str) -> tf.Event:
 
 
 def marked_files(directory: str, writer: str = "") -> List[str]:
-    """Returns the names of the files that a writer began, or any writer of ours, in order.
-
-    Raises:
-      OSError: the directory or a file cannot be read.
-    """
-    marks = {name: _mark_in(os.path.join(directory, name)) for name in _event_files(directory)}
+    """Returns the names of the files that a writer began, or any writer of ours, in order."""
+    marks = {name: _mark_in(os.path.join(directory, name)) for name in event_files(directory)}
     if writer:
         return [name for name, mark in marks.items() if mark == _MARK + writer]
-    return [name for name, mark in marks.items() if mark is not None and mark.startswith(_MARK)]
+    return [name for name, mark in marks.items() if mark.startswith(_MARK)]
 
 
 def drop_file(path: str) -> str:
@@ -60,22 +57,19 @@ def drop_file(path: str) -> str:
 def cut_file(path: str, size: int) -> Optional[str]:
     """Cuts an event file behind its first `size` bytes.
 
-    The rest is first copied to `dropped-events.MMDD-HHMMSS`, which is an event file too. A file
-    with fewer bytes is cut behind its last complete record.
-
-    Returns:
-      the path of the copy, or None if nothing was cut.
-
-    Raises:
-      OSError: nothing was cut.
+    The rest is first copied to `dropped-events.MMDD-HHMMSS`, which is an event file too, and whose
+    path is returned; None if nothing was cut, as always after an `OSError`. A file with fewer bytes
+    is cut behind its last complete record.
     """
     length = os.path.getsize(path)
     with open(path, "rb") as file:
         if length < size:
-            size = _whole_bytes(file, length)
+            size = sum(_record_sizes(file, length))
         if length == size:
             return None
-        first = file.read(_whole_bytes(file, size, records=1))  # names the format
+        first_size = next(_record_sizes(file, size), 0)
+        file.seek(0)
+        first = file.read(first_size)  # names the format
         file.seek(size)
         rest = file.read()
     target = backup_name(os.path.join(os.path.dirname(path), _DROPPED))
@@ -85,37 +79,31 @@ def cut_file(path: str, size: int) -> Optional[str]:
     return target
 
 
-def _event_files(directory: str) -> List[str]:
+def event_files(directory: str) -> List[str]:
+    """Returns the names of the event files of a directory, in order."""
     names = (name for name in os.listdir(directory) if name.startswith(_PREFIX))
     return sorted(name for name in names if os.path.isfile(os.path.join(directory, name)))
 
 
-def _mark_in(path: str) -> Optional[str]:
+def _mark_in(path: str) -> str:
     if not os.access(path, os.R_OK):
-        return None  # of another user: this process can read what it writes
+        return ""  # of another user: this process can read what it writes
     with open(path, "rb") as file:
-        sizes = list(_record_sizes(file, os.path.getsize(path), records=2))
+        sizes = list(islice(_record_sizes(file, os.path.getsize(path)), 2))
         if len(sizes) < 2 or sizes[1] > _MARK_BYTES:
-            return None
+            return ""
         file.seek(sizes[0] + _HEADER.size)
         data = file.read(sizes[1] - _HEADER.size - _FOOTER_BYTES)
     try:
         return str(tf.Event.FromString(data).session_log.msg)
     except DecodeError:  # not an event file
-        return None
+        return ""
 
 
-def _whole_bytes(file: BinaryIO, limit: int, records: Optional[int] = None) -> int:
-    """Returns how many bytes the leading records have that end before a limit."""
-    whole = sum(_record_sizes(file, limit, records))
-    file.seek(0)
-    return whole
-
-
-def _record_sizes(file: BinaryIO, limit: int, records: Optional[int] = None) -> Iterator[int]:
-    """Yields the sizes of the leading records, all or so many, that end before a limit."""
-    position, count = 0, 0
-    while records is None or count < records:
+def _record_sizes(file: BinaryIO, limit: int) -> Iterator[int]:
+    """Yields the sizes of the leading records that end before a limit."""
+    position = 0
+    while True:
         file.seek(position)
         header = file.read(_HEADER.size)
         if len(header) < _HEADER.size:
@@ -124,4 +112,4 @@ def _record_sizes(file: BinaryIO, limit: int, records: Optional[int] = None) -> 
         if position + size > limit:
             return
         yield size
-        position, count = position + size, count + 1
+        position += size

@@ -16,10 +16,7 @@ class ProxyCallback(Callback):
     The ops of the inner callback are added under the name scope of the proxy.
 
     Args:
-      cb: the callback inside.
-
-    Attributes:
-      cb: the callback inside.
+      cb: the callback inside; an attribute as well.
     """
 
     def __init__(self, cb: Callback) -> None:
@@ -84,11 +81,6 @@ class ProxyCallback(Callback):
     def chief_only(self, value: bool) -> None:
         self.cb.chief_only = value
 
-    def set_chief_only(self, value: bool = True) -> Callback:
-        """Sets `chief_only` of the callback inside and returns the proxy."""
-        self.cb.chief_only = value
-        return self
-
     @property
     def sets_up_last(self) -> bool:  # type: ignore[override]
         """That of the callback inside."""
@@ -125,30 +117,27 @@ class CallbackFactory(Callback):
         after_train: _Part = None,
         trigger_epoch: _Part = None,
     ) -> None:
-        self._setup_graph_part = setup_graph
-        self._before_train_part = before_train
-        self._trigger_part = trigger
-        self._after_train_part = after_train
-        self._trigger_epoch_part = trigger_epoch
+        self._setup_graph_part = setup_graph or _nothing
+        self._before_train_part = before_train or _nothing
+        self._trigger_part = trigger or _nothing
+        self._after_train_part = after_train or _nothing
+        self._trigger_epoch_part = trigger_epoch or Callback.trigger
 
     def _setup_graph(self) -> None:
-        self._call(self._setup_graph_part)
+        self._setup_graph_part(self)
 
     def _before_train(self) -> None:
-        self._call(self._before_train_part)
+        self._before_train_part(self)
 
     def _trigger(self) -> None:
-        self._call(self._trigger_part)
+        self._trigger_part(self)
 
     def _trigger_epoch(self) -> None:
-        if self._trigger_epoch_part is None:
-            self.trigger()
-        else:
-            self._call(self._trigger_epoch_part)
+        self._trigger_epoch_part(self)
 
     def _after_train(self) -> None:
-        self._call(self._after_train_part)
+        self._after_train_part(self)
 
-    def _call(self, part: _Part) -> None:
-        if part is not None:
-            part(self)
+
+def _nothing(callback: Callback) -> None:
+    pass

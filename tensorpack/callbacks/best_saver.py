@@ -103,10 +103,7 @@ class MinSaver(Callback):
 class MaxSaver(MinSaver):
     """Keeps a copy of the checkpoint for which a scalar was greatest, as `max-{stat}`.
 
-    Args:
-      monitor_stat: name of the scalar in `trainer.monitors`.
-      filename: name of the copy.
-      checkpoint_dir: where the checkpoints are; the log directory by default.
+    Everything else is as in `MinSaver`.
     """
 
     def __init__(

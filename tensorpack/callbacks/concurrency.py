@@ -30,13 +30,11 @@ class StartProcOrThread(Callback):
 
     Threads that have a method `stop` are told as soon as the run is asked to end. An exception
     that ends a thread ends the run and is raised by `train()`. A process that ends with an exit
-    code other than 0 ends the run, too: with `WorkerDied`, or, if it was made by
-    `utils.worker.make_worker`, with the exception that ended it. Such a worker can also be said to
-    be needed until the end, and shows its stacks in the report of a `Watchdog`.
+    code other than 0 ends the run, too, with `WorkerDied`.
 
-    A process that ends before it is stopped ends the run, too. One made by
-    `utils.worker.make_worker` also dies with this process, even by `kill -9`, and hands its error
-    over; a plain process of `multiprocessing` does neither.
+    A process made by `utils.worker.make_worker` also dies with this one, even by `kill -9`. It ends
+    the run with the exception that ended it, can be said to be needed until the end, and shows its
+    stacks in the report of a `Watchdog`. A plain process of `multiprocessing` does none of this.
 
     Args:
       startable: a thread or process that is not started yet, or several.
@@ -114,13 +112,11 @@ class StartProcOrThread(Callback):
 
 
 def _join_thread(thread: threading.Thread, deadline: float) -> None:
-    if hasattr(thread, "stop"):
-        thread.join(max(0.0, deadline - time.monotonic()))
-        if thread.is_alive():
-            logger.error(f"Cannot join thread {thread.name}.")
-        return
-    thread.join(_JOIN_PLAIN_SECONDS)
-    if thread.is_alive():
+    can_stop = hasattr(thread, "stop")
+    thread.join(max(0.0, deadline - time.monotonic()) if can_stop else _JOIN_PLAIN_SECONDS)
+    if thread.is_alive() and can_stop:
+        logger.error(f"Cannot join thread {thread.name}.")
+    elif thread.is_alive():
         logger.warning(
             f"Thread {thread.name} still runs: it has no stop(). Derive it from StoppableThread, "
             "and look at stopped() in its loop."

@@ -9,7 +9,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
 from ._disk import ERRORS, disk_trouble
-from ._event_files import cut_file, drop_file, mark_of, marked_files, new_file
+from ._event_files import cut_file, drop_file, event_files, mark_of, marked_files, new_file
 from .monitor import MonitorBase
 
 __all__ = ["TFEventWriter"]
@@ -98,10 +98,7 @@ class TFEventWriter(MonitorBase):
         self._attempt(self._close)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Which files there are, and what has been written to the open one.
-
-        That is flushed first, so that it is in the file.
-        """
+        """Which files there are, and what has been written to the open one, flushed before."""
         if self._loaded is not None:
             return dict(self._loaded)
         if not self._active:
@@ -136,7 +133,8 @@ class TFEventWriter(MonitorBase):
         for name in marked_files(directory, self._id):
             if name not in state["files"]:
                 dropped.append(drop_file(os.path.join(directory, name)))
-        self._files = [name for name in state["files"] if _is_file(directory, name)]
+        present = event_files(directory)
+        self._files = [name for name in state["files"] if name in present]
         if state["file"] in self._files:
             cut = cut_file(os.path.join(directory, state["file"]), state["size"])
             dropped += [cut] if cut else []
@@ -155,11 +153,9 @@ class TFEventWriter(MonitorBase):
                 drop_file(os.path.join(self._logdir, name))
 
     def _write(self, event: tf.Event) -> None:
-        if not self._active:
-            return
-        if not event.wall_time:
-            event.wall_time = time.time()
-        self._attempt(lambda: self._append(event))
+        if self._active:
+            event.wall_time = event.wall_time or time.time()
+            self._attempt(lambda: self._append(event))
 
     def _append(self, event: tf.Event) -> None:
         self._restore()  # if the disk did not let it before
@@ -210,14 +206,8 @@ class TFEventWriter(MonitorBase):
 
     def _abandon(self) -> None:
         path, self._path = self._path, ""
-        try:
+        with suppress(*ERRORS):  # the same failure again, which has been reported
             self._close()
-        except ERRORS:
-            pass  # the same failure again, which has been reported
         if path:
             with suppress(OSError):  # readers stop at half a record; the disk may not let it
                 os.truncate(path, self._size)
-
-
-def _is_file(directory: str, name: str) -> bool:
-    return os.path.isfile(os.path.join(directory, name))

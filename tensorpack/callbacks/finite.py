@@ -64,12 +64,8 @@ class StopIfNonFinite(Callback):
 class FiniteCheck:
     """Finds variables that are not finite, when asked: before a save, for example.
 
-    Create it before the graph is finalised: it adds ops. They run only when asked, on the devices
-    of the variables, and only one bool for each variable is fetched.
-
-    Args:
-      variables: not checked are those of integers, and the states of moving averages of summaries,
-        which the training does not use.
+    The ops for it run on the devices of the variables, and one bool for each variable is fetched.
+    Integers are not checked, nor are moving averages of summaries, which the training does not use.
     """
 
     def __init__(self, variables: Sequence[tf.Variable]) -> None:
@@ -84,15 +80,9 @@ class FiniteCheck:
             self._finite = [_all_finite(each) for each in looked_at]
 
     def first_bad(self, sess: tf.Session) -> Optional[str]:
-        """Returns the name of the first variable with a NaN or an infinity in it, or None.
-
-        Args:
-          sess: where the variables have their values.
-        """
-        for name, finite in zip(self._names, sess.run(self._finite)):
-            if not finite:
-                return name
-        return None
+        """Returns the name of the first variable with a NaN or an infinity in it, or None."""
+        finite = sess.run(self._finite)
+        return next((name for name, good in zip(self._names, finite) if not good), None)
 
 
 def _all_finite(variable: tf.Variable) -> tf.Tensor:

@@ -45,8 +45,6 @@ class RunOp(Callback):
         verbose: bool = False,
     ) -> None:
         self._make_op = op if callable(op) else lambda: op
-        self._op: Optional[tf.Operation] = None
-        self._request: Optional[tf.train.SessionRunArgs] = None
         self.run_before = run_before
         self.run_as_trigger = run_as_trigger
         self.run_step = run_step
@@ -71,8 +69,7 @@ class RunOp(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         if not self.run_step:
             return None
-        if self.verbose:
-            self._say()
+        self._say()
         return self._request
 
     def _run(self) -> None:
@@ -117,11 +114,10 @@ class ProcessTensors(Callback):
     def __init__(self, names: Sequence[str], fn: Callable[..., Any]) -> None:
         self._names = as_names(self, "names", names)
         self._fn = fn
-        self._fetches: List[tf.Tensor] = []
 
     def _setup_graph(self) -> None:
         names = [get_op_tensor_name(name)[1] for name in self._names]
-        self._fetches = self.get_tensors_maybe_in_tower(names)
+        self._fetches: List[tf.Tensor] = self.get_tensors_maybe_in_tower(names)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         return self._fetches
@@ -135,10 +131,7 @@ class ProcessTensors(Callback):
 class DumpTensors(ProcessTensors):
     """Writes the values of tensors in each step to `DumpTensor-{global_step}.npz`.
 
-    The file lies in the log directory and has one array for each name.
-
-    Args:
-      names: names of the tensors.
+    The file lies in the log directory and has one array for each of the `names`.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -172,9 +165,9 @@ class CheckNumerics(RunOp):
 
     @staticmethod
     def _checks() -> tf.Operation:
-        variables = [each for each in tf.trainable_variables() if each.dtype.is_floating]
         checks = [
             tf.check_numerics(each, f"{each.op.name} has a NaN or Inf in it").op
-            for each in variables
+            for each in tf.trainable_variables()
+            if each.dtype.is_floating
         ]
         return tf.group(*checks, name="check_numerics")

@@ -107,10 +107,7 @@ class Callbacks(Callback):
 
     def unfinished_round(self, with_current: bool) -> Tuple[Optional[str], List[str]]:
         """Returns the hook of the round that is under way, None if there is none, and the names
-        of the callbacks that had their turn in it.
-
-        Args:
-          with_current: whether the one whose turn it is counts among them.
+        of the callbacks that had their turn in it; `with_current` counts the one whose turn it is.
         """
         if self._round is None:
             return None, []
@@ -160,9 +157,8 @@ class Callbacks(Callback):
                 try:
                     each.load_state_dict(states[name])
                 except (LookupError, TypeError) as error:
-                    raise ValueError(
-                        f"{name} cannot use the state that it had: {error!r}"
-                    ) from error
+                    message = f"{name} cannot use the state that it had: {error!r}"
+                    raise ValueError(message) from error
 
     def _compare_kinds(self, states: Dict[str, Any], names: Sequence[str], strictly: bool) -> None:
         before, now = _count_kinds(names), _count_kinds(self.names())
@@ -201,8 +197,6 @@ class Callbacks(Callback):
 
 class _Round:
     """A hook that is called for one callback after the other, and may be left in between."""
-
-    __slots__ = ("done_before", "had_turn", "hook", "members")
 
     def __init__(
         self, hook: str, members: Sequence[Callback], done_before: Sequence[str] = ()

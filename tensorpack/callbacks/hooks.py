@@ -10,10 +10,8 @@ __all__ = ["CallbackToHook", "HookToCallback", "sees_runs", "sees_steps"]
 
 
 class CallbackToHook(tf.train.SessionRunHook):
-    """The part of a callback that sees the runs of a session, as a hook.
-
-    Args:
-      cb: the callback; only its `before_run` and `after_run` are called.
+    """The part of a callback that sees the runs of a session, as a hook: only its `before_run` and
+    `after_run` are called.
     """
 
     def __init__(self, cb: Callback) -> None:
@@ -30,9 +28,6 @@ class HookToCallback(Callback):
 
     `begin` is called while the graph is built, `after_create_session` (with None as coordinator)
     before the training, and `end` after it, also where an error ended it.
-
-    Args:
-      hook: the hook.
     """
 
     _chief_only = False
@@ -62,10 +57,9 @@ class HookToCallback(Callback):
         self._hook.after_run(ctx, run_values)
 
     def _after_train(self) -> None:
-        if self._sess is None:
-            return
         sess, self._sess = self._sess, None
-        self._hook.end(sess)
+        if sess is not None:
+            self._hook.end(sess)
 
 
 def sees_runs(callback: Callback) -> bool:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from tensorpack.utils import logger
@@ -234,36 +235,26 @@ def _load(path: str) -> Optional[_Loaded]:
         return None
 
     decoder = json.JSONDecoder(parse_float=number, parse_constant=number)
-    epochs: List[Dict[str, Any]] = []
-    try:
-        epochs = decoder.decode(text)
+    with suppress(ValueError, RecursionError):
+        epochs: List[Dict[str, Any]] = decoder.decode(text)
         if isinstance(epochs, list) and all(_is_epoch(each) for each in epochs):
             return _Loaded(epochs, True, len(unfit))
-    except (ValueError, RecursionError):
-        pass
-    del unfit[:]
+    unfit.clear()
     epochs = _salvage(decoder, text)
     return _Loaded(epochs, False, len(unfit))
 
 
 def _salvage(decoder: json.JSONDecoder, text: str) -> List[Dict[str, Any]]:
     epochs: List[Dict[str, Any]] = []
-    position = text.find("[") + 1
-    while position > 0:
-        position = text.find("{", position)
-        if position < 0:
-            break
-        try:
-            epoch, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            break
-        if not _is_epoch(epoch):
-            break
-        epochs.append(epoch)
+    with suppress(ValueError, RecursionError):
+        end = text.index("[")
+        while True:
+            epoch, end = decoder.raw_decode(text, text.index("{", end))
+            if not _is_epoch(epoch):
+                break
+            epochs.append(epoch)
     return epochs
 
 
 def _is_epoch(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    return all(isinstance(value.get(key), int) for key in _RESERVED)
+    return isinstance(value, dict) and all(isinstance(value.get(key), int) for key in _RESERVED)

@@ -1,6 +1,8 @@
 """Monitors receive the scalars, images and summaries of a run; a group passes them on to all."""
 
+import struct
 import time
+import zlib
 from array import array
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
@@ -8,11 +10,11 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 
-from ._image import image_summary
 from .base import Callback
 
 __all__ = ["MonitorBase", "Monitors", "ScalarRecord", "TrainingMonitor"]
 
+_PNG_COLOURS = {1: 0, 3: 2, 4: 6}  # channels -> colour type of the format
 _SUFFIX = "-summary"  # appended to the names of summaries by older models
 
 
@@ -21,6 +23,13 @@ class ScalarRecord(NamedTuple):
 
     global_step: int
     value: float
+
+
+class _Records(NamedTuple):
+    """All values of a scalar, a few bytes each: some are put in every step."""
+
+    steps: "array[int]"
+    values: "array[float]"
 
 
 class MonitorBase(Callback):
@@ -149,9 +158,13 @@ class Monitors(Callback):
 
         Args:
           name: its name, used as it is.
-          val: `[H, W]`, `[H, W, C]` or `[N, H, W, C]` with C of 1, 3 (RGB) or 4, in [0, 255].
+          val: `[H, W]`, `[H, W, C]` or `[N, H, W, C]` with C of 1, 3 (RGB) or 4, in [0, 255];
+            values outside are clipped.
+
+        Raises:
+          ValueError: it has another shape.
         """
-        images, summary = image_summary(name, val)
+        images, summary = _image_summary(name, val)
         for monitor in self._monitors:
             monitor.process_image(name, images)
             monitor.process_summary(summary)
@@ -184,11 +197,14 @@ class Monitors(Callback):
 
     def state_dict(self) -> Dict[str, Any]:
         """The history: by name, the steps (int64) and the values (float64)."""
-        return {name: records.state_dict() for name, records in self._history.items()}
+        return {
+            name: {"steps": np.array(steps, np.int64), "values": np.array(values, np.float64)}
+            for name, (steps, values) in self._history.items()
+        }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores the history of the earlier run."""
-        self._history = {name: _Records.of(records) for name, records in state.items()}
+        self._history = {name: _records_of(**records) for name, records in state.items()}
 
     def _records(self, name: str) -> "_Records":
         if name not in self._history:
@@ -198,55 +214,35 @@ class Monitors(Callback):
 
     def _put_value(self, name: str, value: float) -> None:
         if name not in self._history:
-            self._history[name] = _Records()
-        self._history[name].append(self.global_step, value)
+            self._history[name] = _Records(array("q"), array("d"))
+        self._history[name].steps.append(self.global_step)
+        self._history[name].values.append(value)
         for monitor in self._monitors:
             monitor.process_scalar(name, value)
 
 
-class _Records:
-    """All values of a scalar, a few bytes each: some are put in every step."""
-
-    __slots__ = ("steps", "values")
-
-    def __init__(self) -> None:
-        self.steps = array("q")
-        self.values = array("d")
-
-    def append(self, step: int, value: float) -> None:
-        self.steps.append(step)
-        self.values.append(value)
-
-    def state_dict(self) -> Dict[str, np.ndarray]:
-        return {
-            "steps": np.array(self.steps, np.int64),
-            "values": np.array(self.values, np.float64),
-        }
-
-    @classmethod
-    def of(cls, state: Dict[str, np.ndarray]) -> "_Records":
-        steps, values = state["steps"], state["values"]
-        if steps.ndim != 1 or steps.shape != values.shape:
-            raise ValueError(
-                "The history of a scalar has a step for each value, got steps of shape "
-                f"{steps.shape} and values of shape {values.shape}."
-            )
-        records = cls()
-        records.steps.frombytes(steps.astype(np.int64).tobytes())
-        records.values.frombytes(values.astype(np.float64).tobytes())
-        return records
+def _records_of(steps: np.ndarray, values: np.ndarray) -> _Records:
+    if steps.ndim != 1 or steps.shape != values.shape:
+        raise ValueError(
+            "The history of a scalar has a step for each value, got steps of shape "
+            f"{steps.shape} and values of shape {values.shape}."
+        )
+    return _Records(
+        array("q", steps.astype(np.int64).tobytes()),
+        array("d", values.astype(np.float64).tobytes()),
+    )
 
 
 def _to_float(name: str, val: Any) -> float:
-    array = np.asarray(val)
-    if array.size != 1 or array.dtype.kind not in "biuf":
+    number = np.asarray(val)
+    if number.size != 1 or number.dtype.kind not in "biuf":
         raise TypeError(f"The scalar {name!r} must be one number, got {val!r}.")
-    return float(array.item())
+    return float(number.item())
 
 
 def _clean_tag(tag: str) -> str:
     """Removes the tower and the suffix from the tag of a summary."""
-    tower, _, rest = _split_first(tag)
+    tower, _, rest = tag.partition("/")
     if rest and tower.startswith("tower") and tower[len("tower") :].lstrip("p").isdigit():
         tag = rest
     if tag.endswith(_SUFFIX) and tag != _SUFFIX:
@@ -254,5 +250,37 @@ def _clean_tag(tag: str) -> str:
     return tag
 
 
-def _split_first(tag: str) -> Tuple[str, str, str]:
-    return tag.partition("/")
+def _image_summary(name: str, val: np.ndarray) -> Tuple[np.ndarray, tf.Summary]:
+    """Returns the images as uint8 `[N, H, W, C]`, and a summary with one value for each."""
+    images = np.asarray(val)
+    if images.ndim == 2:
+        images = images[:, :, np.newaxis]
+    if images.ndim == 3:
+        images = images[np.newaxis]
+    if images.ndim != 4 or images.shape[3] not in _PNG_COLOURS:
+        raise ValueError(
+            f"Image {name!r} must have shape [H, W], [H, W, C] or [N, H, W, C] with C of 1, 3 or "
+            f"4, got {list(np.shape(val))}."
+        )
+    if images.dtype != np.uint8:
+        images = np.clip(images, 0, 255).astype(np.uint8)
+    summary = tf.Summary()
+    for i, image in enumerate(images):
+        value = summary.value.add(tag=name if len(images) == 1 else f"{name}/{i}")
+        value.image.height, value.image.width, value.image.colorspace = image.shape
+        value.image.encoded_image_string = _to_png(image)
+    return images, summary
+
+
+def _to_png(image: np.ndarray) -> bytes:
+    """Returns a uint8 image `[H, W, C]` in the PNG format."""
+    height, width, channels = image.shape
+    rows = np.zeros([height, 1 + width * channels], np.uint8)  # each begins with filter type 0
+    rows[:, 1:] = image.reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8, _PNG_COLOURS[channels], 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

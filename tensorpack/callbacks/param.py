@@ -50,8 +50,6 @@ class GraphVarParam(HyperParam):
         self.name = get_op_tensor_name(name)[0]
         self.shape = list(shape)
         self.var: Optional[tf.Variable] = None
-        self._value: Optional[tf.Tensor] = None
-        self._assign: Optional[tf.Operation] = None
         self._in_checkpoint = False
 
     def setup_graph(self) -> None:

@@ -41,7 +41,9 @@ class HyperParamSetter(Callback):
 
     def get_value_to_set(self) -> Optional[float]:
         """Returns the value from now on, or None to keep it; logs a new one."""
-        value = self._get_value_to_set()
+        return self._noted(self._get_value_to_set())
+
+    def _noted(self, value: Optional[float]) -> Optional[float]:
         if value is not None and value != self._last:
             self._last = value
             self._log_change(value)
@@ -72,7 +74,9 @@ class HyperParamSetter(Callback):
         self._set()
 
     def _set(self) -> None:
-        value = self.get_value_to_set()
+        self._apply(self.get_value_to_set())
+
+    def _apply(self, value: Optional[float]) -> None:
         if value is not None:
             self.param.set_value(value)
 
@@ -198,16 +202,9 @@ class ScheduledHyperParamSetter(HyperParamSetter):
     def _before_train(self) -> None:
         super()._before_train()
         if self._changed and self._set_at_beginning:
-            self._follow_change()
+            then = self._last_time[self._step_based]
+            self._apply(self._noted(self._value(then, in_force=True)))
         self._changed = False
-
-    def _follow_change(self) -> None:
-        value = self._value_in_force(self._last_time[self._step_based])
-        if value is not None:
-            if value != self._last:
-                self._last = value
-                self._log_change(value)
-            self.param.set_value(value)
 
     def _set(self) -> None:
         self._last_time = (self.epoch_num, self.global_step)
@@ -231,33 +228,21 @@ class ScheduledHyperParamSetter(HyperParamSetter):
 
     def _get_value_to_set(self) -> Optional[float]:
         now = self.global_step if self._step_based else self.epoch_num
-        if not self._began and now > 0:  # a run that continues an earlier one
-            return self._value_in_force(now) if self._set_at_beginning else None
-        return self._value_at(now)
-
-    def _value_at(self, now: int) -> Optional[float]:
-        """The value to set at exactly this time, or None."""
-        before = self._last_point(now)
-        if before is None:
+        continues = not self._began and now > 0  # an earlier run
+        if continues and not self._set_at_beginning:
             return None
-        if self.schedule[before][0] == now:
-            return self.schedule[before][1]
-        if self._interp is None or before == len(self.schedule) - 1:
-            return None
-        (start, first), (end, second) = self.schedule[before : before + 2]
-        return first + (second - first) * (now - start) / (end - start)
+        return self._value(now, in_force=continues)
 
-    def _value_in_force(self, now: int) -> Optional[float]:
-        """The value set at this time or before it, None before the first point."""
-        before = self._last_point(now)
-        if before is None:
+    def _value(self, now: int, in_force: bool) -> Optional[float]:
+        """The value to set at exactly this time, or also one set before; None if there is none."""
+        passed = [point for point in self.schedule if point[0] <= now]
+        if not passed:
             return None
-        value = self._value_at(now)
-        return self.schedule[before][1] if value is None else value
-
-    def _last_point(self, now: int) -> Optional[int]:
-        passed = [i for i, (time, _) in enumerate(self.schedule) if time <= now]
-        return passed[-1] if passed else None
+        start, value = passed[-1]
+        if start < now and self._interp == "linear" and len(passed) < len(self.schedule):
+            end, then = self.schedule[len(passed)]
+            return value + (then - value) * (now - start) / (end - start)
+        return value if in_force or start == now else None
 
     def _trigger_epoch(self) -> None:
         if not self._step_based:
@@ -296,9 +281,7 @@ class HyperParamSetterWithFunc(HyperParamSetter):
     """
 
     def __init__(
-        self,
-        param: Union[HyperParam, str],
-        func: Callable[[int, float], Optional[float]],
+        self, param: Union[HyperParam, str], func: Callable[[int, float], Optional[float]]
     ) -> None:
         super().__init__(param)
         self._func = func

@@ -69,27 +69,19 @@ class GraphProfiler(Callback):
         if self._dump_tracing:
             self._write(f"chrome-trace-{step}.json", chrome_trace(metadata.step_stats))
         if self._dump_event:
-            self.trainer.monitors.put_event(_event(metadata, f"trace-{step}"))
+            traced = {"tag": f"trace-{step}", "run_metadata": metadata.SerializeToString()}
+            self.trainer.monitors.put_event(tf.Event(tagged_run_metadata=traced))
 
     def _write(self, name: str, content: bytes) -> None:
         write_atomic(os.path.join(self._directory, name), content)
 
 
-def _event(metadata: Any, tag: str) -> tf.Event:
-    traced = tf.summary.TaggedRunMetadata(tag=tag, run_metadata=metadata.SerializeToString())
-    return tf.Event(tagged_run_metadata=traced)
-
-
 def chrome_trace(step_stats: Any) -> bytes:
     """Returns what TensorFlow recorded of a run in the format of Chrome and Perfetto, as JSON.
 
-    Each device is a process with as many threads as it takes, see
+    Each device is a process with as many threads as it takes, and times are in microseconds from
+    the begin of the first op, see
     https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
-
-    Times are in microseconds from the begin of the first op.
-
-    Args:
-      step_stats: a `StepStats`, such as `RunMetadata.step_stats`.
     """
     devices = sorted(step_stats.dev_stats, key=lambda each: each.device)
     starts = [node.all_start_micros for each in devices for node in each.node_stats]
@@ -105,19 +97,19 @@ def _ops(device: Any, pid: int, origin: int) -> List[Dict[str, Any]]:
     free_from: List[int] = []  # of each thread
     for node in sorted(device.node_stats, key=lambda each: each.all_start_micros):
         start, duration = node.all_start_micros - origin, max(1, node.all_end_rel_micros)
-        free = [tid for tid, time in enumerate(free_from) if time <= start]
-        if not free:
-            free = [len(free_from)]
+        free = (tid for tid, time in enumerate(free_from) if time <= start)
+        lane = next(free, len(free_from))
+        if lane == len(free_from):
             free_from.append(0)
-            events.append(_name("thread_name", pid, free[0], f"lane {free[0]}"))
-        free_from[free[0]] = start + duration
+            events.append(_name("thread_name", pid, lane, f"lane {lane}"))
+        free_from[lane] = start + duration
         events.append(
             {
                 "ph": "X",
                 "name": node.node_name,
                 "cat": "Op",
                 "pid": pid,
-                "tid": free[0],
+                "tid": lane,
                 "ts": start,
                 "dur": duration,
                 "args": {"label": node.timeline_label},

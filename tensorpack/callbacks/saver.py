@@ -77,18 +77,16 @@ class ModelSaver(Callback):
         self._has_state = self.trainer.adopt_saver(self)
 
     def _variables(self) -> List[tf.Variable]:
-        found = {}
-        for key in self._collections:
-            for variable in tf.get_collection(key):
-                found[variable.op.name] = variable
+        found = {each.op.name: each for key in self._collections for each in tf.get_collection(key)}
         if not found:
             raise ValueError(f"There are no variables to save in {', '.join(self._collections)}.")
         return [found[name] for name in sorted(found)]
 
     def _before_train(self) -> None:
         path = os.path.join(self.checkpoint_dir, time.strftime("graph-%m%d-%H%M%S.meta"))
+        keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES]
         try:
-            self._save_graph(path)
+            self.saver.export_meta_graph(path, collection_list=keys)
         except ERRORS as error:
             reason = disk_trouble(error, path)
             if reason is None:
@@ -97,16 +95,10 @@ class ModelSaver(Callback):
         if self.global_step:  # a run is continued
             self._store.adopt()
         if self._has_state:
-            self._resume_from(self.trainer.resumed_from)
-
-    def _resume_from(self, prefix: Optional[str]) -> None:
-        self._store.adopt_segments(prefix)
-        if prefix is not None:
-            self._guarded(lambda: self._store.resume_from(prefix))
-
-    def _save_graph(self, path: str) -> None:
-        keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES]
-        self.saver.export_meta_graph(path, collection_list=keys)
+            prefix = self.trainer.resumed_from
+            self._store.adopt_segments(prefix)
+            if prefix is not None:
+                self._guarded(lambda: self._store.resume_from(prefix))
 
     def _trigger(self) -> None:
         self._save(interrupted=False)
@@ -217,15 +209,7 @@ class _BackgroundJob:
 
 
 def find_directory(given: str, who: str) -> str:
-    """Returns the directory of the checkpoints.
-
-    Args:
-      given: the argument of the callback, empty for the log directory.
-      who: the callback.
-
-    Raises:
-      RuntimeError: there is no log directory either.
-    """
+    """Returns the directory of the checkpoints: the given one, or the log directory."""
     directory = given or logger.get_logger_dir()
     if directory is None:
         raise RuntimeError(

@@ -1,7 +1,7 @@
 """What happens in each step: it is counted, shown on a bar, printed, or limited in time."""
 
 import time
-from typing import Any, Optional, Sequence
+from typing import Any, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_global_step_var, get_op_tensor_name
@@ -23,10 +23,7 @@ class MaintainStepCounter(Callback):
     """
 
     _chief_only = False
-
-    def __init__(self) -> None:
-        self._request: Optional[tf.train.SessionRunArgs] = None
-        self._counted = 0
+    _counted = 0
 
     def _setup_graph(self) -> None:
         step = get_global_step_var()
@@ -65,7 +62,6 @@ class ProgressBar(Callback):
     def __init__(self, names: Sequence[str] = ()) -> None:
         self._names = as_names(self, "names", names)
         self._tags = [get_op_tensor_name(name)[0].split("/")[-1] for name in self._names]
-        self._request: Optional[tf.train.SessionRunArgs] = None
         self._bar: Any = None
         self._done = 0  # steps of the epoch
         self._next_update = 0.0
@@ -73,8 +69,7 @@ class ProgressBar(Callback):
 
     def _setup_graph(self) -> None:
         names = [get_op_tensor_name(name)[1] for name in self._names]
-        if names:
-            self._request = tf.train.SessionRunArgs(self.get_tensors_maybe_in_tower(names))
+        self._request = tf.train.SessionRunArgs(self.get_tensors_maybe_in_tower(names))
 
     def _before_epoch(self) -> None:
         self._done = self.trainer.local_step + 1  # more than 0 where an epoch is continued
@@ -82,9 +77,8 @@ class ProgressBar(Callback):
         self._next_update = 0.0
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        if self._request is None or self._bar is None or time.monotonic() < self._next_update:
-            return None
-        return self._request
+        drawn = self._bar is not None and time.monotonic() >= self._next_update
+        return self._request if drawn and self._names else None
 
     def _after_run(
         self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
@@ -101,10 +95,7 @@ class ProgressBar(Callback):
         if now >= self._next_update:
             self._next_update = now + _BAR_SECONDS
             self._done = self.trainer.local_step + 1  # it may have been switched off for a while
-            self._update()
-
-    def _update(self) -> None:
-        self._bar.update(self._done - self._bar.n)
+            self._bar.update(self._done - self._bar.n)
 
     def _after_epoch(self) -> None:
         self._done = self.trainer.local_step + 1
@@ -115,17 +106,13 @@ class ProgressBar(Callback):
 
     def _close(self) -> None:
         if self._bar is not None:
-            self._update()
+            self._bar.update(self._done - self._bar.n)
             self._bar.close()
             self._bar = None
 
 
 class TensorPrinter(ProcessTensors):
-    """Logs the values of tensors in each step, which is slow.
-
-    Args:
-      names: names of the tensors.
-    """
+    """Logs the values of the tensors called `names` in each step, which is slow."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(names, self._print)

@@ -58,8 +58,6 @@ def MergeAllSummaries(
 
 
 class _Summaries(Callback):
-    """The base of both kinds: the merged op, and the steps in which it is due."""
-
     name_scope = "MergeAllSummaries"
     sets_up_last = True  # others may add summaries while they are set up
 
@@ -80,24 +78,16 @@ class _Summaries(Callback):
 
 
 class _SummariesWithStep(_Summaries):
-    def __init__(self, period: int, key: str) -> None:
-        super().__init__(period, key)
-        self._request: Optional[tf.train.SessionRunArgs] = None
-        self._last = -1
-
-    def _setup_graph(self) -> None:
-        super()._setup_graph()
-        if self._merged is not None:
-            self._request = tf.train.SessionRunArgs(self._merged)
+    _last = -1  # the step whose summaries are the last ones put
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         trainer = self.trainer
         step = trainer.local_step
-        due = step == trainer.steps_per_epoch - 1 or (self._period and self._due_in_epoch(step))
+        due = step == trainer.steps_per_epoch - 1 or self._due_in_epoch(step)
         if not due or trainer.global_step == self._last:  # only the first run of a step
             return None
         self._last = trainer.global_step
-        return self._request
+        return self._merged
 
     def _after_run(
         self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
@@ -106,7 +96,7 @@ class _SummariesWithStep(_Summaries):
             self.trainer.monitors.put_summary(run_values.results)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The step whose summaries are the last ones put."""
+        """The last step of which summaries were put."""
         return {"last": self._last}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:

@@ -60,7 +60,24 @@ class PeriodicTrigger(ProxyCallback):
             self.cb.trigger()
 
 
-class PeriodicRunHooks(ProxyCallback):
+class _SomeRuns(ProxyCallback):
+    """Lets a callback see only the runs before which `_is_on()` holds."""
+
+    def _is_on(self) -> bool:
+        raise NotImplementedError
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        self._seen = self._is_on()
+        return self.cb.before_run(ctx) if self._seen else None
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        if self._seen:
+            self.cb.after_run(ctx, run_values)
+
+
+class PeriodicRunHooks(_SomeRuns):
     """Lets a callback see only every k-th run of the hooked session.
 
     Args:
@@ -71,20 +88,12 @@ class PeriodicRunHooks(ProxyCallback):
     def __init__(self, callback: Callback, every_k_steps: int) -> None:
         super().__init__(callback)
         self._every_k_steps = as_count(self, "every_k_steps", every_k_steps)
-        self._seen = False
 
-    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        self._seen = self.global_step % self._every_k_steps == 0
-        return self.cb.before_run(ctx) if self._seen else None
-
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
-        if self._seen:
-            self.cb.after_run(ctx, run_values)
+    def _is_on(self) -> bool:
+        return self.global_step % self._every_k_steps == 0
 
 
-class EnableCallbackIf(ProxyCallback):
+class EnableCallbackIf(_SomeRuns):
     """Switches a callback off while a condition does not hold.
 
     `setup_graph`, `before_train` and `after_train` are always called. The condition is evaluated
@@ -98,36 +107,28 @@ class EnableCallbackIf(ProxyCallback):
     def __init__(self, callback: Callback, pred: Callable[[Any], bool]) -> None:
         super().__init__(callback)
         self._pred = pred
-        self._seen = False
+
+    def _is_on(self) -> bool:
+        return bool(self._pred(self))
 
     def _before_epoch(self) -> None:
-        if self._pred(self):
+        if self._is_on():
             self.cb.before_epoch()
 
-    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
-        self._seen = bool(self._pred(self))
-        return self.cb.before_run(ctx) if self._seen else None
-
-    def _after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
-    ) -> None:
-        if self._seen:
-            self.cb.after_run(ctx, run_values)
-
     def _trigger_step(self) -> None:
-        if self._pred(self):
+        if self._is_on():
             self.cb.trigger_step()
 
     def _after_epoch(self) -> None:
-        if self._pred(self):
+        if self._is_on():
             self.cb.after_epoch()
 
     def _trigger_epoch(self) -> None:
-        if self._pred(self):
+        if self._is_on():
             self.cb.trigger_epoch()
 
     def _trigger(self) -> None:
-        if self._pred(self):
+        if self._is_on():
             self.cb.trigger()
 
 
@@ -163,13 +164,10 @@ class PeriodicCallback(EnableCallbackIf):
             return True
         if not self._every_k_epochs:
             return False
-        trainer = self.trainer
-        if trainer.epoch_num % self._every_k_epochs == 0:
+        if self.epoch_num % self._every_k_epochs == 0:
             return True
-        return (
-            trainer.epoch_num == trainer.max_epoch
-            and trainer.local_step == trainer.steps_per_epoch - 1
-        )
+        is_last_epoch = self.epoch_num == self.trainer.max_epoch
+        return is_last_epoch and self.local_step == self.trainer.steps_per_epoch - 1
 
 
 def _period(owner: Callback, name: str, value: Optional[int]) -> int:

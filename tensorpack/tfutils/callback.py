@@ -264,7 +264,7 @@ class Callback:
 
     def set_chief_only(self, value: bool = True) -> "Callback":
         """Sets `chief_only` and returns the callback itself."""
-        self._chief_only = bool(value)
+        self.chief_only = value
         return self
 
     def get_tensors_maybe_in_tower(self, names: Sequence[str]) -> List[Any]:

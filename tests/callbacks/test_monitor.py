@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import MonitorBase, Monitors, TrainingMonitor
-from tensorpack.callbacks._image import to_png
+from tensorpack.callbacks.monitor import _to_png
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 
@@ -109,7 +109,7 @@ def test_an_image_of_another_shape_is_refused(monitors):
 def test_an_image_is_a_png(channels):
     image = np.random.RandomState(0).randint(0, 256, [6, 5, channels]).astype(np.uint8)
     with tf.Session() as sess:
-        assert np.array_equal(sess.run(tf.image.decode_png(to_png(image))), image)
+        assert np.array_equal(sess.run(tf.image.decode_png(_to_png(image))), image)
 
 
 def test_an_event_gets_its_step_and_time(monitors, spy):

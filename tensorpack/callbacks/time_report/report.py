@@ -9,16 +9,9 @@ from tensorpack.utils import logger
 from tensorpack.utils.processes import usable_cores
 
 from ..base import Callback
-from .callback_sampler import CallbackSampler
-from .diagnosis import Figures, advice, describe, diagnose
-from .measure import (
-    Meters,
-    SampleSchedule,
-    StepProbe,
-    Window,
-    cpu_seconds,
-    machine_seconds,
-)
+from ._callback_sampler import CallbackSampler
+from ._diagnosis import Figures, advice, describe, diagnose
+from ._measure import Meters, SampleSchedule, StepProbe, Window, cpu_seconds, machine_seconds
 
 __all__ = ["TimeReport"]
 

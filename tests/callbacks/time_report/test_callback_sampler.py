@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from tensorpack.callbacks import Callback, Callbacks, PeriodicTrigger
-from tensorpack.callbacks.time_report.callback_sampler import CallbackSampler, running_callback
+from tensorpack.callbacks.time_report._callback_sampler import CallbackSampler, running_callback
 from tests.helpers import CallbackSpy
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tensorpack.callbacks.time_report.diagnosis import Figures, advice, describe, diagnose
+from tensorpack.callbacks.time_report._diagnosis import Figures, advice, describe, diagnose
 
 
 def figures(**known):

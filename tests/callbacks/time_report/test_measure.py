@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from tensorpack.callbacks.time_report import measure
-from tensorpack.callbacks.time_report.measure import (
+from tensorpack.callbacks.time_report import _measure as measure
+from tensorpack.callbacks.time_report._measure import (
     Meters,
     SampleSchedule,
     StepProbe,

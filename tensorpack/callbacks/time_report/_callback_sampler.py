@@ -7,8 +7,6 @@ from typing import Any, Callable, Optional
 
 from ..base import Callback
 
-__all__ = ["CallbackSampler", "running_callback"]
-
 _SECONDS = 0.1  # between two samples
 _HOOKS = frozenset(
     prefix + hook for prefix in ("", "_") for hook in ("before_run", "after_run", "trigger_step")
@@ -19,13 +17,11 @@ class CallbackSampler:
     """Counts in which callback's `trigger_step`, `before_run` or `after_run` a thread is.
 
     It samples the thread that called `start`, from a thread of its own, until `stop`. A sample
-    takes the interpreter for some microseconds; a step inside TensorFlow is not slowed down.
-
-    Args:
-      counts: returns whether a sample taken now counts; called by any thread.
+    takes the interpreter for some microseconds; a step inside TensorFlow is not slowed down. It
+    counts if `counts()` says so at that moment.
     """
 
-    def __init__(self, counts: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, counts: Callable[[], bool]) -> None:
         self._counts = counts
         self._seen: Counter[str] = Counter()
         self._over = threading.Event()
@@ -68,12 +64,9 @@ class CallbackSampler:
 
 
 def running_callback(frame: Any) -> Optional[str]:
-    """Returns the name of the callback that a frame of a step belongs to, None if to none.
+    """Returns the name of the callback to which the innermost frame of a thread belongs, or None.
 
     A proxy is named instead of the callback inside; the group of all callbacks is not.
-
-    Args:
-      frame: the innermost frame of a thread, or None.
     """
     found = None
     while frame is not None:

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple, Optional
 
-__all__ = ["Figures", "advice", "describe", "diagnose"]
-
 _MUCH = 0.15  # a share of the time that is worth a change
 _STILL_MUCH = 0.10  # the same for the last diagnosis, so that it does not flicker
 _BUSY = 0.85  # a share of the cores that leaves nothing to gain
@@ -68,9 +66,7 @@ def describe(figures: Figures) -> str:
 def diagnose(figures: Figures, before: str = "") -> str:
     """Returns what limits the training: "data", "draining", "callbacks", "processor" or "step".
 
-    Args:
-      figures: what was measured.
-      before: the last diagnosis, which needs less to stay than another one to become true.
+    The diagnosis of before needs less to stay than another one to become true.
     """
     shares = {"data": figures.waiting or 0.0, "callbacks": figures.callbacks}
     largest = max(shares, key=lambda name: shares[name])
@@ -86,10 +82,7 @@ def diagnose(figures: Figures, before: str = "") -> str:
 def advice(limit: str, figures: Figures, hint: Optional[str] = None) -> str:
     """Returns, in a sentence without its end, what the limit is and what would help.
 
-    Args:
-      limit: what `diagnose` returned.
-      figures: what it was given.
-      hint: what the source of the data knows better.
+    The source of the data may know better, and gives a hint.
     """
     if limit == "data":
         hint = hint or f"the data is the limit; {_MORE_DATA}"

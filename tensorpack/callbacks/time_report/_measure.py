@@ -13,16 +13,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import FeedInput
 from tensorpack.input_source.dequeue import WaitProbe, WaitReading, wait_probes
 
-from .diagnosis import Figures
-
-__all__ = [
-    "Meters",
-    "SampleSchedule",
-    "StepProbe",
-    "Window",
-    "cpu_seconds",
-    "machine_seconds",
-]
+from ._diagnosis import Figures
 
 _RECENT_STEPS = 64  # over which the duration of a step is averaged
 _LEAST = 1e-4  # probability of a step to be chosen
@@ -34,14 +25,11 @@ _BUSY_KINDS = (0, 1, 2, 5, 6, 7)  # all but idle and waiting for a disk; guests 
 
 
 class SampleSchedule:
-    """Chooses steps at random, about one in a given time, and says how many each stands for.
+    """Chooses steps at random, about one in `seconds`, and says how many each stands for.
 
     The probability of a step follows the speed of the steps before it, and a measurement counts as
     often as the inverse: so sums are right, also where the speed changes. The choice is stratified:
     the samples are spread evenly, at no period.
-
-    Args:
-      seconds: between two samples, on average.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -73,14 +61,8 @@ class SampleSchedule:
 class StepProbe:
     """Measures how long a step of the training waits for its data.
 
-    Made while ops may still be added to the graph, for a trainer with one op per step whose input
-    is a queue or a `FeedInput`; for others `request` is None.
-
-    Args:
-      trainer: the trainer.
-
-    Attributes:
-      request: what to fetch along with the step; None if nothing can be measured.
+    Its `request` is to be fetched along with the step. It is None unless the trainer has one op per
+    step and its input is a queue or a `FeedInput`.
     """
 
     def __init__(self, trainer: Any) -> None:
@@ -106,9 +88,7 @@ class StepProbe:
     def read(self, results: Any, longest: float) -> WaitReading:
         """Returns what the results of the request say.
 
-        Args:
-          results: of the session.
-          longest: seconds that the step took; no wait is longer, whatever the clocks say.
+        No wait is longer than the step, which took `longest` seconds, whatever the clocks say.
         """
         if self._fed:
             return WaitReading(min(max(0.0, results - self._asked_at), longest), None)
@@ -134,11 +114,7 @@ class Meters(NamedTuple):
 
 
 class Window:
-    """A part of a run that is measured, without the time between epochs.
-
-    Args:
-      begin: the meters now.
-    """
+    """A part of a run that is measured, without the time between epochs."""
 
     def __init__(self, begin: Meters) -> None:
         self._begin = begin
@@ -161,13 +137,7 @@ class Window:
         return (now if self._left is None else self._left).since(self._begin)
 
     def take(self, reading: WaitReading, took: float, weight: float) -> None:
-        """Takes what was measured in one step.
-
-        Args:
-          reading: what the probe read.
-          took: seconds of the run.
-          weight: how many steps it stands for.
-        """
+        """Takes what was measured in a step that took so many seconds and stands for `weight`."""
         self._waited += weight * reading.seconds
         self._looked += weight * took
         if reading.fill is not None:
