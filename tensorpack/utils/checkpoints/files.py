@@ -88,9 +88,6 @@ def write_manifest(prefix: str, step: int, known: Dict[str, Dict[str, Any]], mor
       step: its global step.
       known: suffix to size and checksum, of files for which they need not be computed.
       more: further entries.
-
-    Raises:
-      OSError: a file cannot be read, or the manifest not written.
     """
     files = dict(known)
     for path in names_with_prefix(prefix + "."):
@@ -154,16 +151,13 @@ def check_manifest(prefix: str) -> bool:
 def check_files(
     prefix: str, manifest: Dict[str, Any], except_for: Iterable[str] = (), content: bool = True
 ) -> None:
-    """Compares the files of a checkpoint with its manifest.
+    """Compares the files of a checkpoint with its manifest, see `check_manifest`.
 
     Args:
       prefix: of the checkpoint.
       manifest: the manifest.
       except_for: suffixes of files whose content is not compared.
       content: False to compare the sizes only, which takes no time.
-
-    Raises:
-      CheckpointCorrupt, PermissionError: as `check_manifest` does.
     """
     for suffix, expected in sorted(manifest["files"].items()):
         path = prefix + suffix
@@ -237,11 +231,7 @@ def suffixes(prefix: str) -> List[str]:
 
 
 def remove_checkpoint(prefix: str) -> None:
-    """Removes a checkpoint, or what is left of one, its index first and its manifest last.
-
-    Raises:
-      OSError: a file cannot be removed.
-    """
+    """Removes a checkpoint, or what is left of one, its index first and its manifest last."""
     for suffix in reversed(suffixes(prefix)):
         with suppress(FileNotFoundError):
             os.remove(prefix + suffix)
@@ -250,8 +240,7 @@ def remove_checkpoint(prefix: str) -> None:
 def names_with_prefix(prefix: str) -> List[str]:
     """Returns the paths that begin with a prefix, sorted.
 
-    Raises:
-      OSError: the directory cannot be read. (`glob` would find nothing there.)
+    Raises OSError if the directory cannot be read; `glob` would find nothing there.
     """
     directory, begin = os.path.split(prefix)
     names = [name for name in os.listdir(directory or ".") if name.startswith(begin)]

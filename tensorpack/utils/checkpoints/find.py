@@ -59,8 +59,7 @@ def newest_valid(directory: str, describe: Describe, content: bool = True) -> Op
 
     Args:
       directory: of the checkpoints.
-      describe: see `verify`.
-      content: see `verify`.
+      describe, content: see `verify`.
 
     Returns:
       None if there is no checkpoint, damaged or not.
@@ -77,15 +76,12 @@ def newest_valid(directory: str, describe: Describe, content: bool = True) -> Op
 
 
 def first_whole(directory: str, read: Callable[[str], Optional[Found]]) -> Optional[Found]:
-    """Returns the first object that a function makes of the checkpoints in a directory.
+    """Returns the first object that a function makes of the checkpoints in a directory, if any.
 
     Args:
       directory: of the checkpoints.
       read: takes a prefix; returns None to have the next one, and raises `CheckpointCorrupt` or
         `FileNotFoundError` if that one is damaged.
-
-    Returns:
-      None if there is none.
 
     Raises:
       NoValidCheckpoint: all that exist are damaged.

@@ -8,7 +8,7 @@ before is kept as `PREFIX.replaced` until the new one is safe.
 import os
 import shutil
 from contextlib import suppress
-from typing import List
+from typing import List, Optional
 
 from ..atomic import fsync_path
 from .files import INDEX, CheckpointCorrupt, check_manifest, discard, remove_checkpoint, suffixes
@@ -20,32 +20,41 @@ REPLACED = ".replaced"
 
 
 class AtomicReplace:
-    """Renames `SOURCE.*`, a checkpoint with a manifest, to `TARGET.*` in the same directory;
-    `finish` or `undo` has to follow.
+    """A context in which a checkpoint with a manifest is written as `unfinished.*`, in the same
+    directory, and then renamed to `TARGET.*` by `publish`. If it raises, also after that, what was
+    there before is restored as far as the disk allows.
     """
 
-    def __init__(self, source: str, target: str) -> None:
-        self._source = source
+    def __init__(self, target: str) -> None:
+        self.unfinished = target + UNFINISHED
         self._target = target
         self._directory = os.path.dirname(target) or "."
         self._moved: List[str] = []
         self._backup_begun = False
         self._withdrawn = False
 
-    def publish(self) -> None:
-        """Brings the files to the disk, renames them, and brings their names to the disk.
+    def __enter__(self) -> "AtomicReplace":
+        discard(self.unfinished)
+        return self
 
-        Raises:
-          OSError: it failed; call `undo`.
-        """
-        parts = suffixes(self._source)
+    def __exit__(self, kind: Optional[type], *_: object) -> None:
+        if kind is not None:
+            self._undo()
+            discard(self.unfinished)
+            return
+        with suppress(OSError):  # it is removed with the checkpoint that has its name now
+            remove_checkpoint(self._target + REPLACED)
+
+    def publish(self) -> None:
+        """Brings the files to the disk, renames them, and brings their names to the disk."""
+        parts = suffixes(self.unfinished)
         for suffix in parts:
-            fsync_path(self._source + suffix)
+            fsync_path(self.unfinished + suffix)
         fsync_path(self._directory)
         if os.path.lexists(self._target + INDEX):
             self._back_up()
         for suffix in parts:
-            os.replace(self._source + suffix, self._target + suffix)
+            os.replace(self.unfinished + suffix, self._target + suffix)
             self._moved.append(suffix)
         fsync_path(self._directory)
 
@@ -63,17 +72,8 @@ class AtomicReplace:
         os.remove(self._target + INDEX)
         self._withdrawn = whole
 
-    def finish(self) -> None:
-        """Removes the backup, when nothing that can fail follows."""
-        with suppress(OSError):  # it is removed with the checkpoint that has its name now
-            remove_checkpoint(self._target + REPLACED)
-
-    def undo(self) -> None:
-        """Restores what was there before `publish`, as far as the disk allows.
-
-        A backup that cannot be put back stays where it is, and is as good there.
-        """
-        with suppress(OSError):
+    def _undo(self) -> None:
+        with suppress(OSError):  # a backup that cannot be put back is as good where it is
             for suffix in reversed(self._moved):
                 os.remove(self._target + suffix)
             if self._withdrawn:

@@ -85,11 +85,7 @@ _Loaded = Dict[Tuple[str, str], Dict[str, np.ndarray]]
 
 
 def write_state(file: BinaryIO, tree: Any) -> Dict[str, Any]:
-    """Writes a tree to an open file, and returns the entry of the file in a manifest.
-
-    Raises:
-      TypeError, ValueError, OSError: as `dump_hashed` does.
-    """
+    """Writes a tree to an open file, and returns the entry of the file in a manifest."""
     size, sha256 = dump_hashed({"format": FORMAT, "run": tree}, file)
     return {"sha256": sha256, "size": size}
 
@@ -102,8 +98,7 @@ def find_restore_point(
 
     Args:
       directory: of the checkpoints.
-      describe: see `verify`.
-      next_directory: see `read_restore_point`.
+      describe, next_directory: see `read_restore_point`.
 
     Returns:
       None if there is no checkpoint, damaged or not.

@@ -8,6 +8,7 @@ loaded the owner finds `SavedSegments`. A segment is never changed, and successi
 import errno
 import os
 import re
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
 from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted
 
 __all__ = [
-    "MAX_DEPTH",
     "PendingSegments",
     "SavedSegments",
     "SegmentDamaged",
@@ -29,8 +29,7 @@ __all__ = [
     "load_segments",
 ]
 
-MAX_DEPTH = 64  # of a state
-
+_MAX_DEPTH = 64  # of a state
 _MARK = "@segments"  # the one key of the dictionary that a leaf becomes
 # Only files of these names are read or deleted.
 _NAME = re.compile(r"segment-([0-9]{8}|[1-9][0-9]{8,15})\.seg")
@@ -51,6 +50,9 @@ class SegmentRef(NamedTuple):
     size: int
     sha256: str
     meta: Dict[str, Any]
+
+
+_FIELDS = list(zip(SegmentRef._fields, (str, int, str, dict)))
 
 
 class SegmentDamaged(RuntimeError):
@@ -147,22 +149,10 @@ class SegmentStore:
             raise SegmentDamaged(path, str(error)) from error
         return arrays
 
-    def flush(self) -> None:
-        """Waits until the names of all segments are on the disk.
-
-        Raises:
-          OSError: they may not be.
-        """
-        if os.path.isdir(self.directory):
-            fsync_path(self.directory)
-
     def delete_others(self, keep: Iterable[str]) -> None:
-        """Deletes all segments except some, and what killed writes have left.
+        """Deletes all segments except those with some names, and what killed writes have left.
 
         Must not be called while a segment is being written. Logs a warning where that fails.
-
-        Args:
-          keep: names of segments.
         """
         try:
             names = self.names() - set(keep)
@@ -183,6 +173,7 @@ class SegmentStore:
                 logger.warning("Cannot delete the unused segment %s: %s", path, error)
 
 
+@dataclass(eq=False)
 class Segments:
     """A leaf of a state to be saved: segments that exist, and new ones.
 
@@ -194,15 +185,9 @@ class Segments:
         `new` in order when the state is on the disk, with None when the save failed.
     """
 
-    def __init__(
-        self,
-        saved: Sequence[SegmentRef],
-        new: Sequence[Tuple[Dict[str, Any], Dict[str, np.ndarray]]],
-        on_done: Callable[[Optional[List[SegmentRef]]], None],
-    ) -> None:
-        self.saved = list(saved)
-        self.new = list(new)
-        self.on_done = on_done
+    saved: Sequence[SegmentRef]
+    new: Sequence[Tuple[Dict[str, Any], Dict[str, np.ndarray]]]
+    on_done: Callable[[Optional[List[SegmentRef]]], None]
 
 
 class SavedSegments:
@@ -220,21 +205,17 @@ class SavedSegments:
         self,
         refs: Sequence[SegmentRef],
         store: SegmentStore,
-        reusable: bool = True,
-        loaded: Optional[Dict[str, Dict[str, np.ndarray]]] = None,
+        reusable: bool,
+        loaded: Dict[str, Dict[str, np.ndarray]],
     ) -> None:
         self.refs = list(refs)
         self.reusable = reusable
         self._store = store
-        self._loaded = {} if loaded is None else loaded
+        self._loaded = loaded
 
     def read(self, ref: SegmentRef) -> Dict[str, np.ndarray]:
         """Returns the arrays of one segment, see `SegmentStore.read`, and lets go of them: a second
         call for the same segment reads the file again.
-
-        Raises:
-          SegmentDamaged: it is missing, truncated or altered.
-          OSError: it cannot be read.
         """
         arrays = self._loaded.pop(ref.name, None)
         return self._store.read(ref) if arrays is None else arrays
@@ -260,7 +241,6 @@ class PendingSegments:
         self._tree = tree
         self._refs: Dict[int, List[SegmentRef]] = {}  # by the id of the leaf
         self._leaves: Dict[int, Segments] = {}
-        self._is_done = False
         self.names: Set[str] = set()
         _rebuild(tree, self._find)
 
@@ -281,8 +261,7 @@ class PendingSegments:
                 begin = len(new)
                 for meta, arrays in leaf.new:
                     new.append(store.write(meta, arrays))
-                self._refs[key] = leaf.saved + new[begin:]
-            store.flush()
+                self._refs[key] = [*leaf.saved, *new[begin:]]
         except BaseException:
             self._refs.clear()
             store.delete(ref.name for ref in new)
@@ -291,21 +270,12 @@ class PendingSegments:
         return _rebuild(self._tree, self._encode)
 
     def done(self, ok: bool) -> None:
-        """Tells each owner how the save went. All are told, even if one raises.
+        """Tells each owner once whether the state is on the disk. All are told, even if one raises;
+        then the first exception is raised.
 
         The files stay, also after a failure, because the state may be on the disk nevertheless.
         `SegmentStore.delete_others` deletes those that no state needs.
-
-        Args:
-          ok: whether the state is on the disk.
-
-        Raises:
-          RuntimeError: this was called before, or `ok` although nothing was written.
-          Exception: the first one of an owner.
         """
-        if self._is_done or (ok and len(self._refs) < len(self._leaves)):
-            raise RuntimeError("done() is called once, and done(True) only after write().")
-        self._is_done = True
         errors = []
         for key, leaf in self._leaves.items():
             try:
@@ -345,9 +315,9 @@ def load_segments(tree: Any, make: Callable[[List[SegmentRef]], Any]) -> Any:
 
 def _rebuild(tree: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
     """Returns a copy of a tree in which a function has replaced each node, its children first."""
-    if depth > MAX_DEPTH:
+    if depth > _MAX_DEPTH:
         raise TypeError(
-            f"The state is nested deeper than {MAX_DEPTH} levels, or contains itself: make it flat."
+            f"The state is nested deeper than {_MAX_DEPTH} levels, or contains itself: flatten it."
         )
     if type(tree) is dict:
         tree = {key: _rebuild(item, change, depth + 1) for key, item in tree.items()}
@@ -359,11 +329,9 @@ def _rebuild(tree: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
 def _decode_refs(entries: Any) -> List[SegmentRef]:
     refs = []
     for entry in entries if type(entries) is list else [entries]:
-        ref = None
-        if type(entry) is dict and list(entry) == list(SegmentRef._fields):
-            ref = SegmentRef(**entry)
-        types = [] if ref is None else [type(field) for field in ref]
-        if ref is None or types != [str, int, str, dict] or not _NAME.fullmatch(ref.name):
+        items = entry.items() if type(entry) is dict else ()
+        is_ours = [(key, type(value)) for key, value in items] == _FIELDS
+        if not is_ours or not _NAME.fullmatch(entry["name"]):
             raise ValueError(f"The state refers to a segment by {str(entry)[:200]}.")
-        refs.append(ref)
+        refs.append(SegmentRef(**entry))
     return refs

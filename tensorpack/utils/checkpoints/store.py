@@ -8,7 +8,9 @@ checkpoint is published.
 
 import errno
 import os
+import shutil
 import time
+from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .. import logger
@@ -57,6 +59,8 @@ class CheckpointStore:
       ValueError: `max_to_keep` is negative.
     """
 
+    describe = staticmethod(describe_nothing)  # see `verify`; for subclasses that know the files
+
     def __init__(
         self,
         directory: str,
@@ -78,12 +82,6 @@ class CheckpointStore:
         self._identity = _identity(directory)
         self._lock: Optional[DirectoryLock] = None
         self._clean()
-
-    def describe(self, prefix: str) -> Dict[str, Any]:
-        """Returns entries for the manifest of new files, or raises `CheckpointCorrupt` if they
-        cannot be read. For subclasses that know what they are.
-        """
-        return {}
 
     def path_of(self, step: int) -> str:
         """Returns the prefix of the checkpoint of a step, which need not exist."""
@@ -114,11 +112,7 @@ class CheckpointStore:
         self._needed = dict(reversed(list(found.items())))
 
     def resume_from(self, prefix: str) -> None:
-        """Makes a checkpoint the newest one of the directory, for all that read `checkpoint`.
-
-        Raises:
-          OSError: it failed.
-        """
+        """Makes a checkpoint the newest one of the directory, for all that read `checkpoint`."""
         if os.path.realpath(os.path.dirname(prefix)) != os.path.realpath(self.directory):
             return
         own = os.path.join(self.directory, os.path.basename(prefix))
@@ -136,7 +130,7 @@ class CheckpointStore:
         Args:
           step: the global step.
           write: called with a prefix, writes the variables to files whose names consist of the
-            prefix, a dot and more.
+            prefix, a dot and more. Its exceptions are passed on.
           state: the state of the run; its `Segments` are told how the save went.
 
         Returns:
@@ -145,7 +139,6 @@ class CheckpointStore:
         Raises:
           OSError: it failed, or may have. Nothing has changed.
           DirectoryReplaced: the directory is another one than that of the saves before.
-          Exception: any exception of `write`.
         """
         pending = PendingSegments(state)
         saved, before = False, None
@@ -171,10 +164,8 @@ class CheckpointStore:
 
     def _save_files(self, step: int, write: Callable[[str], object], tree: Any) -> None:
         final = self.path_of(step)
-        unfinished = final + UNFINISHED
-        discard(unfinished)
-        replace = AtomicReplace(unfinished, final)
-        try:
+        with AtomicReplace(final) as replace:
+            unfinished = replace.unfinished
             write(unfinished)
             known = {}
             if tree is not None:
@@ -185,11 +176,6 @@ class CheckpointStore:
             replace.publish()
             saved, next_keep, to_delete = self._plan(final)
             self._point_to(list(saved))
-        except BaseException:
-            replace.undo()
-            discard(unfinished)
-            raise
-        replace.finish()
         self._saved, self._next_keep = saved, next_keep
         self._to_delete = [path for path in self._to_delete if path != final] + to_delete
         self._delete()
@@ -255,8 +241,12 @@ class CheckpointStore:
         try:
             write_atomic(path, ("\n".join(lines) + "\n").encode(), path + UNFINISHED)
         except BaseException:
-            if _content(path) != before:
-                _restore(path, before)
+            if _content(path) != before:  # only the last step failed
+                with suppress(OSError):  # readers accept the name of a checkpoint that is gone
+                    if before is None:
+                        os.remove(path)
+                    else:
+                        write_atomic(path, before, path + UNFINISHED)
             raise
 
     def _delete(self) -> None:
@@ -289,33 +279,18 @@ class CheckpointStore:
 def copy_checkpoint(source: str, target: str, describe: Describe = describe_nothing) -> None:
     """Copies a checkpoint with its manifest; the target is the old or the new one, and whole.
 
-    Args:
-      source: prefix of the checkpoint.
-      target: prefix of the copy.
-      describe: see `verify`.
-
     Raises:
       CheckpointCorrupt: the copy, and so perhaps the source, is damaged. Nothing has changed.
       OSError: it failed, or may have. Nothing has changed.
     """
     verify(source, describe, content=False)  # nothing is copied that has another size
-    unfinished = target + UNFINISHED
-    discard(unfinished)
-    replace = AtomicReplace(unfinished, target)
-    try:
+    with AtomicReplace(target) as replace:
         for suffix in suffixes(source):
-            with open_untrusted(source + suffix) as original, open(
-                unfinished + suffix, "wb"
-            ) as copy:
-                for chunk in iter(lambda: original.read(1 << 20), b""):
-                    copy.write(chunk)
-        verify(unfinished, describe)
+            with open_untrusted(source + suffix) as original:
+                with open(replace.unfinished + suffix, "wb") as copy:
+                    shutil.copyfileobj(original, copy, 1 << 20)
+        verify(replace.unfinished, describe)
         replace.publish()
-    except BaseException:
-        replace.undo()
-        discard(unfinished)
-        raise
-    replace.finish()
 
 
 def _identity(directory: str) -> Optional[Tuple[int, int]]:
@@ -332,16 +307,6 @@ def _content(path: str) -> Optional[bytes]:
         return read_untrusted(path, MAX_POINTER_BYTES)
     except OSError:
         return None
-
-
-def _restore(path: str, content: Optional[bytes]) -> None:
-    try:
-        if content is None:
-            os.remove(path)
-        else:
-            write_atomic(path, content, path + UNFINISHED)
-    except OSError:
-        pass  # it names a checkpoint that is gone, for which all readers are prepared
 
 
 def _is_unfinished(name: str) -> bool:

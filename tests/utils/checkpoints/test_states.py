@@ -3,6 +3,7 @@
 import errno
 import os
 import struct
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from tensorpack.utils.checkpoints import (
     STATE,
     CheckpointCorrupt,
     CheckpointStore,
-    NoValidCheckpoint,
     Segments,
     UnsupportedState,
     find_restore_point,
@@ -68,9 +68,7 @@ class Run:
     def save(self, *steps, write=None):
         for step in steps:
             state = {"step": step, "journal": self.journal.state(step)}
-            write = write or (lambda path, step=step: write_variables({"v": step}, path))
-            self.store.save(step, write, state)
-            write = None
+            self.store.save(step, write or partial(write_variables, {"v": step}), state)
         return self
 
     def path(self, name):
@@ -86,10 +84,10 @@ def steps_of(saved):
     return [int(journal.read(ref)["numbers"][0]) for ref in journal.refs]
 
 
-def flip(path, at=-1):
+def flip(path):
     with open(path, "r+b") as file:
         data = bytearray(file.read())
-        data[at] ^= 1
+        data[-1] ^= 1
         file.seek(0)
         file.write(data)
 
@@ -97,10 +95,8 @@ def flip(path, at=-1):
 def test_variables_and_state_are_one(tmp_path):
     run = Run(tmp_path).save(4)
     saved = newest_state(run.directory)
-    assert saved.prefix == run.path("model-4")
-    assert saved.problem is None
-    assert saved.state["step"] == 4
-    assert steps_of(saved) == [4]
+    assert (saved.prefix, saved.problem) == (run.path("model-4"), None)
+    assert saved.state["step"] == 4 and steps_of(saved) == [4]
     assert (tmp_path / "model-4.index").read_text() == "{'v': 4}"
 
 
@@ -129,6 +125,7 @@ def test_a_failed_save_changes_nothing_and_tells_the_owner(tmp_path, error):
 
     def fails(path):
         write_variables({"v": 3}, path)
+        os.mkdir(path + "_temp_of_tensorflow")
         raise error
 
     before = sorted(os.listdir(run.directory)), run.segments()
@@ -145,23 +142,17 @@ def test_a_value_that_cannot_be_kept_is_named(tmp_path):
     store = CheckpointStore(str(tmp_path))
     state = {"callbacks": {"Mine": {"thing": object()}}}
     with pytest.raises(TypeError, match=r"\['run'\]\['callbacks'\]\['Mine'\]\['thing'\]: a object"):
-        store.save(1, lambda path: write_variables({"v": 1}, path), state)
+        store.save(1, partial(write_variables, {"v": 1}), state)
     assert newest_state(str(tmp_path)) is None
 
 
 class TestDamage:
-    def test_of_the_state_is_passed_over(self, tmp_path):
+    @pytest.mark.parametrize("name", ["model-2" + STATE, f"{SEGMENTS}/segment-00000002.seg"])
+    def test_of_the_newest_is_passed_over(self, tmp_path, name, capsys):
         run = Run(tmp_path).save(1, 2)
-        flip(run.path("model-2" + STATE))
+        flip(run.path(name))
         assert newest_state(run.directory).prefix == run.path("model-1")
-        with pytest.raises(CheckpointCorrupt, match="checksum"):
-            state_at(run.path("model-2"))
-
-    def test_of_the_newest_segment_is_passed_over(self, tmp_path, capsys):
-        run = Run(tmp_path).save(1, 2)
-        flip(run.path(f"{SEGMENTS}/segment-00000002.seg"))
-        assert newest_state(run.directory).prefix == run.path("model-1")
-        assert "segment-00000002.seg" in capsys.readouterr().out
+        assert name in capsys.readouterr().out
 
     def test_of_a_segment_of_all_leaves_the_newest_with_what_it_has(self, tmp_path, capsys):
         run = Run(tmp_path).save(1, 2)
@@ -170,13 +161,6 @@ class TestDamage:
         assert saved.prefix == run.path("model-2")
         assert "segment-00000001.seg" in saved.problem
         assert "No state in" in capsys.readouterr().out
-
-    def test_of_everything_is_an_error(self, tmp_path):
-        run = Run(tmp_path).save(1, 2)
-        for step in (1, 2):
-            flip(run.path(f"model-{step}.index"))
-        with pytest.raises(NoValidCheckpoint):
-            newest_state(run.directory)
 
 
 def put_state(directory, data):
@@ -258,11 +242,6 @@ def test_each_file_is_read_once(tmp_path, monkeypatch):
     assert steps_of(newest_state(str(tmp_path))) == [1, 2, 3]
     files = [f"model-3{suffix}" for suffix in (".data-00000-of-00001", ".index", STATE)]
     assert sorted(read) == files + [f"segment-0000000{n}.seg" for n in (1, 2, 3)]
-
-
-def test_there_is_nothing(tmp_path):
-    assert newest_state(str(tmp_path)) is None
-    assert newest_state(str(tmp_path / "missing")) is None
 
 
 def test_segments_of_another_directory_are_not_referred_to(tmp_path):
