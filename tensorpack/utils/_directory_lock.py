@@ -2,10 +2,9 @@
 
 import errno
 import os
-import stat
 from typing import Optional
 
-from .untrusted import UnsafeFile
+from .untrusted import open_regular
 
 try:
     import fcntl
@@ -38,17 +37,8 @@ class DirectoryLock:
 
     def __init__(self, dirname: str) -> None:
         path = os.path.join(dirname, _NAME)
-        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
-        reason = "Not a regular file: remove it, or use another log directory"
+        self._file: Optional[int] = open_regular(path, os.O_RDWR | os.O_CREAT)
         try:
-            self._file: Optional[int] = os.open(path, flags | os.O_NOFOLLOW, 0o666)
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENXIO):
-                raise UnsafeFile(errno.EINVAL, reason, path) from error
-            raise
-        try:
-            if not stat.S_ISREG(os.fstat(self._file).st_mode):
-                raise UnsafeFile(errno.EINVAL, reason, path)
             self._acquire(dirname, self._file)
         except BaseException:
             self.release()

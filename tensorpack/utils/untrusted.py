@@ -11,9 +11,9 @@ import os
 import stat
 from typing import Any, BinaryIO, Optional, Tuple
 
-__all__ = ["UnsafeFile", "hash_untrusted", "open_untrusted", "read_untrusted"]
+__all__ = ["UnsafeFile", "hash_untrusted", "open_regular", "open_untrusted", "read_untrusted"]
 
-_FLAGS = ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 
 
@@ -21,40 +21,46 @@ class UnsafeFile(OSError):
     """A path is a link, a FIFO, a device, a directory, or a file larger than expected."""
 
 
-def open_untrusted(path: str, max_bytes: Optional[int] = None) -> BinaryIO:
-    """Opens a regular file for reading bytes, unbuffered.
+def open_regular(path: str, flags: int) -> int:
+    """Opens a regular file, and returns its descriptor.
 
     Args:
       path: of the file. A link in its last part is refused; those before it are followed.
-      max_bytes: of its size; None for any.
+      flags: such as `os.O_RDONLY`.
 
     Raises:
-      UnsafeFile: it is not a regular file, is too large, or cannot be the name of a file.
+      UnsafeFile: it is not a regular file, or cannot be the name of one.
       OSError: it cannot be opened.
     """
     try:
-        descriptor = os.open(path, sum(getattr(os, name, 0) for name in _FLAGS))
+        descriptor = os.open(path, flags | sum(getattr(os, name, 0) for name in _FLAGS), 0o666)
     except ValueError as error:  # a NUL in the name
         raise UnsafeFile(errno.EINVAL, f"Not the name of a file ({error})", repr(path)) from error
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG):
             reason = "A symbolic link" if os.path.islink(path) else "Not a regular file"
-            raise UnsafeFile(errno.EINVAL, f"{reason}, so it is not read", path[:200]) from error
+            raise UnsafeFile(errno.EINVAL, f"{reason}, so it is not opened", path[:200]) from error
         raise
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnsafeFile(errno.EINVAL, "Not a regular file, so it is not read", path)
-        if max_bytes is not None and status.st_size > max_bytes:
-            raise UnsafeFile(
-                errno.EFBIG,
-                f"{status.st_size} bytes, at most {max_bytes} are expected, so it is not read",
-                path,
-            )
-        return os.fdopen(descriptor, "rb", buffering=0)
-    except BaseException:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise
+        raise UnsafeFile(errno.EINVAL, "Not a regular file, so it is not opened", path)
+    return descriptor
+
+
+def open_untrusted(path: str, max_bytes: Optional[int] = None) -> BinaryIO:
+    """Opens a regular file for reading bytes, unbuffered.
+
+    Raises:
+      UnsafeFile: as `open_regular` does, or it has more than `max_bytes`.
+      OSError: it cannot be opened.
+    """
+    file = os.fdopen(open_regular(path, os.O_RDONLY), "rb", buffering=0)
+    size = os.fstat(file.fileno()).st_size
+    if max_bytes is not None and size > max_bytes:
+        file.close()
+        reason = f"{size} bytes, at most {max_bytes} are expected, so it is not read"
+        raise UnsafeFile(errno.EFBIG, reason, path)
+    return file
 
 
 def read_untrusted(path: str, max_bytes: int) -> bytes:

@@ -9,6 +9,7 @@ import pytest
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import DirectoryInUse, DirectoryLock
 
+pytestmark = pytest.mark.usefixtures("own_log")
 OTHER_RUN = (
     "import sys\n"
     "from tensorpack.utils import logger\n"
@@ -45,40 +46,26 @@ def test_a_directory_in_use_is_refused_by_every_action(other_run, tmp_path, acti
 
 
 @pytest.mark.fault_row(41)
-def test_a_new_directory_can_be_taken_beside_it(other_run, tmp_path):
+def test_a_new_directory_can_be_taken_beside_it_and_its_own_when_it_was_killed(other_run, tmp_path):
     logger.set_logger_dir(str(tmp_path / "log"), "n")
-    try:
-        assert logger.get_logger_dir() == str(tmp_path / "log-1")
-    finally:
-        logger.close_logger_dir()
-
-
-@pytest.mark.fault_row(41)
-def test_a_killed_run_leaves_its_directory_free(other_run, tmp_path):
+    assert logger.get_logger_dir() == str(tmp_path / "log-1")
     other_run.kill()
     other_run.wait()
     logger.set_logger_dir(str(tmp_path / "log"), "k")
-    logger.close_logger_dir()
     assert (tmp_path / "log" / ".lock").read_text() == f"{os.getpid()}\n"
 
 
 @pytest.mark.parametrize("action", [None, "k", "d"])
 def test_one_process_may_set_its_directory_again(tmp_path, action):
-    try:
-        for _ in range(3):
-            logger.set_logger_dir(str(tmp_path / "log"), action)
-            assert logger.get_logger_dir() == str(tmp_path / "log")
-            assert (tmp_path / "log" / ".lock").read_text() == f"{os.getpid()}\n"
-    finally:
-        logger.close_logger_dir()
+    for _ in range(3):
+        logger.set_logger_dir(str(tmp_path / "log"), action)
+        assert logger.get_logger_dir() == str(tmp_path / "log")
+        assert (tmp_path / "log" / ".lock").read_text() == f"{os.getpid()}\n"
 
 
 def test_leaving_a_directory_sets_it_free(tmp_path):
-    try:
-        logger.set_logger_dir(str(tmp_path / "first"))
-        with pytest.raises(DirectoryInUse):
-            DirectoryLock(str(tmp_path / "first"))
-        logger.set_logger_dir(str(tmp_path / "second"))
-        DirectoryLock(str(tmp_path / "first")).release()
-    finally:
-        logger.close_logger_dir()
+    logger.set_logger_dir(str(tmp_path / "first"))
+    with pytest.raises(DirectoryInUse):
+        DirectoryLock(str(tmp_path / "first"))
+    logger.set_logger_dir(str(tmp_path / "second"))
+    DirectoryLock(str(tmp_path / "first")).release()
