@@ -1,10 +1,9 @@
-"""The door to checkpoints with TensorFlow's variables: save, find, restore, and read arrays.
+"""Checkpoints with TensorFlow's variables: save, find, restore, and read arrays.
 
 A checkpoint is either TensorFlow's own, a pair of files `PREFIX.index` and `PREFIX.data-*`, or a
 NumPy archive `NAME.npz`. Both hold named arrays. A damaged one raises `CheckpointCorrupt` and
 nothing else: TensorFlow itself reports a file that ends too early as `OutOfRangeError`, which
-elsewhere means the end of the data. How checkpoints are kept on the disk is the business of
-`utils.checkpoints`.
+elsewhere means the end of the data.
 """
 
 import os
@@ -56,12 +55,14 @@ __all__ = [
 PathLike = Union[str, "os.PathLike[str]"]
 
 
+def _describe(prefix: str) -> Dict[str, Any]:
+    return {"tensorflow": tf.__version__, "variables": CheckpointReader(prefix).variables}
+
+
 class CheckpointStore(checkpoints.CheckpointStore):
     """Writes the checkpoints of a run, see `utils.checkpoints.CheckpointStore`."""
 
-    def describe(self, prefix: str) -> Dict[str, Any]:
-        """Returns the dtypes and shapes of the variables in a checkpoint."""
-        return _describe(prefix)
+    describe = staticmethod(_describe)
 
 
 def verify(prefix: str, content: bool = True) -> None:
@@ -107,11 +108,6 @@ def restore_point_at(path: str, next_directory: Optional[str] = None) -> Restore
     return found
 
 
-def _describe(prefix: str) -> Dict[str, Any]:
-    reader = CheckpointReader(prefix)
-    return {"tensorflow": tf.__version__, "variables": reader.variables}
-
-
 def get_checkpoint_path(path: PathLike) -> str:
     """Returns the prefix of the checkpoint at a path.
 
@@ -128,7 +124,10 @@ def get_checkpoint_path(path: PathLike) -> str:
     if os.path.isdir(prefix):
         prefix = os.path.join(prefix, "checkpoint")
     if os.path.basename(prefix) == "checkpoint" and tf.io.gfile.exists(prefix):
-        prefix = _latest(prefix)
+        listed = pointed_to(os.path.dirname(prefix) or ".")
+        if not listed:
+            raise CheckpointCorrupt(prefix, "it names no checkpoint beside it")
+        prefix = listed[-1]
     elif prefix.endswith(".index"):
         prefix = prefix[: -len(".index")]
     elif os.path.basename(prefix).rpartition(".")[2].startswith("data-"):
@@ -142,13 +141,6 @@ def get_checkpoint_path(path: PathLike) -> str:
     if prefix != given:
         logger.info(f"{given} means the checkpoint {prefix}.")
     return prefix
-
-
-def _latest(pointer: str) -> str:
-    listed = pointed_to(os.path.dirname(pointer) or ".")
-    if not listed:
-        raise CheckpointCorrupt(pointer, "it names no checkpoint beside it")
-    return listed[-1]
 
 
 class CheckpointReader:
@@ -165,10 +157,9 @@ class CheckpointReader:
     def __init__(self, path: PathLike) -> None:
         self.path = get_checkpoint_path(path)
         self._reader = self._try(tf.train.NewCheckpointReader, self.path)
-        shapes = self._try(self._reader.get_variable_to_shape_map)
+        self._shapes = self._try(self._reader.get_variable_to_shape_map)
         # TensorFlow 2's own checkpoints of objects describe themselves in such an entry.
-        self.names = sorted(name for name in shapes if name != "_CHECKPOINTABLE_OBJECT_GRAPH")
-        self._shapes = shapes
+        self.names = sorted(self._shapes.keys() - {"_CHECKPOINTABLE_OBJECT_GRAPH"})
 
     @property
     def variables(self) -> Dict[str, Dict[str, Any]]:
@@ -210,18 +201,15 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
       FileNotFoundError: there is no checkpoint.
       CheckpointCorrupt: it cannot be read.
     """
-    if os.fspath(path).endswith(".npz"):
-        return _load_npz(os.fspath(path))
-    reader = CheckpointReader(path)
-    return {name: reader.read(name) for name in reader.names}
-
-
-def _load_npz(path: str) -> Dict[str, np.ndarray]:
+    path = os.fspath(path)
+    if not path.endswith(".npz"):
+        reader = CheckpointReader(path)
+        return {name: reader.read(name) for name in reader.names}
     try:
         arrays = read_npz(os.path.realpath(path))
     except (UnsafeFile, ValueError) as error:
         raise CheckpointCorrupt(path, str(error)) from error
-    return {_without_output(name): array for name, array in arrays.items()}
+    return dict(zip(names_without_output(arrays), arrays.values()))
 
 
 def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
@@ -234,7 +222,7 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
     Raises:
       TypeError: a value is not an array of numbers, booleans or strings.
     """
-    arrays = {_without_output(name): np.asarray(value) for name, value in dic.items()}
+    arrays = dict(zip(names_without_output(dic), map(np.asarray, dic.values())))
     for name, array in arrays.items():
         if array.dtype == object:
             raise TypeError(f"{name} cannot be saved: it is an array of objects, not of one type.")
@@ -262,10 +250,6 @@ def _save_bundle(arrays: Dict[str, np.ndarray], prefix: str) -> None:
             session.run(save, dict(zip(inputs, arrays.values())))
 
 
-def _without_output(name: str) -> str:
-    return name[:-2] if name.endswith(":0") else name
-
-
 def names_without_output(names: Optional[Iterable[str]]) -> List[str]:
     """Returns names of variables without `:0`."""
-    return [_without_output(name) for name in names or ()]
+    return [name[:-2] if name.endswith(":0") else name for name in names or ()]

@@ -109,11 +109,8 @@ class SaverRestore(SessionInit):
         names = {scope + name: name for name in reader.names}
         variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in self.ignore}
         _warn_missing("graph", "checkpoint", [name for name in variables if name not in names])
-        _warn_missing(
-            "checkpoint",
-            "graph",
-            [saved for name, saved in names.items() if name not in {*variables, *self.ignore}],
-        )
+        unused = names.keys() - variables.keys() - self.ignore
+        _warn_missing("checkpoint", "graph", [names[name] for name in sorted(unused)])
         values = {name: reader.read(names[name]) for name in variables if name in names}
         SessionUpdate(sess, list(variables.values()), self.ignore_mismatch).update(values)
 
@@ -139,8 +136,7 @@ class ExactRestore(SessionInit):
       prefix: of the checkpoint, which has been verified.
 
     Raises:
-      VariableMismatch: in `init`; lists those that are missing, unexpected, or of another shape or
-        type.
+      VariableMismatch: in `init`; lists what is missing, unexpected, or of another shape or type.
       CheckpointCorrupt: in `init`, it cannot be read.
     """
 
@@ -238,15 +234,9 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
         return ChainInit([SmartInit(each, ignore_mismatch=ignore_mismatch) for each in obj])
     if isinstance(obj, dict):
         return DictRestore(obj, ignore_mismatch=ignore_mismatch)
-    if isinstance(obj, (str, os.PathLike)):
-        return _init_from_file(os.fspath(obj), ignore_mismatch)
-    raise ValueError(f"A model is loaded from a path, a dict or a list of them, not from {obj!r}.")
-
-
-get_model_loader = SmartInit
-
-
-def _init_from_file(path: str, ignore_mismatch: bool) -> SessionInit:
+    if not isinstance(obj, (str, os.PathLike)):
+        raise ValueError(f"A model is loaded from a path, a dict or a list of them, not {obj!r}.")
+    path = os.fspath(obj)
     if path.endswith(".npy"):
         raise ValueError(
             f"{path} is not loaded: an .npy file holds one array without a name, or a pickle, "
@@ -256,6 +246,9 @@ def _init_from_file(path: str, ignore_mismatch: bool) -> SessionInit:
     if path.endswith(".npz"):
         return DictRestore(load_checkpoint_vars(path), ignore_mismatch=ignore_mismatch)
     return SaverRestoreRelaxed(path) if ignore_mismatch else SaverRestore(path)
+
+
+get_model_loader = SmartInit
 
 
 def TryResumeTraining() -> SessionInit:

@@ -142,16 +142,13 @@ def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
             f"The variable {var.op.name} is {target.name}, the value for it {source.name}: "
             "convert it first."
         )
-    if target.is_integer:
-        in_range = array.size == 0 or (
-            int(target.min) <= int(array.min()) and int(array.max()) <= int(target.max)
-        )
+    with np.errstate(over="ignore"):
         result = array.astype(target.as_numpy_dtype)
+    if not target.is_integer:
+        fits = bool(np.all(np.isfinite(result) == np.isfinite(array)))
     else:
-        with np.errstate(over="ignore"):
-            result = array.astype(target.as_numpy_dtype)
-        in_range = bool(np.all(np.isfinite(result) == np.isfinite(array)))
-    if not in_range:
+        fits = array.size == 0 or target.min <= int(array.min()) <= int(array.max()) <= target.max
+    if not fits:
         raise ValueError(
             f"The variable {var.op.name} is {target.name}, the value for it is {source.name} "
             f"and does not fit: it reaches from {array.min()} to {array.max()}."
@@ -160,10 +157,8 @@ def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
 
 
 def _kind(dtype: tf.DType) -> str:
-    for kind in ["floating", "integer", "complex"]:
-        if getattr(dtype, "is_" + kind):
-            return kind
-    return "other"
+    kinds = ("floating", "integer", "complex")
+    return next((kind for kind in kinds if getattr(dtype, "is_" + kind)), "other")
 
 
 def dump_session_params(path: PathLike) -> None:
