@@ -14,15 +14,14 @@ from tqdm import tqdm
 from ._directory_lock import DirectoryLock
 
 _PATIENCE_SECONDS = 2.0  # for a reader that does not read
-_MARKS = {
-    logging.DEBUG: "DBG",
-    logging.WARNING: "WRN",
-    logging.ERROR: "ERR",
-    logging.CRITICAL: "ERR",
-}
 _GREEN, _YELLOW, _RED, _RED_UNDERLINED = "\033[32m", "\033[33m", "\033[1;31m", "\033[1;4;31m"
-_MARK_COLOURS = {"DBG": _YELLOW, "WRN": _RED, "ERR": _RED_UNDERLINED}
 _RESET = "\033[0m"
+_MARKS = {
+    logging.DEBUG: (_YELLOW, "DBG"),
+    logging.WARNING: (_RED, "WRN"),
+    logging.ERROR: (_RED_UNDERLINED, "ERR"),
+    logging.CRITICAL: (_RED_UNDERLINED, "ERR"),
+}
 
 
 def is_terminal(stream: Any) -> bool:
@@ -71,12 +70,10 @@ def open_standard_descriptors() -> None:
 
 
 def can_write(stream: Any, stalled: bool = False) -> bool:
-    """Whether a stream takes some text now or soon. False if its reader has stopped reading: a
-    paused pager or terminal, a stalled connection.
+    """Whether a stream takes some text now or soon; one without a descriptor takes everything.
 
-    Args:
-      stream: to write to; one without a descriptor takes everything.
-      stalled: whether its reader had stopped before; then it is not waited for.
+    False if its reader has stopped reading: a paused pager or terminal, a stalled connection. If
+    that was so before (`stalled`), the reader is not waited for.
     """
     poll = select.poll()
     try:
@@ -87,9 +84,7 @@ def can_write(stream: Any, stalled: bool = False) -> bool:
 
 
 class ForgivingStream:
-    """Passes text to a stream, and drops what the stream does not take.
-
-    Drops everything if there is no stream, and what its reader does not read in time.
+    """Passes text to a stream, if there is one, and drops what it does not take in time.
 
     Equal to the stream it wraps, so that tqdm still recognises standard error.
     """
@@ -138,14 +133,11 @@ class LineFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Returns the line of a record, without a traceback."""
         time = self.formatTime(record, self.datefmt)
-        words = [self._paint(_GREEN, f"[{time} @{record.filename}:{record.lineno}]")]
-        mark = _MARKS.get(record.levelno)
-        if mark:
-            words.append(self._paint(_MARK_COLOURS[mark], mark))
-        return " ".join(words + [record.message])
-
-    def _paint(self, colour: str, text: str) -> str:
-        return f"{colour}{text}{_RESET}" if self._coloured else text
+        words = [(_GREEN, f"[{time} @{record.filename}:{record.lineno}]")]
+        if record.levelno in _MARKS:
+            words.append(_MARKS[record.levelno])
+        shown = [f"{colour}{text}{_RESET}" if self._coloured else text for colour, text in words]
+        return " ".join([*shown, record.message])
 
 
 class _SinkHandler(logging.Handler):
@@ -171,17 +163,14 @@ class _SinkHandler(logging.Handler):
         try:
             self.write(line)
         except (OSError, ValueError) as error:
-            self._report(error)
-
-    def _report(self, error: Exception) -> None:
-        if self._reported:
-            return
-        self._reported = True
-        with suppress(AttributeError, OSError, ValueError):
-            sys.stderr.write(
-                f"tensorpack cannot write to {self.sink} ({error!r}): lines are lost from here "
-                "on, the program continues.\n"
-            )
+            if self._reported:
+                return
+            self._reported = True
+            with suppress(AttributeError, OSError, ValueError):
+                sys.stderr.write(
+                    f"tensorpack cannot write to {self.sink} ({error!r}): lines are lost from here "
+                    "on, the program continues.\n"
+                )
 
 
 class ConsoleHandler(_SinkHandler):
@@ -226,15 +215,10 @@ class ConsoleHandler(_SinkHandler):
 class LogFileHandler(_SinkHandler):
     """Writes plain text (no colour) to a new file, line by line.
 
-    Args:
-      path: of the file.
-      lock: on its directory; released when the file is closed.
-
-    Raises:
-      OSError: if the file exists or cannot be created; it names the path.
+    The lock, of its directory, is released when the file is closed.
     """
 
-    def __init__(self, path: str, lock: Optional[DirectoryLock] = None):
+    def __init__(self, path: str, lock: DirectoryLock):
         super().__init__()
         self.sink = path
         self._lock = lock
@@ -249,8 +233,7 @@ class LogFileHandler(_SinkHandler):
         """Closes the file; what could not be written (full disk) is given up."""
         with suppress(OSError):
             self._file.close()
-        if self._lock is not None:
-            self._lock.release()
+        self._lock.release()
         super().close()
 
 

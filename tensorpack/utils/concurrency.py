@@ -75,9 +75,7 @@ class StoppableThread(threading.Thread):
     def _retry(
         self, attempt: Callable[[float], Any], timed_out: Type[Exception]
     ) -> Tuple[bool, Any]:
-        """Calls `attempt` with a time limit until it keeps it; returns whether it did, and what it
-        returned.
-        """
+        """Returns whether an attempt succeeded before the thread was stopped, and its result."""
         for _ in iter(self.stopped, True):
             with suppress(timed_out):
                 return True, attempt(_POLL_SECONDS)
@@ -126,7 +124,7 @@ class LoopThread(StoppableThread):
         Called from within the function, it returns at once.
 
         Raises:
-          RuntimeError: if the thread was made with `pausable=False`.
+          RuntimeError: the thread was made with `pausable=False`.
         """
         self._check_pausable()
         with self._change:
@@ -135,11 +133,7 @@ class LoopThread(StoppableThread):
                 self._change.wait_for(lambda: not self._busy)
 
     def resume(self) -> None:
-        """Continues the loop after a `pause`; does nothing otherwise.
-
-        Raises:
-          RuntimeError: if the thread was made with `pausable=False`.
-        """
+        """Continues the loop after a `pause`; does nothing otherwise. Raises as `pause` does."""
         self._check_pausable()
         with self._change:
             self._paused = False
@@ -162,12 +156,8 @@ def guard_thread(thread: threading.Thread, on_error: Callable[[Exception], Any])
     An exception of `run` (an `Exception`; not SystemExit and the like) is kept as `thread.error`,
     which is None otherwise, and passed to `on_error`, called in that thread.
 
-    Args:
-      thread: a thread that is not started yet.
-      on_error: called with the exception.
-
     Raises:
-      RuntimeError: if the thread was started already.
+      RuntimeError: the thread was started already.
     """
     if thread.ident is not None:
         raise RuntimeError(f"{thread.name} runs already: guard_thread() comes before start().")
@@ -205,7 +195,10 @@ class ShareSessionThread(StoppableThread):
 
     def start(self) -> None:
         """Captures the default session and starts the thread."""
-        self._sess = _default_session()
+        # Without TensorFlow in sys.modules there is no default session.
+        tensorflow = sys.modules.get("tensorflow")
+        if tensorflow is not None:
+            self._sess = tensorflow.compat.v1.get_default_session()
         original = self.run
 
         def run_in_session() -> None:
@@ -223,9 +216,8 @@ class ShareSessionThread(StoppableThread):
     def stop(self) -> None:
         """Asks this thread and the wrapped one to stop."""
         super().stop()
-        forward = getattr(self._th, "stop", None)
-        if forward is not None:
-            forward()
+        if hasattr(self._th, "stop"):
+            self._th.stop()
 
     @contextmanager
     def default_sess(self) -> Iterator[Any]:
@@ -244,22 +236,12 @@ class ShareSessionThread(StoppableThread):
             yield self._sess
 
 
-def _default_session() -> Any:
-    # Without TensorFlow in sys.modules there is no default session.
-    tensorflow = sys.modules.get("tensorflow")
-    return None if tensorflow is None else tensorflow.compat.v1.get_default_session()
-
-
 class DIE:
     """Marks the end of a queue: nothing follows it."""
 
 
 class OrderedContainer:
-    """Accepts results in any order and returns them by number, without gaps.
-
-    Args:
-      start: the first number.
-    """
+    """Accepts results in any order and returns them by number from `start` on, without gaps."""
 
     def __init__(self, start: int = 0):
         self._next = start

@@ -10,11 +10,12 @@ traceback. `stacklevel` (also on Python 3.7) is for a function that logs on beha
 with 2 the line names where that function was called, not where it stands itself.
 """
 
+import itertools
 import logging
 import os
 import shutil
 import sys
-from types import FrameType
+from contextlib import suppress
 from typing import Any, List, Optional
 
 from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
@@ -118,22 +119,12 @@ def _log(level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel:
         exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
     elif exc_info and not isinstance(exc_info, tuple):
         exc_info = sys.exc_info()
-    frame = _caller(stacklevel)
-    file, function = frame.f_code.co_filename, frame.f_code.co_name
-    target.handle(
-        target.makeRecord(
-            target.name, level, file, frame.f_lineno, msg, args, exc_info, func=function
-        )
-    )
-
-
-def _caller(stacklevel: int) -> FrameType:
-    frame = sys._getframe(3)  # past this function, `_log` and the public function
+    frame = sys._getframe(2)  # past this function and the public one
     for _ in range(stacklevel - 1):
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return frame
+        frame = frame.f_back or frame
+    code, line = frame.f_code, frame.f_lineno
+    details = (level, code.co_filename, line, msg, args, exc_info, code.co_name)
+    target.handle(target.makeRecord(target.name, *details))
 
 
 def get_logger_dir() -> Optional[str]:
@@ -155,7 +146,7 @@ def auto_set_dir(action: Optional[str] = None, name: Optional[str] = None) -> No
       name: tells runs of one script apart.
 
     Raises:
-      RuntimeError: if there is no script, as in a notebook.
+      RuntimeError: there is no script, as in a notebook.
     """
     script = getattr(sys.modules["__main__"], "__file__", None)
     if script is None:
@@ -167,11 +158,11 @@ def auto_set_dir(action: Optional[str] = None, name: Optional[str] = None) -> No
 def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     """Sets the log directory, makes it, and logs to a new `log.log` in it (without colour).
 
-    A `log.log` of an earlier run is renamed to `log.log.MMDD-HHMMSS`. Where the directory already
-    has files in it (names with a leading dot do not count) and no action is given, a person at a
-    terminal is asked; without a terminal the first free one of `{dirname}-1`, `{dirname}-2`, ...
-    is taken, with a warning. The directory that is already in use is simply kept. One that another
-    run uses is refused, whatever the action is, but for "new".
+    A `log.log` of an earlier run is renamed to `log.log.MMDD-HHMMSS`. If the directory has files
+    in it (names with a leading dot do not count) and no action is given, the user is asked at the
+    terminal; without a terminal the first free one of `{dirname}-1`, `{dirname}-2`, ... is taken,
+    with a warning. The present directory is kept. One that another run uses is refused, unless the
+    action is "new".
 
     Args:
       dirname: the directory; missing parents are made too.
@@ -180,13 +171,13 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
         one), "q" or "quit" the program.
 
     Returns:
-      the letter that was acted on, be it given, answered, or "n" without a terminal; None where
-      there was nothing to decide: the directory was new, empty, or in use by this process.
+      the letter of the action; None where there was nothing to decide: the directory was new,
+      empty, or in use by this process.
 
     Raises:
-      ValueError: if the action is none of these, or would delete the working directory.
-      OSError: if the directory or the file in it cannot be made; it names the path.
-      DirectoryInUse: if another run writes to it; an OSError that names the process.
+      ValueError: the action is none of these, or would delete the working directory.
+      OSError: the directory or the file in it cannot be made; it names the path.
+      DirectoryInUse: another run writes to it; an OSError that names the process.
       SystemExit: on "quit", with code 1.
     """
     letter = None if action is None else _letter_of(action)
@@ -270,11 +261,6 @@ def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
 
 
 def _has_files(dirname: str) -> bool:
-    """Tells whether a directory holds anything; names with a leading dot do not count.
-
-    Raises:
-      NotADirectoryError: if there is something else at that path.
-    """
     try:
         return any(not name.startswith(".") for name in os.listdir(dirname))
     except FileNotFoundError:
@@ -283,22 +269,14 @@ def _has_files(dirname: str) -> bool:
 
 def _make_numbered(dirname: str) -> str:
     """Makes and returns the first free one of `{dirname}-1`, `{dirname}-2`, ..."""
-    number = 1
-    while True:
-        candidate = f"{dirname}-{number}"
-        try:
-            os.mkdir(candidate)  # fails if another run was faster
-            return candidate
-        except FileExistsError:
-            number += 1
+    for number in itertools.count(1):
+        with suppress(FileExistsError):  # perhaps because another run was faster
+            os.mkdir(f"{dirname}-{number}")
+            break
+    return f"{dirname}-{number}"
 
 
 def _delete(dirname: str) -> None:
-    """Deletes a directory with all that is in it.
-
-    Raises:
-      ValueError: if the working directory is in it.
-    """
     doomed, here = os.path.realpath(dirname), os.path.realpath(os.getcwd())
     if os.path.commonpath([doomed, here]) == doomed:
         raise ValueError(f"The program runs inside {dirname}, which is therefore not deleted.")

@@ -21,8 +21,7 @@ _POKE = 0  # no signal has this number
 
 
 class SignalListener:
-    """A context within which `on_signal(signum)` runs on a thread of its own for each signal that
-    comes.
+    """A context within which `on_signal(signum)` runs on a thread of its own for each signal.
 
     Handlers and the wake-up descriptor are put back at the end; bytes meant for a descriptor that
     was there before (a notebook's event loop has one) are passed on to it. Entered outside the main
@@ -93,9 +92,7 @@ class SignalListener:
         self._outer_handlers = {}
 
     def poke(self) -> None:
-        """Makes the listener's thread call `on_tick` now. Safe from any thread and from a signal
-        handler.
-        """
+        """Makes the listener's thread call `on_tick` now, from any thread or signal handler."""
         with suppress(BlockingIOError):  # full, so the thread is about to wake up anyway
             self._writer.send(bytes([_POKE]))
 
@@ -113,10 +110,9 @@ class SignalListener:
             timeout = self._on_tick()
 
     def _pass_on(self, number: int) -> None:
-        if self._outer_fd == -1:
-            return
-        with suppress(OSError):  # closed by its owner, or full: both are the owner's business
-            os.write(self._outer_fd, bytes([number]))
+        if self._outer_fd != -1:
+            with suppress(OSError):  # closed by its owner, or full: both are the owner's business
+                os.write(self._outer_fd, bytes([number]))
 
 
 def _do_nothing(signum: int, frame: object) -> None:

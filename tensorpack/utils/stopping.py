@@ -1,12 +1,11 @@
 """A token through which any thread can request or check the end of a run, with a reason.
 
-A :class:`StopToken` belongs to one run. A signal, a failing producer or the end of the data calls
-`request` with a reason; the first reason wins. Code that blocks registers a waker with
-`on_request`; code that loops checks `requested`. Nothing here touches threads, signals or
-TensorFlow.
+A `StopToken` belongs to one run. A signal, a failing producer or the end of the data calls
+`request`. Code that blocks registers a waker with `on_request`; code that loops checks `requested`.
 """
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Union
 
@@ -54,16 +53,13 @@ StopReason = Union[Interrupted, Failed, EndOfData, Finished]
 
 
 class StopRequested(BaseException):
-    """Unwinds a long loop on the main thread after a stop was requested; never an error by
-    itself.
-    """
+    """Unwinds a long loop on the main thread after a stop was requested; not an error."""
 
 
 class StopToken:
-    """The shared answer to "should this run end, and why?".
+    """The shared answer to "should this run end, and why?". Thread-safe.
 
-    Thread-safe. Wakers run on the thread that makes the request, so they must be quick and must not
-    block.
+    Wakers run on the thread that makes the request: they must be quick and must not block.
     """
 
     def __init__(self) -> None:
@@ -85,9 +81,7 @@ class StopToken:
 
     @property
     def late_reasons(self) -> List[StopReason]:
-        """Reasons that came after the first one, in order: failures among them must not go
-        unheard.
-        """
+        """Reasons that came after the first one, in order, so that no failure is lost."""
         with self._lock:
             return list(self._late)
 
@@ -127,9 +121,8 @@ class StopToken:
             raise StopRequested(self._reason)
 
     def _forget(self, waker: Callable[[], None]) -> None:
-        with self._lock:
-            if waker in self._wakers:
-                self._wakers.remove(waker)
+        with self._lock, suppress(ValueError):  # taken back or called before
+            self._wakers.remove(waker)
 
     @staticmethod
     def _wake(waker: Callable[[], None]) -> None:

@@ -47,29 +47,23 @@ with get_tqdm(total=4, mininterval=0) as bar:
 
 
 @pytest.fixture
-def run_with_closed_reader(run_python):
-    """Runs code with one standard stream going into a pipe that nobody reads."""
-
-    def run(code, stream):
-        reader, writer = os.pipe()
-        os.close(reader)
-        try:
-            return run_python(code, **{stream: writer})
-        finally:
-            os.close(writer)
-
-    return run
+def closed_pipe():
+    """The writing end of a pipe whose reading end is closed."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
 
 
-def test_a_closed_pipe_ends_nothing(run_with_closed_reader, tmp_path):
-    done = run_with_closed_reader(MANY_LINES, "stdout")
+def test_a_closed_pipe_ends_nothing(run_python, closed_pipe, tmp_path):
+    done = run_python(MANY_LINES, stdout=closed_pipe)
     assert done.returncode == 0
     assert done.stderr.count("\n") == 1 and "standard output (BrokenPipeError" in done.stderr
     assert "line 299\n" in (tmp_path / "run" / "log.log").read_text()
 
 
-def test_a_bar_on_a_closed_pipe_ends_nothing(run_with_closed_reader):
-    done = run_with_closed_reader(WITH_BAR, "stderr")
+def test_a_bar_on_a_closed_pipe_ends_nothing(run_python, closed_pipe):
+    done = run_python(WITH_BAR, stderr=closed_pipe)
     assert done.returncode == 0 and "in the middle" in done.stdout
 
 
@@ -140,20 +134,12 @@ class Failing(io.StringIO):
         raise self.error
 
 
-def test_what_is_not_a_terminal(tmp_path):
-    closed = (tmp_path / "f").open("w")
-    closed.close()
-    assert [is_terminal(stream) for stream in (None, closed, io.StringIO())] == [False] * 3
-
-
-def test_a_pseudo_terminal_is_one():
+def test_what_a_terminal_is_and_what_shares_a_screen(tmp_path):
     ours, theirs = os.openpty()
     with os.fdopen(theirs, "w") as stream:
         assert is_terminal(stream) and same_screen(stream, stream)
     os.close(ours)
-
-
-def test_console_into_one_file_share_it(tmp_path):
+    assert [is_terminal(each) for each in (None, stream, io.StringIO())] == [False] * 3
     with (tmp_path / "a").open("w") as a, (tmp_path / "a").open("w") as also_a:
         with (tmp_path / "b").open("w") as b:
             assert same_screen(a, also_a)
@@ -165,14 +151,11 @@ def test_console_into_one_file_share_it(tmp_path):
     "stream",
     [None, *map(Failing, (OSError(28, "full"), ValueError("closed"), BrokenPipeError()))],
 )
-def test_a_forgiving_stream_drops_what_it_cannot_write(stream):
+def test_a_forgiving_stream_drops_what_it_cannot_write_and_hides_no_other_error(stream):
     forgiving = ForgivingStream(stream)
     assert forgiving.write("four") == 4
     forgiving.flush()
     assert forgiving == ForgivingStream(stream)
-
-
-def test_a_forgiving_stream_hides_no_other_error():
     with pytest.raises(RuntimeError):
         ForgivingStream(Failing(RuntimeError())).write("x")
 
@@ -200,16 +183,13 @@ def test_a_forgiving_stream_is_its_stream_to_others():
     assert stream != sys.stdout and hash(stream) == hash(inner)
 
 
-def test_a_broken_pipe_becomes_the_null_device():
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w") as stream:
+def test_a_broken_pipe_becomes_the_null_device(closed_pipe):
+    with os.fdopen(os.dup(closed_pipe), "w") as stream:
         stream.write("lost")
         with pytest.raises(BrokenPipeError):
             stream.flush()
         point_at_devnull(stream)
         stream.flush()
-        assert os.path.sameopenfile(stream.fileno(), stream.fileno())
 
 
 def test_a_stream_without_a_descriptor_is_left_alone_and_takes_everything():

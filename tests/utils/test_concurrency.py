@@ -64,18 +64,12 @@ def test_stop_sets_the_event_that_may_be_shared():
     assert not StoppableThread().stopped()
 
 
-def test_put_and_get_pass_objects():
-    thread, q = StoppableThread(), queue.Queue(1)
-    assert thread.queue_put_stoppable(q, None) is True
-    assert thread.queue_get_stoppable(q) is None and q.empty()
-
-
-def test_put_waits_for_room():
+def test_put_waits_for_room_and_get_returns_what_was_put():
     q = queue.Queue(1)
     q.put("first")
-    _, done, results = run_with("queue_put_stoppable", q, "second")
+    thread, done, results = run_with("queue_put_stoppable", q, "second")
     assert not done.wait(0.15)
-    assert q.get() == "first" and q.get(timeout=5) == "second"
+    assert [thread.queue_get_stoppable(q) for _ in range(2)] == ["first", "second"]
     assert done.wait(5) and results == [True]
 
 
@@ -94,15 +88,10 @@ def test_stop_ends_a_wait_soon(method, args):
     assert done.wait(5) and time.monotonic() - begin < 0.5
     assert results == [False if args else None]
     assert q.qsize() == len(args)
-
-
-def test_a_stopped_thread_touches_no_queue():
-    thread, q = StoppableThread(), queue.Queue()
+    # A thread that was stopped touches no queue.
+    q = queue.Queue()
     q.put("left")
-    thread.stop()
-    assert thread.queue_get_stoppable(q) is None
-    assert thread.queue_put_stoppable(q, "more") is False
-    assert q.qsize() == 1
+    assert getattr(thread, method)(q, *args) is results[0] and q.qsize() == 1
 
 
 def test_a_loop_calls_until_stopped(loop):
@@ -146,16 +135,10 @@ def test_stop_ends_a_paused_loop(loop):
 
 def test_a_loop_may_pause_itself(loop):
     paused = threading.Event()
-
-    def func():
-        loop_thread.pause()
-        paused.set()
-
-    loop_thread = LoopThread(func)
-    loop_thread.start()
+    thread = loop(lambda: (threading.current_thread().pause(), paused.set()))
     assert paused.wait(5)
-    loop_thread.stop()
-    join(loop_thread)
+    thread.stop()
+    join(thread)
 
 
 def test_pausable_is_asked_for():
@@ -165,49 +148,32 @@ def test_pausable_is_asked_for():
             method()
 
 
-def test_pause_returns_after_the_loop_has_failed(loop):
+@pytest.mark.parametrize("kind", [lambda f: threading.Thread(target=f), LoopThread])
+def test_a_guarded_thread_hands_its_error_over(kind, capsys):
     errors = []
-    thread = LoopThread(lambda: 1 / 0)
-    guard_thread(thread, errors.append)
-    run_to_end(thread)
-    thread.pause()
-    assert [type(error) for error in errors] == [ZeroDivisionError]
-
-
-def test_a_guarded_thread_hands_its_error_over(capsys):
-    errors = []
-    thread = threading.Thread(target=lambda: [].pop())
+    thread = kind(lambda: [].pop())
     guard_thread(thread, lambda error: errors.append((error, threading.current_thread())))
     assert thread.error is None
     run_to_end(thread)
     assert errors == [(thread.error, thread)] and isinstance(thread.error, IndexError)
     assert thread.error.__traceback__ is not None
     assert capsys.readouterr().err == ""
+    if kind is LoopThread:
+        thread.pause()  # returns
 
 
-def test_a_guarded_thread_without_an_error_has_none():
-    errors = []
-    thread = threading.Thread(target=int)
-    guard_thread(thread, errors.append)
-    run_to_end(thread)
-    assert thread.error is None and errors == []
-
-
-def test_what_is_not_an_error_passes_the_guard():
+def test_only_an_error_is_kept_by_the_guard():
     def leave():
         raise SystemExit
 
     errors = []
-    thread = threading.Thread(target=leave)
-    guard_thread(thread, errors.append)
-    with pytest.raises(SystemExit):
-        thread.run()
-    assert thread.error is None and errors == []
-
-
-def test_a_running_thread_cannot_be_guarded():
-    thread = threading.Thread(target=int)
+    thread, leaves = threading.Thread(target=int), threading.Thread(target=leave)
+    for each in (thread, leaves):
+        guard_thread(each, errors.append)
     run_to_end(thread)
+    with pytest.raises(SystemExit):
+        leaves.run()
+    assert thread.error is None and leaves.error is None and errors == []
     with pytest.raises(RuntimeError, match="before start"):
         guard_thread(thread, print)
 
@@ -237,20 +203,6 @@ def test_an_error_of_the_wrapped_thread_is_heard():
     assert isinstance(outer.error, ZeroDivisionError) and errors == [outer.error]
 
 
-def test_session_and_graph_are_the_defaults_in_the_thread():
-    tf = pytest.importorskip("tensorflow").compat.v1
-    seen = []
-
-    def look():
-        seen.append((tf.get_default_session(), tf.get_default_graph()))
-
-    graph = tf.Graph()
-    with tf.Session(graph=graph) as session:
-        outer = ShareSessionThread(threading.Thread(target=look))
-        run_to_end(outer)
-    assert seen == [(session, graph)]
-
-
 class Reader(ShareSessionThread):
     """Uses the session in a run of its own."""
 
@@ -260,12 +212,18 @@ class Reader(ShareSessionThread):
             self.seen = session
 
 
-def test_a_derived_thread_takes_the_session_where_it_is_started():
+def test_session_and_graph_where_it_is_started_are_the_defaults_in_the_thread():
     tf = pytest.importorskip("tensorflow").compat.v1
-    thread = Reader()
-    with tf.Graph().as_default(), tf.Session() as session:
-        run_to_end(thread)
-    assert thread.seen is session
+    seen = []
+
+    def look():
+        seen.append((tf.get_default_session(), tf.get_default_graph()))
+
+    derived, outer = Reader(), ShareSessionThread(threading.Thread(target=look))
+    with tf.Session(graph=tf.Graph()) as session:
+        run_to_end(outer)
+        run_to_end(derived)
+    assert seen == [(session, session.graph)] and derived.seen is session
 
 
 def test_no_session_is_looked_for_without_tensorflow(run_python):
@@ -289,19 +247,14 @@ def test_results_come_out_in_order(order):
     assert out == [(5, "5"), (6, "6"), (7, "7")]
 
 
-def test_a_gap_holds_everything_back():
+def test_a_gap_holds_everything_back_and_a_number_comes_once():
     container = OrderedContainer()
     container.put(1, "b")
     assert not container.has_next()
     with pytest.raises(RuntimeError, match="Number 0 is not available"):
         container.get()
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_number_comes_once(rank):
-    container = OrderedContainer()
     container.put(0, None)
     container.get()
-    container.put(1, None)
-    with pytest.raises(ValueError, match=f"Number {rank} was added before"):
-        container.put(rank, None)
+    for rank in (0, 1):
+        with pytest.raises(ValueError, match=f"Number {rank} was added before"):
+            container.put(rank, None)
