@@ -4,7 +4,7 @@ import functools
 import inspect
 import operator
 import sys
-from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, TypeVar, Union
+from typing import Any, Callable, List, Sequence, Set, Tuple, TypeVar, Union
 
 from . import logger
 
@@ -22,7 +22,8 @@ __all__ = [
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_MISSING = object()
+_LEVELS = ("critical", "debug", "error", "info", "warn", "warning")
+_FORMATS = {"NHWC": "NHWC", "channels_last": "NHWC", "NCHW": "NCHW", "channels_first": "NCHW"}
 
 
 def map_arg(**maps: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
@@ -84,10 +85,9 @@ def memoized_method(func: _Function) -> _Function:
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         results = _on_instance(self, "_memoized_results", dict).setdefault(func.__qualname__, {})
         key = (args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
-        result = results.get(key, _MISSING)
-        if result is _MISSING:
-            result = results[key] = func(self, *args, **kwargs)
-        return result
+        if key not in results:
+            results[key] = func(self, *args, **kwargs)
+        return results[key]
 
     return wrapper  # type: ignore[return-value]
 
@@ -120,15 +120,9 @@ def _on_instance(obj: Any, name: str, make: Callable[[], Any]) -> Any:
     return vars(obj).setdefault(name, make())
 
 
-class _Memory:
-    """Messages logged, and lines executed, in this process."""
-
-    def __init__(self) -> None:
-        self.messages: Set[Tuple[str, str]] = set()
-        self.sites: Set[Tuple[str, int]] = set()
-
-
-_memory = _Memory()
+# In this process.
+_logged_messages: Set[Tuple[str, str]] = set()
+_executed_lines: Set[Tuple[str, int]] = set()
 
 
 def log_once(message: str, func: str = "info") -> None:
@@ -141,24 +135,20 @@ def log_once(message: str, func: str = "info") -> None:
     Raises:
       ValueError: the logger has no such function.
     """
-    levels: Dict[str, Callable[..., None]] = {
-        name: getattr(logger, name)
-        for name in ("critical", "debug", "error", "info", "warn", "warning")
-    }
-    if func not in levels:
-        raise ValueError(f"Cannot log with {func!r}: use one of {', '.join(levels)}.")
-    if (func, message) not in _memory.messages:
-        _memory.messages.add((func, message))
-        levels[func](message, stacklevel=2)
+    if func not in _LEVELS:
+        raise ValueError(f"Cannot log with {func!r}: use one of {', '.join(_LEVELS)}.")
+    if (func, message) not in _logged_messages:
+        _logged_messages.add((func, message))
+        getattr(logger, func)(message, stacklevel=2)
 
 
 def execute_only_once() -> bool:
     """Returns True at the first call from a line of source code, and False at later ones."""
     frame = sys._getframe(1)
-    site = (frame.f_code.co_filename, frame.f_lineno)
-    if site in _memory.sites:
+    line = (frame.f_code.co_filename, frame.f_lineno)
+    if line in _executed_lines:
         return False
-    _memory.sites.add(site)
+    _executed_lines.add(line)
     return True
 
 
@@ -200,12 +190,6 @@ def get_data_format(data_format: str) -> str:
     Raises:
       ValueError: it is something else.
     """
-    formats = {
-        "NHWC": "NHWC",
-        "channels_last": "NHWC",
-        "NCHW": "NCHW",
-        "channels_first": "NCHW",
-    }
-    if data_format not in formats:
-        raise ValueError(f"Unknown data format {data_format!r}: use one of {', '.join(formats)}.")
-    return formats[data_format]
+    if data_format not in _FORMATS:
+        raise ValueError(f"Unknown data format {data_format!r}: use one of {', '.join(_FORMATS)}.")
+    return _FORMATS[data_format]

@@ -1,5 +1,6 @@
 """Writes files that exist whole or not at all, and keeps what they replace under another name."""
 
+import itertools
 import os
 import shutil
 import time
@@ -43,9 +44,6 @@ def open_atomic(path: str, temporary: Optional[str] = None) -> Iterator[BinaryIO
       path: of the file.
       temporary: where it is written first, in the same directory; a unique name by default. A
         fixed name lets you remove what a crash has left there. A link of that name is not followed.
-
-    Raises:
-      OSError: if the file cannot be written.
     """
     folder, name = os.path.split(os.path.abspath(path))
     own = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
@@ -70,14 +68,9 @@ def _open_no_link(path: str, flags: int) -> int:
 def write_atomic(path: str, data: bytes, temporary: Optional[str] = None) -> None:
     """Writes a file so that at any moment it has either the old content or the new one.
 
-    Args:
-      path: of the file.
-      data: its new content.
-      temporary: as in `open_atomic`.
-
     Raises:
-      OSError: if the file cannot be written; the new content may be there nevertheless, if only
-        its name could not be brought to the disk.
+      OSError: the file cannot be written; the new content may be there nevertheless, if only its
+        name could not be brought to the disk.
     """
     with open_atomic(path, temporary) as file:
         file.write(data)
@@ -91,10 +84,7 @@ def move_to_backup(path: str, suffix: str = "") -> str:
 
 
 def keep_backup(path: str) -> str:
-    """Gives a file a second name, that of its backup, and returns that.
-
-    The file keeps its own name all the time.
-    """
+    """Gives a file a second name, that of its backup, and returns that."""
     target = backup_name(path)
     try:
         os.link(path, target)
@@ -109,9 +99,6 @@ def backup_name(path: str, suffix: str = "") -> str:
 
     Where that name is taken, the first free one of `-1`, `-2`, ... is appended.
     """
-    base = target = path + (suffix or time.strftime(".%m%d-%H%M%S"))
-    number = 0
-    while os.path.lexists(target):
-        number += 1
-        target = f"{base}-{number}"
-    return target
+    base = path + (suffix or time.strftime(".%m%d-%H%M%S"))
+    names = itertools.chain([base], (f"{base}-{number}" for number in itertools.count(1)))
+    return next(name for name in names if not os.path.lexists(name))

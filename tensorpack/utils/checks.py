@@ -35,14 +35,11 @@ def is_integer(value: Any) -> bool:
 
 
 def check_integers(owner: Any, **numbers: Any) -> None:
-    """Checks that arguments are integers, see `is_integer`.
+    """Raises TypeError if an argument is not an integer, see `is_integer`.
 
     Args:
       owner: whose arguments they are; an object, which is named by its class, or a name.
       numbers: the arguments by their names.
-
-    Raises:
-      TypeError: an argument is not an integer.
     """
     for name, number in numbers.items():
         if not is_integer(number):
@@ -54,17 +51,7 @@ def check_integers(owner: Any, **numbers: Any) -> None:
 
 
 def check_counts(owner: Any, least: int = 1, **counts: Any) -> None:
-    """Checks that arguments are integers and large enough.
-
-    Args:
-      owner: as in `check_integers`.
-      least: the smallest number that is allowed.
-      counts: the arguments by their names.
-
-    Raises:
-      TypeError: an argument is not an integer.
-      ValueError: an argument is too small.
-    """
+    """Does what `check_integers` does, and raises ValueError if an argument is below `least`."""
     check_integers(owner, **counts)
     for name, count in counts.items():
         if count < least:
@@ -74,28 +61,16 @@ def check_counts(owner: Any, least: int = 1, **counts: Any) -> None:
 def as_count(owner: Any, name: str, value: Any, least: int = 1) -> int:
     """Returns a whole number as an int, whatever its type.
 
-    Args:
-      owner: as in `check_integers`.
-      name: of the argument.
-      value: of the argument.
-      least: the smallest number that is allowed.
-
     Raises:
       TypeError: it is not a number.
-      ValueError: it is not whole, not finite, or too small.
+      ValueError: it is not whole, not finite, or below `least`.
     """
-    if is_integer(value):
-        count = operator.index(value)
-    else:
-        number = _real(owner, name, value)
-        count = int(number) if math.isfinite(number) else least - 1
-        if count != number:
-            count = least - 1
-    if count < least:
-        raise ValueError(
-            f"{_name(owner)}: {name} must be a whole number of at least {least}, but got {value!r}."
-        )
-    return count
+    number = operator.index(value) if is_integer(value) else _real(owner, name, value)
+    if least <= number < math.inf and number == int(number):
+        return int(number)
+    raise ValueError(
+        f"{_name(owner)}: {name} must be a whole number of at least {least}, but got {value!r}."
+    )
 
 
 def as_number(
@@ -103,16 +78,9 @@ def as_number(
 ) -> float:
     """Returns a finite number as a float.
 
-    Args:
-      owner: as in `check_integers`.
-      name: of the argument.
-      value: of the argument.
-      least: the smallest number that is allowed; for a probability, 0.
-      most: the largest number that is allowed; for a probability, 1.
-
     Raises:
       TypeError: it is not a number.
-      ValueError: it is not finite, or not in the range.
+      ValueError: it is not finite, or not from `least` to `most`.
     """
     number = _real(owner, name, value)
     if math.isfinite(number) and least <= number <= most:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import urllib.request
-from typing import Any, BinaryIO, Iterator, Optional, Tuple
+from typing import Any, BinaryIO, Iterator, Optional
 from urllib.parse import unquote, urlsplit
 
 from .argtools import log_once
@@ -13,14 +13,12 @@ from .progress import get_tqdm
 __all__ = [
     "download",
     "get_dataset_path",
-    "hash_file",
     "mkdir_p",
     "normpath",
     "recursive_walk",
 ]
 
 _BLOCK = 1 << 16
-_HASHED_BYTES = 1 << 20  # at a time; fits in the cache of the processor
 _TIMEOUT_SECONDS = 60
 
 
@@ -51,30 +49,13 @@ def get_dataset_path(*args: str) -> str:
     """Returns a path in the dataset directory; creates nothing.
 
     The directory is $TENSORPACK_DATASET, or else `tensorpack_data` in the home directory, with one
-    warning.
-
-    Args:
-      *args: parts of a path below the directory.
+    warning; `args` are the parts of a path below it.
     """
     root = os.environ.get("TENSORPACK_DATASET")
     if not root:
         root = os.path.join(os.path.expanduser("~"), "tensorpack_data")
         log_once(f"Env var $TENSORPACK_DATASET not set, using {root} for datasets.", "warn")
     return os.path.join(root, *args)
-
-
-def hash_file(path: str) -> Tuple[int, str]:
-    """Returns the size of a file in bytes and its hexadecimal SHA-256.
-
-    Raises:
-      OSError: it cannot be read.
-    """
-    digest, size, buffer = hashlib.sha256(), 0, memoryview(bytearray(_HASHED_BYTES))
-    with open(path, "rb", buffering=0) as file:
-        for count in iter(lambda: file.readinto(buffer), 0):
-            digest.update(buffer[:count])
-            size += count
-    return size, digest.hexdigest()
 
 
 def download(
@@ -141,7 +122,10 @@ def _complaint(path: str, expect_size: Optional[int], sha256: Optional[str]) -> 
     if expect_size is not None and size != expect_size:
         return f"has {size} bytes instead of {expect_size}"
     if sha256 is not None:
-        found = hash_file(path)[1]
-        if found != sha256.lower():
-            return f"has SHA-256 {found} instead of {sha256}"
+        digest = hashlib.sha256()
+        with open(path, "rb") as file:
+            for block in iter(lambda: file.read(_BLOCK), b""):
+                digest.update(block)
+        if digest.hexdigest() != sha256.lower():
+            return f"has SHA-256 {digest.hexdigest()} instead of {sha256}"
     return None

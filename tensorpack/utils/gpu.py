@@ -1,5 +1,6 @@
 """Counts and chooses GPUs without touching them, and sets environment variables for a block."""
 
+import itertools
 import os
 from contextlib import contextmanager
 from typing import ContextManager, Iterator, Optional, Sequence, Union
@@ -44,10 +45,7 @@ def change_gpu(val: Union[int, str, Sequence[int]]) -> ContextManager[None]:
     Args:
       val: a number, several numbers, or text such as "0,2"; -1 means none.
     """
-    if isinstance(val, (int, str)):
-        text = str(val)
-    else:
-        text = ",".join(str(number) for number in val)
+    text = str(val) if isinstance(val, (int, str)) else ",".join(map(str, val))
     return change_env(_VARIABLE, "" if text == "-1" else text)
 
 
@@ -60,11 +58,8 @@ def get_num_gpu() -> int:
     visible = os.environ.get(_VARIABLE)
     if visible is not None:
         return _count_visible(visible)
-    for count in (_count_by_nvml, _count_by_smi):
-        found = count()
-        if found is not None:
-            return found
-    return 0
+    count = _count_by_nvml()
+    return _count_by_smi() if count is None else count
 
 
 get_nr_gpu = get_num_gpu  # the spelling of 2017
@@ -72,13 +67,8 @@ get_nr_gpu = get_num_gpu  # the spelling of 2017
 
 def _count_visible(visible: str) -> int:
     # CUDA reads the list up to the first entry that is not a device.
-    count = 0
-    for entry in visible.split(","):
-        entry = entry.strip()
-        if not entry or entry.startswith("-"):
-            break
-        count += 1
-    return count
+    entries = map(str.strip, visible.split(","))
+    return len(list(itertools.takewhile(lambda entry: entry and entry[0] != "-", entries)))
 
 
 def _count_by_nvml() -> Optional[int]:
@@ -96,8 +86,7 @@ def _count_by_nvml() -> Optional[int]:
         pynvml.nvmlShutdown()
 
 
-def _count_by_smi() -> Optional[int]:
+def _count_by_smi() -> int:
     output, code = subproc_call(["nvidia-smi", "-L"], timeout=_SMI_SECONDS)
-    if code != 0:
-        return None
-    return sum(line.startswith(b"GPU ") for line in output.splitlines())
+    lines = output.splitlines() if code == 0 else []
+    return sum(line.startswith(b"GPU ") for line in lines)

@@ -38,7 +38,7 @@ class SeedTree:
 
     Raises:
       TypeError: the seed is not an integer.
-      ValueError: if it is negative.
+      ValueError: it is negative.
     """
 
     def __init__(self, seed: Optional[int] = None):
@@ -53,8 +53,8 @@ class SeedTree:
         """Returns the node reached from this one by a path of strings and non-negative integers.
 
         Raises:
-          TypeError: if a name is neither a string nor an integer.
-          ValueError: if there is no name, or an integer is negative or above 32 bits.
+          TypeError: a name is neither a string nor an integer.
+          ValueError: there is no name, or an integer is negative or has more than 32 bits.
         """
         if not names:
             raise ValueError("child() needs at least one name: without one it would be its parent.")
@@ -111,7 +111,6 @@ class _Branch:
         self.count = count
 
     def next(self) -> SeedTree:
-        """Returns the next child."""
         with self._lock:
             self.count += 1
             return self._node.child(self.count - 1)
@@ -129,27 +128,15 @@ class _Streams:
         self.root = root
         self._branches = {os.getpid(): _Branch(root, count)}
 
-    @property
-    def count(self) -> int:
-        """How many nodes were handed out."""
-        return self._branch().count
-
-    def next(self) -> SeedTree:
-        """Returns a node that was never returned before, here or in a related process."""
-        return self._branch().next()
-
-    def _branch(self) -> _Branch:
+    def branch(self) -> _Branch:
+        """Returns the one of this process; no two give the same node."""
         pid = os.getpid()
         if pid not in self._branches:  # forked: the branch and its lock belong to the parent
-            new = _Branch(self.root.child("process", *_process_identity()))
+            # Numbers of multiprocessing, in the order of starting, are the same in the next run.
+            identity = getattr(multiprocessing.current_process(), "_identity", ()) or ("pid", pid)
+            new = _Branch(self.root.child("process", *identity))
             self._branches.setdefault(pid, new)  # atomic
         return self._branches[pid]
-
-
-def _process_identity() -> Tuple[Union[int, str], ...]:
-    # Numbers of multiprocessing, in the order of starting, are the same in the next run.
-    identity = getattr(multiprocessing.current_process(), "_identity", ())
-    return tuple(identity) or ("pid", os.getpid())
 
 
 _streams = _Streams()
@@ -163,12 +150,9 @@ def fix_rng_seed(seed: int) -> None:
     branch, by the order in which processes were started. A process started by "spawn" or
     "forkserver" inherits nothing: send it a `SeedTree`, or a seed to call this with.
 
-    Args:
-      seed: a non-negative integer.
-
     Raises:
       TypeError: the seed is not an integer.
-      ValueError: if it is negative.
+      ValueError: it is negative.
     """
     _streams.plant(SeedTree(operator.index(seed)))
     _streams.seeded = True
@@ -187,12 +171,12 @@ def get_rng(obj: Any = None) -> np.random.RandomState:
         ask twice.
     """
     del obj
-    return _streams.next().random_state()
+    return _streams.branch().next().random_state()
 
 
 def streams_state() -> Dict[str, Any]:
     """Returns where `get_rng` is: the root seed, and how many streams it has handed out."""
-    return {"seed": _streams.root.seed, "count": _streams.count}
+    return {"seed": _streams.root.seed, "count": _streams.branch().count}
 
 
 def set_streams_state(state: Dict[str, Any]) -> None:

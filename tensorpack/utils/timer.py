@@ -1,8 +1,9 @@
 """Timers that take their clock as an argument, and durations for people to read."""
 
 import time
+from collections import defaultdict
 from contextlib import contextmanager
-from typing import Callable, Dict, Iterator, Optional
+from typing import Callable, DefaultDict, Iterator, Optional
 
 from tabulate import tabulate
 
@@ -20,7 +21,7 @@ __all__ = [
 
 _Clock = Callable[[], float]
 
-_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
+_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 class Timer:
@@ -40,22 +41,14 @@ class Timer:
         self._since: Optional[float] = self._clock()
 
     def pause(self) -> None:
-        """Stops the watch.
-
-        Raises:
-          RuntimeError: if it is stopped already.
-        """
+        """Stops the watch. Raises RuntimeError if it is stopped already."""
         if self._since is None:
             raise RuntimeError("The timer is paused already: call resume() first.")
         self._total += self._clock() - self._since
         self._since = None
 
     def resume(self) -> None:
-        """Lets a stopped watch run on.
-
-        Raises:
-          RuntimeError: if it is running.
-        """
+        """Lets a stopped watch run on. Raises RuntimeError if it is running."""
         if self._since is not None:
             raise RuntimeError("The timer is running: call pause() first.")
         self._since = self._clock()
@@ -93,14 +86,8 @@ def timed_operation(
     logger.info(f"{msg} finished, time:{timer.seconds():.4f}sec.", stacklevel=3)
 
 
-class _Totals:
-    """Seconds spent in each kind of operation, over the whole process."""
-
-    def __init__(self) -> None:
-        self.counters: Dict[str, StatCounter] = {}
-
-
-_totals = _Totals()
+# Seconds spent in each kind of operation, over the whole process.
+_totals: DefaultDict[str, StatCounter] = defaultdict(StatCounter)
 
 
 @contextmanager
@@ -115,12 +102,12 @@ def total_timer(msg: str, clock: _Clock = time.perf_counter) -> Iterator[None]:
     try:
         yield
     finally:
-        _totals.counters.setdefault(msg, StatCounter()).feed(timer.seconds())
+        _totals[msg].feed(timer.seconds())
 
 
 def print_total_timer() -> None:
     """Logs the totals of `total_timer` as one table, the longest total first."""
-    totals = sorted(_totals.counters.items(), key=lambda item: -item[1].sum)
+    totals = sorted(_totals.items(), key=lambda item: -item[1].sum)
     rows = [(msg, each.sum, each.count, 1000 * each.average) for msg, each in totals]
     table = tabulate(rows, ["operation", "seconds", "calls", "ms per call"], floatfmt=".4g")
     logger.info(f"Time by operation:\n{table}", stacklevel=2)
@@ -135,7 +122,7 @@ class IterSpeedCounter:
       clock: returns the time in seconds.
 
     Raises:
-      ValueError: if `print_every` is not positive.
+      ValueError: `print_every` is not positive.
     """
 
     def __init__(
@@ -166,7 +153,7 @@ def humanize_time_delta(sec: float) -> str:
     """Returns a duration in words: `1 hour 2 minutes 3 seconds`, or `1.23 seconds` below 10.
 
     Raises:
-      ValueError: if it is negative.
+      ValueError: it is negative.
     """
     if sec < 0:
         raise ValueError(f"A duration is not negative, got {sec}.")
@@ -177,11 +164,5 @@ def humanize_time_delta(sec: float) -> str:
     for name, length in _UNITS:
         count, rest = divmod(rest, length)
         if count:
-            words.append(_plural(count, name))
-    if rest or not words:
-        words.append(_plural(rest, "second"))
+            words.append(f"{count} {name}" if count == 1 else f"{count} {name}s")
     return " ".join(words)
-
-
-def _plural(count: int, name: str) -> str:
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"

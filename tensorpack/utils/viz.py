@@ -1,7 +1,8 @@
 """Image grids for display. Needs OpenCV; colour maps need matplotlib."""
 
+import itertools
 import os
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ __all__ = [
 
 _BOX_COLOUR = (218, 120, 40)
 _LABEL_COLOUR = (255, 255, 255)
-_ESCAPE = 27
+_ESCAPE = "\x1b"
 
 _ClickCallback = Callable[[np.ndarray, int, int], Any]
 
@@ -58,23 +59,17 @@ def interactive_imshow(
 
     cv2.imshow("tensorpack", img)
     cv2.setMouseCallback("tensorpack", on_mouse)
-    while _handle_key(cv2, img, cv2.waitKey(-1) & 0xFF, callbacks):
-        pass
+    while True:
+        name = chr(cv2.waitKey(-1) & 0xFF)
+        if name in callbacks:
+            callbacks[name](img)
+        elif name == "s":
+            cv2.imwrite("out.png", img)
+        elif name == "x":
+            raise SystemExit(0)
+        elif name in ("q", _ESCAPE):
+            break
     cv2.destroyWindow("tensorpack")
-
-
-def _handle_key(cv2: Any, img: np.ndarray, key: int, callbacks: Dict[str, Any]) -> bool:
-    """Handles a key; returns whether the window stays open."""
-    name = chr(key)
-    if name in callbacks:
-        callbacks[name](img)
-        return True
-    if name == "s":
-        cv2.imwrite("out.png", img)
-        return True
-    if name == "x":
-        raise SystemExit(0)
-    return name != "q" and key != _ESCAPE
 
 
 def stack_patches(
@@ -121,24 +116,15 @@ def stack_patches(
         left = col * (width + border) + (width - patch.shape[1]) // 2
         grid[top : top + patch.shape[0], left : left + patch.shape[1]] = patch
     grid = grid[: grid.shape[0] - border, : grid.shape[1] - border]
-    if viz:
-        _show_grid(grid, nr_col, (height + border, width + border), len(patches), lclick_cb)
-    return grid
 
-
-def _show_grid(
-    grid: np.ndarray,
-    nr_col: int,
-    cell: Tuple[int, int],
-    count: int,
-    lclick_cb: Optional[Callable[[int], Any]],
-) -> None:
     def on_click(img: np.ndarray, x: int, y: int) -> None:
-        index = y // cell[0] * nr_col + x // cell[1]
-        if lclick_cb is not None and index < count:
+        index = y // (height + border) * nr_col + x // (width + border)
+        if lclick_cb is not None and index < len(patches):
             lclick_cb(index)
 
-    interactive_imshow(grid, lclick_cb=on_click)
+    if viz:
+        interactive_imshow(grid, lclick_cb=on_click)
+    return grid
 
 
 def gen_stack_patches(
@@ -219,7 +205,7 @@ def dump_dataflow_images(
     page: List[np.ndarray] = []
     count = 0
     df.reset_state()
-    for image in _images(df, index, batched, number):
+    for image in itertools.islice(_images(df, index, batched), number):
         image = _to_bgr(np.clip(np.asarray(image, dtype=np.float32) * scale, 0, 255))
         image = image[:, :, ::-1] if flipRGB else image
         if resize is not None:
@@ -247,26 +233,18 @@ def _write_image(path: str, image: np.ndarray) -> None:
         raise OSError(f"{what}. Check the free space and the permissions.")
 
 
-def _images(df: Any, index: int, batched: bool, number: int) -> Iterator[np.ndarray]:
-    left = number
+def _images(df: Any, index: int, batched: bool) -> Iterator[np.ndarray]:
     for datapoint in df:
-        component = _component(datapoint, index)
-        for image in component if batched else [component]:
-            if left <= 0:
-                return
-            left -= 1
-            yield image
-
-
-def _component(datapoint: Any, index: int) -> Any:
-    try:
-        return datapoint[index]
-    except LookupError as error:
-        is_dict = isinstance(datapoint, dict)
-        has = f"the keys {list(datapoint)}" if is_dict else f"{len(datapoint)} components"
-        raise (KeyError if is_dict else IndexError)(
-            f"index={index!r} must be the component with the image, but the datapoint has {has}."
-        ) from error
+        try:
+            component = datapoint[index]
+        except LookupError as error:
+            is_dict = isinstance(datapoint, dict)
+            has = f"the keys {list(datapoint)}" if is_dict else f"{len(datapoint)} components"
+            raise (KeyError if is_dict else IndexError)(
+                f"index={index!r} must be the component with the image, but the datapoint has "
+                f"{has}."
+            ) from error
+        yield from component if batched else [component]
 
 
 def intensity_to_rgb(

@@ -88,14 +88,8 @@ def test_map_arg_reaches_positional_keyword_and_default_arguments():
     assert function(1, 5, 6, c=7) == (1, "5", (6,), 7)
     assert function(a=1, b=None) == (1, "None", (), 3)
     assert function.__name__ == "function"
-
-
-def test_map_arg_refuses_an_argument_that_does_not_exist():
-    with pytest.raises(TypeError, match="no argument c, d to map"):
-
-        @map_arg(a=str, d=str, c=str)
-        def function(a, b):
-            pass
+    with pytest.raises(TypeError, match="no argument d, e to map"):
+        map_arg(a=str, e=str, d=str)(function)
 
 
 def test_memoized_computes_once_for_each_value():
@@ -116,19 +110,11 @@ def test_memoized_ignoreargs_keeps_the_first_result():
     assert [function(None), function(2)] == [None, None]
 
 
-def test_memoized_method_distinguishes_keyword_values():
+def test_memoized_method_distinguishes_keyword_values_and_keeps_none():
     counter = Counter()
-    assert [counter.power(3), counter.power(3, exponent=3), counter.power(3, exponent=4)] == [
-        9,
-        27,
-        81,
-    ]
-    assert counter.power(3, exponent=3) == 27 and counter.calls == 3
-
-
-def test_memoized_method_keeps_none():
-    counter = Counter()
-    assert [counter.nothing(), counter.nothing()] == [None, None] and counter.calls == 1
+    assert [counter.power(3, exponent=n) for n in (3, 4, 3)] == [27, 81, 27]
+    assert counter.power(3) == 9 and counter.calls == 3
+    assert [counter.nothing(), counter.nothing()] == [None, None] and counter.calls == 4
 
 
 def test_memoized_method_is_per_instance_and_dies_with_it():
@@ -146,17 +132,13 @@ def test_memoized_method_can_call_what_it_overrides():
     assert [derived.power(3), derived.power(3)] == [10, 10] and derived.calls == 1
 
 
-def test_a_second_call_is_an_error():
+def test_a_second_call_is_an_error_and_a_failed_one_counts():
     counter = Counter()
     counter.setup()
     with pytest.raises(RuntimeError, match=r"Counter.setup\(\) was already called"):
         counter.setup()
     Counter().setup()
     assert counter.calls == 1
-
-
-def test_a_failed_call_counts():
-    counter = Counter()
     with pytest.raises(KeyError):
         counter.fail()
     with pytest.raises(RuntimeError):
@@ -177,9 +159,6 @@ def test_log_once_logs_once_with_the_line_of_the_caller(capsys):
         line = inspect.currentframe().f_lineno - 1
     lines = capsys.readouterr().out
     assert re.fullmatch(rf"\[.*@test_argtools\.py:{line}\] WRN only once: 100%\n", lines)
-
-
-def test_log_once_knows_the_levels():
     with pytest.raises(ValueError, match="'shout'.*info"):
         log_once("a message", "shout")
 
@@ -190,14 +169,10 @@ def test_execute_only_once_is_per_line():
     assert first == second == [True, False, False]
 
 
-@pytest.mark.parametrize("shape", [(3, 4), [3, 4], np.array([3, 4])])
-def test_shape2d_of_two(shape):
-    assert shape2d(shape) == [3, 4]
-
-
-@pytest.mark.parametrize("shape", [3, np.int32(3)])
-def test_shape2d_of_one(shape):
-    assert shape2d(shape) == [3, 3]
+def test_shape2d():
+    for shape in (3, 4), [3, 4], np.array([3, 4]):
+        assert shape2d(shape) == [3, 4]
+    assert shape2d(3) == shape2d(np.int32(3)) == [3, 3]
 
 
 @pytest.mark.parametrize(

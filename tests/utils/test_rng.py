@@ -1,7 +1,6 @@
 """Tests of `tensorpack.utils.rng`."""
 
 import itertools
-import multiprocessing
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -22,25 +21,8 @@ def node(root, path):
     return root.child(*path) if path else root
 
 
-def draw(_=None):
+def draw():
     return get_rng().randint(0, 2**31, size=4).tolist()
-
-
-def send_draw(connection):
-    connection.send(draw())
-
-
-def draws_of_children(context, count):
-    ends = []
-    for _ in range(count):
-        ours, theirs = context.Pipe(duplex=False)
-        child = context.Process(target=send_draw, args=(theirs,))
-        child.start()
-        ends.append(ours.recv())
-        child.join()
-        ours.close()
-        theirs.close()
-    return ends
 
 
 def distinct(draws):
@@ -54,29 +36,20 @@ def random_again():
     fix_rng_seed(SeedTree().seed)
 
 
-def test_a_fixed_seed_gives_the_same_streams_in_the_same_order():
-    fix_rng_seed(42)
-    first = [draw() for _ in range(3)]
-    fix_rng_seed(42)
-    assert [draw() for _ in range(3)] == first
-    assert distinct(first)
-
-
-def test_other_seeds_give_other_streams():
+def test_each_seed_gives_its_own_streams_in_the_same_order():
     streams = []
     for seed in (0, 1, 2**32, 2**64):
         fix_rng_seed(seed)
-        streams.append(draw())
+        first = [draw() for _ in range(3)]
+        fix_rng_seed(seed)
+        assert [draw() for _ in range(3)] == first
+        streams += first
     assert distinct(streams)
 
 
-def test_without_a_seed_streams_differ():
-    assert distinct([draw() for _ in range(100)])
-
-
-def test_one_object_gets_a_new_stream_each_time():
+def test_streams_differ_without_a_seed_and_for_one_object():
     owner = object()
-    assert get_rng(owner).randint(2**31) != get_rng(owner).randint(2**31)
+    assert distinct([get_rng(owner).randint(0, 2**31, size=4) for _ in range(100)])
 
 
 def test_threads_never_share_a_stream():
@@ -84,24 +57,21 @@ def test_threads_never_share_a_stream():
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as pool:
-            nodes = list(pool.map(lambda _: _streams.next(), range(6000)))
+            nodes = list(pool.map(lambda _: _streams.branch().next(), range(6000)))
     finally:
         sys.setswitchinterval(interval)
     assert len(set(nodes)) == 6000
-
-
-def test_forked_processes_have_streams_of_their_own():
-    fix_rng_seed(7)
-    context = multiprocessing.get_context("fork")
-    assert distinct(draws_of_children(context, 3) + [draw() for _ in range(3)])
 
 
 FORK_TWICE = """
 import multiprocessing
 from tensorpack.utils import fix_rng_seed, get_rng
 
+def draw():
+    return get_rng().randint(0, 2**31)
+
 def work(connection):
-    connection.send(get_rng().randint(0, 2**31))
+    connection.send(draw())
 
 fix_rng_seed(7)
 context = multiprocessing.get_context("fork")
@@ -109,55 +79,40 @@ for _ in range(2):
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=work, args=(theirs,))
     child.start()
-    print(ours.recv())
+    print(ours.recv(), draw())
     child.join()
 """
 
 
-def test_forked_processes_repeat_in_the_next_run(run_python):
+def test_forked_processes_have_streams_of_their_own_that_repeat_in_the_next_run(run_python):
     first, second = run_python(FORK_TWICE), run_python(FORK_TWICE)
     assert first.returncode == 0, first.stderr
     assert first.stdout == second.stdout
-    assert len(set(first.stdout.split())) == 2
+    assert len(set(first.stdout.split())) == 4
 
 
-@pytest.mark.parametrize("seed", [-1, -(2**70)])
-def test_negative_seeds_are_refused(seed):
-    with pytest.raises(ValueError, match="non-negative"):
-        fix_rng_seed(seed)
-
-
-@pytest.mark.parametrize("seed", [None, 1.5, "7"])
-def test_a_seed_is_an_integer(seed):
-    with pytest.raises(TypeError):
-        fix_rng_seed(seed)
-
-
-def test_numpy_integers_are_seeds():
+def test_a_seed_is_a_non_negative_integer_of_any_kind():
+    for seed in (-1, -(2**70)):
+        with pytest.raises(ValueError, match="non-negative"):
+            fix_rng_seed(seed)
+    for seed in (None, 1.5, "7"):
+        with pytest.raises(TypeError):
+            fix_rng_seed(seed)
     assert SeedTree(np.int64(3)) == SeedTree(3)
 
 
 def test_streams_are_the_same_on_every_platform():
     numbers = SeedTree(42).child("player", 3).random_state().randint(0, 2**31, size=3)
-    assert numbers.tolist() == RECORDED
+    assert numbers.tolist() == [1471942818, 714346379, 2043158773]
 
 
-RECORDED = [1471942818, 714346379, 2043158773]
-
-
-def test_asking_does_not_change_a_node():
+def test_a_node_is_a_value():
     root = SeedTree(1)
     expected = root.child("a").integer()
     root.child("b").random_state().rand(100)
-    assert (
-        root.child("a").integer()
-        == expected
-        == pickle.loads(pickle.dumps(root)).child("a").integer()
-    )
-
-
-def test_a_path_may_be_walked_in_one_step_or_in_many():
-    assert SeedTree(1).child("a").child(2) == SeedTree(1).child("a", 2)
+    assert root.child("a").integer() == expected
+    assert pickle.loads(pickle.dumps(root)).child("a").integer() == expected
+    assert root.child("a").child(2) == root.child("a", 2)
 
 
 @settings(max_examples=50)
@@ -179,12 +134,9 @@ def test_an_integer_fits_into_31_bits():
     assert all(0 <= seed < 2**31 for seed in seeds) and len(set(seeds)) == 64
 
 
-@pytest.mark.parametrize("names", [(), (-1,), (2**32,)])
-def test_wrong_names_are_refused(names):
-    with pytest.raises(ValueError):
-        SeedTree(0).child(*names)
-
-
-def test_a_name_is_text_or_an_integer():
+def test_a_name_is_text_or_an_integer_of_32_bits():
+    for names in (), (-1,), (2**32,):
+        with pytest.raises(ValueError):
+            SeedTree(0).child(*names)
     with pytest.raises(TypeError):
         SeedTree(0).child(1.5)
