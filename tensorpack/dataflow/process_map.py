@@ -1,6 +1,7 @@
 """Functions applied to datapoints in worker processes, while the flow itself stays here."""
 
 import functools
+import itertools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
@@ -124,10 +125,8 @@ class MultiProcessMapData(ProcessMap):
           StateNotKept: the flow is not strict, or the wrapped one keeps no state.
         """
         self._check_keeps_state()
-        if self._position is None:
-            ds, begin, number = self._state_of_ds(), rng_state(self.rng), 0
-        else:
-            begin, ds, number = self._position
+        position = self._position or (rng_state(self.rng), self._state_of_ds(), 0)
+        begin, ds, number = position
         if isinstance(ds, str):
             raise StateNotKept(ds)
         return {"ds": ds, "rng": begin, "number": number, "over": self._over}
@@ -142,40 +141,29 @@ class MultiProcessMapData(ProcessMap):
         self._position = None if self._over else (state["rng"], state["ds"], state["number"])
 
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        pool = self._pools.take(self._make_pool)
-        try:
-            inputs = ({"datapoint": datapoint} for datapoint in datapoints)
+        inputs = ({"datapoint": datapoint} for datapoint in datapoints)
+        with self._pools.lent(self._make_pool) as pool:
             for result in results_as_ready(pool, inputs, self._most):
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
-        finally:
-            self._pools.give_back(pool)
 
     def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Position) -> Iterator[Any]:
-        begin, _, number = first
-        behind: Dict[int, Any] = {}
-        pool = self._pools.take(self._make_pool)
-        try:
-            inputs = self._numbered(datapoints, seed, first, behind)
-            results = results_in_order(pool, inputs, self._most)
-            for at, result in enumerate(results, number):
+        begin, state, number = first
+        behind: Dict[int, Any] = {}  # the states of the flow behind the inputs in flight
+
+        def inputs() -> Iterator[Any]:
+            for at, datapoint in enumerate(datapoints, number):
+                behind[at] = state if isinstance(state, str) else self._state_of_ds()
+                yield {"datapoint": datapoint, "number": at, "seed": seed}
+
+        with self._pools.lent(self._make_pool) as pool:
+            for at, result in enumerate(results_in_order(pool, inputs(), self._most), number):
                 self._position, self._over = (begin, behind.pop(at), at + 1), False
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
             self._position, self._over = None, True
-        finally:
-            self._pools.give_back(pool)
-
-    def _numbered(
-        self, datapoints: Iterator[Any], seed: int, first: _Position, behind: Dict[int, Any]
-    ) -> Iterator[Any]:
-        """Inputs of a strict pass; keeps the states of the flow behind them."""
-        _, state, number = first
-        for at, datapoint in enumerate(datapoints, number):
-            behind[at] = state if isinstance(state, str) else self._state_of_ds()
-            yield {"datapoint": datapoint, "number": at, "seed": seed}
 
     def _work(self) -> Callable[[Any], Any]:
         return _Map(self.func)
@@ -223,15 +211,12 @@ class MultiProcessMapAndBatchData(ProcessMap):
     ) -> None:
         """
         Args:
-          ds: the flow that gives the datapoints.
-          num_proc: the number of processes; by default as many as there are cores.
-          map_func: takes a datapoint and returns a datapoint, or None to drop it.
+          ds, num_proc, map_func, start_method: as in `MultiProcessMapData`.
           batch_size: the number of datapoints in a batch.
           buffer_size: how many datapoints may have been taken from the flow and not yet be given
             out; by default those of two batches a process.
           remainder: whether to yield a smaller last batch if some datapoints are left.
           buffer_bytes: how many bytes may be on the way to the processes, and as many back.
-          start_method: as in `MultiProcessRunner`.
 
         Raises:
           TypeError: `map_func` cannot be called, or a number is not an integer.
@@ -239,28 +224,22 @@ class MultiProcessMapAndBatchData(ProcessMap):
             smaller than a batch, or the start method does not exist.
         """
         check_batch_size(self, ds, batch_size, remainder)
-        if num_proc is not None:
-            check_counts(self, num_proc=num_proc)
-        if buffer_size is not None:
-            check_counts(self, buffer_size=buffer_size)
-        if buffer_size is not None and buffer_size < batch_size:
+        num_proc = usable_cores() if num_proc is None else num_proc
+        check_counts(self, num_proc=num_proc)
+        buffer_size = 2 * num_proc * batch_size if buffer_size is None else buffer_size
+        check_counts(self, buffer_size=buffer_size)
+        if buffer_size < batch_size:
             raise ValueError(
                 f"{type(self).__name__}: buffer_size={buffer_size} has no room for a batch of "
                 f"{batch_size}. Give at least {batch_size}, or leave it out."
             )
-        most = (
-            2 * (num_proc or usable_cores()) if buffer_size is None else buffer_size // batch_size
-        )
+        most = buffer_size // batch_size
         super().__init__(ds, num_proc, map_func, most, buffer_bytes, start_method)
         self.batch_size = batch_size
         self.remainder = remainder
 
     def __len__(self) -> int:
-        """Returns the number of batches in a pass if nothing is dropped.
-
-        Raises:
-          UnknownLength: the length of the wrapped flow is not known.
-        """
+        """Returns the number of batches in a pass if nothing is dropped; see `BatchData`."""
         whole, left = divmod(super().__len__(), self.batch_size)
         return whole + 1 if left and self.remainder else whole
 
@@ -273,10 +252,11 @@ class MultiProcessMapAndBatchData(ProcessMap):
         return self._pass(iter(self.ds))
 
     def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        pool = self._pools.take(self._make_pool)
+        # groups of `batch_size`, of which the last may be smaller
+        groups = iter(lambda: list(itertools.islice(datapoints, self.batch_size)), [])
         rest: List[Any] = []
-        try:
-            for result in results_as_ready(pool, self._groups(datapoints), self._most):
+        with self._pools.lent(self._make_pool) as pool:
+            for result in results_as_ready(pool, groups, self._most):
                 if isinstance(result, tuple):
                     yield result[0]
                 else:
@@ -287,18 +267,6 @@ class MultiProcessMapAndBatchData(ProcessMap):
                     yield aggregate(batch, use_list=False)
             if rest and self.remainder:
                 yield aggregate(rest, use_list=False)
-        finally:
-            self._pools.give_back(pool)
-
-    def _groups(self, datapoints: Iterator[Any]) -> Iterator[List[Any]]:
-        group: List[Any] = []
-        for datapoint in datapoints:
-            group.append(datapoint)
-            if len(group) == self.batch_size:
-                yield group
-                group = []
-        if group:
-            yield group
 
     def _work(self) -> Callable[[Any], Any]:
         return functools.partial(_map_and_batch, self.func, self.batch_size)

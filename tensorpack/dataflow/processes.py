@@ -68,6 +68,8 @@ class MultiProcessRunner(ProcessFlow):
     raised by the iteration; then all processes are ended, and the next pass starts new ones.
     """
 
+    _environments: Optional[List[Dict[str, str]]] = None  # what each process adds to its own
+
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
     def __init__(
         self,
@@ -159,11 +161,10 @@ class MultiProcessRunner(ProcessFlow):
             state = {**state, "blocks": False}
         check_state(self, state, _NAMES)
         set_rng_state(self.rng, state["rng"])
-        flow_state, position = state["flow"], state["position"]
-        over, blocks = state["over"], state["blocks"]
+        begin, flow_state, position, over, blocks = (state[name] for name in _NAMES)
         self._loaded, self._over = (flow_state, position, over, blocks), over
         self._flow_state = flow_state if over else None
-        self._position = None if over else (state["rng"], flow_state, position, blocks)
+        self._position = None if over else (begin, flow_state, position, blocks)
 
     def _mixture(self) -> Iterator[Any]:
         length = length_or_none(self)
@@ -189,9 +190,8 @@ class MultiProcessRunner(ProcessFlow):
     def _ordered(
         self, seed: int, begin: Dict[str, Any], flow_state: Any, position: int, blocks: bool
     ) -> Iterator[Any]:
-        pool = self._pools.take(self._make_pool)
-        try:
-            ends: List[Optional[bytes]] = []
+        ends: List[Optional[bytes]] = []
+        with self._pools.lent(self._make_pool) as pool:
             while not ends:
                 order = {"seed": seed, "flow": flow_state, "step": len(pool), "blocks": blocks}
                 pool.order([{**order, "first": position + i} for i in range(len(pool))])
@@ -204,23 +204,17 @@ class MultiProcessRunner(ProcessFlow):
                     self._blocks = blocks = False
             self._position, self._over = None, True
             self._flow_state = None if ends[0] is None else loads(ends[0])
-        finally:
-            self._pools.give_back(pool)
 
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             run_flow,
-            (self.ds, self.strict, self._environments()),
+            (self.ds, self.strict, self._environments),
             ("ds", self.ds),
             self.num_proc,
             self._limits,
             choose_start_method(self._start_method),
             f"{type(self).__name__} of {type(self.ds).__name__}",
         )
-
-    def _environments(self) -> Optional[List[Dict[str, str]]]:
-        """Returns what each process adds to its environment."""
-        return None
 
 
 class MultiProcessRunnerZMQ(MultiProcessRunner):
@@ -268,9 +262,7 @@ class PrefetchOnGPUs(MultiProcessRunnerZMQ):
             raise ValueError("PrefetchOnGPUs needs the number of at least one GPU.")
         self.gpus = [int(gpu) for gpu in gpus]
         super().__init__(ds, num_proc=len(self.gpus))
-
-    def _environments(self) -> Optional[List[Dict[str, str]]]:
-        return [{"CUDA_VISIBLE_DEVICES": str(gpu)} for gpu in self.gpus]
+        self._environments = [{"CUDA_VISIBLE_DEVICES": str(gpu)} for gpu in self.gpus]
 
 
 MultiProcessPrefetchData = PrefetchData = MultiProcessRunner

@@ -8,7 +8,7 @@ objects; an element is built when it is asked for.
 import operator
 import weakref
 from multiprocessing.context import get_spawning_popen
-from typing import Any, Callable, Iterable, Iterator, List, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -97,9 +97,6 @@ class SharedList(Sequence[Any]):
         if not 0 <= number < len(self):
             raise IndexError(f"SharedList has {len(self)} elements; index {index} is out of range.")
         return unpack(self._memory, int(self._structures[number]), int(self._starts[number]))
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[index] for index in range(len(self)))
 
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         if get_spawning_popen() is None:

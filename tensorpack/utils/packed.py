@@ -57,21 +57,18 @@ _MAX_EQUAL_HASHES = 100  # keys of one dict with the same hash; each costs time 
 _MIN_HASHED_BYTES = 1 << 12  # a shorter structure cannot have keys enough to cost much
 _MARKS = bytes([*range(0xC4, 0xCA), *range(0xD4, 0xD9)])  # where msgpack begins bytes or extensions
 _MAX_SCANNED_BYTES = 1 << 12  # long strings of bytes hold marks by chance
-_BUFFERS = (bytearray, memoryview)
+_DAMAGE = (OverflowError, TypeError, ValueError)  # what damaged bytes raise
+
+
+Keep = Optional[Callable[[np.ndarray], np.ndarray]]  # see `unpack`
 
 
 class Packed(NamedTuple):
-    """An object that is ready to be written.
+    """An object that is ready to be written."""
 
-    Attributes:
-      structure: of the object, with references to its arrays.
-      arrays: the large ones, in the order in which they are written.
-      nbytes: of the object in memory.
-    """
-
-    structure: bytes
-    arrays: List[Union[np.ndarray, Rows]]
-    nbytes: int
+    structure: bytes  # with references to its arrays
+    arrays: List[Union[np.ndarray, Rows]]  # the large ones, in the order in which they are written
+    nbytes: int  # of the object in memory
 
 
 def aligned(nbytes: int) -> int:
@@ -102,13 +99,7 @@ def pack(obj: Any) -> Packed:
 
 
 def write(packed: Packed, memory: np.ndarray, start: int = 0) -> None:
-    """Writes an object into memory.
-
-    Args:
-      packed: what `pack` returned.
-      memory: uint8 `[nbytes]`, with at least `packed.nbytes` from `start` on.
-      start: where to begin, a multiple of 64.
-    """
+    """Writes an object into memory, uint8 `[nbytes]`, from `start` on, a multiple of 64."""
     end = start + len(packed.structure)
     memory[start:end] = np.frombuffer(packed.structure, np.uint8)
     position = start + aligned(len(packed.structure))
@@ -126,7 +117,7 @@ def unpack(
     structure_nbytes: int,
     start: int = 0,
     end: Optional[int] = None,
-    keep: Optional[Callable[[np.ndarray], np.ndarray]] = None,
+    keep: Keep = None,
 ) -> Any:
     """Returns an object that was written into memory.
 
@@ -243,7 +234,7 @@ class _Packing:
 def _refuse_lookalikes(obj: Any, ext_type: type) -> None:
     """Raises TypeError if an object contains what msgpack would pack as something else."""
     containers = (list, tuple, dict)
-    examined = frozenset([*_BUFFERS, *containers, ext_type])
+    examined = frozenset([bytearray, memoryview, *containers, ext_type])
     parts = [obj]
     while not examined.isdisjoint(map(type, parts)):
         # All parts of one depth together: a call for each takes longer than packing.
@@ -261,13 +252,7 @@ def _refuse_lookalikes(obj: Any, ext_type: type) -> None:
 class _Unpacking:
     """One object on its way from bytes; its arrays lie between `area` and `end`."""
 
-    def __init__(
-        self,
-        memory: np.ndarray,
-        area: int,
-        end: int,
-        keep: Optional[Callable[[np.ndarray], np.ndarray]],
-    ) -> None:
+    def __init__(self, memory: np.ndarray, area: int, end: int, keep: Keep) -> None:
         self._memory, self._area, self._end, self._keep = memory, area, end, keep
         self._tuples = 0
         self._error: Optional[Exception] = None
@@ -287,15 +272,13 @@ class _Unpacking:
                 strict_map_key=False,
                 unicode_errors="surrogatepass",
             )
-        except (ValueError, TypeError, RecursionError, self._msgpack.UnpackException) as error:
+            if self._error is not None:
+                raise self._error
+            return found
+        except (*_DAMAGE, RecursionError, self._msgpack.UnpackException) as error:
             raise ValueError(
                 f"These are not the bytes of one object: {str(error) or type(error).__name__}"
             ) from error
-        if self._error is not None:
-            raise ValueError(
-                f"These are not the bytes of one object: {self._error}"
-            ) from self._error
-        return found
 
     def _decode(self, code: int, data: bytes) -> Any:
         """Returns the object of an extension; an error is kept until msgpack has finished."""
@@ -303,7 +286,7 @@ class _Unpacking:
             return None
         try:
             return self._decoded(code, data)
-        except (OverflowError, TypeError, ValueError) as error:
+        except _DAMAGE as error:
             self._error = error
             return None
 

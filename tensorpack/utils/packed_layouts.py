@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
-from .packed import MAX_INLINE_BYTES, Packed, aligned, pack, unpack
+from .packed import MAX_INLINE_BYTES, Keep, Packed, aligned, pack, unpack
 
 __all__ = ["LayoutReader", "LayoutWriter"]
 
@@ -20,7 +20,6 @@ _MOST_LAYOUTS = 255
 _MOST_FORMS = 1000  # until a writer asks itself whether any of them come again
 _MOST_TEXT = 100
 _NUMBERS = "biufc"  # kinds of dtypes; others need checks that are made in `packed.py`
-_Keep = Optional[Callable[[np.ndarray], np.ndarray]]
 
 
 def _form_of(obj: Any) -> Any:
@@ -95,7 +94,7 @@ class _Layout:
         arrays = [parts[index] for index, _, _, _ in self._holes]
         return Packed(self._struct.pack(*values), arrays, self._nbytes)
 
-    def unpack(self, memory: np.ndarray, start: int, keep: _Keep) -> Any:
+    def unpack(self, memory: np.ndarray, start: int, keep: Keep) -> Any:
         """Puts an object together that begins at `start` of a memory."""
         parts: Any = self._parts.copy()
         values = self._struct.unpack_from(memory, start)  # type: ignore[arg-type]
@@ -145,11 +144,7 @@ class LayoutWriter:
         self._is_useful = True
 
     def pack(self, obj: Any) -> Tuple[Packed, int]:
-        """Packs an object; returns it and the number of its layout, or 0.
-
-        Raises:
-          TypeError, ValueError: as `pack` does.
-        """
+        """Packs an object; returns it and the number of its layout, or 0."""
         self.unsent = 0
         form = _form_of(obj) if self._is_useful else None
         known = self._sent.get(form)
@@ -195,7 +190,7 @@ class LayoutReader:
         structure_nbytes: int,
         start: int,
         end: int,
-        keep: _Keep,
+        keep: Keep,
         number: int,
     ) -> Any:
         """Unpacks an object; the arguments are those of `unpack`, and the number of its layout."""

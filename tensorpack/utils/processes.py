@@ -123,12 +123,9 @@ def mask_sigint() -> Iterator[bool]:
 
 
 def start_proc_mask_signal(proc: _Processes) -> None:
-    """Starts processes that do not hear SIGINT.
+    """Starts a process or several that do not hear SIGINT.
 
     A Ctrl-C that comes meanwhile is not lost: this process hears it at the end of the call.
-
-    Args:
-      proc: a process or several.
     """
     with sigint_blocked():
         for process in _as_list(proc):
@@ -144,23 +141,17 @@ def sigint_blocked(*others: int) -> Iterator[None]:
     Args:
       others: signals that they are not to hear either, until they unblock them.
     """
-    # Blocked, not ignored: the children inherit that, while in this process the signal stays
-    # pending, or goes to another thread, whose handler flag the main thread sees.
-    _start_tracker()
-    with _blocked(*others):
-        yield
-
-
-def _start_tracker() -> None:
-    """Starts multiprocessing's helper process now: when it starts, it unblocks SIGINT for us.
-
-    Before Python 3.8 it does not, and hears SIGINT itself until its imports are done.
-    """
+    # multiprocessing's helper process is started now: when it starts, it unblocks SIGINT for us.
+    # Before Python 3.8 it does not, and hears SIGINT itself until its imports are done.
     if sys.version_info >= (3, 8):
         importlib.import_module("multiprocessing.resource_tracker").ensure_running()
-        return
-    with _blocked():
-        importlib.import_module("multiprocessing.semaphore_tracker").ensure_running()
+    else:
+        with _blocked():
+            importlib.import_module("multiprocessing.semaphore_tracker").ensure_running()
+    # Blocked, not ignored: the children inherit that, while in this process the signal stays
+    # pending, or goes to another thread, whose handler flag the main thread sees.
+    with _blocked(*others):
+        yield
 
 
 @contextmanager
@@ -224,27 +215,17 @@ def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[
         )
     except OSError as error:
         return str(error).encode(), -2
-    return _communicate(process, timeout)
-
-
-def _communicate(process: subprocess.Popen, timeout: Optional[float]) -> Tuple[bytes, int]:
     try:
         output, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _kill_session(process)
+    except BaseException as error:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
         return output, -1
-    except BaseException:
-        _kill_session(process)
-        process.communicate()
-        raise
     code = process.returncode
     return output, 128 - code if code < 0 else code
-
-
-def _kill_session(process: subprocess.Popen) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _as_list(processes: _Processes) -> List[BaseProcess]:

@@ -107,8 +107,6 @@ def load_hashed(memory: np.ndarray) -> Any:
       ImportError: msgpack is not installed.
       FrameError: the file was written by something else.
     """
-    if memory.nbytes < _HEADER_BYTES:
-        raise FrameError(f"It has {memory.nbytes} bytes, a frame at least {_HEADER_BYTES}.")
     structure_nbytes = _check_header(memory, MAX_FILE_BYTES, _HASHED)
     return _unpack(memory, structure_nbytes, lambda a: a if a.flags.writeable else a.copy())
 
@@ -128,11 +126,7 @@ def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
       FrameError: the bytes are damaged, or were written by something else; a `ValueError`.
     """
     view = memoryview(buf)
-    if view.nbytes < _HEADER_BYTES:
-        raise FrameError(
-            f"{view.nbytes} bytes are not a frame, which has at least {_HEADER_BYTES}."
-        )
-    memory: Any = np.frombuffer(view, np.uint8)
+    memory: Any = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
     memory.flags.writeable = False
     structure_nbytes = _check_header(memory, max_bytes, 0)
     if zlib.crc32(memory[_BEGIN.size :]) != _BEGIN.unpack_from(memory)[-1]:
@@ -181,6 +175,10 @@ def _gap(nbytes: int) -> bytes:
 
 def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
     """Returns the length of the structure of a uint8 array, if all else in its header is right."""
+    if memory.nbytes < _HEADER_BYTES:
+        raise FrameError(
+            f"{memory.nbytes} bytes are not a frame, which has at least {_HEADER_BYTES}."
+        )
     if memory.nbytes > max_bytes:
         raise FrameError(
             f"A frame of {memory.nbytes} bytes, and {max_bytes} are allowed. If it is meant to be "

@@ -126,9 +126,8 @@ class Worker(BaseProcess):
         if state.startswith("stopped"):
             return f"no stack: it is {state} and cannot answer."
         text = self._starter.ask_for_stacks(self.pid or 0, timeout)
-        return (
-            text or f"no stack: no answer within {timeout:g} seconds; it is {state_of(self.pid)}."
-        )
+        silence = f"no stack: no answer within {timeout:g} seconds; it is {state_of(self.pid)}."
+        return text or silence
 
     def run(self) -> None:
         """What happens in the process; called by `multiprocessing`."""
@@ -272,11 +271,9 @@ def error_of(process: BaseProcess) -> Optional[Exception]:
 
 
 def stack_of(process: BaseProcess, timeout: float = 1.0) -> str:
-    """The Python stacks of a `Worker`; for other processes a sentence with their state.
+    """The Python stacks of a `Worker`, see there; for other processes a sentence with their state.
 
-    Args:
-      process: that was started by this one.
-      timeout: seconds that it may take to answer.
+    `process` was started by this one.
     """
     if isinstance(process, Worker):
         return process.stack(timeout)

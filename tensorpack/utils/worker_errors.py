@@ -38,9 +38,7 @@ class WorkerDied(RuntimeError):
       begun: whether it had started its work.
 
     Attributes:
-      name: as above.
-      pid: as above.
-      exitcode: as above.
+      name, pid, exitcode: as above.
     """
 
     def __init__(
@@ -77,8 +75,7 @@ def failure_to_bytes(error: BaseException) -> bytes:
         "message": message[:_MOST_CHARACTERS_OF_MESSAGE],
         "args": _plain_args(error),
     }
-    lines = traceback.format_exception(kind, error, error.__traceback__)
-    text = "".join(lines)
+    text = "".join(traceback.format_exception(kind, error, error.__traceback__))
     if len(text) > _MOST_CHARACTERS:
         text = "...\n" + text[-_MOST_CHARACTERS:]
     return (json.dumps(header) + "\n" + text).encode("utf-8", "backslashreplace")
@@ -88,12 +85,8 @@ def failure_from_bytes(data: bytes, name: str, pid: int) -> Optional[Exception]:
     """The exception to raise for what a worker told; None if there is nothing to understand.
 
     It has the worker's type if that is a builtin exception, and is a `WorkerFailed` otherwise;
-    nothing is unpickled and no code of the worker's is looked up.
-
-    Args:
-      data: of `failure_to_bytes`, perhaps cut off in the traceback.
-      name: of the worker.
-      pid: its process id.
+    nothing is unpickled and no code of the worker's is looked up. `data` may be cut off in the
+    traceback.
     """
     first, _, text = data.decode("utf-8", "replace").partition("\n")
     try:
@@ -129,11 +122,11 @@ def _builtin_error(header: Dict[str, Any]) -> Optional[Exception]:
 
 def _plain_args(error: BaseException) -> List[Any]:
     """The arguments of an exception if they are few, short and plain; else none."""
-    plain = all(
+    plain = len(error.args) <= 4 and all(
         each is None or type(each) in (bool, int, float, str) and len(str(each)) < 500
-        for each in error.args[:4]
+        for each in error.args
     )
-    return list(error.args) if plain and len(error.args) <= 4 else []
+    return list(error.args) if plain else []
 
 
 def _text_of(error: BaseException) -> str:

@@ -128,11 +128,7 @@ class WorkerEnds(_Ends):
         os.write(self.stacks_fd, b"\n")
 
     def report(self, data: bytes) -> None:
-        """Sends `data`, or as much of it as there is room for.
-
-        Raises:
-          OSError: the other end is closed.
-        """
+        """Sends `data`, or as much of it as there is room for."""
         os.set_blocking(self._report.fileno(), False)
         os.write(self._report.fileno(), data)
 
@@ -152,10 +148,8 @@ def connect() -> Tuple[StarterEnds, WorkerEnds]:
     lifeline, lifeline_held = Pipe(duplex=False)
     report, report_written = Pipe(duplex=False)
     stacks, stacks_written = Pipe(duplex=False)
-    return (
-        StarterEnds(lifeline_held, report, stacks),
-        WorkerEnds(lifeline, report_written, stacks_written),
-    )
+    ours = StarterEnds(lifeline_held, report, stacks)
+    return ours, WorkerEnds(lifeline, report_written, stacks_written)
 
 
 def _read(connection: Connection) -> bytes:

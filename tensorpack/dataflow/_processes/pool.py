@@ -1,7 +1,6 @@
 """Worker processes that do the same work, and how their owner feeds them and waits for them."""
 
 import contextlib
-import itertools
 import os
 import threading
 import time
@@ -51,15 +50,9 @@ class WorkerPool:
     something in flight may have been lost. Calls raise `DataFlowTerminated` when the pool is
     closed, and the exception of a worker that has ended, or a `WorkerDied` or `WorkerFailed`.
 
-    Args:
-      target: what each worker calls, with its `WorkerLoop`, its index, and `args`.
-      args: see there.
-      sent: the object in `args` that comes from the user, and its name in messages.
-      count: the number of workers.
-      limits: of the results of each worker.
-      method: how the workers are started.
-      name: of the workers in messages.
-      inputs: limits of the inputs of each worker.
+    Each of `count` workers calls `target` with its `WorkerLoop`, its index, and `args`. `sent` are
+    the object in `args` that comes from the user, and its name in messages. `limits` are of the
+    results of each worker, `inputs` of its inputs.
     """
 
     def __init__(
@@ -231,7 +224,8 @@ class WorkerPool:
     def _wait(self, poll: Any, wait: bool) -> Tuple[Set[int], Set[int]]:
         """Returns the indices of workers that have sent something, and of those that have ended."""
         begin, warn = time.monotonic(), _WARN_SECONDS
-        for seconds in itertools.chain([_PATIENCE_SECONDS if wait else 0], itertools.repeat(1)):
+        seconds = _PATIENCE_SECONDS if wait else 0
+        while True:
             with self._using:
                 self._check_open()
                 for member in self._members:  # of all, not only those that have sent something
@@ -246,7 +240,7 @@ class WorkerPool:
             if time.monotonic() - begin > warn:
                 self._warn(time.monotonic() - begin)
                 warn *= 2
-        raise RuntimeError("unreachable: the loop above has no end")
+            seconds = 1
 
     def _note_ends(self, ended: Set[int], index: int) -> None:
         """Notes that workers have ended while another one is waited for.

@@ -17,6 +17,7 @@ from tensorpack.utils.worker import Worker, make_worker, state_of
 from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
 from .._files import encode_datapoint
+from .._flow import call_optional
 from ..base import DataFlow, DataFlowTerminated
 from .worker_loop import seed_process
 
@@ -30,11 +31,11 @@ _JOIN_SECONDS = 2.0
 class ProcessQueue:
     """The consumers' side, for this process, its threads, and processes that it starts.
 
-    It has the methods of a `multiprocessing.Queue` for reading.
+    It has the methods of a `multiprocessing.Queue` for reading. `size` datapoints may wait in it;
+    `name` is that of the worker that fills it.
     """
 
     def __init__(self, size: int, name: str) -> None:
-        """Takes how many datapoints may wait in it, and the name of the worker that fills it."""
         # Locks made by "spawn" can be sent to processes of every start method.
         spawn = multiprocessing.get_context("spawn")
         self._queue: Any = spawn.Queue(size)
@@ -115,9 +116,7 @@ class ProcessQueue:
             if self._queue._reader.closed:
                 raise
             raise self._fail(self._end_of_worker()) from error
-        except (
-            BaseException
-        ):  # such as a KeyboardInterrupt: the rest of the datapoint is still there
+        except BaseException:  # a KeyboardInterrupt: the rest of the datapoint is still there
             self._broken.value = 1
             raise
 
@@ -210,7 +209,7 @@ def _fill(target: Any, pid: Any, ds: DataFlow, nr_consumer: int, seed: int) -> N
         except Exception as error:
             failure, last = error, (_FAILED, dumps(failure_to_bytes(error)))
         finally:
-            getattr(ds, "close", lambda: None)()
+            call_optional(ds, "close")
         for _ in range(nr_consumer):
             target.put(last)
         target.close()

@@ -157,9 +157,7 @@ class Receiver:
 
 
 def make_channel(limits: Limits) -> Tuple[Sender, Receiver]:
-    """Makes both ends. Call `attach` on the one that this process uses; give the other one to a
-    worker, and close it here when that has started.
-    """
+    """Makes both ends: one to `attach` here, one to give to a worker and then to close here."""
     with contextlib.ExitStack() as on_error:
         records, announced = Pipe(duplex=False)
         returned, back = Pipe(duplex=False)

@@ -95,17 +95,10 @@ class Sender:
         return self
 
     def send(self, obj: Any, tag: int = 0) -> None:
-        """Sends an object; waits for room if it must.
+        """Sends an object and a number from 0 to 2**64 - 1; waits for room if it must.
 
-        Args:
-          obj: see `utils.packed.pack`.
-          tag: a number to send along, from 0 to 2**64 - 1.
-
-        Raises:
-          Interrupted: see `attach`; nothing was sent.
-          TypeError, ValueError: the object cannot be sent; see `pack`.
-          BrokenPipeError: the receiver is closed.
-          OSError: there is not enough shared memory.
+        Raises `Interrupted`, what `utils.packed.pack` raises, `BrokenPipeError` if the receiver is
+        closed, and `OSError` if there is not enough shared memory.
         """
         packed, layout = self._layouts.pack(obj)
         if self._interrupt >= 0:
@@ -117,11 +110,7 @@ class Sender:
             self._layouts.was_sent()
 
     def offer(self, packed: Packed, tag: int = 0) -> bool:
-        """Sends an object if there is room; returns whether it did.
-
-        Raises:
-          BrokenPipeError, OSError: as `send` does.
-        """
+        """Sends an object if there is room; returns whether it did."""
         if not self._has_room(packed.nbytes):
             return False
         self._put(packed, tag)

@@ -50,7 +50,10 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
         return wanted
     if "fork" not in methods:
         return "spawn"
-    return "forkserver" if _has_other_threads() or _has_session() else "fork"
+    here = threading.current_thread()
+    others = (each for each in threading.enumerate() if each is not here)
+    has_threads = any(each.name not in _WAITING for each in others)
+    return "forkserver" if has_threads or _has_session() else "fork"
 
 
 def start(worker: Worker, method: str, name: str, sent: Any) -> None:
@@ -65,7 +68,13 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
             "its own. Do not put a flow with processes into another one: use threads inside, or "
             "more processes outside."
         )
-    _check_is_whole(worker, method)
+    if method != "fork" and getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(  # in place of multiprocessing, whose message does not name the cause
+            f"{worker.name} was to be started by a worker process that has not begun yet: it "
+            "imports the script of the program again, and the script does there what the program "
+            "does. Put everything that the script does below `if __name__ == '__main__':`, so "
+            "that only imports, functions and classes are above that line."
+        )
     try:
         worker.start()
     except Exception as error:
@@ -81,23 +90,11 @@ def start(worker: Worker, method: str, name: str, sent: Any) -> None:
         ) from error
 
 
-def _check_is_whole(worker: Worker, method: str) -> None:
-    """Raises in place of multiprocessing, whose message does not name the cause."""
-    if method != "fork" and getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise RuntimeError(
-            f"{worker.name} was to be started by a worker process that has not begun yet: it "
-            "imports the script of the program again, and the script does there what the program "
-            "does. Put everything that the script does below `if __name__ == '__main__':`, so "
-            "that only imports, functions and classes are above that line."
-        )
+def find_unpicklable(obj: Any, path: str, above: Tuple[int, ...] = ()) -> Optional[Unpicklable]:
+    """Returns the innermost part of `obj`, called `path`, that cannot be pickled.
 
-
-def find_unpicklable(obj: Any, name: str) -> Optional[Unpicklable]:
-    """Returns the innermost part of `obj`, called `name`, that cannot be pickled."""
-    return _find(obj, name, ())
-
-
-def _find(obj: Any, path: str, above: Tuple[int, ...]) -> Optional[Unpicklable]:
+    `above` are the ids of the objects that it is a part of.
+    """
     try:
         ForkingPickler.dumps(obj)
         return None
@@ -106,7 +103,7 @@ def _find(obj: Any, path: str, above: Tuple[int, ...]) -> Optional[Unpicklable]:
     if id(obj) in above or len(above) > _MOST_LEVELS:
         return found
     for step, part in _parts(obj):
-        inner = _find(part, path + step, (*above, id(obj)))
+        inner = find_unpicklable(part, path + step, (*above, id(obj)))
         if inner is not None:
             return inner
     return found
@@ -137,11 +134,6 @@ def _attributes(obj: Any) -> Dict[str, Any]:
     return {
         str(name): part for each in parts if isinstance(each, dict) for name, part in each.items()
     }
-
-
-def _has_other_threads() -> bool:
-    here = threading.current_thread()
-    return any(each is not here and each.name not in _WAITING for each in threading.enumerate())
 
 
 def _has_session() -> bool:
