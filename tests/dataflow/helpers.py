@@ -47,6 +47,18 @@ def in_thread(function, *args):
     return thread, errors
 
 
+def in_fork(function):
+    """Calls a function in a copy of this process; returns whether it came back."""
+    pid = os.fork()
+    if not pid:
+        try:
+            function()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
 def open_files():
     """What this process has open."""
     return sorted(os.listdir("/proc/self/fd"))

@@ -230,29 +230,6 @@ class Ragged(DataFlow):
         return self.count
 
 
-class Same(DataFlow):
-    """Yields one and the same datapoint."""
-
-    def __init__(self, datapoint, count):
-        self.datapoint, self.count = datapoint, count
-
-    def __iter__(self):
-        return itertools.repeat(self.datapoint, self.count)
-
-    def __len__(self):
-        return self.count
-
-
-def fill(file, size, value):
-    """Writes a value into all of a `SharedFile`."""
-    file.view(size, writable=True)[:] = value
-
-
-def leave_with_open_files():
-    """Ends with the number of its open descriptors."""
-    os._exit(len(os.listdir("/proc/self/fd")))
-
-
 def count_up(loop, index, count):
     """What a worker of a pool does: sends numbers behind a text of the order."""
 
@@ -261,10 +238,6 @@ def count_up(loop, index, count):
             send([order["text"], index, i], i)
 
     loop.carry_out(send_all)
-
-
-def fail_at_once(loop, index):
-    fail()
 
 
 def hang_at_order(loop, index):

@@ -81,6 +81,13 @@ def test_what_happens_at_a_datapoint(kind, action, error, message):
     assert children() == []
 
 
+@pytest.mark.parametrize("kind", [each for each in KINDS if each != "batches"])
+def test_what_cannot_be_sent_is_named(kind):
+    with closing(KINDS[kind](functions.unfit)) as flow:
+        with pytest.raises(TypeError, match=r"^\[1\]\['it'\]\[0\]: a object cannot be sent"):
+            list(flow)
+
+
 @pytest.mark.parametrize("number", [0, 1, 20, 39])
 def test_in_a_strict_flow_all_before_it_comes_first(number):
     with closing(strict(MapData(numbers(40), functions.At(number, functions.fail)), 3)) as flow:
@@ -314,13 +321,9 @@ def test_a_process_that_cannot_begin_says_why(tmp_path, method, text, by_stdin, 
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
-def test_a_script_with_a_guard_has_its_data(tmp_path, method):
-    assert run_script(tmp_path, NEEDS_A_GUARD + OUTER, method).stdout == "[[1]]\n"
-
-
-def test_a_script_without_one_has_it_from_a_process_that_is_forked(tmp_path):
-    script = NEEDS_A_GUARD + NO_GUARD.replace("abs", "tuple")
-    assert run_script(tmp_path, script, "fork").stdout == "[(1,)]\n"
+def test_a_script_with_a_guard_or_whose_processes_are_forked_has_its_data(tmp_path, method):
+    text = NO_GUARD.replace("abs", "list") if method == "fork" else OUTER
+    assert run_script(tmp_path, NEEDS_A_GUARD + text, method).stdout == "[[1]]\n"
 
 
 def test_processes_are_not_forked_beside_another_thread(monkeypatch):

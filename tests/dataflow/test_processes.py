@@ -136,21 +136,11 @@ class TestStrict:
             found = seeded_passes(lambda n=num_proc, k=num_prefetch: strict(FLOWS[name](), n, k))
             assert_same(found, expected)
 
-    @pytest.mark.parametrize("name", ["list", "batches", "ragged", "empty"])
-    def test_a_pass_is_one_of_the_flow(self, name):
-        for found in passes(strict(FLOWS[name](), 2)):
-            expected = list(FLOWS[name]())
-            assert len(found) == len(expected)
-        if name == "ragged":
-            assert_same(found, expected)
-        if name == "list":
-            assert sorted(found) == sorted(expected)
-
     def test_the_first_pass_is_not_the_second(self):
         first, second = seeded_passes(strict, MapData(Plain(5), functions.drawn))
         assert len({dp[2] for dp in first + second}) == 10
         first, second = seeded_passes(strict, numbers(20, shuffle=True))
-        assert first != second and sorted(first) == sorted(second)
+        assert first != second and sorted(first) == sorted(second) == list(numbers(20))
 
     def test_another_seed_gives_other_data(self):
         found = []
@@ -203,9 +193,7 @@ class TestStrict:
             begun = list(itertools.islice(flow, 2))
             state = flow.state_dict()
             assert state.pop("blocks") is False
-        with closing(
-            strict(BatchData(MapData(numbers(30), functions.not_of_three), 4), 3)
-        ) as other:
+        with closing(strict(ds, 3)) as other:
             other.load_state_dict(state)
             assert_same(begun + list(other), expected)
 
@@ -340,12 +328,7 @@ class TestMixtures:
     [
         (MultiProcessRunner, {"num_prefetch": 0}, ValueError, "num_prefetch must be at least 1"),
         (MultiProcessRunner, {"num_prefetch": 3.0}, TypeError, "num_prefetch must be an integer"),
-        (
-            MultiProcessRunnerZMQ,
-            {"num_proc": 0},
-            ValueError,
-            "RunnerZMQ: num_proc must be at",
-        ),
+        (MultiProcessRunnerZMQ, {"num_proc": 0}, ValueError, "RunnerZMQ: num_proc must be at"),
         (MultiProcessRunnerZMQ, {"buffer_bytes": 0}, ValueError, "buffer_bytes must be a"),
         (MultiProcessRunnerZMQ, {"buffer_bytes": None}, TypeError, "buffer_bytes must be a number"),
         (MultiProcessRunnerZMQ, {"start_method": "x"}, ValueError, "start_method is one of"),
@@ -397,13 +380,6 @@ def test_a_new_pass_interrupts_a_slow_one():
     with closing(strict(Slow(), 1, 1000)) as flow:
         for _ in range(3):
             assert list(itertools.islice(flow, 2)) == [[0], [1]]
-
-
-def test_datapoint_that_cannot_be_sent_is_named():
-    for make in strict, mixture:
-        with closing(make(MapData(numbers(5), functions.unfit), 1)) as flow:
-            with pytest.raises(TypeError, match=r"^\[1\]\['it'\]\[0\]: a object cannot be sent"):
-                list(flow)
 
 
 def test_threads_do_not_see_the_pass_of_others():

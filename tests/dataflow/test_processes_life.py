@@ -11,7 +11,7 @@ import pytest
 from tensorpack.dataflow import DataFlowTerminated, MapData
 from tensorpack.dataflow.processes import PrefetchOnGPUs
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, in_thread, wait_until
+from tests.dataflow.helpers import LONG, in_fork, in_thread, wait_until
 from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import numbers
 
@@ -61,16 +61,13 @@ class TestProcesses:
         with closing(strict(numbers(9), 2)) as flow:
             going = iter(flow)
             assert next(going) == [0]
-            pid = os.fork()
-            if not pid:
-                try:
-                    flow.close()  # not those of the original
-                    if list(flow) == [[i] for i in range(9)]:
-                        flow.close()
-                        os._exit(0)
-                finally:
-                    os._exit(1)
-            assert os.waitpid(pid, 0)[1] == 0
+
+            def use():
+                flow.close()  # not those of the original
+                assert list(flow) == [[i] for i in range(9)]
+                flow.close()
+
+            assert in_fork(use)
             assert list(going) == [[i] for i in range(1, 9)]
 
     @not_in_a_copy_of_3_7
@@ -90,13 +87,12 @@ class TestProcesses:
             with pytest.raises(RuntimeError, match="cannot have processes of its own"):
                 list(flow)
 
-    def test_otherwise_they_are_named(self):
+    def test_what_cannot_be_sent_to_them_is_named(self):
         ds = MapData(MapData(numbers(3), lambda dp: dp), functions.same)
         with closing(strict(ds, start_method="forkserver")) as flow:
-            with pytest.raises(TypeError, match=r"^ds\.ds\.func cannot be sent"):
-                list(flow)
-            with pytest.raises(TypeError, match=r"^ds\.ds\.func cannot be sent"):
-                flow.reset_state()
+            for use in list, type(flow).reset_state:
+                with pytest.raises(TypeError, match=r"^ds\.ds\.func cannot be sent"):
+                    use(flow)
         assert multiprocessing.active_children() == []
 
     def test_what_holds_the_flow_does_not_keep_it(self):

@@ -39,18 +39,13 @@ def test_arrays_are_copies_that_may_be_written_to_wherever_they_are(count):
 
 def test_views_lie_in_the_frame_at_multiples_of_64():
     arrays = [np.arange(100.0), np.arange(1000, dtype=np.uint8)]
-    data = np.frombuffer(dumps(arrays), np.uint8)
+    data = np.frombuffer(bytearray(dumps(arrays)), np.uint8)  # it may be written to, they may not
     for array, original in zip(loads(data, copy=False), arrays):
         assert np.shares_memory(array, data) and not array.flags.writeable
         assert (array.ctypes.data - data.ctypes.data) % 64 == 0
         np.testing.assert_array_equal(array, original)
-
-
-def test_views_of_what_may_be_written_to_may_not():
-    data = bytearray(dumps([np.arange(100.0)]))
-    array = loads(data, copy=False)[0]
-    with pytest.raises(ValueError, match="read-only"):
-        array[0] = 1
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
 
 
 def test_arrays_that_are_not_contiguous():
@@ -221,10 +216,6 @@ def test_tuples_within_tuples_are_limited():
         data = extension(4, b"\x91" + data)
     with pytest.raises(FrameError, match="tuples nested more than 32 deep"):
         loads(frame_of(data))
-    deep = ()
-    for _ in range(30):
-        deep = (deep,)
-    assert loads(dumps(deep)) == deep
 
 
 def test_one_array_named_many_times_makes_no_more_copies_than_the_frame_has_bytes():

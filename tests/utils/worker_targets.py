@@ -9,12 +9,6 @@ import time
 from multiprocessing import util
 
 
-class Unpicklable(Exception):
-    def __init__(self, function):
-        super().__init__("it holds a function")
-        self.function = function
-
-
 class Unloadable:
     """Can be pickled, and not come back."""
 
@@ -67,10 +61,6 @@ def leave(code):
 
 def fail():
     raise LookupError("no such datapoint")
-
-
-def fail_unpicklably():
-    raise Unpicklable(lambda: None)
 
 
 def clean_up(ready, path):

@@ -5,7 +5,6 @@ import gc
 import os
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,68 +12,26 @@ from hypothesis import strategies as st
 from tensorpack.dataflow._processes.receiver import make_channel
 from tensorpack.dataflow._processes.sender import FIRST_EVENT, OBJECT, Limits
 from tensorpack.dataflow._processes.shared_memory import SharedFile
-from tests.contracts.dataflow import assert_same
 from tests.dataflow._processes.channels import PLENTY, Channel, check, full
-
-OBJECTS = [
-    None,
-    True,
-    -(2**63),
-    2**64 - 1,
-    0.1,
-    "äöü" * 500,
-    b"\0" * 2000,
-    [],
-    (),
-    {},
-    [1, [2, (3, {"four": None, 5: (6,)})]],
-    np.zeros((0, 5), np.float16),
-    np.array(3.5),
-    np.float32(1.5),
-    np.array(["one", "three"]),
-    np.arange(24.0).reshape(2, 3, 4),
-    np.arange(9000, dtype=">i4").reshape(30, 300).T,
-    np.zeros((70, 80), np.bool_)[::3, ::-2],
-    {"image": np.ones((50, 60, 3), np.uint8), "label": 3, "names": ["a", "b"]},
-]
+from tests.dataflow.helpers import in_fork, open_files
 
 
-@pytest.mark.parametrize("obj", OBJECTS, ids=[str(i) for i in range(len(OBJECTS))])
-def test_an_object_comes_out_as_it_went_in(open_channel, obj):
-    channel = open_channel(slots=1)
-    for tag in 0, 2**64 - 1:
-        channel.put(obj, tag)
-        kind, found_tag, found = channel.take()
-        assert (kind, found_tag) == (OBJECT, tag)
-        assert_same(found, obj)
-        del found
-
-
-@pytest.mark.parametrize(
-    "obj, where",
-    [
-        ([1, object()], r"^\[1\]: a object cannot be sent"),
-        (
-            {"a": [np.array([None])]},
-            r"^\['a'\]\[0\]: an array of object with 1 dimensions cannot be sent",
-        ),
-    ],
-)
-def test_what_cannot_be_sent_is_named_and_does_no_harm(open_channel, obj, where):
+def test_what_cannot_be_sent_does_no_harm(open_channel):
     channel = open_channel(slots=1)
     for _ in range(3):
-        with pytest.raises(TypeError, match=where):
-            channel.put(obj)
+        with pytest.raises(TypeError, match=r"^\[1\]: a object cannot be sent"):
+            channel.put([1, object()])
         check(channel.exchange(1), 1)
 
 
 def test_objects_and_events_come_in_order(open_channel):
     channel = open_channel(slots=2, items=3)
-    for number in range(5):
-        channel.put([number], number)
+    tags = range(2**64 - 5, 2**64)
+    for number, tag in enumerate(tags):
+        channel.put([number], tag)
         channel.sender.event(FIRST_EVENT + number, 100 + number)
     found = [channel.take() for _ in range(10)]
-    assert found[::2] == [(OBJECT, number, [number]) for number in range(5)]
+    assert found[::2] == [(OBJECT, tag, [number]) for number, tag in enumerate(tags)]
     assert found[1::2] == [(FIRST_EVENT + number, 100 + number, None) for number in range(5)]
     assert channel.take() is None
 
@@ -103,7 +60,7 @@ def test_a_sender_hears_that_the_receiver_is_gone(open_channel):
 
 def test_arrays_outlive_the_channel(open_channel):
     gc.collect()  # what other tests have left goes now, and not in between
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = open_files()
     channel = open_channel(slots=4)
     kept = [channel.exchange(number) for number in range(6)]
     channel.send(9)
@@ -114,7 +71,7 @@ def test_arrays_outlive_the_channel(open_channel):
     kept.clear()
     del array
     gc.collect()
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
 
 
 def test_nothing_is_written_to_what_has_the_numbers_of_closed_pipes(open_channel):
@@ -130,18 +87,6 @@ def test_nothing_is_written_to_what_has_the_numbers_of_closed_pipes(open_channel
         os.read(reader, 1)
     for fd in reader, writer, back:
         os.close(fd)
-
-
-def in_fork(function):
-    """Calls a function in a copy of this process; returns whether it came back."""
-    pid = os.fork()
-    if not pid:
-        try:
-            function()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitpid(pid, 0)[1] == 0
 
 
 def test_a_forked_copy_gives_nothing_back(open_channel):
@@ -167,13 +112,13 @@ def test_too_few_descriptors_leave_none_open(monkeypatch):
         return original(file)
 
     gc.collect()  # what other tests have left goes now, and not in between
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = open_files()
     monkeypatch.setattr(SharedFile, "copy", copy)
     with pytest.raises(OSError, match="Too many"):
         make_channel(Limits(8, 1, PLENTY))
     copies.clear()
     gc.collect()
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
 
 
 SIZES = (100, 600, 5000, 60000, 70000, 200000)

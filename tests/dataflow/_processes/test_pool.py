@@ -20,12 +20,7 @@ from tensorpack.utils.packed import pack
 from tensorpack.utils.worker import state_of
 from tensorpack.utils.worker_errors import WorkerDied
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import (
-    LONG,
-    gone,
-    in_thread,
-    wait_until,
-)
+from tests.dataflow.helpers import LONG, gone, in_fork, in_thread, wait_until
 
 LIMITS = Limits(4, 2, 1 << 24)
 
@@ -226,21 +221,14 @@ class TestClose:
     def test_a_forked_copy_leaves_the_workers_alone(self, make):
         pool = counting(make)
         order(pool, "a")
-        pid = os.fork()
-        if not pid:
-            try:
-                for take in pool.take, lambda: pool.take_from(0), lambda: order(pool, "b"):
-                    try:
-                        take()
-                        os._exit(2)
-                    except DataFlowTerminated as error:
-                        if "belongs to the process that began it" not in str(error):
-                            os._exit(3)
-                pool.close()
-                os._exit(0)
-            finally:
-                os._exit(1)
-        assert os.waitpid(pid, 0)[1] == 0
+
+        def use():
+            for take in pool.take, lambda: pool.take_from(0), lambda: order(pool, "b"):
+                with pytest.raises(DataFlowTerminated, match="to the process that began it"):
+                    take()
+            pool.close()
+
+        assert in_fork(use)
         assert sorted(pool.take()[1] for _ in range(200))[-1] == ["a", 1, 99]
 
     def test_one_that_cannot_be_started_closes_the_others(self, make, monkeypatch):

@@ -76,8 +76,15 @@ def test_large_slots_are_given_up_for_others(open_channel):
 
 
 class TestInterrupts:
-    def test_a_send_that_waits_is_interrupted_and_loses_nothing(self, open_channel):
-        reader, writer = os.pipe()
+    @pytest.fixture
+    def pipe(self):
+        ends = os.pipe()
+        yield ends
+        for end in ends:
+            os.close(end)
+
+    def test_a_send_that_waits_is_interrupted_and_loses_nothing(self, open_channel, pipe):
+        reader, writer = pipe
         channel = open_channel(slots=2, interrupt=reader)
         channel.put([full(0)], 0)
         channel.put([full(1)], 1)
@@ -90,11 +97,9 @@ class TestInterrupts:
         os.read(reader, 1)
         channel.put([full(3)], 3)
         check(channel.array(), 3)
-        os.close(reader)
-        os.close(writer)
 
-    def test_so_is_one_that_has_room(self, open_channel):
-        reader, writer = os.pipe()
+    def test_so_is_one_that_has_room(self, open_channel, pipe):
+        reader, writer = pipe
         channel = open_channel(slots=1, items=1000, interrupt=reader)
         channel.put([0])
         os.write(writer, b".")
@@ -102,8 +107,6 @@ class TestInterrupts:
             channel.put([1])
         assert channel.take()[2] == [0]
         assert channel.take() is None
-        os.close(reader)
-        os.close(writer)
 
     def test_a_send_waits_for_room(self, open_channel):
         channel = open_channel(slots=1)

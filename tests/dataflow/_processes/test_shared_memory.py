@@ -3,27 +3,16 @@
 import errno
 import gc
 import mmap
-import multiprocessing
 import os
 
 import numpy as np
 import pytest
 
 from tensorpack.dataflow._processes import shared_memory
-from tensorpack.dataflow._processes.shared_memory import SharedFile, close_after_fork
-from tests.dataflow import process_functions
+from tensorpack.dataflow._processes.shared_memory import SharedFile
 from tests.dataflow.helpers import named_memory, open_files
 
-FORK = multiprocessing.get_context("fork")
 SIZE = 5000
-
-
-def joined(process):
-    process.start()
-    process.join(30)
-    code = process.exitcode
-    process.close()
-    return code
 
 
 @pytest.fixture
@@ -67,7 +56,7 @@ def test_the_memory_has_no_name(memfd, monkeypatch):
     assert open_files() == before[1]
 
 
-def test_views_see_what_is_written(file):
+def test_views_see_what_is_written_and_the_system_forbids_to_write_to_readers(file):
     file.resize(SIZE)
     copy = file.copy()
     reader, writer = copy.view(SIZE, writable=False), file.view(SIZE, writable=True)
@@ -75,16 +64,11 @@ def test_views_see_what_is_written(file):
     copy.close()
     np.testing.assert_array_equal(reader, np.arange(SIZE) % 256)
     assert reader.dtype == np.uint8 and reader.shape == (SIZE,)
-
-
-def test_the_system_forbids_to_write(file):
-    file.resize(SIZE)
-    array = file.view(SIZE, writable=False)
     with pytest.raises(ValueError):
-        array[0] = 1
+        reader[0] = 1
     with pytest.raises(ValueError):
-        array.setflags(write=True)
-    assert isinstance(array.base, memoryview) and array.base.readonly
+        reader.setflags(write=True)
+    assert isinstance(reader.base, memoryview) and reader.base.readonly
 
 
 def test_it_can_grow_while_it_is_viewed(file):
@@ -128,29 +112,6 @@ def test_without_memory_it_is_empty_and_says_what_to_do(file, monkeypatch):
     assert len(file.view(SIZE, writable=True)) == SIZE
 
 
-@pytest.mark.parametrize(
-    "method",
-    ["fork", *(pytest.param(each, marks=pytest.mark.slow) for each in ("forkserver", "spawn"))],
-)
-def test_a_process_gets_the_same_memory(method, file):
-    file.resize(SIZE)
-    copy = file.copy()
-    context = multiprocessing.get_context(method)
-    assert joined(context.Process(target=process_functions.fill, args=(copy, SIZE, 5))) == 0
-    copy.close()
-    assert set(file.view(SIZE, writable=False)) == {5}
-
-
-def test_forked_workers_close_their_copy():
-    kept = SharedFile()
-    with_it = joined(FORK.Process(target=process_functions.leave_with_open_files))
-    close_after_fork(kept)
-    without_it = joined(FORK.Process(target=process_functions.leave_with_open_files))
-    assert without_it == with_it - 1
-    os.fstat(kept.fileno())
-    kept.close()
-
-
 def test_a_folder_for_the_memory_is_not_needed(monkeypatch, tmp_path):
     monkeypatch.delattr(os, "memfd_create", raising=False)
     monkeypatch.setattr(shared_memory, "_SHM", str(tmp_path / "none"))
@@ -162,14 +123,12 @@ def test_a_folder_for_the_memory_is_not_needed(monkeypatch, tmp_path):
     file.close()
 
 
-def test_no_descriptor_is_left_for_a_mapping(monkeypatch):
+def test_no_descriptor_is_left_for_a_mapping(file, monkeypatch):
     def refuse(*args, **options):
         raise OSError(errno.EMFILE, "Too many open files")
 
-    file = SharedFile()
     file.resize(100)
     monkeypatch.setattr(mmap, "mmap", refuse)
     with pytest.raises(OSError, match=r"Shared memory .* \(ulimit -n\)") as error:
         file.view(100, writable=False)
     assert error.value.errno == errno.EMFILE
-    file.close()

@@ -13,58 +13,42 @@ from tensorpack.dataflow._processes.start_method import choose_start_method, fin
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.worker import make_worker
 from tests.dataflow import process_functions as functions
+from tests.dataflow.helpers import in_thread
 from tests.dataflow.process_functions import numbers
 
 
 @pytest.fixture
-def alone(monkeypatch):
-    """As in a process with one thread."""
+def no_session(monkeypatch):
     monkeypatch.setattr(start_method, "_has_session", lambda: False)
-    monkeypatch.setattr(threading, "enumerate", lambda: [threading.current_thread()])
 
 
-def test_alone_it_forks(alone):
+def test_with_another_thread_than_a_listener_for_signals_it_does_not_fork(no_session):
+    with SignalListener(lambda signum: None):
+        assert choose_start_method() == "fork"
+        go_on = threading.Event()
+        thread, _ = in_thread(go_on.wait)
+        try:
+            assert choose_start_method() == "forkserver"
+        finally:
+            go_on.set()
+            thread.join()
     assert choose_start_method() == "fork"
 
 
-def test_a_listener_for_signals_does_not_matter(monkeypatch):
-    monkeypatch.setattr(start_method, "_has_session", lambda: False)
-    with SignalListener(lambda signum: None):
-        assert choose_start_method() == "fork"
-
-
-def test_with_another_thread_it_does_not(monkeypatch):
-    monkeypatch.setattr(start_method, "_has_session", lambda: False)
-    go_on = threading.Event()
-    thread = threading.Thread(target=go_on.wait)
-    thread.start()
-    try:
-        assert choose_start_method() == "forkserver"
-    finally:
-        go_on.set()
-        thread.join()
-
-
-def test_with_a_session_it_does_not(alone, monkeypatch):
+def test_with_a_session_it_does_not(monkeypatch):
     monkeypatch.setattr(start_method, "_has_session", lambda: True)
     assert choose_start_method() == "forkserver"
 
 
-def test_where_nothing_can_be_forked(alone, monkeypatch):
+def test_what_is_wanted_is_taken_where_it_exists(no_session, monkeypatch):
+    for method in "fork", "forkserver", "spawn":
+        assert choose_start_method(method) == method
+    with pytest.raises(ValueError, match="one of .*fork.*, or None, but got 'thread'"):
+        choose_start_method("thread")
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
     assert choose_start_method() == "spawn"
     with pytest.raises(ValueError, match="one of spawn, or None, but got 'fork'"):
         choose_start_method("fork")
-
-
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
-def test_what_is_wanted_is_taken(method):
-    assert choose_start_method(method) == method
-
-
-def test_an_unknown_method_is_refused():
-    with pytest.raises(ValueError, match="one of .*fork.*, or None, but got 'thread'"):
-        choose_start_method("thread")
 
 
 @pytest.mark.skipif("tensorflow" in sys.modules, reason="other tests may have had sessions")
@@ -133,13 +117,10 @@ def test_the_innermost_part_is_named(obj, path):
     assert find_unpicklable(obj, "ds").path == path
 
 
-def test_the_reason_is_told():
+def test_the_reason_is_told_unless_there_is_none():
     found = find_unpicklable(Holder(Refuses()), "it")
     assert found.reason == "TypeError: never to be sent"
     assert isinstance(found.value, Refuses)
-
-
-def test_what_can_be_pickled_has_no_such_part():
     assert find_unpicklable(MapData(numbers(3), functions.tenfold), "ds") is None
     assert find_unpicklable(Selective(inner), "ds") is None
 
