@@ -16,9 +16,6 @@ from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import numbers
 
 pytestmark = pytest.mark.usefixtures("own_streams")
-not_in_a_copy_of_3_7 = pytest.mark.skipif(
-    sys.version_info < (3, 8), reason="its semaphore tracker fails in a forked copy"
-)
 
 
 class TestProcesses:
@@ -56,27 +53,21 @@ class TestProcesses:
         assert [type(error) for error in errors] == [DataFlowTerminated]
         assert multiprocessing.active_children() == []
 
-    @not_in_a_copy_of_3_7
-    def test_a_forked_copy_has_processes_of_its_own(self):
-        with closing(strict(numbers(9), 2)) as flow:
-            going = iter(flow)
-            assert next(going) == [0]
-
-            def use():
-                flow.close()  # not those of the original
-                assert list(flow) == [[i] for i in range(9)]
-                flow.close()
-
-            assert in_fork(use)
-            assert list(going) == [[i] for i in range(1, 9)]
-
-    @not_in_a_copy_of_3_7
+    @pytest.mark.skipif(
+        sys.version_info < (3, 8), reason="its semaphore tracker fails in a forked copy"
+    )
     @pytest.mark.parametrize("make", [strict, mixture])
-    def test_a_copy_in_a_process_of_multiprocessing(self, make):
+    def test_a_forked_copy_has_processes_of_its_own(self, make):
+        def use():
+            flow.close()  # not those of the original
+            assert list(flow) == [[i] for i in range(9)]
+            flow.close()
+
         with closing(make(numbers(9), 1)) as flow:
             going = iter(flow)
             assert next(going) == [0]
-            process = multiprocessing.get_context("fork").Process(target=_use, args=(flow,))
+            assert in_fork(use)
+            process = multiprocessing.get_context("fork").Process(target=use)
             process.start()
             process.join(LONG)
             assert process.exitcode == 0
@@ -115,9 +106,3 @@ class TestProcesses:
             found = {gpu for _, gpu in itertools.chain(flow, flow, flow, flow)}
         assert found <= {"2", "5"} and found
         assert "CUDA_VISIBLE_DEVICES" not in os.environ
-
-
-def _use(flow):
-    if list(flow) != [[i] for i in range(9)]:
-        raise SystemExit(1)
-    flow.close()

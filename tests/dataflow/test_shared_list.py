@@ -32,6 +32,11 @@ def test_it_is_a_sequence_of_equal_elements():
     assert_same(shared[-1], ELEMENTS[-1])
     assert_same(shared[1:4], ELEMENTS[1:4])
     assert shared.nbytes >= sum(each["image"].nbytes for each in ELEMENTS)
+    for index in 6, -7:
+        with pytest.raises(IndexError, match=f"6 elements; index {index} is out"):
+            shared[index]
+    empty = SharedList([])
+    assert len(empty) == 0 and list(empty) == [] and empty.nbytes == 0
 
 
 def test_arrays_are_read_only_views_that_outlive_the_list():
@@ -41,17 +46,6 @@ def test_arrays_are_read_only_views_that_outlive_the_list():
     assert np.shares_memory(image, shared[5]["image"])
     del shared
     np.testing.assert_array_equal(image, ELEMENTS[5]["image"])
-
-
-def test_nothing_in_it():
-    shared = SharedList([])
-    assert len(shared) == 0 and list(shared) == [] and shared.nbytes == 0
-
-
-@pytest.mark.parametrize("index", [6, -7])
-def test_no_such_element(index):
-    with pytest.raises(IndexError, match=f"6 elements; index {index} is out"):
-        SharedList(ELEMENTS)[index]
 
 
 def test_what_cannot_be_stored_is_named():

@@ -228,13 +228,6 @@ def test_no_signal_that_ends_it_stays_blocked(method):
     assert ended(targets.blocked, method=method) is None
 
 
-def test_the_stack_of_a_sleeping_one(running):
-    worker = running(targets.sleep)
-    assert wait_until(lambda: "in sleep" in worker.stack())
-    assert "worker_targets.py" in worker.stack()
-    assert worker.is_alive()
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_the_stack_of_one_that_hangs_in_c(running, method):
     worker = running(targets.hang_in_c, method=method)
@@ -253,9 +246,11 @@ def test_one_that_has_not_begun_is_not_asked():
     assert worker.stack() == "no stack: it does not run."
 
 
-def test_an_answer_that_does_not_come_is_waited_for_in_vain_only_so_long(running):
+def test_a_stack_that_does_not_come_is_waited_for_only_so_long(running):
     worker = running(targets.sleep)
     assert wait_until(lambda: "in sleep" in worker.stack())
+    assert "worker_targets.py" in worker.stack()
+    assert worker.is_alive()
     os.kill(worker.pid, signal.SIGSTOP)
     begin = time.monotonic()
     assert worker._starter.ask_for_stacks(worker.pid, 0.1) == ""
