@@ -5,8 +5,6 @@ Those for files are written beside the flows that read them again; here is their
 
 from typing import Any, Optional, Tuple
 
-import numpy as np
-
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import get_rng
@@ -14,7 +12,7 @@ from tensorpack.utils.worker import Worker
 
 from ._processes.queue import ProcessQueue, make_filler
 from ._processes.start_method import choose_start_method
-from ._processes.worker_loop import MOST_SEED
+from ._processes.worker_loop import draw_seed
 from .base import DataFlow
 from .image_files import dump_dataflow_images
 from .lmdb import dump_dataflow_to_lmdb
@@ -74,6 +72,6 @@ def dump_dataflow_to_process_queue(
     check_counts("dump_dataflow_to_process_queue", size=size, nr_consumer=nr_consumer)
     require("msgpack")
     method = choose_start_method(start_method)
-    seed = int(get_rng(df).randint(0, MOST_SEED, dtype=np.int64))
+    seed = draw_seed(get_rng(df))
     queue = ProcessQueue(size, f"dump_dataflow_to_process_queue of {type(df).__name__}")
     return queue, make_filler(df, queue, nr_consumer, seed, method)

@@ -4,8 +4,6 @@ import functools
 import itertools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-import numpy as np
-
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.packed_arrays import Rows
 from tensorpack.utils.processes import usable_cores
@@ -16,7 +14,7 @@ from ._flow import check_state
 from ._legacy_names import accepts_old_keywords
 from ._processes.base import ProcessMap
 from ._processes.dispatch import results_as_ready, results_in_order
-from ._processes.worker_loop import MOST_SEED, DatapointSeeds
+from ._processes.worker_loop import DatapointSeeds, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
 from .batch import check_batch_size
@@ -89,8 +87,8 @@ class MultiProcessMapData(ProcessMap):
         # Of the pass that was begun or advanced last: the random stream at its begin, the state of
         # the flow behind what was given out (or why there is none), and the number of what is next.
         self._position: Optional[_Position] = None
-        self._number = 0
-        self._over = self._rest_is_over = False
+        self._over = False
+        self._loaded = 0, False  # the number where the next pass begins, and whether it is over
 
     def reset_state(self) -> None:
         super().reset_state()
@@ -108,13 +106,11 @@ class MultiProcessMapData(ProcessMap):
         """
         if not self.strict:
             return self._as_ready(iter(self.ds))
-        if self._rest_is_over:  # what was loaded is the end of a pass
-            self._rest_is_over = False
+        (number, is_over), self._loaded = self._loaded, (0, False)
+        if is_over:
             return iter(self.ds)
-        begin, number = rng_state(self.rng), self._number
-        seed = int(self.rng.randint(0, MOST_SEED, dtype=np.int64))
-        self._number, self._over = 0, False
-        datapoints = iter(self.ds)
+        self._over = False
+        begin, seed, datapoints = rng_state(self.rng), draw_seed(self.rng), iter(self.ds)
         self._position = begin, state_or_reason(self.ds), number
         return self._in_order(datapoints, seed, self._position)
 
@@ -136,8 +132,8 @@ class MultiProcessMapData(ProcessMap):
         check_state(self, state, _NAMES)
         self.ds.load_state_dict(state["ds"])
         set_rng_state(self.rng, state["rng"])
-        self._number, self._over = state["number"], state["over"]
-        self._rest_is_over = self._over
+        self._over = state["over"]
+        self._loaded = state["number"], self._over
         self._position = None if self._over else (state["rng"], state["ds"], state["number"])
 
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:

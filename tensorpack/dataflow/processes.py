@@ -3,8 +3,6 @@
 import itertools
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-import numpy as np
-
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
@@ -17,7 +15,7 @@ from ._processes.dispatch import merge_shares
 from ._processes.pool import WorkerPool
 from ._processes.sender import Limits
 from ._processes.start_method import choose_start_method
-from ._processes.worker_loop import MOST_SEED, run_flow
+from ._processes.worker_loop import draw_seed, run_flow
 from .base import DataFlow, RNGDataFlow
 
 __all__ = [
@@ -130,7 +128,7 @@ class MultiProcessRunner(ProcessFlow):
         if over:  # what was loaded is the end of a pass
             return iter(())
         begin = rng_state(self.rng)
-        seed = int(self.rng.randint(0, MOST_SEED, dtype=np.int64))
+        seed = draw_seed(self.rng)
         self._position = begin, flow_state, position, self._blocks
         self._over, self._flow_state = False, None
         return self._ordered(seed, begin, flow_state, position, self._blocks)
@@ -183,8 +181,7 @@ class MultiProcessRunner(ProcessFlow):
         if pools.shared is None or pools.shared.closed:
             pools.stop_sharing()
             pool = pools.shared = pools.take(self._make_pool)
-            seeds = self.rng.randint(0, MOST_SEED, size=len(pool), dtype=np.int64).tolist()
-            pool.order([{"seed": seed} for seed in seeds])
+            pool.order([{"seed": draw_seed(self.rng)} for _ in range(len(pool))])
         return pools.shared
 
     def _ordered(

@@ -5,8 +5,6 @@ import threading
 from multiprocessing import util
 from typing import Any, Callable, Iterator, List, Optional
 
-import numpy as np
-
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import get_rng
@@ -17,7 +15,7 @@ from ..map import checked_function
 from .pool import WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method
-from .worker_loop import MOST_SEED, map_inputs
+from .worker_loop import draw_seed, map_inputs
 
 
 class WorkerPools:
@@ -179,7 +177,7 @@ class ProcessMap(ProcessFlow):
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             map_inputs,
-            (self._work(), int(get_rng(self).randint(0, MOST_SEED, dtype=np.int64))),
+            (self._work(), draw_seed(get_rng(self))),
             ("map_func", self.func),
             self.num_proc,
             self._limits,

@@ -21,7 +21,6 @@ from .shared_memory import poll_of
 BEGUN, DROPPED, FAILED = FIRST_EVENT, FIRST_EVENT + 1, FIRST_EVENT + 2
 # Tags of a share: the end of the pass, and what is added to the position of a shift.
 END, SHIFTED = 2**64 - 1, 2**63
-MOST_SEED = 2**62  # of what is sent to workers as a number
 
 _PATIENCE_MS = 50  # until a worker says that it waits
 
@@ -80,6 +79,11 @@ class WorkerLoop:
             inputs.return_slots()
             yield tag, obj
             obj = None
+
+
+def draw_seed(rng: np.random.RandomState) -> int:
+    """Draws a seed that can be sent to a worker as a number."""
+    return int(rng.randint(0, 2**62, dtype=np.int64))
 
 
 def seed_process(seed: int) -> None:
