@@ -81,6 +81,7 @@ class MultiProcessMapData(ProcessMap):
         """
         super().__init__(ds, num_proc, map_func, buffer_size, buffer_bytes, start_method)
         self.strict = strict
+        self._work = _Map(self.func)
         self._forget()
 
     def _forget(self) -> None:
@@ -161,9 +162,6 @@ class MultiProcessMapData(ProcessMap):
                 result = None  # the pool may wait for its memory
             self._position, self._over = None, True
 
-    def _work(self) -> Callable[[Any], Any]:
-        return _Map(self.func)
-
 
 MultiProcessMapDataZMQ = MultiProcessMapData
 
@@ -233,6 +231,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
         super().__init__(ds, num_proc, map_func, most, buffer_bytes, start_method)
         self.batch_size = batch_size
         self.remainder = remainder
+        self._work = functools.partial(_map_and_batch, self.func, batch_size)
 
     def __len__(self) -> int:
         """Returns the number of batches in a pass if nothing is dropped; see `BatchData`."""
@@ -263,9 +262,6 @@ class MultiProcessMapAndBatchData(ProcessMap):
                     yield aggregate(batch, use_list=False)
             if rest and self.remainder:
                 yield aggregate(rest, use_list=False)
-
-    def _work(self) -> Callable[[Any], Any]:
-        return functools.partial(_map_and_batch, self.func, self.batch_size)
 
 
 MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData

@@ -197,13 +197,6 @@ class TestStrict:
             other.load_state_dict(state)
             assert_same(begun + list(other), expected)
 
-    @pytest.mark.parametrize("taken", [0, 1, 4])
-    def test_a_pass_that_was_left_leaves_nothing_in_the_next(self, taken):
-        with closing(strict(numbers(50), 2)) as flow:
-            for _ in range(3):
-                assert list(itertools.islice(flow, taken)) == [[i] for i in range(taken)]
-            assert list(flow) == [[i] for i in range(50)]
-
     def test_interleaved_passes_have_processes_of_their_own(self):
         with closing(strict(numbers(30), 2, 2)) as flow:
             pairs = list(zip(flow, flow))
@@ -368,11 +361,6 @@ def test_seeded_is_what_comes_again():
     assert not mixture(numbers(3), 2).seeded
     vars(_streams)["seeded"] = False
     assert not strict(numbers(3), 2).seeded
-
-
-def test_all_kinds_of_datapoints():
-    with closing(strict(Ragged(60), 3, 4)) as flow:
-        assert_same(list(flow), list(Ragged(60)))
 
 
 def test_a_new_pass_interrupts_a_slow_one():

@@ -140,6 +140,8 @@ class ProcessMap(ProcessFlow):
     At most `most` inputs may be in flight, `buffer_bytes` of results, and as many of inputs.
     """
 
+    _work: Callable[[Any], Any]  # what a process calls with each input
+
     def __init__(
         self,
         ds: DataFlow,
@@ -177,7 +179,7 @@ class ProcessMap(ProcessFlow):
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             map_inputs,
-            (self._work(), draw_seed(get_rng(self))),
+            (self._work, draw_seed(get_rng(self))),
             ("map_func", self.func),
             self.num_proc,
             self._limits,
@@ -185,7 +187,3 @@ class ProcessMap(ProcessFlow):
             type(self).__name__,
             self._limits,
         )
-
-    def _work(self) -> Callable[[Any], Any]:
-        """Returns what a process calls with each input."""
-        raise NotImplementedError

@@ -26,7 +26,7 @@ ORDERS = Limits(slots=1, items=1, nbytes=1 << 20)  # of a pool whose inputs are 
 _PATIENCE_SECONDS = 0.05  # until workers are told that their owner waits
 _WARN_SECONDS = 60.0
 _REAP_SECONDS = 2.0
-_BESIDE_CHANNELS = 5  # the pipes of a Worker, and those of a process of multiprocessing
+_BESIDE_SLOTS = 9  # the pipes of both channels, a Worker, and a process of multiprocessing
 
 
 class _Member(NamedTuple):
@@ -72,7 +72,7 @@ class WorkerPool:
         # Reentrant: a signal handler may close a flow while a call is under way.
         self._closing = threading.RLock()
         self._using = threading.RLock()  # held while the channels are used, so that none is closed
-        self._closed = False
+        self.closed = False  # by `close` or because of an error
         self._woken, self._waker = Pipe(duplex=False)
         close_after_fork(self._woken)
         close_after_fork(self._waker)
@@ -95,11 +95,6 @@ class WorkerPool:
 
     def __len__(self) -> int:
         return len(self._members)
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed, by `close` or because of an error."""
-        return self._closed
 
     def order(self, orders: Sequence[Dict[str, Any]]) -> None:
         """Gives each worker an order; what the workers sent for older orders is dropped."""
@@ -168,9 +163,9 @@ class WorkerPool:
         if os.getpid() != self._owner:
             return False
         with self._closing:
-            if self._closed:
+            if self.closed:
                 return False
-            self._closed = True
+            self.closed = True
             self._waker.send_bytes(b".")
             try:
                 ProcessGroup([member.worker for member in self._members]).close()
@@ -291,7 +286,7 @@ class WorkerPool:
         return Failure(error or RuntimeError(f"{worker.name} failed for an unknown reason."))
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self.closed:
             raise self._was_closed()
         if os.getpid() != self._owner:
             raise DataFlowTerminated(
@@ -308,7 +303,7 @@ class WorkerPool:
 
     def _error(self, index: int) -> Exception:
         worker = self._members[index].worker
-        if not self._closed:
+        if not self.closed:
             worker.join(_REAP_SECONDS)
             error = worker.error()
             if self.close():
@@ -335,7 +330,7 @@ def _start_member(
     method: str,
     name: str,
 ) -> _Member:
-    """Makes the channels of a worker and starts it; the arguments are those of `WorkerPool`."""
+    """Makes the channels of a worker and starts it."""
     with contextlib.ExitStack() as theirs, contextlib.ExitStack() as on_error:
         sender, results = make_channel(limits)
         theirs.callback(sender.close)
@@ -354,4 +349,4 @@ def _start_member(
 
 def descriptors_of(limits: Limits, inputs: Limits = ORDERS) -> int:
     """Returns how many descriptors a worker takes in this process, at most."""
-    return limits.descriptors + inputs.descriptors + _BESIDE_CHANNELS
+    return 2 * (limits.slots + inputs.slots) + _BESIDE_SLOTS

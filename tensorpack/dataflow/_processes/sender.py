@@ -44,11 +44,6 @@ class Limits(NamedTuple):
     items: int
     nbytes: int
 
-    @property
-    def descriptors(self) -> int:
-        """How many a channel takes in each process, at most."""
-        return 2 * self.slots + 2
-
     @classmethod
     def of(cls, items: int, nbytes: int, channels: int = 1, others: int = 0) -> "Limits":
         """Divides about `items` objects and `nbytes` bytes between equal channels.

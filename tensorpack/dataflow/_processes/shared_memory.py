@@ -67,10 +67,6 @@ class SharedFile:
         """Returns another handle of the same memory."""
         return SharedFile(os.dup(self._fd))
 
-    def fileno(self) -> int:
-        """Its descriptor; -1 if it was closed."""
-        return self._fd
-
     def resize(self, nbytes: int) -> None:
         """Changes its size, and allocates the memory now; what fits in it stays.
 

@@ -63,7 +63,7 @@ class Channel:
 
     def allocated(self):
         """How many bytes of memory it takes."""
-        fds = [file.fileno() for file in self.sender._files]
+        fds = [file._fd for file in self.sender._files]
         return sum(os.fstat(fd).st_blocks for fd in fds) * 512
 
     def close(self):

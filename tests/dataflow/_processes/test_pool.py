@@ -282,53 +282,15 @@ def test_a_pool_without_data_is_reported_with_stacks(make, monkeypatch):
     assert re.search(r"Pool 1: (.|\n)*in sleep", said[0])
 
 
-class Owner:
-    """Has a pool."""
+def test_closing_a_flow_ends_a_pool_that_is_being_made(make):
+    flow = functions.numbers(1)
+    pools = WorkerPools(flow)
 
+    def make_and_close():
+        pool = counting(make)
+        pools.close()
+        return pool
 
-class TestPools:
-    @pytest.fixture
-    def owner(self):
-        owner = Owner()
-        owner.pools = WorkerPools(owner)
-        yield owner
-        owner.pools.close()
-
-    @staticmethod
-    def pool():
-        return WorkerPool(functions.count_up, (5,), ("ds", None), 1, LIMITS, "fork", "Pool")
-
-    def test_a_pool_works_again(self, owner):
-        first = owner.pools.take(self.pool)
-        second = owner.pools.take(self.pool)
-        assert first is not second
-        owner.pools.give_back(first)
-        assert owner.pools.take(self.pool) is first
-
-    def test_one_that_was_closed_is_forgotten(self, owner):
-        pool = owner.pools.take(self.pool)
-        pool.close()
-        owner.pools.give_back(pool)
-        assert owner.pools.take(self.pool) is not pool
-        owner.pools.prepare(self.pool)
-        assert len(multiprocessing.active_children()) == 1
-
-    def test_close_ends_those_at_work_as_well(self, owner):
-        working = owner.pools.take(self.pool)
-        owner.pools.give_back(owner.pools.take(self.pool))
-        owner.pools.close()
-        assert working.closed
-        assert multiprocessing.active_children() == []
-        owner.pools.give_back(working)
-        owner.pools.prepare(self.pool)
-        assert len(multiprocessing.active_children()) == 1
-
-    def test_close_ends_one_that_is_being_made(self, owner):
-        def make():
-            pool = self.pool()
-            owner.pools.close()
-            return pool
-
-        with pytest.raises(DataFlowTerminated, match="closed while its processes were"):
-            owner.pools.take(make)
-        assert multiprocessing.active_children() == []
+    with pytest.raises(DataFlowTerminated, match="closed while its processes were"):
+        pools.take(make_and_close)
+    assert multiprocessing.active_children() == []

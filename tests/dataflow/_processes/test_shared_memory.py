@@ -27,13 +27,13 @@ def test_a_descriptor_is_closed_once():
     before = open_files()
     file = SharedFile()
     copy = file.copy()
-    number = file.fileno()
+    number = file._fd
     file.close()
     other = os.open(os.devnull, os.O_RDONLY)
     assert other == number  # the number is somebody else's now
     file.close()
     os.fstat(other)
-    os.fstat(copy.fileno())
+    os.fstat(copy._fd)
     os.close(other)
     copy.close()
     assert open_files() == before
@@ -83,7 +83,7 @@ def test_it_can_grow_while_it_is_viewed(file):
 
 
 def test_memory_is_taken_at_once_and_given_back(file):
-    fd = file.fileno()
+    fd = file._fd
     file.resize(1 << 20)
     assert os.fstat(fd).st_blocks * 512 == 1 << 20
     file.resize(0)
@@ -107,7 +107,7 @@ def test_without_memory_it_is_empty_and_says_what_to_do(file, monkeypatch):
         with pytest.raises(OSError, match=r"No room for 2\.0 MiB.*ENOSPC.*shm-size") as caught:
             file.resize(1 << 21)
     assert caught.value.errno == errno.ENOSPC
-    assert os.fstat(file.fileno()).st_size == 0
+    assert os.fstat(file._fd).st_size == 0
     file.resize(SIZE)
     assert len(file.view(SIZE, writable=True)) == SIZE
 
