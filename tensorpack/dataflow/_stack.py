@@ -5,29 +5,19 @@ wrapped around.
 """
 
 import collections
-from typing import Any, Callable, Hashable, List, Sequence
+from typing import Any, Hashable, List, Sequence
 
 import numpy as np
+
+from tensorpack.utils.packed_arrays import Rows
 
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
 
 
-def join(arrays: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
-    """Returns a new C-contiguous array `[len(arrays), ...]`."""
-    stacked = np.empty((len(arrays),) + arrays[0].shape, dtype)
-    for row, array in enumerate(arrays):
-        stacked[row] = array
-    return stacked
-
-
-def aggregate(
-    datapoints: Sequence[Any],
-    use_list: bool,
-    join: Callable[[Sequence[np.ndarray], np.dtype], Any] = join,
-) -> Any:
+def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool = False) -> Any:
     """Makes one datapoint whose components stack those of `datapoints`; see `BatchData`.
 
-    `join` makes an array, or what stands for one, of its rows.
+    With `as_rows`, arrays of arrays are `Rows`, which are put together where they are written.
     """
     if not datapoints:
         raise ValueError("A batch needs at least one datapoint.")
@@ -37,7 +27,7 @@ def aggregate(
     components = []
     for index in indices:
         values = [datapoint[index] for datapoint in datapoints]
-        components.append(values if use_list else _stack(values, index, join))
+        components.append(values if use_list else _stack(values, index, as_rows))
     return dict(zip(indices, components)) if isinstance(first, dict) else components
 
 
@@ -64,9 +54,7 @@ def _check_form(datapoints: Sequence[Any]) -> None:
             )
 
 
-def _stack(
-    values: List[Any], index: Hashable, join: Callable[[Sequence[np.ndarray], np.dtype], Any]
-) -> Any:
+def _stack(values: List[Any], index: Hashable, as_rows: bool) -> Any:
     types = {type(value) for value in values}
     if types <= set(_NUMBERS):
         return _stack_numbers(values, types, index)
@@ -81,7 +69,8 @@ def _stack(
         )
     arrays = [_as_array(value, index) for value in values]
     _check_shapes(arrays, index)
-    return join(arrays, _common_dtype(arrays, index))
+    rows = Rows(arrays, _common_dtype(arrays, index))
+    return rows if as_rows else rows.array()
 
 
 def _stack_numbers(values: List[Any], types: set, index: Hashable) -> np.ndarray:

@@ -5,7 +5,6 @@ import itertools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.packed_arrays import Rows
 from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import rng_state, set_rng_state
 
@@ -259,9 +258,9 @@ class MultiProcessMapAndBatchData(ProcessMap):
                 result = None  # the pool may wait for its memory
                 while len(rest) >= self.batch_size:
                     batch, rest = rest[: self.batch_size], rest[self.batch_size :]
-                    yield aggregate(batch, use_list=False)
+                    yield aggregate(batch)
             if rest and self.remainder:
-                yield aggregate(rest, use_list=False)
+                yield aggregate(rest)
 
 
 MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData
@@ -273,4 +272,4 @@ def _map_and_batch(func: Callable[[Any], Any], batch_size: int, group: List[Any]
     kept = [datapoint for datapoint in mapped if datapoint is not None]
     if len(kept) < batch_size:
         return kept
-    return (aggregate(kept, use_list=False, join=Rows),)
+    return (aggregate(kept, as_rows=True),)

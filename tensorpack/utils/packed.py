@@ -205,7 +205,8 @@ class _Packing:
     def _array(self, array: Union[np.ndarray, Rows]) -> Any:
         header = header_of(array)
         if array.nbytes <= MAX_INLINE_BYTES:
-            return self._ext_type(_INLINE, header + array.tobytes())
+            whole = array.array() if isinstance(array, Rows) else array
+            return self._ext_type(_INLINE, header + whole.tobytes())
         reference = self._ext_type(_PLACED, header + _NUMBER.pack(self.nbytes))
         self.arrays.append(array)
         self.nbytes += aligned(array.nbytes)

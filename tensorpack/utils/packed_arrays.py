@@ -61,11 +61,11 @@ class Rows:
         for row, part in enumerate(self.arrays):
             array[row] = part
 
-    def tobytes(self) -> bytes:
-        """The array as bytes in C order."""
-        array = np.empty(self.shape, self.dtype)
+    def array(self) -> np.ndarray:
+        """The rows as a new array in C order."""
+        array: np.ndarray = np.empty(self.shape, self.dtype)
         self.fill(array)
-        return array.tobytes()
+        return array
 
 
 def dtype_of(name: Any) -> np.dtype:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, List, Tuple
 
 import numpy as np
 
-from .packed import aligned, pack, unpack
+from .packed import ALIGNMENT, pack, unpack
 from .packed_arrays import Rows
 
 __all__ = [
@@ -157,20 +157,12 @@ def _parts(obj: Any, max_bytes: int) -> List[Any]:
             f"What is not an array in this object has {len(packed.structure)} bytes, and "
             f"{MAX_STRUCTURE_BYTES} are allowed. Make arrays of long lists and of long bytes."
         )
-    header = _REST.pack(len(packed.structure), nbytes)
-    parts: List[Any] = [header, packed.structure, _gap(len(packed.structure))]
+    header, gap = _REST.pack(len(packed.structure), nbytes), -len(packed.structure) % ALIGNMENT
+    parts: List[Any] = [header, packed.structure, bytes(gap)]
     for array in packed.arrays:
-        if isinstance(array, Rows):
-            data: Any = array.tobytes()
-        else:
-            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        parts += [data, _gap(array.nbytes)]
+        whole = array.array() if isinstance(array, Rows) else np.ascontiguousarray(array)
+        parts += [whole.reshape(-1).view(np.uint8), bytes(-array.nbytes % ALIGNMENT)]
     return parts
-
-
-def _gap(nbytes: int) -> bytes:
-    """Returns zeros, so that no other memory is written."""
-    return bytes(aligned(nbytes) - nbytes)
 
 
 def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:

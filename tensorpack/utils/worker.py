@@ -25,6 +25,7 @@ _TOO_LONG = "AF_UNIX path too long"  # what Python says of a socket; it gives no
 # The end of a process is visible a little before its exit code.
 _REAP_SECONDS = 0.5
 _REAP_POLL_SECONDS = 0.005
+_ANSWER_SECONDS = 1.0
 _STATES = {
     "R": "running",
     "S": "waiting",
@@ -109,14 +110,9 @@ class Worker(BaseProcess):
         died.__cause__ = failure
         return died
 
-    def stack(self, timeout: float = 1.0) -> str:
-        """The Python stacks of all its threads, as text, also if it hangs in C.
-
-        Args:
-          timeout: seconds that it may take to answer.
-
-        Returns:
-          the stacks, or a sentence that says why there are none and what state it is in.
+    def stack(self) -> str:
+        """The Python stacks of all its threads, as text, also if it hangs in C; or a sentence that
+        says why there are none and what state it is in.
         """
         state = state_of(self.pid)
         if self._starter is None or not self.is_alive():
@@ -125,9 +121,8 @@ class Worker(BaseProcess):
             return f"no stack: it has not begun yet; it is {state}."
         if state.startswith("stopped"):
             return f"no stack: it is {state} and cannot answer."
-        text = self._starter.ask_for_stacks(self.pid or 0, timeout)
-        silence = f"no stack: no answer within {timeout:g} seconds; it is {state_of(self.pid)}."
-        return text or silence
+        text = self._starter.ask_for_stacks(self.pid or 0, _ANSWER_SECONDS)
+        return text or f"no stack: it did not answer within a second; it is {state_of(self.pid)}."
 
     def run(self) -> None:
         """What happens in the process; called by `multiprocessing`."""
@@ -270,13 +265,13 @@ def error_of(process: BaseProcess) -> Optional[Exception]:
     return WorkerDied(process.name, process.pid or 0, exitcode) if exitcode else None
 
 
-def stack_of(process: BaseProcess, timeout: float = 1.0) -> str:
+def stack_of(process: BaseProcess) -> str:
     """The Python stacks of a `Worker`, see there; for other processes a sentence with their state.
 
     `process` was started by this one.
     """
     if isinstance(process, Worker):
-        return process.stack(timeout)
+        return process.stack()
     return f"no stack: it was not made by make_worker(); it is {state_of(process.pid)}."
 
 
