@@ -121,8 +121,7 @@ class MultiProcessMapData(ProcessMap):
           StateNotKept: the flow is not strict, or the wrapped one keeps no state.
         """
         self._check_keeps_state()
-        position = self._position or (rng_state(self.rng), self._state_of_ds(), 0)
-        begin, ds, number = position
+        begin, ds, number = self._position or (rng_state(self.rng), self._state_of_ds(), 0)
         if isinstance(ds, str):
             raise StateNotKept(ds)
         return {"ds": ds, "rng": begin, "number": number, "over": self._over}

@@ -156,9 +156,6 @@ def sigint_blocked(*others: int) -> Iterator[None]:
 
 @contextmanager
 def _blocked(*others: int) -> Iterator[None]:
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *others})
     try:
         yield

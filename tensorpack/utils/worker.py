@@ -70,7 +70,7 @@ class Worker(BaseProcess):
         open_standard_descriptors()
         self._starter, self._ends = connect()
         # Held by another child as well, the lifeline would not end with this process.
-        util.register_after_fork(self, Worker._let_go)
+        util.register_after_fork(self._starter, StarterEnds.close)
         try:
             with sigint_blocked(*self._held_back):
                 super().start()
@@ -144,10 +144,6 @@ class Worker(BaseProcess):
         finally:
             # What follows is the interpreter's own end, where an exception would only be printed.
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def _let_go(self) -> None:
-        if self._starter is not None:
-            self._starter.close()
 
     def __getstate__(self) -> Dict[str, Any]:
         # the ends first, to report that something behind them cannot be unpickled
