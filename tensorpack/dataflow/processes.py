@@ -10,7 +10,7 @@ from tensorpack.utils.serialize import loads
 from ._flow import check_state
 from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
-from ._processes.base import ProcessFlow, WorkerPools
+from ._processes.base import ProcessFlow
 from ._processes.dispatch import merge_shares
 from ._processes.pool import WorkerPool
 from ._processes.sender import Limits
@@ -150,8 +150,7 @@ class MultiProcessRunner(ProcessFlow):
         self._check_keeps_state()
         start = rng_state(self.rng), self._flow_state, 0, self._blocks
         begin, flow_state, position, blocks = self._position or start
-        state = {"rng": begin, "flow": flow_state, "position": position}
-        return {**state, "over": self._over, "blocks": blocks}
+        return dict(zip(_NAMES, (begin, flow_state, position, self._over, blocks)))
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._check_keeps_state()
@@ -168,21 +167,17 @@ class MultiProcessRunner(ProcessFlow):
         length = length_or_none(self)
         rounds: Iterable[Any] = itertools.repeat(None) if length is None else range(length)
         pools = self._pools
-        pool: Optional[WorkerPool] = None
+        with pools.sharing:
+            pool = pools.shared
+            if pool is None or pool.closed:
+                pools.stop_sharing()
+                pool = pools.shared = pools.take(self._make_pool)
+                pool.order([{"seed": draw_seed(self.rng)} for _ in range(len(pool))])
         for _ in rounds:
             with pools.sharing:
-                if pool is None:
-                    pool = self._shared_pool(pools)
                 datapoint = pool.take()[1]
             yield datapoint
             datapoint = None  # the pool may wait for its memory
-
-    def _shared_pool(self, pools: WorkerPools) -> WorkerPool:
-        if pools.shared is None or pools.shared.closed:
-            pools.stop_sharing()
-            pool = pools.shared = pools.take(self._make_pool)
-            pool.order([{"seed": draw_seed(self.rng)} for _ in range(len(pool))])
-        return pools.shared
 
     def _ordered(
         self, seed: int, begin: Dict[str, Any], flow_state: Any, position: int, blocks: bool
