@@ -1,8 +1,4 @@
-"""What readers and writers of files share: errors that name the place, and how many are skipped.
-
-`DamagedFile` names the file, the record and the byte that cannot be used. `ErrorLimit` counts the
-records that a pass skips, so that a broken data set is not taken for a small one.
-"""
+"""What readers and writers of files share: errors that name the place, and how many are skipped."""
 
 import os
 from contextlib import contextmanager
@@ -13,11 +9,10 @@ from tensorpack.utils import logger
 from tensorpack.utils.atomic import open_atomic
 from tensorpack.utils.serialize import dumps
 
+from ._flow import call_optional
 from .raw import DataFromList, share_positions
 
 PathLike = Union[str, "os.PathLike[str]"]
-
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 class DamagedFile(ValueError):
@@ -56,12 +51,12 @@ class ErrorLimit:
         if self.max_errors == 0:
             raise error
         if self.count + records > self.max_errors:
-            told = f"{error} This pass has skipped {self.count} already"
-            if records > 1:
-                told = f"{told}, and these are {records} more, which is beyond what"
-            else:
-                told = f"{told}, which is all that"
-            raise DamagedFile(f"{told} max_errors={self.max_errors} allows.") from error
+            more = f"and these are {records} more, which is beyond what"
+            raise DamagedFile(
+                f"{error} This pass has skipped {self.count} already, "
+                f"{more if records > 1 else 'which is all that'} max_errors={self.max_errors} "
+                "allows."
+            ) from error
         self.count += records
         found = _collected.get()
         if found is None:
@@ -109,6 +104,10 @@ class RecordsFlow(DataFromList):
             yield position, datapoint
         self._position, self._loaded = (begin, len(order)), None
 
+    def close(self) -> None:
+        """Closes the file that has the records; it is opened again when one is needed."""
+        call_optional(self.lst, "close")
+
 
 def input_path(path: PathLike) -> str:
     """Returns the path of a file to read as a string; raises OSError if there is no such file."""
@@ -148,7 +147,7 @@ def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be writ
 
 def is_gzip(start: bytes) -> bool:
     """Whether a file that begins with these bytes is compressed by gzip."""
-    return start[:2] == _GZIP_MAGIC
+    return start[:2] == b"\x1f\x8b"
 
 
 def _refuse_existing(path: str) -> None:

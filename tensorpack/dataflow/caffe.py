@@ -11,9 +11,9 @@ import numpy as np
 
 from tensorpack.utils.optional import require
 
-from ._files import PathLike
+from ._files import PathLike, RecordsFlow
 from ._lmdb.file import BadRecord
-from ._lmdb.records import LMDBFlow, Records, WantedKeys
+from ._lmdb.records import Records, WantedKeys
 
 __all__ = ["CaffeLMDB", "Datum", "datum_image", "read_datum"]
 
@@ -30,7 +30,7 @@ _FLOATS = 6  # the number of the field for pixels that are not bytes
 _MOST_VARINT_BYTES = 10
 
 
-class CaffeLMDB(LMDBFlow):
+class CaffeLMDB(RecordsFlow):
     """Yields `[image, label]` for the records of a Caffe LMDB file.
 
     An image is a new uint8 array `[height, width, channels]`, in the order of channels that it was
@@ -48,12 +48,9 @@ class CaffeLMDB(LMDBFlow):
     ) -> None:
         """
         Args:
-          lmdb_path: the file, or the directory with `data.mdb`.
-          shuffle: whether each pass has its own order.
-          keys: which records, as in `LMDBData`.
+          lmdb_path, shuffle, keys, probe: as in `LMDBData`.
           max_errors: how many records without a readable image a pass skips, each with a line in
             the log; one more is an error. `len` counts them.
-          probe: whether the file is checked first, as in `LMDBData`.
 
         Raises:
           ImportError: lmdb is not installed.

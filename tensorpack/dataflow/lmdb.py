@@ -8,19 +8,25 @@ A process of its own reads a file first, because a damaged file can crash liblmd
 leaves that out. A file must not be written to while it is read.
 """
 
+import contextlib
+import errno
 import os
-from typing import Any, Callable, Iterator, Optional, Tuple, Union
+from typing import Any, Callable, Iterator, List, Optional, Tuple, Union
 
-from tensorpack.utils import logger
+from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils.checks import check_counts
+from tensorpack.utils.optional import require
+from tensorpack.utils.serialize import dumps
 
-from ._files import ErrorLimit, PathLike
+from ._files import ErrorLimit, PathLike, RecordsFlow, encode_datapoint, open_new
 from ._flow import is_flow
+from ._length import length_or_none
+from ._lmdb import records
 from ._lmdb.file import BadRecord, DamagedLMDB, RefusedRecord
-from ._lmdb.records import Datapoints, LMDBFlow, Records, WantedKeys
+from ._lmdb.records import Datapoints, Records, WantedKeys
 from ._lmdb.values import decode_value
-from ._lmdb.write import write_lmdb
 from .base import DataFlow, ProxyDataFlow
-from .map import DatapointMap
+from .map import DatapointMap, checked_function
 
 __all__ = [
     "DamagedLMDB",
@@ -31,10 +37,15 @@ __all__ = [
     "convert_old_lmdb",
     "dump_dataflow_to_lmdb",
     "open_old_lmdb",
+    "write_lmdb",
 ]
 
+_FIRST_MAP_BYTES = 2**26  # doubled whenever it is full; no space on the disk is taken by it
+_MOST_BATCH_BYTES = 2**28  # of values that wait for their transaction
+_KEY_BYTES = 8  # of a key as long as they are in order
 
-class LMDBData(LMDBFlow):
+
+class LMDBData(RecordsFlow):
     """Yields the records of an LMDB file as `[key, value]`, both bytes.
 
     The file is opened when it is first needed, once in each process, however many flows read it.
@@ -70,8 +81,8 @@ class LMDBData(LMDBFlow):
           DamagedLMDB: it is damaged.
           TypeError, ValueError: `keys` or `max_errors` is not one.
         """
-        records = Records(lmdb_path, keys, readahead=not shuffle, probed=probe)
-        super().__init__(records, shuffle, max_errors)
+        found = Records(lmdb_path, keys, readahead=not shuffle, probed=probe)
+        super().__init__(found, shuffle, max_errors)
 
 
 class LMDBDataDecoder(DatapointMap):
@@ -90,9 +101,7 @@ class LMDBDataDecoder(DatapointMap):
           TypeError: `decoder` cannot be called.
         """
         super().__init__(lmdb_data)
-        if not callable(decoder):
-            raise TypeError(f"decoder is a function of key and value, but got {decoder!r:.80}.")
-        self.decoder = decoder
+        self.decoder: Any = checked_function(self, decoder)
 
     def _apply(self, datapoint: Any) -> Any:
         key, value = datapoint
@@ -131,8 +140,8 @@ class LMDBDataPoint(ProxyDataFlow):
                 raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
             super().__init__(_Decoded(lmdb_path, max_errors))
             return
-        records = Datapoints(lmdb_path, keys, readahead=not shuffle, probed=probe)  # type: ignore[arg-type]
-        super().__init__(LMDBFlow(records, shuffle, max_errors))
+        found = Datapoints(lmdb_path, keys, readahead=not shuffle, probed=probe)  # type: ignore[arg-type]
+        super().__init__(RecordsFlow(found, shuffle, max_errors))
 
 
 class _Decoded(DatapointMap):
@@ -140,34 +149,30 @@ class _Decoded(DatapointMap):
 
     def __init__(self, ds: Any, max_errors: int) -> None:
         super().__init__(ds)
-        self.max_errors = max_errors
         self._limit = ErrorLimit(max_errors)
 
-    def __iter__(self) -> Iterator[Any]:
-        self._limit = ErrorLimit(self.max_errors)
-        return super().__iter__()
+    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        self._limit = ErrorLimit(self._limit.max_errors)
+        return super()._pass(datapoints)
 
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         """Begins a share of a pass, as in `DataFlow`; `max_errors` holds for each share."""
-        self._limit = ErrorLimit(self.max_errors)
+        self._limit = ErrorLimit(self._limit.max_errors)
         return super().iterate_share(first, step, before, block)
 
     def _apply(self, datapoint: Any) -> Any:
         key, value = datapoint
-        records = self.ds.lst if isinstance(self.ds, LMDBData) else None
-        source = type(self.ds).__name__ if records is None else records.path
+        known = self.ds.lst if isinstance(self.ds, LMDBData) else None
+        source = type(self.ds).__name__ if known is None else known.path
         try:
-            return decode_value(value, records is not None and records.is_new())
+            return decode_value(value, known is not None and known.is_new())
         except BadRecord as error:
             self._limit.skip(DamagedLMDB(source, str(error), key))
             return None
         except RefusedRecord as error:
             raise ValueError(f"{source}, key {key!r}: {error}") from error
-
-    state_dict = ProxyDataFlow.state_dict
-    load_state_dict = ProxyDataFlow.load_state_dict
 
 
 class LMDBSerializer:
@@ -228,17 +233,79 @@ def convert_old_lmdb(
     Raises:
       ImportError, OSError, TypeError, ValueError: as for these two.
     """
-    datapoints = open_old_lmdb(old_path, allow_pickle, probe=probe)
-    try:
+    with contextlib.closing(open_old_lmdb(old_path, allow_pickle, probe=probe)) as datapoints:
         count = write_lmdb(datapoints, new_path, write_frequency)
-    finally:
-        datapoints.close()
     logger.info("%s", f"{count} datapoints of {os.fspath(old_path)} are in {os.fspath(new_path)}.")
 
 
 def open_old_lmdb(
     path: PathLike, allow_pickle: bool, max_errors: int = 0, probe: bool = True
-) -> LMDBFlow:
+) -> RecordsFlow:
     """Returns a flow of the datapoints of an old file in their order; see `convert_old_lmdb`."""
-    records = Datapoints(path, probed=probe, allow_pickle=allow_pickle)
-    return LMDBFlow(records, shuffle=False, max_errors=max_errors)
+    found = Datapoints(path, probed=probe, allow_pickle=allow_pickle)
+    return RecordsFlow(found, shuffle=False, max_errors=max_errors)
+
+
+def write_lmdb(df: DataFlow, path: PathLike, write_frequency: int = 5000) -> int:
+    """Returns the number of datapoints written, see `dump_dataflow_to_lmdb`."""
+    check_counts("dump_dataflow_to_lmdb", write_frequency=write_frequency)
+    lmdb = require("lmdb")
+    target = os.fspath(path)
+    if os.path.isdir(target):
+        target = os.path.join(target, "data.mdb")
+    # Synchronised once, at the end: the file is of no use before. No other process knows its name,
+    # so nothing is locked.
+    options = {"subdir": False, "sync": False, "lock": False, "max_dbs": 0}
+    with open_new(target) as file:
+        df.reset_state()
+        try:
+            with lmdb.open(file.name, map_size=_FIRST_MAP_BYTES, **options) as env:
+                count = _write_all(env, df, write_frequency)
+                env.sync(True)
+        except lmdb.Error as error:
+            raise _as_os_error(error, target) from error
+    return count
+
+
+def _write_all(env: Any, df: DataFlow, write_frequency: int) -> int:
+    count = size = 0
+    batch: List[Tuple[bytes, bytes]] = []
+    with get_tqdm(total=length_or_none(df)) as bar:
+        for datapoint in df:
+            value = encode_datapoint(datapoint, count)
+            batch.append((records.KEY_FORMAT.format(count).encode(), value))
+            count += 1
+            size += len(value)
+            if len(batch) == write_frequency or size >= _MOST_BATCH_BYTES:
+                _write_batch(env, batch)
+                batch, size = [], 0
+            bar.update()
+    keys = list(records.FormattedKeys(records.KEY_FORMAT, count))
+    listed = records.LIST_KEY, require("msgpack").packb(keys, use_bin_type=True)
+    fields = {"version": records.VERSION, "codec": records.CODEC, "count": count}
+    header = records.HEADER_KEY, dumps(fields)
+    _write_batch(env, [*batch, listed, header])
+    # LMDB keeps the last two states of a file, and takes that of the higher number. Now both are
+    # whole, so damage to such a number does not hide data.
+    _write_batch(env, [header])
+    return count
+
+
+def _write_batch(env: Any, batch: List[Tuple[bytes, bytes]]) -> None:
+    """Writes some records in one transaction; makes the map larger until they fit."""
+    while True:
+        try:
+            with env.begin(write=True) as transaction:
+                for key, value in batch:
+                    # What is known to come last needs no search, and fills the pages.
+                    transaction.put(key, value, append=len(key) == _KEY_BYTES)
+            return
+        except require("lmdb").MapFullError:
+            env.set_mapsize(2 * env.info()["map_size"])
+
+
+def _as_os_error(error: Any, path: str) -> OSError:
+    """Returns an error of liblmdb as one of the system; nearly always the disk is full."""
+    is_full = isinstance(error, require("lmdb").DiskError)
+    code, reason = (errno.ENOSPC, "the disk is full") if is_full else (errno.EIO, "LMDB failed")
+    return OSError(code, f"Nothing was written, for {reason} ({error})", path)

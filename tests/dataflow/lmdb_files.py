@@ -79,15 +79,17 @@ def write_whole(folder):
     """Writes a file of 64 datapoints, in some leaves and a branch; returns its path."""
     path = os.path.join(str(folder), "whole")
     LMDBSerializer.save(flow_of(sample(COUNT)), path)
-    with open(os.path.join(str(folder), "count"), "w") as file:
-        file.write(str(COUNT))
     return path
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def damage(path, place, data):
     """Writes some bytes into a new copy of a file, and returns its path."""
-    with open(path, "rb") as file:
-        changed = bytearray(file.read())
+    changed = bytearray(read_bytes(path))
     changed[place : place + len(data)] = data
     copy = path + "-damaged"
     if os.path.exists(copy):
@@ -99,8 +101,7 @@ def damage(path, place, data):
 
 def node_of(path, key):
     """The offset of the node of a key in its leaf: size of the value, flags, size of the key."""
-    with open(path, "rb") as file:
-        data = file.read()
+    data = read_bytes(path)
     place = data.index(key)
     while struct.unpack_from("=Q2xH", data, place // PAGE * PAGE)[1] != 2:  # not a leaf page
         place = data.index(key, place + 1)
@@ -109,8 +110,7 @@ def node_of(path, key):
 
 def root_of(path):
     """The offset of the first page of the tree, by the newer header."""
-    with open(path, "rb") as file:
-        data = file.read(2 * PAGE)
+    data = read_bytes(path)
     newer = max((0, PAGE), key=lambda page: struct.unpack_from("=Q", data, page + 144))
     return struct.unpack_from("=Q", data, newer + 128)[0] * PAGE
 
@@ -157,10 +157,7 @@ def outcome(path, expected):
 
 def try_all(folder, kind):
     """Tries all damaged copies of the file `whole` in a folder; for a process of its own."""
-    with open(os.path.join(folder, "whole"), "rb") as file:
-        data = file.read()
-    with open(os.path.join(folder, "count")) as file:
-        expected = sample(int(file.read()))
+    data, expected = read_bytes(os.path.join(folder, "whole")), sample(COUNT)
     outcomes = []
     for number, (place, damaged) in enumerate({"flipped": flipped, "cut": cut}[kind](data, PAGE)):
         path = os.path.join(folder, f"{kind}-{number}")  # a new file each: the last may be mapped

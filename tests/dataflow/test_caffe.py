@@ -36,12 +36,10 @@ def datum(image, label):
     return b"".join(field(number, value) for number, value in enumerate(fields, 1))
 
 
-def encoded_datum(image, label, kind=".png", **sizes):
-    _, data = cv2.imencode(kind, image)
+def encoded_datum(image, label, channels=None):
+    _, data = cv2.imencode(".png", image)
     parts = [field(4, data.tobytes()), field(5, label), field(7, 1)]
-    return b"".join(
-        [field(number, sizes[name]) for number, name in [(1, "channels")] if sizes] + parts
-    )
+    return b"".join(parts if channels is None else [field(1, channels), *parts])
 
 
 def images(count, shape=(4, 5, 3)):
@@ -109,17 +107,9 @@ def test_labels(label):
 
 
 def test_the_last_of_equal_fields_counts_and_unknown_ones_do_not():
-    buf = (
-        field(5, 1)
-        + field(99, b"unknown")
-        + varint(100 << 3 | 1)
-        + bytes(8)
-        + varint(101 << 3 | 5)
-        + bytes(4)
-        + field(102, 5)
-        + field(5, 2)
-    )
-    assert read_datum(buf) == Datum(label=2)
+    fixed = varint(100 << 3 | 1) + bytes(8) + varint(101 << 3 | 5) + bytes(4)
+    unknown = field(99, b"unknown") + fixed + field(102, 5)
+    assert read_datum(field(5, 1) + unknown + field(5, 2)) == Datum(label=2)
     assert read_datum(b"") == Datum()
     assert read_datum(field(7, 0)).encoded is False
 

@@ -19,7 +19,7 @@ from tensorpack.dataflow.lmdb import (
 )
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.helpers import Canary
-from tests.dataflow.lmdb_files import pack_of_2017, read_raw, write_raw
+from tests.dataflow.lmdb_files import pack_of_2017, write_raw
 
 
 def test_a_list_of_keys_of_2017(tmp_path, capsys):
@@ -32,32 +32,23 @@ def test_a_list_of_keys_of_2017(tmp_path, capsys):
     assert "WRN" not in capsys.readouterr().out
 
 
-def pickled_with_a_list(path):
-    """Datapoints 2, 10 and 1, in this order, and a record that is none, all as pickles."""
+def test_a_file_with_a_pickled_list_of_keys_is_converted(tmp_path, capsys):
+    """It has a record that is no datapoint."""
     keys = [b"2", b"10", b"1"]
     items = [(key, pickle.dumps([int(key)], 2)) for key in keys]
     items += [(b"__keys__", pickle.dumps(keys, 2)), (b"__len__", pickle.dumps(3, 2))]
-    return write_raw(path, items)
-
-
-def test_a_pickled_list_of_keys(tmp_path, capsys):
-    path = pickled_with_a_list(tmp_path / "old")
+    path = write_raw(tmp_path / "old", items)
     flow = open_old_lmdb(path, True)
     assert list(pickle.loads(pickle.dumps(flow))) == list(flow) == [[2], [10], [1]]
     assert len(flow) == 3
-    convert_old_lmdb(path, tmp_path / "new", allow_pickle=True)
-    assert list(LMDBSerializer.load(tmp_path / "new", shuffle=False)) == [[2], [10], [1]]
+    new = str(tmp_path / "new")
     assert "WRN" not in capsys.readouterr().out
-
-
-def test_code_in_a_pickled_list_of_keys_never_runs(tmp_path, capsys):
-    canary = tmp_path / "canary"
-    items = [(b"%02d" % number, pickle.dumps([number], 2)) for number in range(20)]
-    path = write_raw(tmp_path / "file", [*items, (b"__keys__", pickle.dumps([Canary(canary)]))])
-    flow = open_old_lmdb(path, True, probe=False)
-    assert list(flow) == [[number] for number in range(20)]
-    assert "all its keys are read" in capsys.readouterr().out
-    assert not canary.exists()
+    with pytest.raises(ValueError, match="allow_pickle=True"):
+        convert_old_lmdb(path, new)
+    assert not os.path.exists(new)
+    convert_old_lmdb(path, new, allow_pickle=True, write_frequency=2)
+    assert f"3 datapoints of {path} are in {new}." in capsys.readouterr().out
+    assert list(LMDBSerializer.load(new, shuffle=False)) == [[2], [10], [1]]
 
 
 PICKLED = [
@@ -73,17 +64,11 @@ PICKLED = [
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_an_old_file_of_pickles(tmp_path, protocol):
     items = [(b"%08d" % i, pickle.dumps(each, protocol)) for i, each in enumerate(PICKLED)]
-    path = write_raw(
-        tmp_path / "old", [*items, (b"__keys__", pickle.dumps([key for key, _ in items]))]
-    )
-    refused = LMDBDataPoint(path, shuffle=False, max_errors=100)
-    with pytest.raises(
-        ValueError,
-        match="key b'00000000': It is a pickle.*convert_old_lmdb.old, new",
-    ):
-        list(refused)
-    found = list(open_old_lmdb(path, True))
-    assert_same(found, PICKLED)
+    path = write_raw(tmp_path / "old", items)
+    match = "key b'00000000': It is a pickle.*convert_old_lmdb.old, new"
+    with pytest.raises(ValueError, match=match):
+        list(LMDBDataPoint(path, shuffle=False, max_errors=100))
+    assert_same(list(open_old_lmdb(path, True)), PICKLED)
 
 
 def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):
@@ -115,14 +100,20 @@ def test_what_else_is_in_a_pickle_is_refused(tmp_path, wrong, reason):
     assert f"{path}, key b'0': " in str(caught.value)
 
 
-def test_code_in_a_pickle_never_runs(tmp_path):
+def test_code_in_a_file_never_runs(tmp_path, capsys):
     canary = tmp_path / "canary"
-    path = write_raw(tmp_path / "old", [(b"0", pickle.dumps([Canary(canary)]))])
+    pickled = pickle.dumps([Canary(canary)])
+    items = [(b"0", pickle.dumps([5])), (b"1", pickled), (b"__keys__", pickled)]
+    items.append((b"2", array_of_2017(kind=b"O", type="|O", data=pickled)))
+    path = write_raw(tmp_path / "old", items)
     for allow in False, True:
-        with pytest.raises(ValueError, match="pickle"):
-            list(open_old_lmdb(path, allow, max_errors=9, probe=False))
-    assert not canary.exists()
-    pickle.loads(read_raw(path)[b"0"])
+        records = open_old_lmdb(path, allow, max_errors=9, probe=False).lst
+        assert len(records) == 3 and "all its keys are read" in capsys.readouterr().out
+        for index, match in (1, "b'1': It is a pickle"), (2, "b'2': .* an array of objects"):
+            with pytest.raises(ValueError, match=match):
+                records[index]
+    assert records[0] == [5] and not canary.exists()
+    pickle.loads(pickled)
     assert canary.exists(), "the canary is alive"
 
 
@@ -196,40 +187,11 @@ def array_of_2017(**changes):
         (b"\xdd\xff\xff\xff\xff", "damaged"),
         (b"\x91\xa1\xff", "damaged"),
         (msgpack.packb([msgpack.ExtType(5, b"x")]), "extension 5"),
+        (b"anything else", "a frame"),
     ],
 )
-def test_wrong_values_of_msgpack(tmp_path, value, reason):
+def test_wrong_values(tmp_path, value, reason):
     path = write_raw(tmp_path / "old", [(b"0", value)])
     with pytest.raises(ValueError, match=reason) as caught:
         list(LMDBDataPoint(path, probe=False))
     assert f"{path}, key b'0': " in str(caught.value)
-
-
-def test_pickled_objects_in_an_array_of_msgpack_never_run(tmp_path):
-    canary = tmp_path / "canary"
-    value = array_of_2017(kind=b"O", type="|O", data=pickle.dumps(Canary(canary)))
-    path = write_raw(tmp_path / "old", [(b"0", value)])
-    for allow in False, True:
-        with pytest.raises(ValueError, match="array of objects"):
-            list(open_old_lmdb(path, allow, max_errors=9, probe=False))
-    assert not canary.exists()
-
-
-def test_what_is_neither_new_nor_old(tmp_path):
-    path = write_raw(tmp_path / "file", [(b"0", b"anything else")])
-    with pytest.raises(DamagedLMDB, match="key b'0'"):
-        list(open_old_lmdb(path, True, probe=False))
-
-
-def test_an_old_file_is_converted(tmp_path, capsys):
-    datapoints = [[number, np.full(3, number)] for number in range(12)]
-    keys = [b"%d" % number for number in range(12)]
-    items = [(key, pickle.dumps(each)) for key, each in zip(keys, datapoints)]
-    old = write_raw(tmp_path / "old", [*items, (b"__keys__", pack_of_2017(keys))])
-    new = str(tmp_path / "new.lmdb")
-    with pytest.raises(ValueError, match="allow_pickle=True"):
-        convert_old_lmdb(old, new)
-    assert not os.path.exists(new)
-    convert_old_lmdb(old, new, allow_pickle=True, write_frequency=5)
-    assert f"12 datapoints of {old} are in {new}." in capsys.readouterr().out
-    assert_same(list(LMDBSerializer.load(new, shuffle=False)), datapoints)

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 
 import lmdb
 import msgpack
@@ -11,14 +9,10 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFromGenerator
-from tensorpack.dataflow._lmdb import write as lmdb_write
-from tensorpack.dataflow.lmdb import (
-    LMDBDataPoint,
-    LMDBSerializer,
-    dump_dataflow_to_lmdb,
-)
-from tests.checks import ROOT
+from tensorpack.dataflow import lmdb as lmdb_module
+from tensorpack.dataflow.lmdb import LMDBDataPoint, LMDBSerializer, dump_dataflow_to_lmdb
 from tests.contracts.dataflow import assert_same
+from tests.dataflow.helpers import run_python
 from tests.dataflow.lmdb_files import flow_of, read_raw, sample
 
 ALL_KINDS = [
@@ -29,10 +23,9 @@ ALL_KINDS = [
 ]
 
 
-@pytest.mark.parametrize("save", [LMDBSerializer.save, dump_dataflow_to_lmdb])
-def test_what_was_saved_is_loaded(tmp_path, save):
+def test_what_was_saved_is_loaded(tmp_path):
     path = tmp_path / "new.lmdb"
-    save(flow_of(ALL_KINDS), path)
+    LMDBSerializer.save(flow_of(ALL_KINDS), path)
     flow = LMDBSerializer.load(path, shuffle=False)
     flow.reset_state()
     assert len(flow) == 4
@@ -52,16 +45,11 @@ def test_the_keys_are_those_of_all_versions(tmp_path):
 def test_a_directory(tmp_path):
     dump_dataflow_to_lmdb(flow_of(sample(3)), str(tmp_path))
     assert os.listdir(str(tmp_path)) == ["data.mdb"]
+    with pytest.raises(FileExistsError, match=r"data\.mdb exists"):
+        dump_dataflow_to_lmdb(flow_of(sample(5)), tmp_path)
+    assert os.listdir(str(tmp_path)) == ["data.mdb"]
     assert_same(list(LMDBDataPoint(str(tmp_path), False)), sample(3))
     assert_same(next(iter(LMDBDataPoint(tmp_path / "data.mdb", False))), sample(1)[0])
-
-
-def test_nothing_in_a_directory_is_overwritten(tmp_path):
-    (tmp_path / "data.mdb").write_text("precious")
-    with pytest.raises(FileExistsError, match=r"data\.mdb exists"):
-        dump_dataflow_to_lmdb(flow_of(sample(3)), tmp_path)
-    assert (tmp_path / "data.mdb").read_text() == "precious"
-    assert os.listdir(str(tmp_path)) == ["data.mdb"]
 
 
 def test_a_flow_whose_length_is_not_known(tmp_path, capsys):
@@ -69,7 +57,9 @@ def test_a_flow_whose_length_is_not_known(tmp_path, capsys):
         yield from sample(5)
 
     dump_dataflow_to_lmdb(DataFromGenerator(generate), tmp_path / "new.lmdb")
-    assert "5/?" in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert "5/?" in captured.err
+    assert f"5 datapoints of DataFromGenerator are in {tmp_path}/new.lmdb." in captured.out
     assert_same(list(LMDBDataPoint(tmp_path / "new.lmdb", shuffle=False)), sample(5))
 
 
@@ -80,24 +70,17 @@ def test_an_empty_flow(tmp_path):
     assert list(flow) == []
 
 
-def test_progress_is_shown_and_the_end_is_logged(tmp_path, capsys):
-    dump_dataflow_to_lmdb(flow_of(sample(6)), tmp_path / "new.lmdb")
-    captured = capsys.readouterr()
-    assert "6/6" in captured.err
-    assert f"6 datapoints of DataFromList are in {tmp_path}/new.lmdb." in captured.out
-
-
 @pytest.fixture
 def batches(monkeypatch):
     """How many records each transaction has."""
     sizes = []
-    write = lmdb_write._Writer.write
+    write = lmdb_module._write_batch
 
-    def write_and_note(self, records):
-        sizes.append(len(records))
-        write(self, records)
+    def write_and_note(env, batch):
+        sizes.append(len(batch))
+        write(env, batch)
 
-    monkeypatch.setattr(lmdb_write._Writer, "write", write_and_note)
+    monkeypatch.setattr(lmdb_module, "_write_batch", write_and_note)
     return sizes
 
 
@@ -110,13 +93,13 @@ def test_write_frequency(tmp_path, batches, frequency, expected):
 
 
 def test_a_transaction_has_no_more_bytes_than_it_should(tmp_path, batches, monkeypatch):
-    monkeypatch.setattr(lmdb_write, "_MOST_BATCH_BYTES", 3100)
+    monkeypatch.setattr(lmdb_module, "_MOST_BATCH_BYTES", 3100)
     dump_dataflow_to_lmdb(flow_of(sample(4)), tmp_path / "new.lmdb")
     assert batches == [2, 4, 1]
 
 
 def test_the_map_grows_when_it_is_full(tmp_path, monkeypatch):
-    monkeypatch.setattr(lmdb_write, "_FIRST_MAP_BYTES", 2**15)
+    monkeypatch.setattr(lmdb_module, "_FIRST_MAP_BYTES", 2**15)
     datapoints = [[np.full(5000, number, np.uint8)] for number in range(200)]
     dump_dataflow_to_lmdb(flow_of(datapoints), tmp_path / "new.lmdb", write_frequency=30)
     assert_same(list(LMDBDataPoint(tmp_path / "new.lmdb", shuffle=False)), datapoints)
@@ -124,9 +107,9 @@ def test_the_map_grows_when_it_is_full(tmp_path, monkeypatch):
 
 def test_keys_continue_in_order_after_all_digits_are_used(tmp_path):
     path = str(tmp_path / "new.lmdb")
-    writer = lmdb_write._Writer(path)
-    writer.write([(b"99999999", b"a"), (b"100000000", b"b"), (b"__keys__", b"c")])
-    writer.env.close()
+    with lmdb.open(path, subdir=False) as env:
+        batch = [(b"99999999", b"a"), (b"100000000", b"b"), (b"__keys__", b"c")]
+        lmdb_module._write_batch(env, batch)
     assert sorted(read_raw(path)) == [b"100000000", b"99999999", b"__keys__"]
 
 
@@ -136,45 +119,24 @@ def test_a_datapoint_that_cannot_be_written_is_named(tmp_path):
     assert os.listdir(str(tmp_path)) == []
 
 
-def test_write_frequency_must_be_positive(tmp_path):
-    with pytest.raises(ValueError, match="at least 1, but got 0"):
-        dump_dataflow_to_lmdb(flow_of([[1]]), tmp_path / "new.lmdb", write_frequency=0)
+def write_until(middle):
+    """Writes 1000 datapoints, in a process of its own, and calls a function after 500."""
 
+    def generate():
+        for number in range(1000):
+            yield [np.full(5000, number)]
+            if number == 500:
+                middle()
 
-def run_writer(tmp_path, before, **options):
-    """Starts a process that writes 1000 datapoints, after some lines of code."""
-    code = f"""
-import sys, time
-import numpy as np
-from tensorpack.dataflow import DataFromGenerator
-from tensorpack.dataflow.lmdb import dump_dataflow_to_lmdb
-{before}
-def generate():
-    for number in range(1000):
-        yield [np.full(5000, number)]
-        if number == 500:
-            middle()
-try:
     dump_dataflow_to_lmdb(DataFromGenerator(generate), "new.lmdb", 10)
-except OSError as error:
-    sys.exit("%s: %s" % (type(error).__name__, error))
-"""
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=str(tmp_path),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        **options,
-    )
+
+
+WRITE = f"from {__name__} import *; write_until"
 
 
 def test_a_killed_writer_leaves_no_file_of_that_name(tmp_path):
-    process = run_writer(
-        tmp_path, "def middle():\n    print('middle', flush=True)\n    time.sleep(100)"
-    )
-    with process:
-        assert process.stdout.readline().strip() == b"middle"
-        process.send_signal(signal.SIGKILL)
+    done = run_python("-c", f"{WRITE}(lambda: os.kill(os.getpid(), 9))", cwd=str(tmp_path))
+    assert done.returncode == -signal.SIGKILL
     (left,) = os.listdir(str(tmp_path))
     assert left.startswith(".new.lmdb.") and left.endswith(".tmp")
     dump_dataflow_to_lmdb(flow_of(sample(2)), tmp_path / "new.lmdb")
@@ -182,19 +144,16 @@ def test_a_killed_writer_leaves_no_file_of_that_name(tmp_path):
 
 def test_a_disk_without_space(tmp_path):
     """The limit of the size of a file stands for it: it stops the writer at the same calls."""
-    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))"
-    process = run_writer(
-        tmp_path, limit + "\ndef middle():\n    print('too far')", stderr=subprocess.PIPE
-    )
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert b"OSError: [Errno" in err and b"Nothing was written" in err and b"new.lmdb" in err
-    assert out.strip() == b""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20)); "
+    done = run_python("-c", f"{limit}{WRITE}(lambda: print('too far'))", cwd=str(tmp_path))
+    assert done.returncode == 1
+    assert b"OSError: [Errno" in done.stderr and b"Nothing was written" in done.stderr
+    assert b"new.lmdb" in done.stderr and b"too far" not in done.stdout
     assert os.listdir(str(tmp_path)) == []
 
 
 def test_a_full_disk_is_called_so(tmp_path):
-    error = lmdb_write._as_os_error(lmdb.DiskError("mdb_txn_commit"), "/data/new.lmdb")
+    error = lmdb_module._as_os_error(lmdb.DiskError("mdb_txn_commit"), "/data/new.lmdb")
     assert isinstance(error, OSError)
     assert error.filename == "/data/new.lmdb"
     assert str(error).startswith("[Errno 28] Nothing was written, for the disk is full")

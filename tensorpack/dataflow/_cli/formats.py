@@ -10,11 +10,10 @@ from tensorpack.utils.serialize import FrameError, loads
 from .._files import DamagedFile, input_path, is_gzip
 from .._hdf5_rows import describe_file
 from .._lmdb.values import looks_like_msgpack, looks_like_pickle
-from .._lmdb.write import write_lmdb
 from ..base import DataFlow
 from ..csv import CSVData
 from ..hdf5 import HDF5Data, HDF5Serializer
-from ..lmdb import LMDBData, open_old_lmdb
+from ..lmdb import LMDBData, open_old_lmdb, write_lmdb
 from ..map import MapData
 from ..npz import NumpySerializer
 from ..svmlight import SVMLightData
@@ -44,8 +43,6 @@ class Opened(NamedTuple):
 
 
 class Format(NamedTuple):
-    """A format."""
-
     suffixes: Tuple[str, ...]  # of the names of such files, in small letters
     matches: Optional[Callable[[bytes], bool]]  # by the first bytes of a file, if they tell
     open: Callable[[str, InputOptions, int], Opened]  # with the number of records to skip
@@ -183,6 +180,7 @@ FORMATS: Dict[str, Format] = {
     "CSV": Format((".csv", ".tsv"), None, _open_csv, None, ("dtypes", "no_header")),
     "SVMlight": Format((".svm", ".svmlight", ".libsvm"), None, _open_svmlight),
 }
+KNOWN = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in FORMATS.items())
 
 
 def suffix_of(path: str) -> str:
@@ -203,10 +201,9 @@ def find_format(path: str) -> str:
         if each.matches is not None and each.matches(start):
             return name
     if by_suffix is None:
-        known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in FORMATS.items())
         raise CommandError(
             f"The format of {path} is not known: it begins with {start[:16]!r}, and its name ends "
-            f"with {suffix_of(path)!r}. Known are {known}."
+            f"with {suffix_of(path)!r}. Known are {KNOWN}."
         )
     return by_suffix
 

@@ -29,9 +29,6 @@ _PROGRAM = (
     "runpy.run_path(sys.argv[1])['main'](sys.argv[2])"
 )
 
-# Device, number, size in bytes, and time of the last change in nanoseconds.
-Identity = Tuple[int, int, int, int]
-
 
 class DamagedLMDB(DamagedFile):
     """An LMDB file or record cannot be used: its `path`, the `reason`, and the `key` or None."""
@@ -71,12 +68,6 @@ def data_file(path: PathLike) -> str:
     return path
 
 
-def identity(path: str) -> Identity:
-    """Returns what changes when a file is written to or replaced."""
-    status = os.stat(path)
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
 def probe(path: str) -> None:
     """Reads a file in a process of its own, see `check`.
 
@@ -87,7 +78,9 @@ def probe(path: str) -> None:
     output, code = subproc_call(
         [sys.executable, "-c", _PROGRAM, script, path, *search], timeout=_PROBE_SECONDS
     )
-    reason = _reported(output)
+    # Warnings may stand before and after what `check` wrote.
+    reports = [line for line in output.splitlines() if line.startswith(b'{"reason"')]
+    reason = json.loads(reports[-1].decode())["reason"] if reports else None
     if reason is None and code > 128:
         reason = f"LMDB crashed on it, in a process of its own: {signal.Signals(code - 128).name}."
     if reason is None:
@@ -98,14 +91,6 @@ def probe(path: str) -> None:
         )
     if reason:
         raise DamagedLMDB(path, reason)
-
-
-def _reported(output: bytes) -> Optional[str]:
-    """Returns the reason that `check` wrote, or None; warnings may stand before and after it."""
-    for line in reversed(output.splitlines()):
-        if line.startswith(b'{"reason"'):
-            return str(json.loads(line.decode())["reason"])
-    return None
 
 
 class OpenFile:
@@ -151,6 +136,7 @@ class _OpenFiles:
         self._files: Dict[Tuple[int, int], Tuple[Any, Any]] = {}
 
     def open(self, path: str, readahead: bool) -> OpenFile:
+        """Returns the file; opens it, with or without `readahead`, unless it is open already."""
         if self._pid != os.getpid():
             inherited = list(self._files.values())
             self._begin()  # the lock may have been held by a thread that is not here
@@ -175,26 +161,14 @@ class _OpenFiles:
                 self._files.pop(key)[1].close()
 
 
-_open_files = _OpenFiles()
-
-
-def open_shared(path: str, readahead: bool) -> OpenFile:
-    """Returns the file; opens it, with or without `readahead`, unless this process has it open."""
-    return _open_files.open(path, readahead)
+open_shared = _OpenFiles().open
 
 
 def _open(path: str, size: int, readahead: bool) -> Any:
     lmdb = require("lmdb")
+    options = {"subdir": False, "readonly": True, "create": False, "lock": False, "max_dbs": 0}
+    size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
-        return lmdb.open(
-            path,
-            subdir=False,
-            readonly=True,
-            create=False,
-            lock=False,
-            readahead=readahead,
-            max_dbs=0,
-            map_size=-(-size // mmap.PAGESIZE) * mmap.PAGESIZE,
-        )
+        return lmdb.open(path, map_size=size, readahead=readahead, **options)
     except lmdb.Error as error:
         raise DamagedLMDB(path, f"LMDB cannot open it: {error}") from error

@@ -1,7 +1,7 @@
 """The records of an LMDB file as a list, which opens the file when an element is asked for.
 
 tensorpack numbers its keys, `00000000`, `00000001` and so on, and puts a list of them under
-`__keys__`, for other readers. Files of this version say in a record `__tensorpack__` how many there
+`__keys__`, as it was in 2017. Files of this version say in a record `__tensorpack__` how many there
 are, and what the values are. In files of other programs all keys are read.
 """
 
@@ -10,33 +10,23 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import FrameError, dumps, loads
+from tensorpack.utils.serialize import FrameError, loads
 
-from .._files import PathLike, RecordsFlow
-from .file import (
-    BadRecord,
-    DamagedLMDB,
-    Identity,
-    OpenFile,
-    RefusedRecord,
-    data_file,
-    identity,
-    open_shared,
-    probe,
-)
+from .._files import PathLike
+from .file import BadRecord, DamagedLMDB, OpenFile, RefusedRecord, data_file, open_shared, probe
 from .values import decode_value, looks_like_msgpack, looks_like_pickle, unpack, unpickle
 
 HEADER_KEY = b"__tensorpack__"
 LIST_KEY = b"__keys__"
 KEY_FORMAT = "{:08d}"
 
-_VERSION = 1
-_CODEC = "frame"  # of tensorpack.utils.serialize
+VERSION = 1
+CODEC = "frame"  # of tensorpack.utils.serialize
 
 WantedKeys = Union[None, str, Sequence[Union[bytes, str]]]
 
 
-class _FormattedKeys(Sequence[bytes]):
+class FormattedKeys(Sequence[bytes]):
     """The keys that a format makes of 0, 1, 2 and so on; takes no memory."""
 
     def __init__(self, form: str, count: int) -> None:
@@ -47,17 +37,6 @@ class _FormattedKeys(Sequence[bytes]):
 
     def __getitem__(self, index: Any) -> Any:
         return self._form.format(self._numbers[index]).encode()
-
-
-def make_list(count: int) -> bytes:
-    """Returns the value of `__keys__` in a file of `count` datapoints, as it was in 2017."""
-    keys = [KEY_FORMAT.format(number).encode() for number in range(count)]
-    return require("msgpack").packb(keys, use_bin_type=True)
-
-
-def make_header(count: int) -> bytes:
-    """Returns the value of `__tensorpack__` in a file of `count` datapoints."""
-    return dumps({"version": _VERSION, "codec": _CODEC, "count": count})
 
 
 class Records(Sequence[Any]):
@@ -74,18 +53,14 @@ class Records(Sequence[Any]):
         probed: bool = True,
         allow_pickle: bool = False,
     ) -> None:
-        """Checks the file, unless `probed` is False; see `LMDBData` for the arguments.
-
-        `readahead` says that records will be read in the order of the file, `allow_pickle` that a
-        list of keys, or a value, that is a pickle is read.
-        """
+        """Takes what `LMDBData` does; `readahead` if records are read in the order of the file."""
         require("lmdb")
         self.path = data_file(path)
         self._allow_pickle = allow_pickle
         self._wanted = _check_wanted(keys)
         self._readahead = readahead
         self._probed = probed
-        self._identity: Optional[Identity] = None
+        self._checked: Any = None  # what was checked, see `_check`
         self._file: Optional[OpenFile] = None
         self._keys: Optional[Sequence[bytes]] = None
         self._count: Any = ...  # what the header says, once it is read
@@ -141,7 +116,7 @@ class Records(Sequence[Any]):
         return self._count
 
     def close(self) -> None:
-        """Closes the file for this list. It is opened again when it is needed."""
+        """Closes the file, unless another list reads it too. It is opened again when needed."""
         self._file = None
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -149,11 +124,12 @@ class Records(Sequence[Any]):
         return {**self.__dict__, "_file": None, "_keys": None, "_count": ...}
 
     def _check(self) -> None:
-        found = identity(self.path)
-        if found != self._identity:
+        status = os.stat(self.path)
+        found = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        if found != self._checked:
             if self._probed:
                 probe(self.path)
-            self._identity, self._keys, self._count = found, None, ...
+            self._checked, self._keys, self._count = found, None, ...
 
     def _found_keys(self, file: OpenFile) -> Sequence[bytes]:
         keys = self._keys
@@ -167,12 +143,12 @@ class Records(Sequence[Any]):
     def _find_keys(self, file: OpenFile) -> Sequence[bytes]:
         if isinstance(self._wanted, str):
             others = sum(file.get(key) is not None for key in (HEADER_KEY, LIST_KEY))
-            return _FormattedKeys(self._wanted, file.entries() - others)
+            return FormattedKeys(self._wanted, file.entries() - others)
         if self._wanted is not None:
             return self._wanted
         count = self.datapoint_count()
         if count is not None:
-            return _FormattedKeys(KEY_FORMAT, count)
+            return FormattedKeys(KEY_FORMAT, count)
         if file.entries() == 0:
             raise DamagedLMDB(file.path, "There are no records in it.")
         keys = self._listed_keys(file.get(LIST_KEY) or b"")
@@ -203,16 +179,6 @@ class Datapoints(Records):
         return decode_value(value, self.is_new(), self._allow_pickle)
 
 
-class LMDBFlow(RecordsFlow):
-    """A flow of the elements of `Records`, which closes the file when it is closed."""
-
-    lst: Records
-
-    def close(self) -> None:
-        """Closes the file, unless another flow reads it too; it is opened again when needed."""
-        self.lst.close()
-
-
 def _read_header(file: OpenFile) -> Optional[int]:
     value = file.get(HEADER_KEY)
     if value is None:
@@ -221,26 +187,21 @@ def _read_header(file: OpenFile) -> Optional[int]:
         header = loads(value)
     except FrameError as error:
         raise DamagedLMDB(file.path, str(error), HEADER_KEY) from error
-    if not _is_header(header):
+    fields = header if isinstance(header, dict) else {}
+    version, codec, count = map(fields.get, ("version", "codec", "count"))
+    if type(version) is not int or type(codec) is not str or type(count) is not int or count < 0:
         raise DamagedLMDB(file.path, f"This is not a header: {header!r:.200}.", HEADER_KEY)
-    if header["version"] != _VERSION or header["codec"] != _CODEC:
+    if (version, codec) != (VERSION, CODEC):
         raise ValueError(
-            f"{file.path} has version {header['version']} (values: {header['codec']}), but only "
-            f"version {_VERSION} ({_CODEC}) is known here. Update tensorpack to read it."
+            f"{file.path} has version {version} (values: {codec}), but only version {VERSION} "
+            f"({CODEC}) is known here. Update tensorpack to read it."
         )
-    count, found = header["count"], file.entries() - 2  # this record, and the list of keys
+    found = file.entries() - 2  # without this record, and the list of keys
     if found != count:
         raise DamagedLMDB(
             file.path, f"It was written with {count} datapoints, but has {found}.", HEADER_KEY
         )
     return count
-
-
-def _is_header(header: Any) -> bool:
-    if not isinstance(header, dict) or not isinstance(header.get("codec"), str):
-        return False
-    numbers = header.get("version"), header.get("count")
-    return all(type(number) is int and number >= 0 for number in numbers)
 
 
 def _check_wanted(wanted: WantedKeys) -> Union[None, str, List[bytes]]:

@@ -16,12 +16,12 @@ from typing import Any, Callable, Dict, Tuple
 import numpy as np
 
 from tensorpack.utils.optional import require
+from tensorpack.utils.packed_arrays import MAX_DIMENSIONS, nbytes_of
 from tensorpack.utils.serialize import FrameError, loads
 
 from .file import BadRecord, RefusedRecord
 
 _PLAIN = re.compile(r"[<>|=]?[biufcSU][0-9]{1,9}")
-_MOST_AXES = 32
 _DEPTH = 64  # of containers in containers
 
 # The first byte of a msgpack list or dict: of up to 15 elements, of more, of many.
@@ -111,19 +111,13 @@ def _plain_dtype(name: Any) -> np.dtype:
 
 def _array(data: Any, dtype: np.dtype, shape: Any, order: str = "C") -> np.ndarray:
     """Returns a new array; `order` is that of its bytes, "C" or "F"."""
-    if not isinstance(shape, (list, tuple)) or len(shape) > _MOST_AXES:
+    is_shape = isinstance(shape, (list, tuple)) and len(shape) <= MAX_DIMENSIONS
+    if not is_shape or not all(type(size) is int and size >= 0 for size in shape):
         raise BadRecord(f"It has an array of shape {shape!r:.80}.")
-    count = 1
-    for size in shape:
-        if type(size) is not int or size < 0:
-            raise BadRecord(f"It has an array of shape {shape!r:.80}.")
-        count *= size
-    if not isinstance(data, (bytes, bytearray)) or count * dtype.itemsize != len(data):
+    if not isinstance(data, (bytes, bytearray)) or nbytes_of(dtype, shape) != len(data):
         raise BadRecord(f"An array of {dtype} {tuple(shape)} does not have as many bytes.")
     try:
-        if count == 0:
-            return np.empty(shape, dtype)
-        return np.frombuffer(data, dtype).reshape(tuple(shape), order=order).copy()  # type: ignore[call-overload]
+        return np.ndarray(tuple(shape), dtype, data, order=order).copy()  # type: ignore[arg-type]
     except ValueError as error:
         raise BadRecord(f"An array of {dtype} {tuple(shape)} cannot be made: {error}") from error
 
