@@ -1,23 +1,25 @@
 """Datapoints in one `.npz` file, which numpy reads as well: an array for each component.
 
 A file of this kind is a zip archive of `.npy` members, not compressed. `header` has the version
-and the form of the datapoints, as JSON in an array of bytes; the others are the columns, see
-`_npz_columns.py`. There are no objects in them, so reading runs no code; and the archive has a
-checksum of every member, which is compared whenever one is read.
+and the form of the datapoints, as JSON in an array of bytes; the others are the columns. There are
+no objects in them, so reading runs no code; and the archive has a checksum of every member, which
+is compared whenever one is read. Values come back with the same type and bits: a Python integer
+does not become a numpy integer.
 """
 
 import json
 import os
 import zipfile
-from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from tensorpack.utils import get_tqdm
+from tensorpack.utils.packed_arrays import nbytes_of
+from tensorpack.utils.serialize import loads
 
-from ._files import DamagedFile, PathLike, input_path, open_new
+from ._files import DamagedFile, PathLike, encode_datapoint, input_path, open_new
 from ._length import length_or_none
-from ._npz_columns import Column, column_of, parts_of_kind, reader_of
 from .base import DataFlow
 from .raw import DataFromList
 
@@ -28,6 +30,14 @@ _VERSION = 1
 _HEADER = "header"
 _MAX_HEADER = 1 << 24  # bytes
 _FORMS = {"list": list, "tuple": tuple, "dict": dict}
+# Kinds of columns: numpy arrays of one dtype and shape, stacked; numpy scalars of one dtype;
+# Python's numbers; and anything else that `tensorpack.utils.serialize` encodes, one after another
+# in `frames`, the beginnings and the end of each in `offsets`.
+_KINDS = ("array", "scalar", "int", "float", "bool", "frames")
+_PYTHON = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
+_ARRAYS = "biufcSU"  # kinds of dtypes; frames refuse the others, and say where they are
+_SCALARS = "biufc"  # numpy's strings would lose zero bytes at their end
+_OFFSETS = np.dtype(np.int64)
 
 
 class NumpySerializer:
@@ -127,22 +137,17 @@ def _described(form: _Form) -> str:
 
 
 def _write(file: BinaryIO, form: _Form, components: List[List[Any]]) -> None:
-    length = len(components[0]) if components else 0
     if not components:
         raise ValueError("The datapoints have no components: nothing to write.")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         kinds = []
         for number, values in enumerate(components):
-            try:
-                kind, parts = column_of(values)
-            except (TypeError, ValueError) as error:
-                name = number if form.keys is None else form.keys[number]
-                raise type(error)(f"Component {name!r} of {error}") from error
+            kind, parts = _column_of(values, number if form.keys is None else form.keys[number])
             kinds.append(kind)
             for part, array in parts.items():
                 _write_member(archive, f"{part}_{number}", array)
-        header = {"format": _FORMAT, "version": _VERSION, "length": length, "kinds": kinds}
-        header.update(form=form.kind, keys=form.keys)
+        header = {"format": _FORMAT, "version": _VERSION, "length": len(components[0])}
+        header.update(kinds=kinds, form=form.kind, keys=form.keys)
         text = json.dumps(header).encode("utf-8")
         _write_member(archive, _HEADER, np.frombuffer(text, np.uint8))
 
@@ -160,13 +165,7 @@ class _Datapoints:
     def __init__(self, path: str) -> None:
         self._path = path
         with open(path, "rb") as file:
-            self._form, self._length, columns = _read(file, path)
-        self._readers: List[Callable[[int], Any]] = []
-        for number, column in enumerate(columns):
-            try:
-                self._readers.append(reader_of(column, self._length))
-            except ValueError as error:
-                raise DamagedFile(f"{path}: column {number} is damaged: {error}.") from error
+            self._form, self._length, self._readers = _read(file, path)
 
     def __len__(self) -> int:
         return self._length
@@ -188,7 +187,8 @@ class _Datapoints:
         return type(self), (self._path,)
 
 
-def _read(file: BinaryIO, path: str) -> Tuple[_Form, int, List[Column]]:
+def _read(file: BinaryIO, path: str) -> Tuple[_Form, int, List[Callable[[int], Any]]]:
+    """Returns the form and the number of the datapoints, and for each column what reads a value."""
     size = os.fstat(file.fileno()).st_size
     try:
         archive = zipfile.ZipFile(file)
@@ -203,19 +203,18 @@ def _read(file: BinaryIO, path: str) -> Tuple[_Form, int, List[Column]]:
         header = _read_member(archive, _HEADER, path, size)
         try:
             form, length, kinds = _parse_header(header)
-            names = [parts_of_kind(kind) for kind in kinds]
         except (ValueError, RecursionError) as error:
             raise DamagedFile(f"{path} has a wrong header: {error}.") from error
-        columns = []
-        with get_tqdm(total=len(kinds), desc=os.path.basename(path), unit="column") as bar:
-            for number, kind in enumerate(kinds):
-                parts = {
-                    part: _read_member(archive, f"{part}_{number}", path, size)
-                    for part in names[number]
-                }
-                columns.append(Column(kind, parts))
-                bar.update()
-    return form, length, columns
+        readers = []
+        with get_tqdm(kinds, desc=os.path.basename(path), unit="column") as bar:
+            for number, kind in enumerate(bar):
+                names = ("frames", "offsets") if kind == "frames" else ("values",)
+                parts = [_read_member(archive, f"{name}_{number}", path, size) for name in names]
+                try:
+                    readers.append(_reader_of(kind, parts, length))
+                except ValueError as error:
+                    raise DamagedFile(f"{path}: column {number} is damaged: {error}.") from error
+    return form, length, readers
 
 
 def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[Any]]:
@@ -232,6 +231,9 @@ def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[Any]]:
     form, keys = fields.get("form"), fields.get("keys")
     if not isinstance(kinds, list) or not kinds or type(length) is not int or length < 1:
         raise ValueError("it has no columns, or no length")
+    for kind in kinds:
+        if kind not in _KINDS:
+            raise ValueError(f"unknown kind of column {kind!r}")
     if form not in tuple(_FORMS) or (form == "dict") != (keys is not None):
         raise ValueError(f"it is of unknown form {form!r}")
     if keys is not None and not (
@@ -267,19 +269,91 @@ def _read_array(member: Any, size: int) -> np.ndarray:
     if version != (1, 0):
         raise ValueError(f"it is an array of version {version}")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(member)
-    count = 1
-    for length in shape:
-        count *= length
+    nbytes = nbytes_of(dtype, shape)
     if fortran_order or dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0:
         raise ValueError(f"it is an array of {dtype} {shape}, which NumpySerializer never writes")
-    if count * dtype.itemsize > size:
+    if nbytes > size:
         raise ValueError(f"it has {size} bytes, too few for {dtype} {shape}")
     # Read to the end, where the checksum is compared.
-    data = member.read(count * dtype.itemsize)
-    if len(data) != count * dtype.itemsize or member.read(1):
+    data = member.read(nbytes)
+    if len(data) != nbytes or member.read(1):
         raise ValueError(f"its bytes are not those of {dtype} {shape}")
-    if not data:
-        empty = np.empty(shape, dtype)
-        empty.setflags(write=False)
-        return empty
-    return np.frombuffer(data, dtype).reshape(shape)
+    return np.ndarray(shape, dtype, data)
+
+
+def _column_of(values: Sequence[Any], name: Any) -> Tuple[str, Dict[str, np.ndarray]]:
+    """Returns the kind of a column and its arrays; `values` are those of the component `name`."""
+    kind = _kind_of(values)
+    if kind == "frames":
+        problem = f" cannot be written: component {name!r}"
+        frames = [encode_datapoint([value], i, problem) for i, value in enumerate(values)]
+        offsets = np.zeros(len(frames) + 1, _OFFSETS)
+        np.cumsum([len(frame) for frame in frames], out=offsets[1:])
+        joined = np.frombuffer(b"".join(frames), np.uint8)
+        return kind, {"frames": joined, "offsets": offsets}
+    if kind in _PYTHON:
+        return kind, {"values": np.array(values, _PYTHON[kind])}
+    # Not by `np.stack`, which does not keep the byte order of a dtype.
+    stacked = np.empty((len(values),) + values[0].shape, values[0].dtype)
+    for row, value in enumerate(values):
+        stacked[row] = value
+    return kind, {"values": stacked}
+
+
+def _kind_of(values: Sequence[Any]) -> str:
+    types = {type(value) for value in values}
+    if len(types) > 1:
+        return "frames"
+    (kind,) = types
+    if kind is int:
+        limits = np.iinfo(np.int64)
+        fits = limits.min <= min(values) and max(values) <= limits.max
+        return "int" if fits else "frames"
+    if kind in (float, bool):
+        return kind.__name__
+    is_array = kind is np.ndarray
+    if not is_array and not issubclass(kind, np.generic):
+        return "frames"
+    dtype = values[0].dtype
+    if len({(value.dtype, value.shape) for value in values}) > 1:
+        return "frames"
+    if dtype.itemsize == 0 or dtype.kind not in (_ARRAYS if is_array else _SCALARS):
+        return "frames"
+    return "array" if is_array else "scalar"
+
+
+def _reader_of(kind: str, parts: List[np.ndarray], length: int) -> Callable[[int], Any]:
+    """Returns a function from index to component; raises ValueError if the column is damaged."""
+    if kind == "frames":
+        frames, offsets = parts
+        return _frame_reader(frames, offsets, length)
+    (values,) = parts
+    if values.ndim == 0 or len(values) != length:
+        raise ValueError(f"values of shape {values.shape} for {length} datapoints")
+    if kind == "array":
+        return lambda index: values[index, ...]  # the dots keep a value without axes an array
+    if values.ndim != 1:
+        raise ValueError(f"values of shape {values.shape} in a column of scalars")
+    if kind == "scalar":
+        return values.__getitem__
+    if values.dtype != _PYTHON[kind]:
+        raise ValueError(f"values of {values.dtype} in a column of {kind}")
+    return values.item
+
+
+def _frame_reader(frames: np.ndarray, offsets: np.ndarray, length: int) -> Callable[[int], Any]:
+    if frames.dtype != np.uint8 or frames.ndim != 1:
+        raise ValueError(f"frames of {frames.dtype} {frames.shape}")
+    if offsets.dtype != _OFFSETS or offsets.shape != (length + 1,):
+        raise ValueError(f"offsets of {offsets.dtype} {offsets.shape} for {length} datapoints")
+    ends: List[int] = offsets.tolist()
+    if ends[0] != 0 or ends[-1] != len(frames) or ends != sorted(ends):
+        raise ValueError("offsets that do not fit to the frames")
+
+    def read(index: int) -> Any:
+        values = loads(frames[ends[index] : ends[index + 1]].tobytes())
+        if not isinstance(values, list) or len(values) != 1:
+            raise ValueError(f"a frame of {type(values).__name__}, not of a list with one value")
+        return values[0]
+
+    return read

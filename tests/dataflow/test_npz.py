@@ -109,14 +109,11 @@ def test_keys_of_a_dict_may_come_in_another_order(tmp_path):
     assert_same(found, [{"a": 1, "b": 2.0}, {"a": 4, "b": 3.0}])
 
 
-def test_arrays_are_shared_and_cannot_be_written_to(tmp_path):
-    (datapoint,) = NumpySerializer.load(save([[np.zeros(3)]], tmp_path / "a.npz"))
-    with pytest.raises(ValueError, match="read-only"):
-        datapoint[0][0] = 1
-
-
-def test_a_pickle_of_the_flow_is_small(tmp_path):
+def test_arrays_are_shared_but_not_pickled_and_cannot_be_written_to(tmp_path):
     flow = NumpySerializer.load(save([[np.zeros(100000)]], tmp_path / "a.npz"))
+    ((array,),) = flow
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
     assert len(pickle.dumps(flow)) < 10000
 
 
@@ -125,24 +122,20 @@ def test_a_pickle_of_the_flow_is_small(tmp_path):
     [
         ([[1, 2], [1]], ValueError, "another form .*: a list of 1 and a list of 2"),
         ([[1, 2], (1, 2)], ValueError, "another form .*: a tuple of 2 and a list of 2"),
-        (
-            [[1], {"a": 1}],
-            ValueError,
-            r"Datapoint 1 has another form .*: a dict of \['a'\] and a l",
-        ),
+        ([[1], {"a": 1}], ValueError, r"Datapoint 1 .*: a dict of \['a'\] and a list of 1"),
         ([{"a": 1}, {"c": 2}], ValueError, r"of \['c'\] and a dict of \['a'\]"),
         ([], ValueError, "The flow has no datapoints"),
         ([[]], ValueError, "no components"),
         ([np.zeros(2)], TypeError, "Datapoint 0 is a ndarray"),
         ([{1: 2}], TypeError, "keys that are not text"),
-        ([[1, 2], [1, object()]], TypeError, "Component 1 of datapoint 1: "),
-        ([[bytearray(b"a")]], TypeError, r"Component 0 of datapoint 0: \[0\]: a bytearray cannot"),
-        ([{"a": object()}], TypeError, "Component 'a' of datapoint 0: "),
-        ([[np.array([None])]], TypeError, "Component 0 of datapoint 0: "),
+        ([[1, 2], [1, object()]], TypeError, "Datapoint 1 cannot be written: component 1: "),
+        ([[bytearray(b"a")]], TypeError, r"Datapoint 0 .*: component 0: \[0\]: a bytearray cannot"),
+        ([{"a": object()}], TypeError, "Datapoint 0 cannot be written: component 'a': "),
+        ([[np.array([None])]], TypeError, "Datapoint 0 cannot be written: component 0: "),
         ([Pair(1, 2)], TypeError, "Datapoint 0 is a Pair, but .* not of a subclass"),
         ([[1, 2], Pair(1, 2)], TypeError, "Datapoint 1 is a Pair"),
         ([collections.OrderedDict(a=1)], TypeError, "Datapoint 0 is a OrderedDict"),
-        ([[Pair(1, 2)]], TypeError, "Component 0 of datapoint 0: .*Pair"),
+        ([[Pair(1, 2)]], TypeError, "Datapoint 0 cannot be written: component 0: .*Pair"),
     ],
 )
 def test_what_cannot_be_written_leaves_no_file(tmp_path, datapoints, error, match):
@@ -197,6 +190,10 @@ def test_other_files(tmp_path):
     path = str(tmp_path / "a.npz")
     np.savez(path, a=np.arange(3))
     with pytest.raises(ValueError, match="was not written by NumpySerializer"):
+        load(path)
+    contents = {"header.npy": header(), "values_0.npy": npy(np.arange(2))}
+    rewrite(path, contents, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ValueError, match="header.npy .* is compressed"):
         load(path)
 
 
@@ -276,11 +273,3 @@ def test_a_size_that_is_made_up_sets_no_memory_aside(tmp_path):
         rewrite(path, {"header.npy": header(), "values_0.npy": text})
         with pytest.raises(ValueError, match="values_0.npy at byte .* is damaged"):
             load(path)
-
-
-def test_a_compressed_archive_is_refused(tmp_path):
-    path = str(tmp_path / "a.npz")
-    contents = {"header.npy": header(), "values_0.npy": npy(np.arange(2))}
-    rewrite(path, contents, zipfile.ZIP_DEFLATED)
-    with pytest.raises(ValueError, match="header.npy .* is compressed"):
-        load(path)
