@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.optional import require
+from tensorpack.utils.packed_arrays import nbytes_of
 
 from ._files import DamagedFile
 from .base import DataFlowTerminated
@@ -38,20 +39,13 @@ class RowsInMemory:
             datasets = _datasets(file, path, keys)
             total = sum(len(dataset) for dataset in datasets)
             with get_tqdm(total=total, desc=os.path.basename(path), unit="row") as bar:
-                self._columns = []
-                for key, dataset in zip(keys, datasets):
-                    advice = "If that is right, use in_memory=False, which reads single rows."
-                    _check_size(path, key, dataset, len(dataset), advice)
-                    self._columns.append(_read_all(path, key, dataset, bar))
+                self._columns = [_read_all(path, *each, bar) for each in zip(keys, datasets)]
 
     def __len__(self) -> int:
         return len(self._columns[0])
 
     def __getitem__(self, index: int) -> List[Any]:
         return [column[index] for column in self._columns]
-
-    def close(self) -> None:
-        """Does nothing: the file is closed already."""
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), self._args
@@ -84,7 +78,8 @@ class RowsInFile:
         if not datasets or self._process != os.getpid():
             datasets = self._open()
         return [
-            _read_row(self._path, key, dataset, index) for key, dataset in zip(self.keys, datasets)
+            _read_rows(self._path, key, dataset, index, index + 1)[0]
+            for key, dataset in zip(self.keys, datasets)
         ]
 
     def _open(self) -> List[Any]:
@@ -214,9 +209,7 @@ def _elsewhere(path: str, key: str) -> DamagedFile:
 
 def _check_size(path: str, key: str, dataset: Any, rows: int, advice: str) -> None:
     """Raises DamagedFile where rows take far more memory than what is stored can account for."""
-    nbytes = dataset.dtype.itemsize * rows
-    for length in dataset.shape[1:]:
-        nbytes *= int(length)
+    nbytes = nbytes_of(dataset.dtype, (rows, *map(int, dataset.shape[1:])))
     try:
         stored = min(dataset.id.get_storage_size(), os.path.getsize(path))
         if dataset.id.get_create_plist().get_nfilters():
@@ -233,6 +226,8 @@ def _check_size(path: str, key: str, dataset: Any, rows: int, advice: str) -> No
 def _read_all(path: str, key: str, dataset: Any, bar: Any) -> np.ndarray:
     """Returns a whole dataset as a read-only array."""
     rows = len(dataset)
+    advice = "If that is right, use in_memory=False, which reads single rows."
+    _check_size(path, key, dataset, rows, advice)
     column = np.empty(dataset.shape, dataset.dtype)
     in_chunk = dataset.chunks[0] if dataset.chunks else 1
     row_bytes = max(1, column.nbytes // max(1, rows))
@@ -249,26 +244,19 @@ def _read_rows(path: str, key: str, dataset: Any, begin: int, end: int) -> np.nd
     try:
         return dataset[begin:end]
     except _DAMAGE as error:
+        if not dataset:
+            raise DataFlowTerminated(f"{path} was closed while row {begin} was read.") from error
         in_chunk = dataset.chunks[0] if dataset.chunks else end - begin
         if end - begin > in_chunk:  # one chunk after another, to name the one
             for first in range(begin, end, in_chunk):
                 _read_rows(path, key, dataset, first, min(first + in_chunk, end))
+        rows, advice = f"row {begin}", ""
+        if end - begin > 1:
+            rows = f"rows {begin} to {end - 1}"
+            advice = " To skip single rows, use in_memory=False and max_errors."
+        place = _place_of(dataset, begin)
         raise DamagedFile(
-            f"{path}: dataset {key!r} is damaged in rows {begin} to {end - 1}"
-            f"{_place_of(dataset, begin)}: {error}. To skip single rows, use in_memory=False and "
-            "max_errors."
-        ) from error
-
-
-def _read_row(path: str, key: str, dataset: Any, index: int) -> Any:
-    try:
-        return dataset[index]
-    except _DAMAGE as error:
-        if not dataset:
-            raise DataFlowTerminated(f"{path} was closed while row {index} was read.") from error
-        place = _place_of(dataset, index)
-        raise DamagedFile(
-            f"{path}: dataset {key!r} is damaged in row {index}{place}: {error}."
+            f"{path}: dataset {key!r} is damaged in {rows}{place}: {error}.{advice}"
         ) from error
 
 

@@ -76,10 +76,6 @@ class HDF5Data(RecordsFlow):
         kind = RowsInMemory if in_memory else RowsInFile
         super().__init__(kind(input_path(filename), keys), shuffle, max_errors)
 
-    def close(self) -> None:
-        """Closes the file, if it is open; the next datapoint opens it again."""
-        self.lst.close()  # type: ignore[attr-defined]
-
 
 class HDF5Serializer:
     """Writes the datapoints of a flow to an HDF5 file, and makes a flow of such a file."""

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import os
 from _thread import interrupt_main
 
 import pytest
@@ -43,9 +42,6 @@ def test_the_first_error_is_kept_and_what_comes_later_is_dropped():
     for _ in range(2):
         with pytest.raises(OSError, match="No space left on device: 'a.h5'"):
             file.check()
-
-
-def test_truncate_does_not_fail():
     file = _Unfailing(Disk(0), "a.h5")
     file.truncate(3)
     with pytest.raises(OSError, match="Input/output error"):
@@ -76,8 +72,3 @@ def test_an_error_of_hdf5_after_one_of_the_file_gives_way_to_it(tmp_path):
         target["x"] = [1]
         check.__self__._error = OSError("lost")
         raise RuntimeError("cannot read what was not written")
-
-
-def test_a_file_that_cannot_be_opened(tmp_path):
-    with pytest.raises(FileNotFoundError), new_hdf5(os.path.join(str(tmp_path), "no", "a.h5")):
-        pass
