@@ -8,7 +8,7 @@ import csv
 import functools
 import itertools
 import os
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -100,7 +100,6 @@ class _Record(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """How many it has."""
         return self.end - self.begin + 1
 
     def __str__(self) -> str:
@@ -184,8 +183,7 @@ class _Table:
 def _converter(dtype: Any) -> Callable[[str], Any]:
     if dtype is str or (isinstance(dtype, str) and dtype == "str"):
         return str
-    kinds: Dict[str, Callable[[np.dtype, str], Any]] = {"b": _bool, "i": _int, "u": _int}
-    kinds["f"] = _float
+    kinds = {"b": _bool, "i": _int, "u": _int, "f": _float}
     dtype = np.dtype(dtype)
     if dtype.kind not in kinds:
         raise ValueError(f"A column is str, or a bool, integer or float dtype, but got {dtype}.")

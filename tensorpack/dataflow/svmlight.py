@@ -5,7 +5,7 @@ reads it. The features stay sparse in memory and become a vector when a datapoin
 """
 
 import io
-from typing import Any, BinaryIO, Iterator, List, NamedTuple, Optional
+from typing import Any, BinaryIO, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .raw import DataFromList
 __all__ = ["SVMLightData"]
 
 _MAX_FEATURES = 1 << 24  # unless told otherwise: a vector of 64 MB
+
+# Some lines: labels, how many features each has, and the indices and values of all features.
+_Lines = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class SVMLightData(DataFromList):
@@ -58,36 +61,23 @@ class SVMLightData(DataFromList):
             check_counts(self, num_features=num_features)
         path, limit = input_path(filename), ErrorLimit(max_errors)
         most = _MAX_FEATURES if num_features is None else num_features
-        rows = _Rows(_read(path, most, limit))
-        rows.number_features(path, num_features, zero_based)
+        rows = _Rows(path, _read(path, most, limit), num_features, zero_based)
         self.num_features = rows.width
         super().__init__(rows, shuffle)
-
-
-class _Lines(NamedTuple):
-    """Some lines of a file. Row `i` has the features from `starts[i]` to `starts[i + 1]`."""
-
-    labels: np.ndarray
-    starts: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
 
 
 class _Rows:
     """The datapoints of a file by index."""
 
-    width = 0
-    _base = 1  # the index of the first feature
-
-    def __init__(self, pieces: List[_Lines]) -> None:
-        self._labels, _, self._indices, self._values = map(np.concatenate, zip(*pieces))
-        counts = np.concatenate([np.diff(piece.starts) for piece in pieces])
-        self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-
-    def number_features(
-        self, path: str, num_features: Optional[int], zero_based: Optional[bool]
+    def __init__(
+        self,
+        path: str,
+        pieces: List[_Lines],
+        num_features: Optional[int],
+        zero_based: Optional[bool],
     ) -> None:
-        """Finds the index of the first feature, and the length of the vectors."""
+        self._labels, counts, self._indices, self._values = map(np.concatenate, zip(*pieces))
+        self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         if not len(self._labels):
             raise DamagedFile(f"{path} has no datapoints.")
         least = self._indices.min() if len(self._indices) else 1
@@ -152,4 +142,4 @@ def _parse(file: BinaryIO, most: int) -> _Lines:
         raise ValueError(f"the index {largest} is larger than {most}. Give num_features")
     if not np.isfinite(labels).all() or not np.isfinite(matrix.data).all():
         raise ValueError("a number is not finite, or too large for float32")
-    return _Lines(np.asarray(labels, np.float64), matrix.indptr, matrix.indices, matrix.data)
+    return np.asarray(labels, np.float64), np.diff(matrix.indptr), matrix.indices, matrix.data

@@ -1,12 +1,9 @@
-"""TFRecord files, written and read without TensorFlow.
+"""TFRecord files, written and read without TensorFlow; `utils.serialize` encodes the datapoints.
 
 Such a file is a sequence of records, each with a checksum of its length and one of its bytes (by
 google-crc32c), and nothing else: no header, no index, no mark at the end. It is read from front to
 back; a file that ends between two records looks whole, and after a damaged length nothing can be
-found. Give `size` to detect a file that is too short.
-
-`TFRecordSerializer` writes datapoints as `tensorpack.utils.serialize` encodes them, with a version
-and a checksum in each record. Reading runs no code, whatever the file holds.
+found. Give `size` to detect a file that is too short. Reading runs no code, whatever it holds.
 """
 
 import os
@@ -29,7 +26,7 @@ from ._files import (
 )
 from ._flow import check_count, check_state
 from ._length import length_or_none
-from .base import DataFlow, UnknownLength
+from .base import DataFlow, ResumableDataFlow, UnknownLength
 
 __all__ = [
     "TFRecordBytes",
@@ -53,14 +50,11 @@ class _Place(NamedTuple):
     skipped: int = 0
 
 
-class TFRecordBytes(DataFlow):
+class TFRecordBytes(ResumableDataFlow):
     """Yields the records of any TFRecord file as `[bytes]`, in the order of the file.
 
     Its state is a place in the file, so another process that resumes from it reads nothing twice.
     """
-
-    _position = _Place()
-    _resumed = _Place()
 
     def __init__(self, path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> None:
         """
@@ -86,11 +80,7 @@ class TFRecordBytes(DataFlow):
         self._size = size
 
     def __len__(self) -> int:
-        """Returns the `size` that was given.
-
-        Raises:
-          UnknownLength: none was given.
-        """
+        """Returns the `size` that was given; raises `UnknownLength` if there was none."""
         if self._size is None:
             raise UnknownLength(
                 f"The length of {type(self).__name__} is not known, for a TFRecord file does not "
@@ -99,12 +89,8 @@ class TFRecordBytes(DataFlow):
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          DamagedFile: a record is damaged, or the file has fewer than `size`; a `ValueError`.
-        """
-        self._position, self._resumed = self._resumed, _Place()
+        """Begins a pass, which raises `DamagedFile` for a damaged record or fewer than `size`."""
+        self._position = self._take_loaded() or _Place()
         return self._pass(self._position)
 
     def _pass(self, place: _Place) -> Iterator[Any]:
@@ -145,12 +131,9 @@ class TFRecordBytes(DataFlow):
     def _decode(self, data: bytes) -> Any:
         return [data]
 
-    def reset_state(self) -> None:
-        super().reset_state()
-        self._position = self._resumed = _Place()
-
     def state_dict(self) -> Dict[str, Any]:
-        return {"bytes": os.path.getsize(self.path), **self._position._asdict()}
+        place = self._position or _Place()
+        return {"bytes": os.path.getsize(self.path), **place._asdict()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         check_state(self, state, ["bytes", *_Place._fields])
@@ -160,11 +143,9 @@ class TFRecordBytes(DataFlow):
                 f"This is the state of a file of {state['bytes']} bytes, but {self.path} has "
                 f"{size}. Load a state into a flow over the same file."
             )
-        check_count(self, state["offset"], size)
-        check_count(self, state["records"], size)
-        check_count(self, state["skipped"], self.max_errors)
-        place = _Place(state["offset"], state["records"], state["skipped"])
-        self._position = self._resumed = place
+        for name, limit in ("offset", size), ("records", size), ("skipped", self.max_errors):
+            check_count(self, state[name], limit)
+        self._load(_Place(state["offset"], state["records"], state["skipped"]))
 
 
 class TFRecordData(TFRecordBytes):
@@ -247,7 +228,10 @@ def _read_length(file: BinaryIO, path: str, place: _Place, end: int) -> Tuple[Op
         return None, end
     length, checksum = _HEADER.unpack(header)
     if masked_crc32c(header[:8]) != checksum:
-        raise DamagedFile(_wrong_length(_name(path, place), place, header))
+        if place.offset == 0 and is_gzip(header):
+            raise DamagedFile(f"{path} is compressed by gzip. Unpack it first.")
+        advice = "what follows cannot be found." if place.offset else "is this a TFRecord file?"
+        raise DamagedFile(f"{_name(path, place)} has a wrong checksum of its length: {advice}")
     return length, min(place.offset + _FRAMING + length, end)
 
 
@@ -266,14 +250,6 @@ def _read_bytes(file: BinaryIO, where: str, length: Optional[int], left: int) ->
     if masked_crc32c(data) != _CHECKSUM.unpack(tail)[0]:
         raise DamagedFile(f"{where} has a wrong checksum: its {length} bytes changed.")
     return data
-
-
-def _wrong_length(where: str, place: _Place, header: bytes) -> str:
-    if place.offset == 0 and is_gzip(header):
-        return f"{where} cannot be read: the file is compressed by gzip. Unpack it first."
-    if place.offset == 0:
-        return f"{where} has a wrong checksum of its length: is this a TFRecord file?"
-    return f"{where} has a wrong checksum of its length: what follows cannot be found any more."
 
 
 def _name(path: str, place: _Place) -> str:

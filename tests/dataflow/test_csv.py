@@ -48,11 +48,7 @@ def test_columns_and_dtypes(tmp_path):
     assert_same(load(path, dtypes={"id": np.int64, "name": "str"}), found)
     assert_same(load(path, [1], "str"), load(path, [1]))
     assert_same(load(path, [0, 1], {0: "u1"}, max_errors=1)[1], [np.uint8(2), 'say "x"'])
-
-
-def test_truth(tmp_path):
-    path = write(tmp_path / "a", "0\n1\nTrue\nfalse\n")
-    found = load(path, dtypes=bool, header=False)
+    found = load(write(tmp_path / "b", "0\n1\nTrue\nfalse\n"), dtypes=bool, header=False)
     assert_same(found, [[np.bool_(value)] for value in (False, True, True, False)])
 
 
@@ -71,9 +67,7 @@ def test_encodings(tmp_path):
         assert flow.names == ["\u00e9"] and list(flow) == [["\u00fc"]]
     path = write(tmp_path / "a", text, "latin-1")
     assert load(path, encoding="latin-1") == [["\u00fc"]]
-    with pytest.raises(
-        ValueError, match="a: not text of the given encoding, some way after line 0"
-    ):
+    with pytest.raises(ValueError, match="a: not text of the given encoding, .* after line 0"):
         load(path, max_errors=9)
 
 
@@ -83,6 +77,9 @@ def test_lines_end_in_many_ways_and_continue_in_quotes(tmp_path):
     path = write(tmp_path / "a", 'a,b\r\n1,"x\ny"\r\nw,z\n')
     with pytest.raises(ValueError, match="line 4, column 'a'"):
         load(path, dtypes={"a": int})
+    path = write(tmp_path / "a", 'a\n\n\n"x\n\ny"\n')  # blank lines are not a part of a row
+    with pytest.raises(ValueError, match="lines 4 to 6, column"):
+        load(path, dtypes=int)
 
 
 @pytest.mark.parametrize(
@@ -121,20 +118,21 @@ def test_one_wrong_row_more_than_allowed(tmp_path, capsys):
         load(path, dtypes=int, max_errors=2)
 
 
-def test_a_quote_without_an_end(tmp_path):
+def test_quotes_and_fields_without_an_end(tmp_path):
     path = write(tmp_path / "a", 'a\n1\n"2\n3\n')
     with pytest.raises(ValueError, match="a: lines 3 to 4: unexpected end of data"):
         load(path)
     assert load(path, max_errors=2) == [["1"]]
+    with pytest.raises(ValueError, match="a: line 1: field larger than field limit"):
+        load(write(tmp_path / "a", "x" * 200000), max_errors=9)
 
 
 def test_the_lines_that_a_stray_quote_takes_count_each(tmp_path, capsys):
     lines = ["a,b", *(f"{i},{i}" for i in range(2000))]
     lines[6] = '5,"5'
     path = write(tmp_path / "a", "\n".join(lines) + "\n")
-    with pytest.raises(
-        ValueError, match="lines 7 to 2001: .* skipped 0 already, and these are 1995 more"
-    ):
+    match = "lines 7 to 2001: .* skipped 0 already, and these are 1995 more"
+    with pytest.raises(ValueError, match=match):
         load(path, max_errors=1994)
     assert len(load(path, max_errors=1995)) == 5
     assert "Skipped 1995 of at most 1995: " in capsys.readouterr().out
@@ -155,17 +153,6 @@ def test_the_lines_between_two_stray_quotes_count_each(tmp_path, end, match):
     with pytest.raises(ValueError, match=f"(?s)lines 7 to 11{match}.* and these are 5 more"):
         load(path, dtypes=float, max_errors=4)
     assert len(load(path, dtypes=float, max_errors=5)) == 15
-
-
-def test_a_blank_line_is_not_a_part_of_a_row(tmp_path):
-    path = write(tmp_path / "a", 'a\n\n\n"x\n\ny"\n')
-    with pytest.raises(ValueError, match="lines 4 to 6, column"):
-        load(path, dtypes=int)
-
-
-def test_a_field_without_an_end(tmp_path):
-    with pytest.raises(ValueError, match="a: line 1: field larger than field limit"):
-        load(write(tmp_path / "a", "x" * 200000), max_errors=9)
 
 
 def test_files_that_cannot_be_read(tmp_path):

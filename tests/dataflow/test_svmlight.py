@@ -127,7 +127,7 @@ def test_without_scikit_learn_the_error_names_it(tmp_path, monkeypatch):
         load(write(tmp_path / "a", "1 1:2"))
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_files_and_arguments_that_are_wrong(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file"):
         SVMLightData(tmp_path / "missing")
     for text in "", "# nothing but this\n\n":
@@ -137,9 +137,6 @@ def test_files_that_cannot_be_read(tmp_path):
     packed = write(tmp_path / "packed", compressor.compress(b"1 1:2\n") + compressor.flush())
     with pytest.raises(ValueError, match="packed is compressed by gzip"):
         load(packed, max_errors=9)
-
-
-def test_wrong_arguments(tmp_path):
     path = write(tmp_path / "a", "1 1:2")
     with pytest.raises(ValueError, match="num_features must be at least 1, but got 0"):
         SVMLightData(path, num_features=0)

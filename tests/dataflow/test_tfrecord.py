@@ -57,21 +57,12 @@ def datapoints_of(count):
 
 
 class FromFile(DataFlowContract):
-    """Has the path of a file with five datapoints."""
-
     length = 5
 
     @pytest.fixture(autouse=True)
     def file(self, tmp_path):
         self.path = str(tmp_path / "five.tfrecord")
         TFRecordSerializer.save(datapoints_of(5), self.path)
-
-
-class TestTFRecordData(FromFile):
-    has_len = False
-
-    def make_flow(self):
-        return TFRecordSerializer.load(self.path)
 
 
 class TestSizedTFRecordData(FromFile):
@@ -261,7 +252,7 @@ def test_a_file_of_old_tensorpack_is_told_what_to_do(tmp_path, data):
     assert list(TFRecordBytes(path)) == [[data]]
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_files_and_arguments_that_are_wrong(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file .*missing"):
         TFRecordData(tmp_path / "missing")
     with pytest.raises(IsADirectoryError, match="is a folder"):
@@ -276,14 +267,10 @@ def test_files_that_cannot_be_read(tmp_path):
         list(TFRecordBytes(packed, max_errors=5))
     with pytest.raises(ValueError, match="is this a TFRecord file"):
         list(TFRecordBytes(write(tmp_path / "text", b"some text, and more of it")))
-
-
-def test_arguments_that_are_wrong(tmp_path):
-    path = write(tmp_path / "a", record(b"a"))
     with pytest.raises(ValueError, match="size must be at least 0, but got -1"):
-        TFRecordBytes(path, size=-1)
+        TFRecordBytes(empty, size=-1)
     with pytest.raises(ValueError, match="max_errors .* got -1"):
-        TFRecordBytes(path, max_errors=-1)
+        TFRecordBytes(empty, max_errors=-1)
 
 
 def test_what_cannot_be_written_leaves_no_file(tmp_path):
