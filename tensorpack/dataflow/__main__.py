@@ -3,22 +3,29 @@
 The result goes to standard output; log, progress and errors go to standard error.
 """
 
+import argparse
 import contextlib
+import operator
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from tensorpack.utils._console import point_at_devnull
 from tensorpack.utils.worker_errors import WorkerTraceback
 
 from ._cli import CommandError, printable
-from ._cli.parser import PROGRAM, make_parser
+from ._cli.bench import bench
+from ._cli.files import convert, show
+from ._cli.formats import KNOWN
 from ._files import DamagedFile
 
 __all__ = ["main"]
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
+_PROGRAM = "python -m tensorpack.dataflow"
+_FILE = "the file, or the folder of an LMDB database"
+_names = operator.methodcaller("split", ",")
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -27,7 +34,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     Raises:
       SystemExit: with code 2 where the command line is wrong, 0 after `--help`.
     """
-    args = make_parser().parse_args(argv)
+    args = _make_parser().parse_args(argv)
     stdout = sys.stdout
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -40,7 +47,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         if args.traceback:
             traceback.print_exc()
         message, code = f"error: {_in_a_line(error)}", 1
-    _print(sys.stderr, f"{PROGRAM} {args.command}: {message}")
+    _print(sys.stderr, f"{_PROGRAM} {args.command}: {message}")
     return code
 
 
@@ -69,6 +76,99 @@ def _in_a_line(error: Exception) -> str:
     if by_worker:
         place = " (in a worker process)"
     return f"{type(error).__name__}: {text}{place}. --traceback shows more."
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    """Returns the parser; `run(args, write)` of the arguments that it gives runs the command."""
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        description="Measures dataflows, and shows and converts files of datapoints.",
+        epilog="Exit codes: 0 done, 1 an error or a damaged file, 2 a wrong command line, 130 "
+        "Ctrl-C. The result goes to standard output, log and progress to standard error.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_bench(_command(commands, "bench", bench, "measure how fast a flow gives its datapoints"))
+    _add_show(_command(commands, "show", show, "show what is in a file of datapoints"))
+    _add_convert(_command(commands, "convert", convert, "write a file in another format"))
+    return parser
+
+
+def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--traceback", action="store_true", help="with an error, show where it comes from"
+    )
+    return parser
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "flow",
+        metavar="FLOW",
+        type=_flow,
+        help="module:name or path/to/file.py:name, the name of a DataFlow, or of a function "
+        "without arguments that returns one. The module is run: name only one that you trust",
+    )
+    text = "datapoints to measure, at most, in as many passes as that takes (%(default)s)"
+    add("--size", type=_number(1), default=5000, metavar="N", help=text)
+    text = "time to measure, at most, of all stages together (%(default)s)"
+    add("--seconds", type=_number(0, float), default=10.0, metavar="S", help=text)
+    text = "datapoints to take first, which do not count (%(default)s)"
+    add("--warmup", type=_number(0), default=1, metavar="N", help=text)
+    text = "run the flow in N processes, by MultiProcessRunnerZMQ"
+    add("--processes", type=_number(1), metavar="N", help=text)
+    add("--stages", action="store_true", help="measure each flow that FLOW is made of as well")
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    parser.description = f"{parser.description} The contents tell the format, or the name: {KNOWN}."
+    parser.add_argument("file", metavar="FILE", help=_FILE)
+    text = "how many datapoints to show (%(default)s)"
+    parser.add_argument("--num", type=_number(0), default=1, metavar="N", help=text)
+    text = "read the whole file, list what is damaged, and exit with 1 if there is any"
+    parser.add_argument("--check", action="store_true", help=text)
+    _add_input_options(parser)
+
+
+def _add_convert(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("input", metavar="IN", help=_FILE)
+    add("output", metavar="OUT", help="the new file; its suffix is the format, such as .lmdb")
+    add("--force", action="store_true", help="replace OUT if it exists, when the new is complete")
+    text = "leave out up to N damaged records, and list them (%(default)s)"
+    add("--max-errors", type=_number(0), default=0, metavar="N", help=text)
+    text = "read LMDB files of old tensorpack whose values are pickles, if you trust them"
+    add("--allow-pickle", action="store_true", help=text)
+    _add_input_options(parser)
+
+
+def _add_input_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--paths", type=_names, metavar="NAME,...", help="the datasets of an HDF5 file (all)")
+    text = "of the columns of a CSV file, one for each or one for all, such as float32 (str)"
+    add("--dtypes", type=_names, metavar="DTYPE,...", help=text)
+    add("--no-header", action="store_true", help="a CSV file has no names in its first line")
+
+
+def _flow(text: str) -> str:
+    if not all(text.rpartition(":")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not module:name or path/to/file.py:name")
+    return text
+
+
+def _number(least: int, kind: Callable[[str], Any] = int) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = None
+        if number is None or not number >= least:  # NaN is neither less nor more
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {least}")
+        return number
+
+    return convert
 
 
 if __name__ == "__main__":

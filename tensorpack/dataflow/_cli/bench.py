@@ -66,23 +66,20 @@ class Stage(NamedTuple):
 def bench(args: Any, write: Callable[[str], None]) -> int:
     """Runs the command and prints by `write`; returns the exit code."""
     limits = Limits(args.size, args.seconds, args.warmup)
-    with open_flow(args.flow) as flow:
-        with contextlib.ExitStack() as stack:
-            if args.processes:
-                flow = MultiProcessRunnerZMQ(flow, num_proc=args.processes)
-                stack.callback(flow.close)
-            _bench(flow, limits, args.stages, write)
+    with contextlib.ExitStack() as stack:
+        flow = stack.enter_context(open_flow(args.flow))
+        if args.processes:
+            flow = stack.enter_context(
+                contextlib.closing(MultiProcessRunnerZMQ(flow, num_proc=args.processes))
+            )
+        if args.stages:
+            stages = measure_stages(flow, limits)
+            write(_stages_table(stages) + "\n")
+            write(facts_table(_facts(flow, stages[-1].measured)))
+            write("\n" + slowest_stage(stages))
+        else:
+            write(facts_table(_facts(flow, measure(flow, limits, _name_of(flow)))))
     return 0
-
-
-def _bench(flow: DataFlow, limits: Limits, by_stages: bool, write: Callable[[str], None]) -> None:
-    stages = measure_stages(flow, limits) if by_stages else []
-    measured = stages[-1].measured if stages else measure(flow, limits, _name_of(flow))
-    if stages:
-        write(_stages_table(stages) + "\n")
-    write(facts_table(_facts(flow, measured)))
-    if stages:
-        write("\n" + slowest_stage(stages))
 
 
 def measure(
@@ -156,13 +153,10 @@ def _facts(flow: DataFlow, measured: Measurement) -> List[Tuple[str, str]]:
 
 def _chain_of(flow: Any) -> List[Any]:
     """The flows that a flow is made of one by one, the source first, itself last."""
-    inner = _inner_of(flow)
-    return [flow] if inner is None else [*_chain_of(inner), flow]
-
-
-def _inner_of(flow: Any) -> Any:
-    inner = getattr(flow, "ds", None)
-    return inner if is_flow(inner) else None
+    chain = [flow]
+    while is_flow(getattr(chain[0], "ds", None)):
+        chain.insert(0, chain[0].ds)
+    return chain
 
 
 def _name_of(flow: Any) -> str:
@@ -177,8 +171,8 @@ def measure_stages(
     chain = _chain_of(flow)
     limits = limits._replace(seconds=limits.seconds / len(chain))
     found = [
-        _measure_counted(each, limits, f"{number}/{len(chain)} {_name_of(each)}", clock)
-        for number, each in enumerate(chain, 1)
+        _measure_counted(each, inner, limits, f"{number}/{len(chain)} {_name_of(each)}", clock)
+        for number, (inner, each) in enumerate(zip([None, *chain], chain), 1)
     ]
     needed = 1.0
     times: List[float] = []
@@ -205,10 +199,9 @@ class _Counted(ProxyDataFlow):
 
 
 def _measure_counted(
-    flow: Any, limits: Limits, title: str, clock: _Clock
+    flow: Any, inner: Any, limits: Limits, title: str, clock: _Clock
 ) -> Tuple[Measurement, Optional[float]]:
-    """Measures a flow, and how many datapoints of its `ds` it takes for one of its own."""
-    inner = _inner_of(flow)
+    """Measures a flow, and how many datapoints of its `ds`, `inner`, it takes for one."""
     if inner is None:
         return measure(flow, limits, title, clock), None
     counted = flow.ds = _Counted(inner)

@@ -65,14 +65,13 @@ def _loaded(source: str) -> Iterator[Any]:
 
 
 def _import(name: str) -> Any:
-    advice = "Give the path of a file with its .py, or a module that can be imported from here."
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise CommandError(f"{name!r} cannot be the name of a module. {advice}")
     try:
-        return importlib.import_module(name)
+        if all(part.isidentifier() for part in name.split(".")):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name and not name.startswith(f"{error.name}."):
             raise  # the module is there, and misses another one
-        raise CommandError(
-            f"There is no module {error.name} (seen from {os.getcwd()}). {advice}"
-        ) from error
+    raise CommandError(
+        f"There is no module {name} (seen from {os.getcwd()}). Give the path of a file with its "
+        ".py, or a module that can be imported from here."
+    )

@@ -19,6 +19,7 @@ from tensorpack.dataflow.tfrecord import masked_crc32c
 from tests.dataflow.helpers import flow_of
 
 needs_h5py = pytest.mark.skipif(not importlib.util.find_spec("h5py"), reason="needs h5py")
+KINDS = {".npz": NumpySerializer, ".tfrecord": TFRecordSerializer, ".lmdb": LMDBSerializer}
 needs_lmdb = pytest.mark.skipif(not importlib.util.find_spec("lmdb"), reason="needs lmdb")
 
 
@@ -29,13 +30,11 @@ def numbers(count):
 def save(path, datapoints):
     """Writes a file of the format that its name says."""
     path = str(path)
-    kinds = {".npz": NumpySerializer, ".tfrecord": TFRecordSerializer, ".lmdb": LMDBSerializer}
-    suffix = os.path.splitext(path)[1]
-    if suffix == ".h5":
+    if path.endswith(".h5"):
         keys = [f"component_{index}" for index in range(len(datapoints[0]))]
         HDF5Serializer.save(flow_of(datapoints), path, keys)
     else:
-        kinds[suffix].save(flow_of(datapoints), path)
+        KINDS[os.path.splitext(path)[1]].save(flow_of(datapoints), path)
     return path
 
 
@@ -43,14 +42,10 @@ def load(path):
     """The datapoints of a file, in their order."""
     path = str(path)
     suffix = os.path.splitext(path)[1]
-    if suffix == ".npz":
-        flow = NumpySerializer.load(path, shuffle=False)
-    elif suffix == ".tfrecord":
-        flow = TFRecordSerializer.load(path)
-    elif suffix == ".lmdb":
-        flow = LMDBSerializer.load(path, shuffle=False)
-    else:
+    if suffix == ".h5":
         flow = HDF5Data(path, ["component_0", "component_1"], shuffle=False)
+    else:
+        flow = KINDS[suffix].load(path, **{} if suffix == ".tfrecord" else {"shuffle": False})
     with contextlib.closing(flow):
         return list(flow)
 
@@ -72,15 +67,8 @@ NAMES = {".npz": "npz", ".tfrecord": "TFRecord", ".lmdb": "LMDB", ".h5": "HDF5"}
 
 def record(data):
     """A record of a TFRecord file."""
-    length = struct.pack("<Q", len(data))
-    return b"".join(
-        [
-            length,
-            struct.pack("<I", masked_crc32c(length)),
-            data,
-            struct.pack("<I", masked_crc32c(data)),
-        ]
-    )
+    parts = struct.pack("<Q", len(data)), data
+    return b"".join(part + struct.pack("<I", masked_crc32c(part)) for part in parts)
 
 
 def places_of_records(data):

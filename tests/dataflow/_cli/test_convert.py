@@ -42,9 +42,7 @@ def test_convert(run, tmp_path, before, after):
 def test_nothing_is_replaced_unless_it_is_asked_for(run, fails, tmp_path):
     path, target = save(tmp_path / "a.npz", numbers(3)), tmp_path / "b.tfrecord"
     target.write_text("precious")
-    assert f"{target} exists already. Give another name, or --force" in fails(
-        "convert", path, target
-    )
+    assert f"{target} exists already. Give another" in fails("convert", path, target)
     assert target.read_text() == "precious"
     assert run("convert", path, target, "--force").code == 0
     assert_same(load(target), numbers(3))
@@ -117,12 +115,13 @@ def test_columns_with_dtypes(run, tmp_path):
 def test_names_of_datasets(run, fails, tmp_path):
     import h5py
 
-    path = save(tmp_path / "a.npz", [{"image": np.zeros((2, 2)), "label": 3}] * 4)
-    target = tmp_path / "b.h5"
+    image = np.zeros((2, 2))
+    datapoints = [{"image": image, "label": 3}, {"label": 4, "image": image}]
+    path, target = save(tmp_path / "a.tfrecord", datapoints), tmp_path / "b.h5"
     assert run("convert", path, target).code == 0
     with h5py.File(str(target), "r") as file:
         assert sorted(file) == ["image", "label"]
-        assert file["label"][:].tolist() == [3] * 4
+        assert file["label"][:].tolist() == [3, 4]
     target = tmp_path / "c.h5"
     message = fails("convert", path, target, "--paths", "one")
     assert "1 names in --paths (one), but a datapoint has 2 components: image, label" in message
@@ -137,15 +136,9 @@ def test_names_of_datasets(run, fails, tmp_path):
 @pytest.mark.parametrize(
     "datapoints, message",
     [
-        (
-            [{"a": 1}, {"a": 2}, {"a": 3, "b": 4}],
-            "Datapoint 2 is a dict of a, b, but datapoint 0 is a dict of a.",
-        ),
+        ([{"a": 1}, {"a": 3, "b": 4}], "Datapoint 1 is a dict of a, b, but datapoint 0 is a dict"),
         ([{"a": 1}, {"b": 2}], "Datapoint 1 is a dict of b, but datapoint 0 is a dict of a."),
-        (
-            [[1], [2, 3]],
-            "Datapoint 1 is a list of 2 components, but datapoint 0 is a list of 1 components.",
-        ),
+        ([[1], [1], [2, 3]], "Datapoint 2 is a list of 2 components, but datapoint 0 is a list of"),
         ([[1, 2], [1]], "Datapoint 1 is a list of 1 components, but"),
         ([[1], (1,)], "Datapoint 1 is a tuple of 1 components, but datapoint 0 is a list"),
         ([[1], {0: 1}], "Datapoint 1 is a dict of 0, but datapoint 0 is a list"),
@@ -156,16 +149,6 @@ def test_what_has_no_place_in_the_datasets_is_not_dropped(fails, tmp_path, datap
     path = save(tmp_path / "a.tfrecord", datapoints)
     assert message in fails("convert", path, tmp_path / "b.h5")
     assert os.listdir(str(tmp_path)) == ["a.tfrecord"]
-
-
-@needs_h5py
-def test_keys_may_come_in_another_order(run, tmp_path):
-    import h5py
-
-    path = save(tmp_path / "a.tfrecord", [{"a": 1, "b": 2}, {"b": 3, "a": 4}])
-    assert run("convert", path, tmp_path / "b.h5").code == 0
-    with h5py.File(str(tmp_path / "b.h5"), "r") as file:
-        assert file["a"][:].tolist() == [1, 4] and file["b"][:].tolist() == [2, 3]
 
 
 @needs_h5py
@@ -195,9 +178,7 @@ def test_raw_records_are_converted_as_bytes(run, tmp_path):
 def test_targets_that_cannot_be_written(fails, tmp_path):
     path = save(tmp_path / "a.npz", numbers(3))
     for name in "b.csv", "b", "b.npz.gz":
-        assert "names no format to write. Let it end with one of" in fails(
-            "convert", path, tmp_path / name
-        )
+        assert "names no format to write. Let it" in fails("convert", path, tmp_path / name)
     folder = tmp_path / "folder.npz"
     folder.mkdir()
     assert "is a folder. Give the name of a file" in fails("convert", path, folder, "--force")

@@ -12,6 +12,7 @@ from tensorpack.dataflow.__main__ import main
 from tests.checks import ROOT
 from tests.dataflow._cli.files import facts, numbers, save
 from tests.dataflow._cli.flows import HERE
+from tests.dataflow.helpers import run_python
 from tests.harness import Child
 
 LONG = 60  # seconds; waited for in full only if the code is wrong
@@ -68,33 +69,24 @@ def test_an_error_has_no_traceback_unless_it_is_asked_for(run, tmp_path):
         )
 
 
-def python(*args, **options):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "tensorpack.dataflow", *map(str, args)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
-        env=environment,
-        **options,
-    )
-
-
 def test_as_a_program(tmp_path):
     path = save(tmp_path / "a.npz", numbers(3))
-    with python("show", path) as process:
-        out, err = process.communicate(timeout=LONG)
-    assert process.returncode == 0, err
-    assert facts(out)["datapoints"] == "3"
+    done = run_python("-m", "tensorpack.dataflow", "show", path, check=True)
+    assert facts(done.stdout.decode())["datapoints"] == "3"
 
 
 def test_its_output_has_no_reader(tmp_path):
     path = save(tmp_path / "a.npz", numbers(300))
-    with python("show", path, "--num", "300") as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tensorpack.dataflow", "show", path, "--num", "300"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:
         process.stdout.close()
         err = process.stderr.read()
         assert process.wait(LONG) == 0, err
-    assert "rror" not in err
+    assert b"rror" not in err
 
 
 PRINTING = """

@@ -34,7 +34,7 @@ pytest.importorskip("msgpack")
 @pytest.mark.parametrize("check", [False, True])
 def test_show(run, tmp_path, suffix, check):
     path = save(tmp_path / f"a{suffix}", numbers(5))
-    ran = run("show", path, "--num", "2", *(["--check"] if check else []))
+    ran = run("show", path, "--num", "2", *["--check"] * check)
     assert ran.code == 0
     found = facts(ran.out)
     assert (found["file"], found["format"]) == (path, NAMES[suffix])
@@ -114,18 +114,13 @@ def test_records_of_another_program(run, tmp_path):
 
 @needs_lmdb
 def test_lmdb_of_others(run, fails, tmp_path):
-    import lmdb
-    import msgpack
+    from tests.dataflow.lmdb_files import pack_of_2017, write_raw
 
     def make(name, value):
-        path = str(tmp_path / name)
-        with lmdb.open(path, subdir=False, map_size=2**20) as env:
-            with env.begin(write=True) as transaction:
-                transaction.put(b"00000000", value)
-                transaction.put(b"__keys__", msgpack.packb([b"00000000"], use_bin_type=True))
-        return path
+        listed = pack_of_2017([b"00000000"])
+        return write_raw(tmp_path / name, [(b"00000000", value), (b"__keys__", listed)])
 
-    path = make("of_2017.lmdb", msgpack.packb([5, "text"], use_bin_type=True))
+    path = make("of_2017.lmdb", pack_of_2017([5, "text"]))
     ran = run("show", path, "--check")
     assert (ran.code, facts(ran.out)["contents"]) == (0, "datapoints of tensorpack 0.2, as msgpack")
     assert "    1: str 'text'\n" in ran.out
@@ -139,9 +134,7 @@ def test_lmdb_of_others(run, fails, tmp_path):
     path = make("of_later.lmdb", pickle.dumps([6, np.arange(4)], 2))
     command = ["convert", path, tmp_path / "new.npz"]
     for refused in ["show", path], command:
-        assert f"If you trust it, convert it once: .* convert {path} NEW --allow-pickle"[:20] in (
-            fails(*refused)
-        )
+        assert f"-m tensorpack.dataflow convert {path} NEW --allow-pickle" in fails(*refused)
     assert run(*command, "--allow-pickle").code == 0
     assert_same(load(tmp_path / "new.npz"), [[6, np.arange(4)]])
 
@@ -230,15 +223,11 @@ def test_wrong_lines(run, tmp_path):
 
 @needs_lmdb
 def test_damaged_lmdb_records(run, fails, tmp_path):
-    import lmdb
+    from tests.dataflow.lmdb_files import change_values, read_raw
 
     path = save(tmp_path / "a.lmdb", numbers(6))
-    with lmdb.open(path, map_size=2**26, subdir=False, lock=False) as env:
-        with env.begin(write=True) as transaction:
-            for key in b"00000002", b"00000004":
-                value = bytearray(transaction.get(key))
-                value[-1] ^= 1
-                transaction.put(key, bytes(value))
+    keys = b"00000002", b"00000004"
+    change_values(path, {key: read_raw(path)[key][:-1] + b"?" for key in keys})
     ran = run("show", path, "--check")
     assert ran.code == 1
     assert "DAMAGED: 2 found, beside 4" in ran.out
@@ -250,17 +239,11 @@ def test_damaged_lmdb_records(run, fails, tmp_path):
     assert path in fails("show", path)
 
 
-@pytest.mark.parametrize("level", [logging.ERROR, logging.CRITICAL])
-def test_damage_is_found_whatever_the_log_shows(run, tmp_path, level):
+def test_damage_is_found_whatever_the_log_shows(run, tmp_path, caplog):
     path = save(tmp_path / "a.tfrecord", numbers(6))
     change(path, 30)
-    log = logging.getLogger("tensorpack")
-    before = log.level
-    log.setLevel(level)
-    try:
-        ran = run("show", path, "--check")
-    finally:
-        log.setLevel(before)
+    caplog.set_level(logging.CRITICAL, logger="tensorpack")
+    ran = run("show", path, "--check")
     assert ran.code == 1
     assert "DAMAGED: 1 found, beside 5" in ran.out
 
@@ -273,15 +256,3 @@ def test_names_cannot_control_the_terminal(run, fails, tmp_path):
     assert facts(ran.out)["columns"] == "\\x1b[31mred, two\\nlines"
     message = fails("convert", path, tmp_path / "\x1b[2Jb.txt")
     assert "\x1b" not in message and "\\x1b[2Jb.txt" in message
-
-
-@needs_h5py
-def test_names_of_datasets_cannot_control_the_terminal(run, tmp_path):
-    import h5py
-
-    path = str(tmp_path / "a.h5")
-    with h5py.File(path, "w") as file:
-        file["\x1b[31mred"] = np.arange(3)
-    ran = run("show", path)
-    assert (ran.code, facts(ran.out)["datasets"]) == (0, "\\x1b[31mred")
-    assert "\x1b" not in ran.out
