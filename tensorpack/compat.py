@@ -4,6 +4,7 @@ Everything else in the package asks this module and never TensorFlow itself, so 
 between TensorFlow 1.15 and 2.x is found here. Nothing is patched and no setting is changed.
 """
 
+import re
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import tensorflow.compat.v1 as tfv1
@@ -20,14 +21,7 @@ TensorSpec = tfv1.TensorSpec
 
 def tf_version() -> Tuple[int, int, int]:
     """Returns the version of TensorFlow as numbers, such as `(2, 21, 0)`."""
-    numbers = []
-    for part in tfv1.__version__.split(".")[:3]:
-        digits = ""
-        for character in part:
-            if not character.isdigit():
-                break
-            digits += character
-        numbers.append(int(digits or 0))
+    numbers = [int(each) for each in re.findall(r"\d+", tfv1.__version__)]
     major, minor, patch = (numbers + [0, 0, 0])[:3]
     return major, minor, patch
 

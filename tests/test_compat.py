@@ -7,13 +7,6 @@ import tensorflow
 from tensorpack import compat
 
 
-def test_version_is_that_of_the_installed_tensorflow():
-    assert compat.tf_version()[:2] == tuple(
-        int(part) for part in tensorflow.__version__.split(".")[:2]
-    )
-    assert len(compat.tf_version()) == 3
-
-
 @pytest.mark.parametrize(
     "text, numbers",
     [
@@ -29,19 +22,11 @@ def test_version_of_release_candidates_and_nightlies(monkeypatch, text, numbers)
     assert compat.is_tfv2() == (numbers[0] >= 2)
 
 
-def test_tfv1_is_the_graph_mode_module():
+def test_names_are_those_of_the_installed_tensorflow():
+    assert tensorflow.__version__.startswith("{}.{}.{}".format(*compat.tf_version()))
     # TensorFlow 1.15 has the module under two names, so its contents are compared.
     assert compat.tfv1.Session is tensorflow.compat.v1.Session
-    assert compat.tfv1.get_variable is tensorflow.compat.v1.get_variable
-
-
-def test_tensor_spec_keeps_shape_dtype_and_name():
-    spec = compat.TensorSpec([None, 3], compat.tfv1.float32, "image")
-    assert (spec.shape.as_list(), spec.dtype, spec.name) == (
-        [None, 3],
-        compat.tfv1.float32,
-        "image",
-    )
+    assert compat.TensorSpec is tensorflow.TensorSpec
 
 
 def raw(sess, fetches=(), targets=(), feeds=(), **options):

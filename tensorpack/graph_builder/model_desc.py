@@ -19,8 +19,6 @@ class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
       name: the input's name.
     """
 
-    __slots__ = ()
-
     def __new__(cls, type: Any, shape: Sequence[Optional[int]], name: str) -> "InputDesc":
         return super().__new__(cls, tf.as_dtype(type), tuple(shape), name)
 
@@ -156,16 +154,16 @@ class ModelDesc(ModelDescBase):
         Raises:
           TypeError: `optimizer` returned something else.
         """
-        made = self.__dict__.setdefault("_optimizers", PerGraph(dict)).get()
-        if "optimizer" not in made:
-            optimizer = self.optimizer()
-            if not isinstance(optimizer, tf.train.Optimizer):
-                raise TypeError(
-                    f"{type(self).__name__}.optimizer() must return a tf.train.Optimizer (of "
-                    f"tf.compat.v1), got {type(optimizer).__name__}."
-                )
-            made["optimizer"] = optimizer
-        return made["optimizer"]
+        return self.__dict__.setdefault("_optimizers", PerGraph(self._checked_optimizer)).get()
+
+    def _checked_optimizer(self) -> tf.train.Optimizer:
+        optimizer = self.optimizer()
+        if not isinstance(optimizer, tf.train.Optimizer):
+            raise TypeError(
+                f"{type(self).__name__}.optimizer() must return a tf.train.Optimizer (of "
+                f"tf.compat.v1), got {type(optimizer).__name__}."
+            )
+        return optimizer
 
 
 def _dims(shape: tf.TensorShape) -> Any:

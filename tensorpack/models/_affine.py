@@ -1,7 +1,7 @@
 """The affine part of a normalization: a scale `gamma` and an offset `beta` for each channel."""
 
 import numbers
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from tensorpack.compat import tfv1 as tf
 
@@ -18,10 +18,6 @@ class Affine(NamedTuple):
         """Returns the variables that exist, by name."""
         return VariableHolder(**{k: v for k, v in self._asdict().items() if v is not None})
 
-    def reshaped(self, shape: List[int]) -> "Affine":
-        """Returns both with another shape, such as `[1, C, 1, 1]`."""
-        return Affine(*(None if each is None else tf.reshape(each, shape) for each in self))
-
 
 def get_affine(
     channels: int,
@@ -31,30 +27,20 @@ def get_affine(
     beta_initializer: Any = None,
     gamma_initializer: Any = None,
 ) -> Affine:
-    """Gets the variables from the current variable scope.
+    """Gets the variables, `[channels]`, from the current variable scope; arguments as in BatchNorm.
 
-    Args:
-      channels: their length.
-      dtype: of the input; float16 input has float32 variables.
-      center: whether to use `beta`.
-      scale: whether to use `gamma`.
-      beta_initializer: zeros by default.
-      gamma_initializer: an initializer or a number; ones by default.
+    `dtype` is that of the input; float16 input has float32 variables.
     """
     if isinstance(gamma_initializer, numbers.Number):
         gamma_initializer = tf.constant_initializer(gamma_initializer)
 
     def get(name: str, initializer: Any) -> Any:
-        kind = parameter_dtype(dtype)
-        return tf.get_variable(name, [channels], kind, initializer=initializer)
+        return tf.get_variable(name, [channels], parameter_dtype(dtype), initializer)
 
-    beta: Optional[Any] = (
-        get("beta", beta_initializer or tf.zeros_initializer()) if center else None
+    return Affine(
+        get("beta", beta_initializer or tf.zeros_initializer()) if center else None,
+        get("gamma", gamma_initializer or tf.ones_initializer()) if scale else None,
     )
-    gamma: Optional[Any] = (
-        get("gamma", gamma_initializer or tf.ones_initializer()) if scale else None
-    )
-    return Affine(beta, gamma)
 
 
 def parameter_dtype(dtype: tf.DType) -> tf.DType:

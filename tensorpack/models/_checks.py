@@ -1,4 +1,4 @@
-"""Checks of inputs and options that several layers share."""
+"""Checks of inputs and options that several layers share; they raise ValueError."""
 
 from typing import Any, List, Sequence, Union
 
@@ -9,32 +9,34 @@ IntPair = Union[int, Sequence[int]]
 
 
 def check_image(layer_name: str, inputs: Any, data_format: str) -> tf.Tensor:
-    """Returns the inputs as a floating-point tensor of four dimensions with known channels.
+    """Returns the inputs as a floating-point tensor of four dimensions with known channels."""
+    tensor = check_floating(layer_name, check_rank(layer_name, inputs))
+    check_channels(layer_name, tensor, channel_axis(data_format))
+    return tensor
 
-    Raises:
-      ValueError: the inputs are something else.
-    """
+
+def check_rank(layer_name: str, inputs: Any) -> tf.Tensor:
+    """Returns the inputs as a tensor of four dimensions, or raises ValueError."""
     tensor = tf.convert_to_tensor(inputs)
-    rank = tensor.shape.ndims
-    if rank != 4:
+    if tensor.shape.ndims != 4:
         raise ValueError(
-            f"{layer_name} needs images, a {data_format} tensor of 4 dimensions; "
+            f"{layer_name} needs images, a tensor of 4 dimensions; "
             f"got {tensor.name} with shape {tensor.shape}."
         )
-    if tensor.shape.as_list()[channel_axis(data_format)] is None:
+    return tensor
+
+
+def check_channels(layer_name: str, tensor: tf.Tensor, axis: int) -> None:
+    """Raises ValueError if the size of the tensor along the axis of the channels is unknown."""
+    if tensor.shape.as_list()[axis] is None:
         raise ValueError(
-            f"{layer_name} needs a known number of channels ({data_format}); "
+            f"{layer_name} needs a known number of channels (axis {axis}); "
             f"got {tensor.name} with shape {tensor.shape}. Set it with set_shape()."
         )
-    return check_floating(layer_name, tensor)
 
 
 def check_floating(layer_name: str, tensor: tf.Tensor) -> tf.Tensor:
-    """Returns the tensor if its dtype is floating-point.
-
-    Raises:
-      ValueError: it is not.
-    """
+    """Returns the tensor if its dtype is floating-point, or raises ValueError."""
     if not tensor.dtype.base_dtype.is_floating:
         raise ValueError(
             f"{layer_name} needs floating-point numbers, got {tensor.name} of dtype "
@@ -54,11 +56,7 @@ def per_axis(pair: Sequence[int], data_format: str) -> List[int]:
 
 
 def check_padding(layer_name: str, padding: Any) -> str:
-    """Returns `SAME` or `VALID`; accepts any case.
-
-    Raises:
-      ValueError: the padding is something else.
-    """
+    """Returns `SAME` or `VALID`; accepts any case."""
     if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
         return padding.upper()
     raise ValueError(
@@ -68,11 +66,7 @@ def check_padding(layer_name: str, padding: Any) -> str:
 
 
 def check_pair(layer_name: str, what: str, value: Any) -> List[int]:
-    """Returns `[height, width]` of a size given as one number or two.
-
-    Raises:
-      ValueError: the size is not one or two positive whole numbers.
-    """
+    """Returns `[height, width]` of a size given as one positive whole number or two."""
     pair = list(value) if isinstance(value, (list, tuple)) else [value, value]
     if len(pair) != 2:
         raise ValueError(f"{layer_name}: {what} must be one number or two, got {value!r}.")

@@ -57,12 +57,7 @@ RENAMED: Dict[str, Renaming] = {
 
 
 def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns keyword arguments under their internal names.
-
-    Args:
-      layer_name: for the error message.
-      renaming: the layer's row of `RENAMED`.
-      arguments: as the caller spelled them; names that are not in `renaming` stay as they are.
+    """Returns keyword arguments under their internal names, by the layer's row of `RENAMED`.
 
     Raises:
       TypeError: an argument was given in both spellings.
@@ -72,8 +67,7 @@ def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any])
     for name, value in arguments.items():
         target = renaming.get(name, name)
         if isinstance(target, Converted):
-            value = target.convert(value)
-            target = target.name
+            target, value = target.name, target.convert(value)
         if target in translated:
             first, second = sorted([given_as[target], name])
             raise TypeError(

@@ -1,18 +1,11 @@
 """The variables `W` and `b` of layers with a kernel, and their output op, `<layer>/output`."""
 
 import inspect
-from typing import Any, Callable, List, NamedTuple, Optional
+from typing import Any, Callable, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 
 from .registry import VariableHolder
-
-
-class Weights(NamedTuple):
-    """Kernel and bias; `bias` is None for a layer without one."""
-
-    kernel: Any
-    bias: Any
 
 
 def default_kernel_initializer() -> Any:
@@ -29,51 +22,38 @@ def get_weights(
     bias_initializer: Any,
     kernel_regularizer: Optional[Callable[..., Any]] = None,
     bias_regularizer: Optional[Callable[..., Any]] = None,
-) -> Weights:
+) -> VariableHolder:
     """Gets `W` and `b` from the current variable scope; `b` is zero by default."""
-    kernel = tf.get_variable(
-        "W", kernel_shape, dtype, initializer=kernel_initializer, regularizer=kernel_regularizer
+    weights = VariableHolder(
+        W=tf.get_variable("W", kernel_shape, dtype, kernel_initializer, kernel_regularizer)
     )
-    if not use_bias:
-        return Weights(kernel, None)
-    if bias_initializer is None:
-        bias_initializer = tf.zeros_initializer()
-    bias = tf.get_variable(
-        "b", [outputs], dtype, initializer=bias_initializer, regularizer=bias_regularizer
-    )
-    return Weights(kernel, bias)
+    if use_bias:
+        initializer = bias_initializer or tf.zeros_initializer()
+        weights.b = tf.get_variable("b", [outputs], dtype, initializer, bias_regularizer)
+    return weights
 
 
 def finish(
     tensor: tf.Tensor,
-    weights: Weights,
+    weights: VariableHolder,
     activation: Optional[Callable[..., Any]],
     activity_regularizer: Optional[Callable[..., Any]],
     data_format: str = "NHWC",
 ) -> tf.Tensor:
     """Adds the bias and the activation; returns the op `output`, which carries `.variables`."""
-    if weights.bias is not None:
-        tensor = tf.nn.bias_add(tensor, weights.bias, data_format=data_format)
+    if hasattr(weights, "b"):
+        tensor = tf.nn.bias_add(tensor, weights.b, data_format=data_format)
     output = activate(tensor, activation)
     if activity_regularizer is not None:
         tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, activity_regularizer(output))
-    output.variables = VariableHolder(W=weights.kernel)
-    if weights.bias is not None:
-        output.variables.b = weights.bias
+    output.variables = weights
     return output
 
 
 def activate(tensor: tf.Tensor, activation: Optional[Callable[..., Any]] = None) -> tf.Tensor:
     """Returns `activation(tensor)` as the op `output` of the current name scope.
 
-    Args:
-      tensor: the result of the layer before its activation.
-      activation: a function of a tensor, called with `name="output"` if it has a parameter `name`;
-        None for the identity.
-
-    Raises:
-      TypeError: the activation is not callable, or does not return a tensor.
-      ValueError: the activation names an op `output` that is not its result.
+    It is called with `name="output"` if it has a parameter `name`; None is the identity.
     """
     if activation is None:
         return tf.identity(tensor, name="output")
@@ -91,14 +71,12 @@ def activate(tensor: tf.Tensor, activation: Optional[Callable[..., Any]] = None)
     if graph.unique_name("output", mark_as_used=False) != wanted:
         raise ValueError(
             f"activation {activation!r} named an op {wanted!r} that is not its result "
-            f"({result.op.name}). "
-            "Pass `name` to its last op, or remove its parameter `name`."
+            f"({result.op.name}). Pass `name` to its last op, or remove its parameter `name`."
         )
     return tf.identity(result, name="output")
 
 
 def _takes_name(function: Callable[..., Any]) -> bool:
-    """Returns whether the function has a parameter `name`."""
     try:
         parameter = inspect.signature(function).parameters.get("name")
     except (TypeError, ValueError):  # functions written in C have no signature

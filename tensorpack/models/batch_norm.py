@@ -3,11 +3,11 @@
 from typing import Any, List, NamedTuple, Optional
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
 from tensorpack.utils.argtools import get_data_format
 
 from ._affine import Affine, get_affine
-from ._checks import channel_axis, check_floating
+from ._checks import channel_axis, check_channels, check_floating
 from ._legacy_names import RENAMED
 from .registry import layer_register
 
@@ -17,8 +17,6 @@ _EMA_UPDATES = ("default", "collection", "internal", "skip")
 
 
 class _Statistics(NamedTuple):
-    """Mean and variance of each channel."""
-
     mean: Any
     variance: Any
 
@@ -77,12 +75,12 @@ def BatchNorm(
     dtype = images.dtype
     affine = get_affine(channels, dtype, center, scale, beta_initializer, gamma_initializer)
     averages = _get_averages(channels)
-    tower = get_current_tower_context()
     if training is None:
+        tower = get_current_tower_context()
         training = tower is not None and tower.is_training
     used = _Statistics(None, None) if training else averages
     normalized, batch = _normalize(images, used, affine, epsilon, data_format)
-    if training and ema_update != "skip" and (tower is None or tower.is_main_training_tower):
+    if training and ema_update != "skip" and in_main_training_tower():
         updates = _update(averages, batch, momentum)
         if ema_update == "internal":
             with tf.control_dependencies(updates):
@@ -111,13 +109,9 @@ def _as_images(inputs: Any, data_format: str, axis: Optional[int]) -> Any:
         if axis not in ((1, -1) if rank == 2 else (1, 3, -1)):
             raise ValueError(f"BatchNorm: axis must be 1 or the last one, got {axis!r}.")
         data_format = "NCHW" if axis == 1 else "NHWC"
+    check_channels("BatchNorm", tensor, 1 if data_format == "NCHW" else -1)
     if rank == 2:
         tensor, data_format = tf.expand_dims(tf.expand_dims(tensor, 1), 1), "NHWC"
-    if tensor.shape.as_list()[channel_axis(data_format)] is None:
-        raise ValueError(
-            f"BatchNorm needs a known number of channels ({data_format}); got {inputs.name} with "
-            f"shape {inputs.shape}. Set it with set_shape()."
-        )
     return tensor, data_format
 
 

@@ -6,14 +6,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
 from tensorpack.utils.checks import as_count
 
-from ._checks import (
-    IntPair,
-    channel_axis,
-    check_image,
-    check_padding,
-    check_pair,
-    per_axis,
-)
+from ._checks import IntPair, channel_axis, check_image, check_padding, check_pair, per_axis
 from ._legacy_names import RENAMED
 from ._weights import default_kernel_initializer, finish, get_weights
 from .registry import layer_register
@@ -91,7 +84,7 @@ def Conv2D(
         check_padding("Conv2D", padding),
         data_format,
     )
-    convolved = _in_groups(convolve, inputs, weights.kernel, split, channel_axis(data_format))
+    convolved = _in_groups(convolve, inputs, weights.W, split, channel_axis(data_format))
     return finish(convolved, weights, activation, activity_regularizer, data_format)
 
 
@@ -114,26 +107,16 @@ def Conv2DTranspose(
 ) -> tf.Tensor:
     """Transposed convolution: the gradient of Conv2D with respect to its input, as a layer.
 
-    Variables: `W` `[h, w, filters, channels]`, `b` `[filters]`.
+    Variables: `W` `[h, w, filters, channels]`, `b` `[filters]`. The other arguments are those of
+    `Conv2D`.
 
     Args:
-      inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`; C must
-        be known.
       filters: number of output channels, or the output's (height, width, channels), always in this
         order.
-      kernel_size: height and width of the kernel in pixels; one number for both.
       strides: factor by which the image grows, down and across; one number for both.
       padding: `"same"` (the output is `strides` times as large) or `"valid"` (larger by what the
         kernel adds).
       kernel_initializer: of `W`; by default Glorot's, uniform.
-      bias_initializer: of `b`; zeros by default.
-      activation: a function of a tensor and, optionally, `name`.
-      use_bias: whether to use `b`.
-      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
-      kernel_regularizer: a function of `W`; its result is added to `REGULARIZATION_LOSSES`, as are
-        those of the next two.
-      bias_regularizer: a function of `b`.
-      activity_regularizer: a function of the output.
 
     Returns:
       The op `<layer>/output` with the `.variables` `W` and `b`.
@@ -161,7 +144,7 @@ def Conv2DTranspose(
     static, dynamic = _grown_shape(inputs, size, outputs, window, steps, padding, data_format)
     grown = tf.nn.conv2d_transpose(
         inputs,
-        weights.kernel,
+        weights.W,
         dynamic,
         per_axis(steps, data_format),
         padding=padding,
@@ -217,10 +200,8 @@ def _parse_output_shape(layer_name: str, filters: Any) -> Any:
     if not isinstance(filters, (list, tuple)):
         return None, as_count(layer_name, "filters", filters)
     if len(filters) != 3:
-        raise ValueError(
-            f"{layer_name}: an output shape has three numbers, (height, width, channels); got "
-            f"{filters!r}."
-        )
+        needed = "an output shape has three numbers, (height, width, channels)"
+        raise ValueError(f"{layer_name}: {needed}; got {filters!r}.")
     height, width, channels = (as_count(layer_name, "output shape", each) for each in filters)
     return [height, width], channels
 

@@ -63,7 +63,7 @@ def FullyConnected(
         kernel_regularizer,
         bias_regularizer,
     )
-    return finish(tf.matmul(flat, weights.kernel), weights, activation, activity_regularizer)
+    return finish(tf.matmul(flat, weights.W), weights, activation, activity_regularizer)
 
 
 def _flatten(tensor: tf.Tensor) -> tf.Tensor:

@@ -106,11 +106,10 @@ def _normalize(
     affine = get_affine(channels, inputs.dtype, center, scale, gamma_initializer=gamma_initializer)
     aligned = [1] * inputs.shape.ndims
     aligned[channels_at] = channels
-    beta, gamma = affine.reshaped(aligned)
+    beta, gamma = (None if each is None else tf.reshape(each, aligned) for each in affine)
     precise = tf.cast(inputs, parameter_dtype(inputs.dtype))
     mean, variance = tf.nn.moments(precise, axes, keep_dims=True)
     normalized = tf.nn.batch_normalization(precise, mean, variance, beta, gamma, epsilon)
-    output = tf.cast(normalized, inputs.dtype)
-    output = tf.identity(output, name="output")
+    output = tf.identity(tf.cast(normalized, inputs.dtype), name="output")
     output.variables = affine.as_variables()
     return output

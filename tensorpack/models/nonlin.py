@@ -3,7 +3,7 @@
 from typing import Any, Optional
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, as_number
 
 from ._legacy_names import RENAMED
 from .batch_norm import BatchNorm
@@ -60,10 +60,8 @@ def LeakyReLU(inputs: tf.Tensor, alpha: float, name: Optional[str] = "output") -
     Raises:
       ValueError: `alpha` is not in [0, 1].
     """
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"LeakyReLU: alpha must be in [0, 1], got {alpha!r}.")
-    inputs = tf.convert_to_tensor(inputs)
-    return tf.nn.leaky_relu(inputs, alpha, name=name or "output")
+    alpha = as_number("LeakyReLU", "alpha", alpha, 0, 1)
+    return tf.nn.leaky_relu(tf.convert_to_tensor(inputs), alpha, name=name or "output")
 
 
 @layer_register(spelling=RENAMED["Maxout"], use_scope=None)

@@ -5,7 +5,7 @@ from typing import Any, Callable, Optional
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
 
-from ._checks import IntPair, check_padding, check_pair, per_axis
+from ._checks import IntPair, check_padding, check_pair, check_rank, per_axis
 from ._legacy_names import RENAMED
 from .registry import layer_register
 
@@ -48,18 +48,7 @@ def AvgPooling(
 ) -> tf.Tensor:
     """Takes the mean of each window of an image, ignoring padded pixels.
 
-    Args:
-      inputs: floating `[N, H, W, C]`, or `[N, C, H, W]` with `data_format="channels_first"`.
-      pool_size: height and width of the window in pixels; one number for both.
-      strides: step of the window in pixels; by default the window's size.
-      padding: `"valid"` or `"same"`, in any case.
-      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
-
-    Returns:
-      The op `<layer>/output`.
-
-    Raises:
-      ValueError: the input does not have four dimensions, or an option is out of range.
+    The arguments are those of `MaxPooling`; the input must be floating.
     """
     return _pool("AvgPooling", tf.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
 
@@ -79,7 +68,7 @@ def GlobalAvgPooling(inputs: tf.Tensor, data_format: str = "channels_last") -> t
       ValueError: the input does not have four dimensions.
     """
     data_format = get_data_format(data_format)
-    inputs = _check_rank("GlobalAvgPooling", inputs)
+    inputs = check_rank("GlobalAvgPooling", inputs)
     height_axis = data_format.index("H")
     return tf.reduce_mean(inputs, [height_axis, height_axis + 1], name="output")
 
@@ -106,7 +95,7 @@ def FixedUnPooling(
       ValueError: the input does not have four dimensions, or the matrix has another shape.
     """
     data_format = get_data_format(data_format)
-    inputs = _check_rank("FixedUnPooling", inputs)
+    inputs = check_rank("FixedUnPooling", inputs)
     block = check_pair("FixedUnPooling", "shape", shape)
     matrix = _unpool_matrix(unpool_mat, block, inputs.dtype.base_dtype)
     height_axis = data_format.index("H")
@@ -134,7 +123,7 @@ def _pool(
     data_format: str,
 ) -> tf.Tensor:
     data_format = get_data_format(data_format)
-    inputs = _check_rank(layer_name, inputs)
+    inputs = check_rank(layer_name, inputs)
     window = check_pair(layer_name, "pool_size", pool_size)
     step = window if strides is None else check_pair(layer_name, "strides", strides)
     return pool(
@@ -145,16 +134,6 @@ def _pool(
         data_format=data_format,
         name="output",
     )
-
-
-def _check_rank(layer_name: str, inputs: Any) -> tf.Tensor:
-    tensor = tf.convert_to_tensor(inputs)
-    if tensor.shape.ndims != 4:
-        raise ValueError(
-            f"{layer_name} needs images, a tensor of 4 dimensions; "
-            f"got {tensor.name} with shape {tensor.shape}."
-        )
-    return tensor
 
 
 def _unpool_matrix(unpool_mat: Any, block: Any, dtype: tf.DType) -> tf.Tensor:

@@ -12,7 +12,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.argscope import get_layer_defaults
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.model_utils import get_shape_str
-from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
 from tensorpack.utils import logger
 
 from ._legacy_names import Renaming, translate
@@ -39,25 +39,20 @@ class VariableHolder:
     """
 
     def __init__(self, **variables: Any) -> None:
-        object.__setattr__(self, "_variables", variables)
+        vars(self).update(variables)
 
     def __getattr__(self, name: str) -> Any:
-        variables = object.__getattribute__(self, "_variables")
-        if name in variables:
-            return variables[name]
-        known = ", ".join(sorted(variables)) or "none"
+        known = ", ".join(sorted(vars(self))) or "none"
         raise _UnknownVariable(f"the layer has no variable {name!r}; it has: {known}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._variables:
-            raise AttributeError(
-                f"variable {name!r} of a layer is already set and cannot be replaced"
-            )
-        self._variables[name] = value
+        if name in vars(self):
+            raise AttributeError(f"variable {name!r} of a layer is already set")
+        vars(self)[name] = value
 
     def all(self) -> List[Any]:
         """Returns the variables, in the order in which they were added."""
-        return list(self._variables.values())
+        return list(vars(self).values())
 
 
 class _UnknownVariable(AttributeError, KeyError):
@@ -66,27 +61,14 @@ class _UnknownVariable(AttributeError, KeyError):
     __str__ = Exception.__str__
 
 
-class _ShapeLog:
-    """Remembers which scopes of a graph have logged their shapes."""
-
-    def __init__(self) -> None:
-        self.enabled = True
-        self._seen: Set[str] = set()
-
-    def admits(self, scope_name: str) -> bool:
-        """Returns whether the layer in this scope should log its shapes: True once per scope."""
-        if not self.enabled or scope_name in self._seen:
-            return False
-        self._seen.add(scope_name)
-        return True
-
-
-_shape_logs: PerGraph = PerGraph(_ShapeLog)
+# The scopes whose shapes are not to be logged, or not again.
+_silent_scopes: PerGraph[Set[str]] = PerGraph(set)
+_EVERY_SCOPE = "*"
 
 
 def disable_layer_logging() -> None:
     """Disables the shape log of layers in the default graph."""
-    _shape_logs.get().enabled = False
+    _silent_scopes.get().add(_EVERY_SCOPE)
 
 
 def get_registered_layer(name: str) -> Optional[Layer]:
@@ -196,12 +178,9 @@ def _find_inputs(
     layer_name: str, parameters: Mapping[str, Any], args: Tuple[Any, ...], given: Mapping[str, Any]
 ) -> Any:
     """Returns the input of the layer, a tensor or a list of tensors; None if it is missing."""
-    if args:
-        inputs = args[0]
-    else:
-        inputs = given.get(next(iter(parameters), ""))
-        if inputs is None:
-            return None  # the call raises Python's own error about the missing argument
+    inputs = args[0] if args else given.get(next(iter(parameters), ""))
+    if inputs is None and not args:
+        return None  # the call raises Python's own error about the missing argument
     first = inputs[0] if isinstance(inputs, (list, tuple)) and inputs else inputs
     if not tf.is_tensor(first):
         raise ValueError(
@@ -214,18 +193,15 @@ def _find_inputs(
 def _call_in_scope(call: Callable[[], Any], scope_name: str, inputs: Any, log_shape: bool) -> Any:
     with tf.variable_scope(scope_name) as scope:
         shown_name = _name_in_tower(scope.name)
-        logs = log_shape and _tower_logs() and _shape_logs.get().admits(shown_name)
+        silent = _silent_scopes.get()
+        logs = log_shape and in_main_training_tower() and not silent & {_EVERY_SCOPE, shown_name}
         if logs:
+            silent.add(shown_name)
             logger.info(f"{shown_name} input: {get_shape_str(inputs)}")
         outputs = call()
         if logs:
             logger.info(f"{shown_name} output: {get_shape_str(outputs)}")
         return outputs
-
-
-def _tower_logs() -> bool:
-    tower = get_current_tower_context()
-    return tower is None or tower.is_main_training_tower
 
 
 def _name_in_tower(scope_name: str) -> str:
@@ -243,11 +219,9 @@ def _check_arguments(
         return
     unknown = [name for name in arguments if name not in parameters]
     if unknown:
-        known = [*parameters, *spelling]
+        known = sorted([*parameters, *spelling])
         near = [match for name in unknown for match in get_close_matches(name, known, 3)]
-        hint = (
-            f"Did you mean {', '.join(near)}?" if near else f"It takes {', '.join(sorted(known))}."
-        )
+        hint = f"Did you mean {', '.join(near)}?" if near else f"It takes {', '.join(known)}."
         raise TypeError(
             f"argscope() got {', '.join(unknown)}, which {layer_name} does not take. {hint}"
         )

@@ -21,8 +21,7 @@ __all__ = [
     "regularize_cost_from_collection",
 ]
 
-# Names of variables whose regularization was logged, per graph.
-_logged_names: PerGraph = PerGraph(set)
+_logged_names: PerGraph[Set[str]] = PerGraph(set)  # of the variables
 
 
 @layer_register(log_shape=False, use_scope=None, spelling=RENAMED["Dropout"])
@@ -132,7 +131,11 @@ def regularize_cost(
     if not selected:
         logger.warning(f"regularize_cost: no trainable variable matches {regex!r}, the cost is 0.")
         return tf.constant(0.0, name=name)
-    _log_once_per_graph(selected)
+    logged = _logged_names.get()
+    for variable in selected:
+        if variable.op.name not in logged:
+            logged.add(variable.op.name)
+            logger.info(f"Apply regularizer for {variable.name}")
     with tf.name_scope(name) as scope:
         return _sum([func(each) for each in selected], scope)
 
@@ -169,11 +172,3 @@ def _matches(regex: str, name: str) -> bool:
 def _sum(costs: List[tf.Tensor], scope: str) -> tf.Tensor:
     """Returns the sum as the op named like the scope itself."""
     return tf.add_n([tf.cast(cost, tf.float32) for cost in costs], name=scope)
-
-
-def _log_once_per_graph(variables: List[Any]) -> None:
-    logged: Set[str] = _logged_names.get()
-    for variable in variables:
-        if variable.op.name not in logged:
-            logged.add(variable.op.name)
-            logger.info(f"Apply regularizer for {variable.name}")

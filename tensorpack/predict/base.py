@@ -83,17 +83,16 @@ class OnlinePredictor(PredictorBase):
                 f"This predictor takes {len(self.input_tensors)} arrays ({names}), got "
                 f"{len(inputs)}."
             )
-        run = self._run or self._bind_default_session()
+        run = self._run
+        if run is None:
+            sess = self.sess or tf.get_default_session()
+            if sess is None:
+                raise RuntimeError(
+                    "This predictor has no session yet: call it after the training has started, "
+                    "under `with sess.as_default():`, or pass a session to bind()."
+                )
+            run = self.bind(sess)
         return run(*inputs)
-
-    def _bind_default_session(self) -> Callable[..., List[np.ndarray]]:
-        sess = self.sess or tf.get_default_session()
-        if sess is None:
-            raise RuntimeError(
-                "This predictor has no session yet: call it after the training has started, under "
-                "`with sess.as_default():`, or pass a session to bind()."
-            )
-        return self.bind(sess)
 
 
 class OfflinePredictor(OnlinePredictor):
@@ -111,10 +110,8 @@ class OfflinePredictor(OnlinePredictor):
             with TowerContext("", is_training=False), config.computing.scope():
                 config.tower_func(*source.get_input_tensors())
             handle = config.tower_func.towers[-1]
-            inputs, outputs = (
-                handle.get_tensors(config.input_names),
-                handle.get_tensors(config.output_names),
-            )
+            inputs = handle.get_tensors(config.input_names)
+            outputs = handle.get_tensors(config.output_names)
             sess = config.session_creator.create_session()
             try:
                 config.session_init.init(sess)

@@ -13,12 +13,9 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list, as_positive
 
 from .common import PerGraph
-from .summary import (
-    add_tagged_moving_summary,
-    create_histogram_summary,
-    in_main_training_tower,
-)
+from .summary import add_tagged_moving_summary, create_histogram_summary
 from .symbolic_functions import print_stat, rms
+from .tower import in_main_training_tower
 
 __all__ = [
     "CheckGradient",
@@ -211,14 +208,12 @@ class ScaleGradient(MapGradient):
 
     def _scale(self, gradient: Gradient, variable: Any) -> Optional[Gradient]:
         name = variable.op.name
-        for pattern, factor in self._multipliers:
-            if pattern.fullmatch(name):
-                if self._verbose:
-                    logger.info(f"Apply lr multiplier {factor:g} for {name}")
-                if factor == 0:
-                    return None
-                return map_values(gradient, _times(factor))
-        return gradient
+        factor = next((f for pattern, f in self._multipliers if pattern.fullmatch(name)), None)
+        if factor is None:
+            return gradient
+        if self._verbose:
+            logger.info(f"Apply lr multiplier {factor:g} for {name}")
+        return map_values(gradient, lambda values: values * factor) if factor else None
 
 
 class PrintGradient(MapGradient):
@@ -250,10 +245,6 @@ def map_values(gradient: Gradient, func: Callable[[tf.Tensor], tf.Tensor]) -> Gr
     return func(gradient)
 
 
-def _times(factor: float) -> Callable[[tf.Tensor], tf.Tensor]:
-    return lambda values: values * factor
-
-
 def _times_if(condition: tf.Tensor, factor: tf.Tensor) -> Callable[[tf.Tensor], tf.Tensor]:
     """A function that multiplies where a scalar condition is true, and else does not even copy."""
 
@@ -271,16 +262,12 @@ def _with_two_arguments(func: Callable[..., Any]) -> Callable[[Gradient, Any], A
         parameters = inspect.signature(func).parameters.values()
     except ValueError:  # a builtin that does not say
         return lambda gradient, variable: func(gradient)
-    positional = [
-        each
-        for each in parameters
-        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    ]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [each for each in parameters if each.kind in kinds]
     required = sum(each.default is each.empty for each in positional)
     if required == 2:
         return func
-    if required > 2 or not (
-        positional or any(each.kind == each.VAR_POSITIONAL for each in parameters)
-    ):
+    any_number = any(each.kind == each.VAR_POSITIONAL for each in parameters)
+    if required > 2 or not (positional or any_number):
         raise TypeError(f"A gradient is mapped by func(grad) or func(grad, var), not by {func}.")
     return lambda gradient, variable: func(gradient)

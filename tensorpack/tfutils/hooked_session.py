@@ -112,7 +112,7 @@ class HookedSession:
         if plan is None:
             return self._run(context, asked, None, None)
         values = plan.call()
-        self._tell(context, plan, values)
+        self._tell(context, plan.told, values)
         return pick(values, plan.own)
 
     def run_unseen(self, fetches: Any) -> Any:
@@ -136,15 +136,14 @@ class HookedSession:
         if not feeds and _never_change(structures, asked):
             self._take_shortcut(own.fetches, asked, plan)
         values = plan.call(*feeds.values())
-        self._tell(context, plan, values)
+        self._tell(context, plan.told, values)
         return pick(values, plan.own)
 
-    def _tell(self, context: Any, plan: _Plan, values: List[Any]) -> None:
+    def _tell(self, context: Any, told: Any, values: List[Any], nothing: Any = _NOTHING) -> None:
         try:
-            for after_run, where in plan.told:
-                after_run(
-                    context, _NOTHING if where is None else _Values(pick(values, where), None, None)
-                )
+            for after_run, where in told:
+                found = nothing if where is None else _Values(pick(values, where), *nothing[1:])
+                after_run(context, found)
         except BaseException as error:
             self.hook_error = error
             raise
@@ -157,22 +156,13 @@ class HookedSession:
         metadata = tf.RunMetadata() if metadata is None else metadata
         wanted = _wanted(structures)
         fetches = [structures[i] for i in wanted] + self._run_along(self._sess, structures)
-        results = self._sess.run(fetches, feeds, options, metadata)
-        by_index: Dict[Optional[int], Any] = dict(zip(wanted, results))
-        try:
-            for after_run, index in self._after:
-                after_run(context, _Values(by_index.get(index), options, metadata))
-        except BaseException as error:
-            self.hook_error = error
-            raise
-        self._stop_requested = self._stop_requested or context.stop_requested
-        return results[0]
+        values = self._sess.run(fetches, feeds, options, metadata)
+        told = self._told(wanted, range(len(wanted)))
+        self._tell(context, told, values, _Values(None, options, metadata))
+        return values[0]
 
     def _plan(self, structures: List[Any], fed: List[Any]) -> _Plan:
-        key = (
-            tuple([_identity(each) for each in structures]),
-            tuple([id(each) for each in fed]),
-        )
+        key = (tuple(map(_identity, structures)), tuple(map(id, fed)))
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._prepare(structures, fed)
@@ -186,9 +176,12 @@ class HookedSession:
         wanted = _wanted(structures)
         fetches = [structures[i] for i in wanted] + self._run_along(self._sess, structures)
         call, found = prepare(self._sess, fetches, tensors)
+        kept = ([_leaves(each) for each in structures], fed)
+        return _Plan(call, found[0], self._told(wanted, found), kept)
+
+    def _told(self, wanted: Sequence[int], found: Sequence[Any]) -> List[Tuple[Any, Any]]:
         where: Dict[Optional[int], Any] = dict(zip(wanted, found))
-        told = [(after_run, where.get(index)) for after_run, index in self._after]
-        return _Plan(call, where[0], told, ([_leaves(each) for each in structures], fed))
+        return [(after_run, where.get(index)) for after_run, index in self._after]
 
     def _take_shortcut(self, fetches: Any, asked: List[Any], plan: _Plan) -> None:
         """Lets the next run that asks with these objects find its plan by their ids."""

@@ -45,8 +45,14 @@ class LossScaleOptimizer(ProxyOptimizer):
     ) -> None:
         scale = as_number(self, "initial_scale", initial_scale, _SMALLEST, _LARGEST)
         self._growth_steps = as_count(self, "growth_steps", growth_steps)
-        self._guard = _Guard()
-        super().__init__(_around_innermost(opt, self._guard), "LossScale")
+        outer: Optional[ProxyOptimizer] = None
+        innermost = opt
+        while isinstance(innermost, ProxyOptimizer):
+            outer, innermost = innermost, innermost._opt
+        self._guard = _Guard(innermost, "LossScaleGuard")
+        if outer is not None:
+            outer._opt = self._guard
+        super().__init__(self._guard if outer is None else opt, "LossScale")
         first, zero = tf.constant_initializer(scale), tf.zeros_initializer()
         self._scale = root_variable("loss_scale/scale", [], tf.float32, first, use_resource=True)
         self._good_steps = root_variable(
@@ -58,9 +64,8 @@ class LossScaleOptimizer(ProxyOptimizer):
         scale = self._scale.read_value()
         scaled = self._opt.compute_gradients(loss * tf.cast(scale, loss.dtype), *args, **kwargs)
         with tf.name_scope("LossScale"):
-            return [
-                (map_values(g, lambda g: g * tf.cast(1 / scale, g.dtype)), v) for g, v in scaled
-            ]
+            down = 1 / scale
+            return [(map_values(g, lambda g: g * tf.cast(down, g.dtype)), v) for g, v in scaled]
 
     def apply_gradients(
         self,
@@ -72,7 +77,10 @@ class LossScaleOptimizer(ProxyOptimizer):
         grads = list(grads_and_vars)
         with tf.name_scope("LossScale"):
             finite = _all_finite([g for g, _ in grads])
-            grads = [(map_values(g, lambda g: _zero_unless(finite, g)), v) for g, v in grads]
+            grads = [
+                (map_values(g, lambda g: tf.where_v2(finite, g, tf.zeros_like(g))), v)
+                for g, v in grads
+            ]
             adapted = self._adapt(finite)
         self._guard.finite = finite
         updated = self._opt.apply_gradients(grads, global_step)
@@ -99,37 +107,12 @@ class _Guard(ProxyOptimizer):
 
     finite: Optional[tf.Tensor] = None
 
-    def __init__(self) -> None:
-        tf.train.Optimizer.__init__(self, use_locking=False, name="LossScaleGuard")
-
-    def wrap(self, innermost: tf.train.Optimizer) -> "_Guard":
-        """Takes the optimizer in and returns itself."""
-        self._opt = innermost
-        return self
-
-    def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
-    ) -> tf.Operation:
+    def apply_gradients(self, *args: Any, **kwargs: Any) -> tf.Operation:
         def update() -> tf.Tensor:
-            with tf.control_dependencies([self._opt.apply_gradients(grads_and_vars, global_step)]):
+            with tf.control_dependencies([self._opt.apply_gradients(*args, **kwargs)]):
                 return tf.constant(True)
 
-        return tf.group(tf.cond(self.finite, update, lambda: tf.constant(False)), name=name)
-
-
-def _around_innermost(opt: tf.train.Optimizer, guard: _Guard) -> tf.train.Optimizer:
-    """Puts the guard around the optimizer that wraps no other; returns the outermost one."""
-    if not isinstance(opt, ProxyOptimizer):
-        return guard.wrap(opt)
-    opt._opt = _around_innermost(opt._opt, guard)
-    return opt
-
-
-def _zero_unless(condition: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    return tf.where_v2(condition, values, tf.zeros_like(values))
+        return tf.group(tf.cond(self.finite, update, lambda: tf.constant(False)))
 
 
 def _all_finite(gradients: List[Any]) -> tf.Tensor:

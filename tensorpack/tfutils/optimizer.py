@@ -38,14 +38,9 @@ class ProxyOptimizer(tf.train.Optimizer):
         """Returns the wrapped optimizer's `compute_gradients`."""
         return self._opt.compute_gradients(*args, **kwargs)
 
-    def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
-    ) -> tf.Operation:
+    def apply_gradients(self, *args: Any, **kwargs: Any) -> tf.Operation:
         """Returns the wrapped optimizer's `apply_gradients`."""
-        return self._opt.apply_gradients(grads_and_vars, global_step, name)
+        return self._opt.apply_gradients(*args, **kwargs)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the wrapped optimizer's `get_slot`."""
@@ -85,16 +80,11 @@ class _GradProcOptimizer(ProxyOptimizer):
         super().__init__(opt, "GradientProcessorOptimizer")
         self._gradprocs = list(gradprocs)
 
-    def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
-    ) -> tf.Operation:
+    def apply_gradients(self, grads_and_vars: GradsAndVars, *args: Any, **kwargs: Any) -> Any:
         grads = list(grads_and_vars)
         for each in self._gradprocs:
             grads = each.process(grads)
-        return self._opt.apply_gradients(grads, global_step, name)
+        return self._opt.apply_gradients(grads, *args, **kwargs)
 
 
 class PostProcessOptimizer(ProxyOptimizer):
@@ -125,13 +115,12 @@ class PostProcessOptimizer(ProxyOptimizer):
         """Returns an op that updates, and after that runs what `func` returned."""
         pairs = list(grads_and_vars)
         updated = self._opt.apply_gradients(pairs, global_step)
-        with tf.control_dependencies([updated]):
-            added = [self._post_process(variable) for _, variable in pairs]
+        added = []
+        for _, variable in pairs:
+            device = variable.device if self._colocate else None
+            with tf.control_dependencies([updated]), tf.device(device):
+                added.append(self._func(variable))
         return tf.group(updated, *filter(None, added), name=name)
-
-    def _post_process(self, variable: Any) -> Optional[tf.Operation]:
-        with tf.device(variable.device if self._colocate else None):
-            return self._func(variable)
 
 
 class VariableAssignmentOptimizer(PostProcessOptimizer):

@@ -6,7 +6,7 @@ continues without it, with no more than a line on stderr; here that is an error.
 """
 
 import contextlib
-from typing import Any, ContextManager, FrozenSet, List, Optional
+from typing import Any, ContextManager, List, Optional
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def _check_precision(precision: str, config: tf.ConfigProto, target: str) -> Non
 
 
 def _set_precision(rewrites: Any, precision: str) -> None:
-    there = {field.name for field in rewrites.DESCRIPTOR.fields}
+    there = set(rewrites.DESCRIPTOR.fields_by_name)
     field = _REWRITES.get(precision)
     if field is not None and field not in there:
         raise RuntimeError(
@@ -162,8 +162,7 @@ def _set_precision(rewrites: Any, precision: str) -> None:
 
 def _config_reaches_cpus() -> bool:
     """Whether a config can have XLA compile what runs on CPUs."""
-    fields = tf.OptimizerOptions.DESCRIPTOR.fields
-    return any(field.name == "cpu_global_jit" for field in fields)
+    return "cpu_global_jit" in tf.OptimizerOptions.DESCRIPTOR.fields_by_name
 
 
 def _small_network(image: tf.Tensor) -> tf.Tensor:
@@ -182,16 +181,9 @@ def _who(nodes: List[Any]) -> str:
 
 def _is_emulated() -> bool:
     """Whether this CPU is known to have no instructions for bfloat16."""
-    flags = _cpu_flags()
-    return bool(flags) and not flags & _BF16_FLAGS
-
-
-def _cpu_flags() -> FrozenSet[str]:
     try:
         with open(_CPU_INFO, encoding="utf-8") as lines:
-            for line in lines:
-                if line.startswith("flags"):
-                    return frozenset(line.partition(":")[2].split())
+            flags = next((line for line in lines if line.startswith("flags")), "").split()
     except OSError:
-        pass  # not Linux: unknown
-    return frozenset()
+        return False  # not Linux: unknown
+    return bool(flags) and _BF16_FLAGS.isdisjoint(flags)

@@ -47,7 +47,7 @@ def prepare(
     try:
         where = [fetched.find(each) for each in structures]
         fed = [_feedable(sess.graph, each) for each in feeds]
-    except _Unusual:
+    except (KeyError, TypeError, ValueError):  # as_graph_element raises all of them
         return _prepare_unusual(sess, structures, feeds)
     if not fetched.tensors and not fetched.ops:  # a callable that computes nothing cannot be made
         return Prepared(lambda *arrays: [], where)
@@ -69,7 +69,7 @@ def pick(values: Sequence[Any], where: Any) -> Any:
     return kind([pick(values, each) for each in parts])
 
 
-class _Unusual(Exception):
+class _Unusual(ValueError):
     """A fetch or feed that is left to `Session.run`, which may refuse it."""
 
 
@@ -90,7 +90,7 @@ class _Fetched:
             return dict, [(name, self.find(each)) for name, each in fetches.items()]
         if kind is list or kind is tuple:
             return kind, [self.find(each) for each in fetches]
-        found = _element(self._graph, fetches)
+        found = self._graph.as_graph_element(fetches)
         if not self._graph.is_fetchable(found):
             raise _Unusual
         if isinstance(found, tf.Operation):
@@ -104,15 +104,8 @@ class _Fetched:
         return self._places[found.name]
 
 
-def _element(graph: tf.Graph, each: Any) -> Any:
-    try:
-        return graph.as_graph_element(each)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _Unusual from error
-
-
 def _feedable(graph: tf.Graph, feed: Any) -> tf.Tensor:
-    if not isinstance(feed, tf.Tensor) or not graph.is_feedable(_element(graph, feed)):
+    if not isinstance(feed, tf.Tensor) or not graph.is_feedable(graph.as_graph_element(feed)):
         raise _Unusual
     return feed
 
@@ -141,8 +134,6 @@ def _checking(call: Callable[..., Any], feeds: Sequence[tf.Tensor]) -> Callable[
 
 class _FeedCheck:
     """A function from what is fed to a tensor to the array of its dtype, whose shape is right."""
-
-    __slots__ = ("_dtype", "_right", "_shape", "_tensor")
 
     def __init__(self, tensor: tf.Tensor) -> None:
         self._tensor = tensor

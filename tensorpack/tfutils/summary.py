@@ -12,7 +12,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
 from .common import PerGraph, root_variable
-from .tower import get_current_tower_context
+from .tower import get_current_tower_context, in_main_training_tower
 
 __all__ = [
     "MOVING_SUMMARY_OPS_KEY",
@@ -24,7 +24,6 @@ __all__ = [
     "average_states",
     "create_histogram_summary",
     "create_scalar_summary",
-    "in_main_training_tower",
     "op_name_of_tag",
     "root_mean_square",
     "tag_of_tensor",
@@ -82,7 +81,7 @@ def add_moving_summary(
     """
     if not 0 <= decay < 1:
         raise ValueError(f"decay must be in [0, 1), got {decay}.")
-    scalars = [tf.convert_to_tensor(each) for each in _flatten(tensors)]
+    scalars = [tf.convert_to_tensor(each) for each in tf.nest.flatten(tensors)]
     for each in scalars:
         if each.shape.ndims != 0:
             raise ValueError(
@@ -114,11 +113,12 @@ def add_tagged_moving_summary(
                 f"already, so it cannot have another with {decay} in {collection!r}."
             )
         return known.value
+    name, zeros = op_name_of_tag(tag), tf.zeros_initializer()
     with tf.control_dependencies(None), tf.device(scalar.device):
-        state = _average_variable(tag)
-    with tf.name_scope(None), tf.name_scope(f"summaries/{op_name_of_tag(tag)}/"), tf.device(
-        scalar.device
-    ):
+        # The biased average, and the sum of the weights of what went into it. What is read of a
+        # resource variable does not change when it is updated.
+        state = root_variable(f"EMA/{name}", [2], tf.float32, zeros, use_resource=True)
+    with tf.name_scope(None), tf.name_scope(f"summaries/{name}/"), tf.device(scalar.device):
         before = state.read_value()  # one for both: in a run with an update, it comes before it
         observed = tf.stack([tf.cast(scalar, tf.float32), 1.0])
         update = state.assign_sub((before - observed) * (1.0 - decay), read_value=False)
@@ -133,13 +133,6 @@ def add_tagged_moving_summary(
 def average_states(graph: Optional[tf.Graph] = None) -> List[tf.Variable]:
     """Returns the variables with the states of all moving averages of a graph."""
     return [each.state for each in _averages.get(graph).values()]
-
-
-def _average_variable(tag: str) -> tf.Variable:
-    """State of one average: the biased average, and the sum of the weights of what went into it."""
-    name = f"EMA/{op_name_of_tag(tag)}"
-    # What is read of a resource variable does not change when it is updated.
-    return root_variable(name, [2], tf.float32, tf.zeros_initializer(), use_resource=True)
 
 
 def create_scalar_summary(
@@ -174,12 +167,6 @@ def _collect(summary: tf.Tensor, collections: Optional[Iterable[str]]) -> tf.Ten
     for key in [tf.GraphKeys.SUMMARIES] if collections is None else collections:
         tf.add_to_collection(key, summary)
     return summary
-
-
-def in_main_training_tower() -> bool:
-    """Returns whether summaries count here: outside of towers, and in the main training tower."""
-    context = get_current_tower_context()
-    return context is None or context.is_main_training_tower
 
 
 def tag_of_tensor(tensor: tf.Tensor) -> str:
@@ -277,10 +264,9 @@ def add_param_summary(
         _check_types(types)
     if not in_main_training_tower():
         return
+    variables = tf.trainable_variables()
     for pattern, types in summary_lists:
-        matching = [
-            each for each in tf.trainable_variables() if re.fullmatch(pattern, each.op.name)
-        ]
+        matching = [each for each in variables if re.fullmatch(pattern, each.op.name)]
         if not matching:
             logger.warn(f"add_param_summary: no trainable variable matches {pattern!r} so far.")
         for variable in matching:
@@ -308,10 +294,3 @@ def _check_types(types: Sequence[str]) -> None:
             raise ValueError(
                 f"There is no summary of the type {kind!r}: give a list of {_SUMMARY_TYPES}."
             )
-
-
-def _flatten(tensors: Iterable[Any]) -> List[Any]:
-    flat = []
-    for each in tensors:
-        flat.extend(_flatten(each) if isinstance(each, (list, tuple)) else [each])
-    return flat

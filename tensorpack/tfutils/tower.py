@@ -20,6 +20,7 @@ __all__ = [
     "TowerTensorHandle",
     "TowerTensorHandles",
     "get_current_tower_context",
+    "in_main_training_tower",
 ]
 
 # What only the main training tower may add to: the others repeat the same model.
@@ -81,11 +82,15 @@ class BaseTowerContext:
 
 
 def get_current_tower_context() -> Optional[BaseTowerContext]:
-    """Returns the context of the tower that is being built in the default graph, or None outside of
-    one.
-    """
+    """Returns the context of the tower under construction in the default graph, or None."""
     contexts = _open_contexts.get()
     return contexts[-1] if contexts else None
+
+
+def in_main_training_tower() -> bool:
+    """Returns whether summaries count here: outside of towers, and in the main training tower."""
+    context = get_current_tower_context()
+    return context is None or context.is_main_training_tower
 
 
 @contextmanager
@@ -128,8 +133,7 @@ def TowerContext(
             names = ", ".join(each.op.name for each in added)
             raise RuntimeError(
                 f"{context!r} shares the variables of the first tower, but created {names}. Make "
-                "variables with "
-                "tf.get_variable, under names that do not depend on the tower."
+                "variables with tf.get_variable, under names that do not depend on the tower."
             )
 
 
@@ -158,6 +162,10 @@ class TowerTensorHandle:
       inputs: the tensors that the tower function was called with.
       outputs: what it returned.
       input_signature: the specs of the inputs, so that they can be found by their names.
+
+    Attributes:
+      inputs, outputs: the same.
+      is_training, ns_name, vs_name: those of the context.
     """
 
     def __init__(
@@ -168,40 +176,16 @@ class TowerTensorHandle:
         input_signature: Optional[Sequence[tf.TensorSpec]] = None,
     ) -> None:
         self._context = context
-        self._inputs = list(inputs)
-        self._outputs = outputs
-        self._by_input_name = {}
-        for spec, tensor in zip(input_signature or [], self._inputs):
-            self._by_input_name[get_op_tensor_name(spec.name)[1]] = tensor
-
-    @property
-    def inputs(self) -> List[tf.Tensor]:
-        """The tensors that the tower function was called with."""
-        return self._inputs
-
-    @property
-    def outputs(self) -> Any:
-        """What the tower function returned."""
-        return self._outputs
-
-    @property
-    def is_training(self) -> bool:
-        """Whether the tower was built for training."""
-        return self._context.is_training
-
-    @property
-    def ns_name(self) -> str:
-        """The tower's name scope."""
-        return self._context.ns_name
-
-    @property
-    def vs_name(self) -> str:
-        """The tower's variable scope."""
-        return self._context.vs_name
+        self.inputs = list(inputs)
+        self.outputs = outputs
+        self.is_training = context.is_training
+        self.ns_name = context.ns_name
+        self.vs_name = context.vs_name
+        named = zip(input_signature or [], self.inputs)
+        self._by_input_name = {get_op_tensor_name(spec.name)[1]: each for spec, each in named}
 
     def get_tensor(self, name: str) -> tf.Tensor:
-        """Returns a tensor of this tower: an input by its name in the signature, or any other by
-        its own name.
+        """Returns a tensor: an input by its name in the signature, any other by its own name.
 
         Raises:
           KeyError: the tower has no tensor of this name.
@@ -216,8 +200,7 @@ class TowerTensorHandle:
             known = ", ".join(self._by_input_name) or "none"
             raise KeyError(
                 f"Tower {self.ns_name!r} has no tensor {full_name!r}. It must be made inside the "
-                "tower function, "
-                f"under this name. Inputs: {known}."
+                f"tower function, under this name. Inputs: {known}."
             ) from error
 
     def get_tensors(self, names: Sequence[str]) -> List[tf.Tensor]:
@@ -249,9 +232,7 @@ class TowerTensorHandle:
 
 
 class TowerTensorHandles:
-    """The handles of all towers that one tower function has built, in order; by index or by tower
-    name.
-    """
+    """The handles of all towers of one tower function, in order; by index or by tower name."""
 
     def __init__(self, handles: Sequence[TowerTensorHandle]) -> None:
         self._handles = list(handles)
@@ -286,24 +267,22 @@ class TowerFunc:
     Args:
       tower_fn: called with one tensor for each input, inside a `TowerContext`.
       input_signature: the `tf.TensorSpec` of each input; every one needs a name.
+
+    Attributes:
+      input_signature: the same, as a list.
     """
 
     def __init__(
         self, tower_fn: Callable[..., Any], input_signature: Sequence[tf.TensorSpec]
     ) -> None:
         self._tower_fn = tower_fn
-        self._input_signature = list(input_signature)
-        for spec in self._input_signature:
+        self.input_signature = list(input_signature)
+        for spec in self.input_signature:
             if not spec.name:
                 raise ValueError(
                     f"Every input of a tower function needs a name, this one has none: {spec}."
                 )
         self._handles: List[TowerTensorHandle] = []
-
-    @property
-    def input_signature(self) -> List[tf.TensorSpec]:
-        """The `tf.TensorSpec` of each input."""
-        return self._input_signature
 
     @property
     def towers(self) -> TowerTensorHandles:
@@ -314,14 +293,14 @@ class TowerFunc:
         context = get_current_tower_context()
         if context is None:
             raise RuntimeError("A tower function must be called inside of a TowerContext.")
-        if len(inputs) != len(self._input_signature):
-            names = ", ".join(spec.name for spec in self._input_signature)
+        if len(inputs) != len(self.input_signature):
+            names = ", ".join(spec.name for spec in self.input_signature)
             raise ValueError(
                 f"The tower function was called with {len(inputs)} tensors, it takes "
-                f"{len(self._input_signature)} ({names})."
+                f"{len(self.input_signature)} ({names})."
             )
         outputs = self._tower_fn(*inputs)
-        self._handles.append(TowerTensorHandle(context, inputs, outputs, self._input_signature))
+        self._handles.append(TowerTensorHandle(context, inputs, outputs, self.input_signature))
         return outputs
 
 

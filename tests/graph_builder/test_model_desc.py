@@ -44,56 +44,53 @@ def test_signature_is_the_same_in_both_spellings(kind):
     assert model.get_inputs_desc()[0] == InputDesc(tf.float32, (None, 2), "x")
 
 
+@pytest.fixture
+def tensors():
+    return tf.ones([3, 2]), tf.zeros([3], tf.int64)
+
+
 @pytest.mark.parametrize("kind", [Later, Of2017])
-def test_cost_of_the_training_tower(kind):
+def test_cost_of_the_training_tower(kind, tensors):
     with TowerContext("", is_training=True):
-        cost = kind().build_graph(tf.ones([3, 2]), tf.zeros([3], tf.int64))
+        cost = kind().build_graph(*tensors)
     with tf.Session() as sess:
         assert sess.run(cost) == 6
 
 
-def test_2017_cost_gets_the_regularisation_losses():
+def test_2017_cost_gets_the_regularisation_losses_and_predictors_have_none_left_over(tensors):
     tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(10.0))
+    model = Of2017()
     with TowerContext("", is_training=True):
-        cost = Of2017().build_graph([tf.ones([3, 2]), tf.zeros([3], tf.int64)])
+        cost = model.build_graph(list(tensors))
     assert cost.op.name == "cost_with_regularizer"
     with tf.Session() as sess:
         assert sess.run(cost) == 16
-
-
-def test_2017_predictor_has_no_cost_left_over_from_the_training_tower():
-    model = Of2017()
-    with TowerContext("", is_training=True):
-        model.build_graph(tf.ones([3, 2]), tf.zeros([3], tf.int64))
     with TowerContext("towerp0", is_training=False):
-        assert model.build_graph(tf.ones([3, 2]), tf.zeros([3], tf.int64)) is None
+        assert model.build_graph(*tensors) is None
     assert model.cost is None
 
 
-def test_2017_model_that_sets_no_cost_is_told_so():
-    class Forgetful(Of2017):
-        def _build_graph(self, inputs):
-            pass
-
+def test_2017_model_that_sets_no_cost_is_told_so(tensors):
+    model = Of2017()
+    model._build_graph = lambda inputs: None
     with TowerContext("", is_training=True):
         with pytest.raises(RuntimeError, match=r"must set self\.cost"):
-            Forgetful().build_graph(tf.ones([3, 2]), tf.zeros([3], tf.int64))
+            model.build_graph(*tensors)
 
 
 def test_optimizer_is_made_once_per_graph():
     model = Later()
     first = model.get_optimizer()
     assert model.get_optimizer() is first
-    with tf.Graph().as_default():
-        assert model.get_optimizer() is not first
+    model.optimizer = lambda: 0.1
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="got float"):
+        model.get_optimizer()
 
 
 def test_placeholders_serve_as_inputs():
-    class WithPlaceholders(Later):
-        def inputs(self):
-            return [tf.placeholder(tf.uint8, [None, 4], "image")]
-
-    assert WithPlaceholders().get_input_signature() == [tf.TensorSpec([None, 4], tf.uint8, "image")]
+    model = Later()
+    model.inputs = lambda: [tf.placeholder(tf.uint8, [None, 4], "image")]
+    assert model.get_input_signature() == [tf.TensorSpec([None, 4], tf.uint8, "image")]
     assert tf.get_default_graph().get_operations() == []
 
 
@@ -117,13 +114,6 @@ def test_missing_overrides_are_named():
         ModelDesc().get_input_signature()
     with pytest.raises(NotImplementedError, match=r"ModelDesc must override optimizer\(\)"):
         ModelDesc().get_optimizer()
-
-
-def test_optimizer_of_a_wrong_kind():
-    model = Later()
-    model.optimizer = lambda: 0.1
-    with pytest.raises(TypeError, match="got float"):
-        model.get_optimizer()
 
 
 def test_training_is_known_only_inside_a_tower():

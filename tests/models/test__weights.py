@@ -37,12 +37,9 @@ def test_a_name_scope_and_a_second_use():
         assert build(tf.nn.relu).op.name == "fc_1/output"
 
 
-def test_an_activation_that_names_another_op_output():
+def test_an_activation_must_be_a_function_that_returns_a_tensor_and_gives_it_its_name():
     with pytest.raises(ValueError, match="'fc/output'.*not its result .fc/mul."):
-        build(lambda x, name: tf.nn.relu(x, name=name) * 2)
-
-
-def test_an_activation_must_be_a_function_that_returns_a_tensor():
+        build(lambda x, name: tf.nn.relu(x, name=name) * 2, "fc")
     with pytest.raises(TypeError, match="'relu'"):
         build("relu")
     with pytest.raises(TypeError, match="must return a tensor, it returned None"):

@@ -7,16 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.models import BatchNorm
 from tensorpack.tfutils.tower import TowerContext
 
-from .tools import graph_of, image, run, variable_shapes
-
-
-def normalize(values, axes):
-    mean = values.mean(axes, keepdims=True)
-    return (values - mean) / np.sqrt(values.var(axes, keepdims=True) + 1e-5)
-
-
-def model_variables():
-    return [each.op.name for each in tf.get_collection(tf.GraphKeys.MODEL_VARIABLES)]
+from .tools import graph_of, image, normalize, run, variable_shapes
 
 
 @pytest.mark.parametrize("shape, axes", [((8, 3), 0), ((4, 5, 5, 3), (0, 1, 2))])
@@ -24,14 +15,17 @@ def test_training_uses_the_batch(shape, axes):
     x, values = image(*shape)
     with TowerContext("", is_training=True):
         output = BatchNorm("bn", x * 3 + 1)
-    np.testing.assert_allclose(run(output), normalize(values * 3 + 1, axes), atol=1e-3)
+    variables = output.variables
+    gradients = tf.gradients(tf.pow(output, 3), [x, variables.beta, variables.gamma])
+    result, *gradients = run([output, *gradients])
+    np.testing.assert_allclose(result, normalize(values * 3 + 1, axes), atol=1e-3)
+    assert all(np.abs(each).max() > 0 for each in gradients)
     assert output.op.name == "bn/output"
     assert output.shape.as_list() == list(shape)
     assert variable_shapes() == {"bn/beta": [3], "bn/gamma": [3]}
-    assert model_variables() == ["bn/mean/EMA", "bn/variance/EMA"]
-    assert {"mean", "variance", "beta", "gamma"} == {
-        name for name in ("mean", "variance", "beta", "gamma") if hasattr(output.variables, name)
-    }
+    averages = tf.get_collection(tf.GraphKeys.MODEL_VARIABLES)
+    assert [each.op.name for each in averages] == ["bn/mean/EMA", "bn/variance/EMA"]
+    assert [variables.mean, variables.variance] == averages
 
 
 def test_inference_uses_the_averages():
@@ -67,34 +61,14 @@ def test_internal_updates_happen_with_the_output():
     np.testing.assert_allclose(mean, 0.1 * values.mean(0), atol=1e-6)
 
 
-def test_only_the_main_tower_updates():
-    x, _ = image(8, 3)
-    with TowerContext("tower0", is_training=True, index=0):
-        BatchNorm("bn", x)
-    with TowerContext("tower1", is_training=True, index=1):
-        BatchNorm("bn", x)
-    assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 2
-
-
-def test_only_the_main_tower_updates_internally():
+@pytest.mark.parametrize("ema_update", ["default", "internal"])
+def test_only_the_main_tower_updates_and_only_if_not_to_be_skipped(ema_update):
     x, _ = image(8, 3)
     with TowerContext("tower1", is_training=True, index=1, vs_name="tower1"):
-        BatchNorm("bn", x, ema_update="internal")
+        BatchNorm("bn", x, ema_update=ema_update)
+    BatchNorm("bn", x, training=True, ema_update="skip")
     kinds = {each.type for each in tf.get_default_graph().get_operations()}
     assert not any("AssignSub" in kind for kind in kinds)
-
-
-def test_skipping_updates():
-    x, _ = image(8, 3)
-    BatchNorm("bn", x, training=True, ema_update="skip")
-    assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []
-
-
-def test_gradients():
-    x, _ = image(8, 3)
-    output = BatchNorm("bn", x, training=True)
-    gradients = tf.gradients(tf.pow(output, 3), [x, output.variables.beta, output.variables.gamma])
-    assert all(np.abs(each).max() > 0 for each in run(gradients))
 
 
 def test_both_spellings_build_the_same_graph():

@@ -13,8 +13,10 @@ def test_flattens_and_multiplies():
     x, values = image(3, 2, 2, 5)
     bias = np.array([1.0, -1.0], np.float32)
     output = FullyConnected("fc", x, 2, bias_initializer=tf.constant_initializer(bias))
-    matrix, result = run([output.variables.W, output])
+    gradients = tf.gradients(tf.square(output), [x, output.variables.W, output.variables.b])
+    matrix, result, *gradients = run([output.variables.W, output, *gradients])
     np.testing.assert_allclose(result, values.reshape(3, 20) @ matrix + bias, atol=1e-5)
+    assert all(np.abs(each).max() > 0 for each in gradients)
     assert output.op.name == "fc/output"
     assert variable_shapes() == {"fc/W": [20, 2], "fc/b": [2]}
 
@@ -33,36 +35,13 @@ def test_a_vector_is_one_number_for_each_example():
 
 
 def test_both_spellings_build_the_same_graph():
-    def old():
-        x = tf.placeholder(tf.float32, [None, 3])
-        one = tf.ones_initializer()
-        FullyConnected("f", x, out_dim=4, W_init=one, b_init=one, nl=tf.nn.tanh)
+    def graph(*args, **kwargs):
+        return graph_of(lambda: FullyConnected("f", tf.zeros([1, 3]), *args, **kwargs))
 
-    def later():
-        x = tf.placeholder(tf.float32, [None, 3])
-        one = tf.ones_initializer()
-        FullyConnected(
-            "f", x, units=4, kernel_initializer=one, bias_initializer=one, activation=tf.nn.tanh
-        )
-
-    def by_position():
-        x = tf.placeholder(tf.float32, [None, 3])
-        one = tf.ones_initializer()
-        FullyConnected("f", x, 4, one, one, tf.nn.tanh, True)
-
-    assert graph_of(old) == graph_of(later) == graph_of(by_position)
-
-
-def test_both_spellings_of_one_argument():
-    with pytest.raises(TypeError, match="'out_dim' and 'units'"):
-        FullyConnected("f", tf.zeros([1, 2]), out_dim=1, units=1)
-
-
-def test_gradients_reach_all():
-    x, _ = image(4, 3)
-    output = FullyConnected("fc", x, 2)
-    gradients = tf.gradients(tf.square(output), [x, output.variables.W, output.variables.b])
-    assert all(np.abs(each).max() > 0 for each in run(gradients))
+    one, tanh = tf.ones_initializer(), tf.nn.tanh
+    old = graph(out_dim=4, W_init=one, b_init=one, nl=tanh)
+    later = graph(units=4, kernel_initializer=one, bias_initializer=one, activation=tanh)
+    assert old == later == graph(4, one, one, tanh, True)
 
 
 def test_default_initializers():

@@ -6,12 +6,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import InstanceNorm, LayerNorm
 
-from .tools import graph_of, image, run, variable_shapes
-
-
-def normalize(values, axes):
-    mean = values.mean(axes, keepdims=True)
-    return (values - mean) / np.sqrt(values.var(axes, keepdims=True) + 1e-5)
+from .tools import graph_of, image, normalize, run, variable_shapes
 
 
 @pytest.mark.parametrize(

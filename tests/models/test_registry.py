@@ -22,14 +22,6 @@ from tensorpack.tfutils.tower import TowerContext
 
 
 @pytest.fixture
-def lines(monkeypatch):
-    """Collects what layers log."""
-    found = []
-    monkeypatch.setattr(registry.logger, "info", found.append)
-    return found
-
-
-@pytest.fixture
 def make_layer(monkeypatch):
     """Registers layers for the time of one test."""
     monkeypatch.setattr(registry, "_layers", dict(registry._layers))
@@ -60,30 +52,21 @@ def test_the_scope_around_is_part_of_the_name(lines):
     assert lines == ["target/fct input: [2, 3]", "target/fct output: [2, 4]"]
 
 
-def test_each_scope_is_logged_once_for_each_graph(lines):
+def test_each_scope_is_logged_once_for_each_graph_unless_disabled(lines):
     x = tf.zeros([2, 3])
     FullyConnected("fc", x, 4)
     with tf.variable_scope(tf.get_variable_scope(), reuse=True):
         FullyConnected("fc", x, 4)
+    assert len(lines) == 2
+    disable_layer_logging()
+    FullyConnected("other", x, 4)
     assert len(lines) == 2
     with tf.Graph().as_default():
         FullyConnected("fc", tf.zeros([2, 3]), 4)
     assert len(lines) == 4
 
 
-def test_only_the_main_training_tower_logs(lines):
-    x = tf.zeros([2, 3])
-    with TowerContext("", is_training=True):
-        FullyConnected("fc", x, 4)
-    assert len(lines) == 2
-    with TowerContext("tower1", is_training=True, index=1, vs_name="tower1"):
-        FullyConnected("fc", x, 4)
-    with TowerContext("towerp0", is_training=False):
-        FullyConnected("fc", x, 4)
-    assert len(lines) == 2
-
-
-def test_a_predictor_that_comes_first_does_not_use_up_the_log(lines):
+def test_only_the_main_training_tower_logs_though_a_predictor_may_come_first(lines):
     x = tf.zeros([2, 3])
     with TowerContext("towerp0", is_training=False, vs_name="p"):
         FullyConnected("fc", x, 4)
@@ -91,21 +74,15 @@ def test_a_predictor_that_comes_first_does_not_use_up_the_log(lines):
     with TowerContext("tower0", is_training=True, vs_name="tower0"):
         FullyConnected("fc", x, 4)
     assert lines == ["fc input: [2, 3]", "fc output: [2, 4]"], "without the tower's own scope"
+    with TowerContext("tower1", is_training=True, index=1, vs_name="tower1"):
+        FullyConnected("another", x, 4)
+    assert len(lines) == 2
 
 
 def test_nothing_is_logged_without_a_scope(lines):
     PReLU(tf.zeros([2]))
     Dropout("drop", tf.zeros([2]))
     assert lines == []
-
-
-def test_logging_can_be_disabled_for_a_graph(lines):
-    disable_layer_logging()
-    FullyConnected("fc", tf.zeros([2, 3]), 4)
-    assert lines == []
-    with tf.Graph().as_default():
-        FullyConnected("fc", tf.zeros([2, 3]), 4)
-    assert len(lines) == 2
 
 
 def test_lists_of_tensors(make_layer, lines):
@@ -151,12 +128,9 @@ def test_the_scope_name_is_asked_for():
 
 
 @pytest.mark.parametrize("inputs", [None, 3, [], [1.0], {"x": 1}])
-def test_inputs_must_be_tensors(inputs):
+def test_inputs_must_be_tensors_or_variables(inputs):
     with pytest.raises(ValueError, match="Invalid inputs to layer: FullyConnected"):
         FullyConnected("fc", inputs, 4)
-
-
-def test_a_variable_is_an_input():
     variable = tf.get_variable("v", [2, 3])
     assert FullyConnected("fc", variable, 4).shape.as_list() == [2, 4]
 
@@ -172,36 +146,25 @@ def test_wrong_arguments_are_pythons_own_errors():
         FullyConnected("fc", tf.zeros([2, 3]), 4, out_dim=4)
 
 
-def test_a_name_can_be_taken_once(make_layer):
-    def define(body):
-        @make_layer()
-        def Conv2D(x):
-            return body(x)
-
-    with pytest.raises(ValueError, match="'Conv2D' is taken by .*models.conv2d"):
-        define(tf.identity)
-
-
-def test_the_same_definition_may_come_again(make_layer):
+def test_a_name_can_be_taken_once_or_by_the_same_definition_again(make_layer):
     def define():
-        @make_layer()
         def Again(x):
             return x
 
-        return Again
+        return make_layer()(Again)
 
     define()
     second = define()
     assert get_registered_layer("Again") is second
+    second.__name__ = "Conv2D"
+    with pytest.raises(ValueError, match="'Conv2D' is taken by .*models.conv2d"):
+        make_layer()(second)
 
 
-def test_lookup_by_name():
+def test_lookup_by_name_and_the_old_address():
     assert get_registered_layer("Conv2D") is Conv2D
     assert get_registered_layer("Deconv2D") is Deconv2D is Conv2DTranspose
     assert get_registered_layer("conv2d") is None
-
-
-def test_the_old_address():
     assert old_address.layer_register is layer_register
     assert old_address.VariableHolder is VariableHolder
 

@@ -9,22 +9,12 @@ from tensorpack.models import (
     FullyConnected,
     l1_regularizer,
     l2_regularizer,
-    regularize,
     regularize_cost,
     regularize_cost_from_collection,
 )
 from tensorpack.tfutils.tower import TowerContext
 
 from .tools import graph_of, run
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    """Collects what is logged."""
-    found = []
-    monkeypatch.setattr(regularize.logger, "info", found.append)
-    monkeypatch.setattr(regularize.logger, "warning", found.append)
-    return found
 
 
 def weights(name, values):
@@ -38,16 +28,11 @@ def test_dropout_keeps_the_mean_while_training():
     assert abs((result > 0).mean() - 0.8) < 0.02
 
 
-def test_dropout_does_nothing_elsewhere():
-    x = tf.ones([4, 4])
+def test_dropout_does_nothing_elsewhere_unless_it_is_said_or_computed():
+    x = tf.ones([100])
     with TowerContext("towerp0", is_training=False):
         predicted = Dropout("drop", x, 0.5)
-    assert (run([predicted, Dropout(x, 0.5)])[0] == 1).all()
-    assert (run(Dropout(x, 0.5)) == 1).all()
-
-
-def test_training_may_be_said_or_computed():
-    x = tf.ones([100])
+    assert np.min(run([predicted, Dropout(x, 0.5)])) == 1
     assert run(Dropout(x, training=True)).min() == 0
     with TowerContext("", is_training=True):
         assert run(Dropout(x, is_training=False)).min() == 1
@@ -92,12 +77,12 @@ def test_regularizers():
 
 
 def test_cost_of_the_selected_variables(lines):
-    weights("fc0/W", [2.0])
+    w = weights("fc0/W", [2.0])
     weights("fc1/W", [4.0])
     weights("fc1/b", [100.0])
     tf.get_variable("fc2/W", initializer=1000.0, trainable=False)
     cost = regularize_cost("fc.*/W$", l2_regularizer(1.0))
-    assert run(cost) == (4 + 16) / 2
+    assert run([cost, tf.gradients(cost, w)[0]]) == [(4 + 16) / 2, 2]
     assert cost.op.name == "regularize_cost"
     assert lines == ["Apply regularizer for fc0/W:0", "Apply regularizer for fc1/W:0"]
     assert run(regularize_cost("W", l1_regularizer(1.0), name="again")) == 6
@@ -117,11 +102,6 @@ def test_cost_of_nothing_is_zero_with_a_warning(lines):
     assert cost.op.name == "regularize_cost"
     assert lines == ["regularize_cost: no trainable variable matches 'fc.*/W', the cost is 0."]
     assert run(regularize_cost_from_collection("none")) == 0
-
-
-def test_cost_has_a_gradient():
-    w = weights("w", [3.0])
-    assert run(tf.gradients(regularize_cost("w", l2_regularizer(2.0)), w)[0]) == 6
 
 
 def test_cost_is_zero_in_predictors():

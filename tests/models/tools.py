@@ -23,6 +23,12 @@ def variable_shapes():
     return {each.op.name: each.shape.as_list() for each in tf.trainable_variables()}
 
 
+def normalize(values, axes):
+    """The values with mean 0 and variance 1 over the axes."""
+    mean = values.mean(axes, keepdims=True)
+    return (values - mean) / np.sqrt(values.var(axes, keepdims=True) + 1e-5)
+
+
 def graph_of(build):
     """What `build()` adds to an empty graph, as something that can be compared."""
     with tf.Graph().as_default() as graph:

@@ -8,6 +8,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tests.helpers import TinyModel
 
 SPEC = [tf.TensorSpec([None], tf.float32, "x")]
+CREATED = {"model": TinyModel(), "session_creator": NewSessionCreator()}
 
 
 def test_defaults():
@@ -35,23 +36,10 @@ def test_tower_func_instead_of_a_model():
         ({"model": TinyModel(), "tower_func": abs}, ValueError, "Give either a model"),
         ({"model": TinyModel(), "output_names": []}, ValueError, "output_names must be"),
         ({"model": TinyModel(), "output_names": "out"}, ValueError, "output_names must be"),
-        (
-            {
-                "model": TinyModel(),
-                "session_creator": NewSessionCreator(),
-                "session_config": tf.ConfigProto(),
-            },
-            ValueError,
-            "Give either session_creator",
-        ),
-        (
-            {"model": TinyModel(), "session_creator": NewSessionCreator(), "precision": "bf16"},
-            ValueError,
-            "Give either session_creator",
-        ),
+        ({**CREATED, "session_config": tf.ConfigProto()}, ValueError, "either session_creator"),
+        ({**CREATED, "precision": "bf16"}, ValueError, "either session_creator"),
     ],
 )
 def test_bad_options(options, error, text):
-    options.setdefault("output_names", ["predicted"])
     with pytest.raises(error, match=text):
-        PredictConfig(**options)
+        PredictConfig(**{"output_names": ["predicted"], **options})

@@ -27,14 +27,9 @@ def test_the_call_wins_in_any_spelling(in_scope, in_call):
         assert op_type(**{in_call: tf.nn.tanh}) == "Tanh"
 
 
-def test_a_positional_argument_wins():
-    with argscope(MaxPooling, shape=2, stride=1):
-        shape = MaxPooling("pool", tf.zeros([1, 8, 8, 1]), 4).shape.as_list()
-    assert shape == [1, 5, 5, 1]
-
-
-def test_a_none_in_the_call_wins():
-    with argscope(FullyConnected, activation=tf.nn.relu):
+def test_a_positional_argument_and_a_none_win():
+    with argscope(MaxPooling, shape=2, stride=1), argscope(FullyConnected, activation=tf.nn.relu):
+        assert MaxPooling("p", tf.zeros([1, 8, 8, 1]), 4).shape.as_list() == [1, 5, 5, 1]
         assert op_type(activation=None) == "Identity"
 
 
@@ -49,17 +44,13 @@ def test_scopes_nest_and_end():
     assert get_arg_scope() == {}
 
 
-def test_an_exception_ends_the_scope():
+def test_what_get_arg_scope_returns_is_a_copy_and_an_exception_ends_the_scope():
     with pytest.raises(RuntimeError, match="inside"):
         with argscope(Conv2D, kernel_shape=3):
+            get_arg_scope()["Conv2D"]["kernel_size"] = 5
+            assert get_arg_scope() == {"Conv2D": {"kernel_size": 3}}
             raise RuntimeError("inside")
     assert get_arg_scope() == {}
-
-
-def test_what_get_arg_scope_returns_is_a_copy():
-    with argscope(Conv2D, kernel_shape=3):
-        get_arg_scope()["Conv2D"]["kernel_size"] = 5
-        assert get_arg_scope() == {"Conv2D": {"kernel_size": 3}}
 
 
 def test_each_graph_has_its_own():
@@ -69,15 +60,12 @@ def test_each_graph_has_its_own():
             assert op_type() == "Identity"
 
 
-def test_layers_without_a_scope_name_are_reached():
+def test_layers_without_a_scope_name_are_reached(session):
     with argscope(PReLU, init=0.5):
         alpha = PReLU(tf.zeros([1])).variables.alpha
         other = FullyConnected("fc", tf.ones([1, 2]), 3, activation=PReLU)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert sess.run(alpha) == 0.5
-        names = {each.op.name: each for each in tf.global_variables()}
-        assert sess.run(names["fc/alpha"]) == 0.5
+    names = {each.op.name: each for each in tf.global_variables()}
+    assert session().run([alpha, names["fc/alpha"]]) == [0.5, 0.5]
     assert other.op.name == "fc/output"
 
 
@@ -86,20 +74,17 @@ def test_a_converted_argument():
         assert get_arg_scope() == {"Dropout": {"keep_prob": 0.75}}
 
 
-def test_arguments_must_be_the_layers():
-    with pytest.raises(TypeError, match="actvation, which Conv2D does not take.*activation"):
-        with argscope([FullyConnected, Conv2D][1:], actvation=tf.nn.relu):
-            pass
-    with pytest.raises(TypeError, match="padding, which FullyConnected does not take"):
-        with argscope([Conv2D, FullyConnected], padding="valid"):
-            pass
-    with pytest.raises(TypeError, match="'activation' and 'nl'"):
-        with argscope(Conv2D, nl=None, activation=None):
+@pytest.mark.parametrize(
+    "layers, arguments, text",
+    [
+        (Conv2D, {"actvation": 0}, "actvation, which Conv2D does not take.*activation"),
+        ([Conv2D, FullyConnected], {"padding": 0}, "padding, which FullyConnected does not take"),
+        (Conv2D, {"nl": None, "activation": None}, "'activation' and 'nl'"),
+        (tf.nn.relu, {"name": "x"}, "needs layers"),
+    ],
+)
+def test_layers_must_be_layers_that_take_the_arguments(layers, arguments, text):
+    with pytest.raises(TypeError, match=text):
+        with argscope(layers, **arguments):
             pass
     assert get_arg_scope() == {}
-
-
-def test_layers_must_be_layers():
-    with pytest.raises(TypeError, match="needs layers"):
-        with argscope(tf.nn.relu, name="x"):
-            pass

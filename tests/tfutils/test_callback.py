@@ -21,29 +21,27 @@ class Adder(Callback):
 
 
 @pytest.fixture
-def trainer():
-    return Trainer()
+def callback():
+    trainer, adder = Trainer(), Adder()
+    adder.setup_graph(trainer)
+    yield adder
+    assert adder.trainer == trainer  # alive until here
 
 
-def test_ops_go_under_the_class_name_unique_in_the_graph(trainer):
-    first, second = Adder(), Adder()
-    first.setup_graph(trainer)
-    second.setup_graph(trainer)
-    assert first.op.name == "Adder/zero:0"
+def test_ops_go_under_the_class_name_unique_in_the_graph(callback):
+    second = Adder()
+    second.setup_graph(callback.trainer)
+    assert callback.op.name == "Adder/zero:0"
     assert second.op.name == "Adder_1/zero:0"
-    assert first.graph is tf.get_default_graph()
+    assert callback.graph is tf.get_default_graph()
 
 
-def test_knows_its_trainer_weakly(trainer):
-    callback = Adder()
-    callback.setup_graph(trainer)
+def test_knows_its_trainer_weakly(callback):
     assert (callback.epoch_num, callback.local_step, callback.global_step) == (3, 4, 34)
     assert isinstance(callback.trainer, weakref.ProxyTypes)
 
 
-def test_before_run_takes_fetches_in_every_form(trainer):
-    callback = Adder()
-    callback.setup_graph(trainer)
+def test_before_run_takes_fetches_in_every_form(callback):
     callback.request = None
     assert callback.before_run(None) is None
     callback.request = tf.train.SessionRunArgs(callback.op)
@@ -53,9 +51,7 @@ def test_before_run_takes_fetches_in_every_form(trainer):
         assert callback.before_run(None).fetches == [callback.op]
 
 
-def test_tensors_are_looked_for_by_name(trainer):
-    callback = Adder()
-    callback.setup_graph(trainer)
+def test_tensors_are_looked_for_by_name(callback):
     assert callback.get_tensors_maybe_in_tower(["Adder/zero:0"]) == [callback.op]
     with pytest.raises(KeyError):
         callback.get_tensors_maybe_in_tower(["nothing"])

@@ -83,15 +83,7 @@ def test_global_norm_clip_scales_all_by_their_joint_norm(session):
     assert names(clipped) == ["a", "b", "c"]
     assert clipped[1][0] is None
     np.testing.assert_allclose(values(session(), FilterNoneGrad().process(clipped)), [0.6, 0.8])
-
-
-def test_global_norm_clip_leaves_small_and_scales_sparse_gradients(session):
-    (small,) = GlobalNormClip(10).process(grads_of(a=3.0))
-    (sparse,) = GlobalNormClip(1).process([sparse_grad([[3.0], [4.0]])])
-    sess = session()
-    assert sess.run(small[0]) == 3.0
-    assert isinstance(sparse[0], tf.IndexedSlices)
-    np.testing.assert_allclose(sess.run(sparse[0].values), [[0.6], [0.8]])
+    assert GlobalNormClip(1.0).process(clipped[1:2]) == clipped[1:2]
 
 
 def clip_and_summarise(grads, limit):
@@ -107,12 +99,11 @@ def clip_and_summarise(grads, limit):
 def test_clipping_below_at_and_above_the_limit(session, limit):
     raw = {"a": [3.0, 4.0], "b": [[12.0], [0.0]]}
     clipped, rms = clip_and_summarise(grads_of(**raw), limit)
-    found = session().run([each for each, _ in clipped] + rms)
-    for i, name in enumerate(sorted(raw)):
+    found, sizes = session().run([[each for each, _ in clipped], rms])
+    for name, clipped_values, size in zip(sorted(raw), found, sizes):
         expected = np.float32(raw[name]) * limit / max(13.0, limit)
-        np.testing.assert_allclose(found[i], expected, rtol=1e-6)
-        direct = np.sqrt(np.mean(np.square(expected)))
-        np.testing.assert_allclose(found[2 + i], direct, rtol=1e-6)
+        np.testing.assert_allclose(clipped_values, expected, rtol=1e-6)
+        np.testing.assert_allclose(size, np.sqrt(np.mean(np.square(expected))), rtol=1e-6)
 
 
 def test_size_of_a_clipped_sparse_gradient_is_that_of_its_rows(session):
@@ -138,14 +129,9 @@ def test_a_gradient_changed_after_the_clipping_is_measured_again(session):
     np.testing.assert_allclose(session().run(rms), 10 / 2**0.5, rtol=1e-6)
 
 
-def test_clipping_nothing_gives_nothing():
-    assert GlobalNormClip(1.0).process(grads_of(a=None))[0][0] is None
-
-
-@pytest.mark.parametrize("norm", [0, -1.0, float("nan")])
-def test_global_norm_clip_refuses_a_norm_that_is_not_positive(norm):
+def test_global_norm_clip_refuses_a_norm_that_is_not_positive():
     with pytest.raises(ValueError, match="GlobalNormClip: global_norm must be a positive"):
-        GlobalNormClip(norm)
+        GlobalNormClip(0)
 
 
 @pytest.mark.parametrize(
@@ -169,13 +155,11 @@ def test_map_gradient_refuses_other_functions(func):
         MapGradient(func)
 
 
-def test_map_gradient_drops_what_maps_to_none_and_keeps_what_is_none():
+def test_map_gradient_drops_what_maps_to_none_and_warns_when_nothing_matches(log_lines):
     grads = MapGradient(lambda grad: None, "[ab]").process(grads_of(a=1.0, b=None, c=1.0))
     assert names(grads) == ["b", "c"]
-
-
-def test_map_gradient_warns_when_nothing_matches(log_lines):
-    MapGradient(lambda grad: grad, "conv.*").process(grads_of(a=1.0))
+    assert log_lines == []
+    assert MapGradient(lambda grad: None, "conv.*").process(grads) == grads
     assert [level for level, text in log_lines if "'conv.*'" in text] == ["warn"]
 
 
@@ -185,17 +169,14 @@ def summary_tags(sess):
 
 
 def test_summary_gradient_has_a_histogram_and_an_average_for_each_variable(session):
-    grads = grads_of(W=[3.0, 4.0], b=2.0)
+    grads = [*grads_of(W=[3.0, 4.0]), sparse_grad([[6.0], [8.0]], name="rows")]
     assert SummaryGradient().process(grads) == grads
     sess = session()
     sess.run(tf.get_collection(MOVING_SUMMARY_OPS_KEY))
-    assert summary_tags(sess) == [
-        "SummaryGradient/W-grad",
-        "SummaryGradient/W/rms",
-        "SummaryGradient/b-grad",
-        "SummaryGradient/b/rms",
-    ]
-    np.testing.assert_allclose(sess.run("summaries/SummaryGradient/W/rms/average:0"), 12.5**0.5)
+    kinds = ["W-grad", "W/rms", "rows-grad", "rows/rms"]
+    assert summary_tags(sess) == [f"SummaryGradient/{each}" for each in kinds]
+    averages = [f"summaries/SummaryGradient/{each}/rms/average:0" for each in ("W", "rows")]
+    np.testing.assert_allclose(sess.run(averages), [12.5**0.5, 50**0.5], rtol=1e-6)
 
 
 def test_one_summary_gradient_serves_two_graphs():
@@ -218,14 +199,6 @@ def test_summary_gradient_once_for_a_variable_and_only_in_the_main_tower(session
     assert tf.get_collection(tf.GraphKeys.SUMMARIES) == []
 
 
-def test_summary_of_a_sparse_gradient_takes_its_rows(session):
-    SummaryGradient().process([sparse_grad([[3.0], [4.0]])])
-    sess = session()
-    sess.run(tf.get_collection(MOVING_SUMMARY_OPS_KEY))
-    average = sess.run("summaries/SummaryGradient/table/rms/average:0")
-    np.testing.assert_allclose(average, 12.5**0.5, rtol=1e-6)
-
-
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_check_gradient_names_the_variable(session, bad):
     checked = CheckGradient().process(grads_of(a=1.0, b=bad))
@@ -239,11 +212,8 @@ def test_scale_gradient_takes_the_first_match_and_drops_at_zero(session, log_lin
     processor = ScaleGradient([("fc/.*", 2), (".*/b", 0), ("conv/.*", 0.5)])
     grads = grads_of(**{"fc/b": 1.0, "conv/b": 1.0, "conv/W": 1.0, "other": 1.0})
     scaled = processor.process(grads)
-    assert dict(zip(names(scaled), values(session(), scaled))) == {
-        "fc/b": 2.0,
-        "conv/W": 0.5,
-        "other": 1.0,
-    }
+    found = dict(zip(names(scaled), values(session(), scaled)))
+    assert found == {"fc/b": 2.0, "conv/W": 0.5, "other": 1.0}
     assert log_lines == [
         ("info", "Apply lr multiplier 0.5 for conv/W"),
         ("info", "Apply lr multiplier 0 for conv/b"),

@@ -21,9 +21,23 @@ def resources():
         yield
 
 
-def state():
-    names = {each.op.name: each for each in tf.global_variables()}
-    return [names["loss_scale/scale"], names["loss_scale/good_steps"]]
+@pytest.fixture
+def trained(session):
+    """Trains v, 0 at first, on `v * factor`: returns its values and the scale's after each step."""
+
+    def train(optimizer, factors):
+        v, factor = tf.get_variable("v", initializer=0.0), tf.placeholder(tf.float32, [])
+        step = optimizer.apply_gradients(optimizer.compute_gradients(v * factor), name="train_op")
+        assert step.name == "train_op"
+        names = {each.op.name: each for each in tf.global_variables()}
+        state = [v, names["loss_scale/scale"], names["loss_scale/good_steps"]]
+        sess, found = session(), []
+        for value in factors:
+            sess.run(step, {factor: value})
+            found.append([float(each) for each in sess.run(state)])
+        return found
+
+    return train
 
 
 def test_gradients_have_their_size_and_are_computed_from_the_scaled_cost(session):
@@ -46,32 +60,18 @@ def test_gradients_have_their_size_and_are_computed_from_the_scaled_cost(session
     assert sess.run([seen[0], grads[0][0]]) == [1024.0, 6.0]
 
 
-def test_the_scale_doubles_after_good_steps_and_halves_at_a_bad_one(session):
-    v = tf.get_variable("v", initializer=0.0)
-    factor = tf.placeholder(tf.float32, [])
+def test_the_scale_doubles_after_good_steps_and_halves_at_a_bad_one(trained):
     optimizer = LossScaleOptimizer(sgd(), initial_scale=8.0, growth_steps=2)
-    train = optimizer.apply_gradients(optimizer.compute_gradients(v * factor), name="train_op")
-    assert train.name == "train_op"
-    sess = session()
-    found = []
-    for value in [1, 1, 1, np.inf, 1, np.nan, np.nan, 1, 1]:
-        sess.run(train, {factor: value})
-        found.append(tuple(float(each) for each in sess.run(state())))
-    assert found == [(8, 1), (16, 0), (16, 1), (8, 0), (8, 1), (4, 0), (2, 0), (2, 1), (4, 0)]
-    assert sess.run(v) == -6.0
+    found = trained(optimizer, [1, 1, 1, np.inf, 1, np.nan, np.nan, 1, 1])
+    scales = [(8, 1), (16, 0), (16, 1), (8, 0), (8, 1), (4, 0), (2, 0), (2, 1), (4, 0)]
+    assert [(scale, good) for _, scale, good in found] == scales
+    assert found[-1][0] == -6.0
 
 
-def test_the_scale_has_bounds(session):
-    v = tf.get_variable("v", initializer=0.0)
-    factor = tf.placeholder(tf.float32, [])
+def test_the_scale_has_bounds(trained):
     optimizer = LossScaleOptimizer(sgd(), initial_scale=2.0**24, growth_steps=1)
-    train = optimizer.apply_gradients(optimizer.compute_gradients(v * factor))
-    sess = session()
-    sess.run(train, {factor: 1})
-    assert sess.run(state()[0]) == 2.0**24
-    for _ in range(30):
-        sess.run(train, {factor: np.nan})
-    assert sess.run(state()[0]) == 1.0
+    found = trained(optimizer, [1] + [np.nan] * 30)
+    assert (found[0][1], found[-1][1]) == (2.0**24, 1.0)
 
 
 def test_a_bad_step_changes_neither_variables_nor_slots(session):
@@ -109,24 +109,15 @@ def test_sparse_gradients(session):
     assert sess.run(table).ravel().tolist() == [0.0, 2.0, 2.0]
 
 
-def test_accumulated_gradients_count_a_bad_step_as_zero(session):
-    v = tf.get_variable("v", initializer=0.0)
-    factor = tf.placeholder(tf.float32, [])
+def test_accumulated_gradients_count_a_bad_step_as_zero(trained):
     optimizer = LossScaleOptimizer(AccumGradOptimizer(sgd(), 2), initial_scale=4.0)
-    train = optimizer.apply_gradients(optimizer.compute_gradients(v * factor))
-    sess = session()
-    found = []
-    for value in [np.nan, 1, 1, 1, 1, np.nan, 1, 1]:
-        sess.run(train, {factor: value})
-        found.append(float(sess.run(v)))
-    assert found == [0, -1, -1, -3, -3, -3, -3, -5]
+    found = trained(optimizer, [np.nan, 1, 1, 1, 1, np.nan, 1, 1])
+    assert [v for v, _, _ in found] == [0, -1, -1, -3, -3, -3, -3, -5]
 
 
 def test_wrong_numbers():
     for scale in 0.5, 2.0**25:
-        with pytest.raises(
-            ValueError, match="initial_scale must be .* at least 1 and of at most 1"
-        ):
+        with pytest.raises(ValueError, match="initial_scale .* at least 1 and of at most 1"):
             LossScaleOptimizer(sgd(), scale)
     with pytest.raises(ValueError, match="growth_steps must be a whole number"):
         LossScaleOptimizer(sgd(), growth_steps=0)

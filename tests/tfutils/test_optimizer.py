@@ -72,12 +72,11 @@ def test_post_processing_sees_the_updated_variable(session, use_resource):
     a, b, log = make(use_resource, a=1.0, b=1.0, log=0.0)
 
     def process(variable):
-        if variable is a:
-            return log.assign_add(variable, read_value=False)
-        return None
+        return log.assign_add(variable, read_value=False) if variable is a else None
 
-    optimizer = PostProcessOptimizer(sgd(), process)
-    train = optimizer.minimize(3 * a + 3 * b, var_list=[a, b], name="train_op")
+    train = PostProcessOptimizer(sgd(), process).minimize(
+        3 * a + 3 * b, var_list=[a, b], name="train_op"
+    )
     assert train.name == "train_op"
     updates = [each.name for each in ancestors([train]) if "ApplyGradientDescent" in each.type]
     (logged,) = [each for each in train.control_inputs if "AssignAdd" in each.type]
@@ -114,20 +113,25 @@ def test_assignment_bounds_variables_after_the_update(session, use_resource):
         assert [value.tolist() for value in sess.run([a, b])] == expected
 
 
+@pytest.mark.parametrize(
+    "niter, expected",
+    [
+        (1, [-1, -1 - 2.5, -3.5 - 4.25, -7.75 - 12.125]),
+        # The second sum is 60, to which half of the first, the momentum, is added.
+        (3, [0, 0, -6, -6, -6, -6 - 63]),
+    ],
+)
 def test_accumulation_applies_the_sum_at_every_last_step(
-    session, use_resource, conditional_updates
+    session, use_resource, conditional_updates, niter, expected
 ):
     (v,) = make(use_resource, v=0.0)
     x = tf.placeholder(tf.float32, [])
-    train = AccumGradOptimizer(tf.train.MomentumOptimizer(1.0, 0.5), 3).minimize(v * x)
+    train = AccumGradOptimizer(tf.train.MomentumOptimizer(1.0, 0.5), niter).minimize(v * x)
     assert tf.trainable_variables() == [v]
     sess = session()
-    seen = []
-    for gradient in [1, 2, 3, 10, 20, 30]:
+    for gradient, value in zip([1, 2, 3, 10, 20, 30], expected):
         sess.run(train, {x: gradient})
-        seen.append(sess.run(v))
-    # The second sum is 60, to which half of the first, the momentum, is added.
-    assert seen == [0, 0, -6, -6, -6, -6 - 63]
+        assert sess.run(v) == value
 
 
 def test_accumulation_takes_sparse_gradients(session, use_resource, conditional_updates):
@@ -141,17 +145,6 @@ def test_accumulation_takes_sparse_gradients(session, use_resource, conditional_
     sess.run(train)
     sess.run(train)
     assert sess.run(table).tolist() == [[-2], [0], [-4]]
-
-
-def test_accumulation_of_one_step_is_the_wrapped_optimizer(
-    session, use_resource, conditional_updates
-):
-    (v,) = make(use_resource, v=0.0)
-    train = AccumGradOptimizer(sgd(), 1).minimize(v * 2)
-    sess = session()
-    sess.run(train)
-    sess.run(train)
-    assert sess.run(v) == -4
 
 
 def test_accumulation_refuses_a_global_step_and_no_steps(use_resource):

@@ -25,13 +25,16 @@ def make(kind):
 
 
 class Producer(threading.Thread):
-    """Enqueues so many elements; `full` waits until it waits for room."""
+    """Enqueues so many elements; waits for room when it has been made."""
 
     def __init__(self, sess, enqueue, control, count):
         super().__init__()
-        self._sess, self._enqueue, self._control, self._count = sess, enqueue, control, count
+        self._sess, self._enqueue, self._count = sess, enqueue, count
         self.done, self.error = 0, None
         self.start()
+        while control.size(sess) < control.capacity:
+            time.sleep(0.001)
+        time.sleep(0.02)
 
     def run(self):
         try:
@@ -41,18 +44,12 @@ class Producer(threading.Thread):
         except tf.errors.CancelledError as error:
             self.error = error
 
-    def full(self):
-        while self._control.size(self._sess) < self._control.capacity:
-            time.sleep(0.001)
-        time.sleep(0.02)
-
 
 @pytest.mark.parametrize("kind", sorted(MAKERS))
 def test_a_producer_that_waits_for_room_gets_it(kind, capfd):
     _, enqueue, control = make(kind)
     with tf.Session() as sess:
         producer = Producer(sess, enqueue, control, 5)
-        producer.full()
         with QueueDrain([control], sess):
             producer.join(10)
         assert (producer.done, producer.error) == (5, None)
@@ -64,7 +61,6 @@ def test_a_drain_closes_the_queues_when_its_patience_is_over():
     _, enqueue, control = make("fifo")
     with tf.Session() as sess:
         producer = Producer(sess, enqueue, control, 10**9)
-        producer.full()
         with QueueDrain([control], sess, patience=0.1):
             producer.join(10)
             assert producer.error is not None
@@ -77,7 +73,6 @@ def test_a_drain_without_a_thread_closes_the_queues(monkeypatch, capsys):
     _, enqueue, control = make("fifo")
     with tf.Session() as sess:
         producer = Producer(sess, enqueue, control, 5)
-        producer.full()
         monkeypatch.setattr(threading.Thread, "start", start)
         with QueueDrain([control], sess):
             producer.join(10)

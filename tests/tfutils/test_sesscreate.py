@@ -6,11 +6,7 @@ import resource
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.sesscreate import (
-    NewSessionCreator,
-    ReuseSessionCreator,
-    SessionCreatorAdapter,
-)
+from tensorpack.tfutils import NewSessionCreator, ReuseSessionCreator, SessionCreatorAdapter
 
 
 def test_new_session_has_all_variables_and_tables_initialised(log_lines):

@@ -14,15 +14,11 @@ def dense(x):
     return tf.matmul(x, weight, name="out")
 
 
-def test_context_is_known_inside_only():
+def test_context_is_known_inside_only_and_left_after_an_error():
     assert get_current_tower_context() is None
     with TowerContext("", is_training=True) as context:
         assert get_current_tower_context() is context
         assert context.is_training and context.is_main_training_tower and context.has_own_variables
-    assert get_current_tower_context() is None
-
-
-def test_context_is_left_after_an_error():
     with pytest.raises(ZeroDivisionError):
         with TowerContext("towerp0", is_training=False):
             raise ZeroDivisionError
@@ -76,26 +72,15 @@ def test_a_name_can_be_used_once():
             raise AssertionError("must not be entered")
 
 
-def test_unknown_tensor_names_the_tower_and_its_inputs():
-    function = TowerFunc(dense, SPEC)
-    with TowerContext("", is_training=True):
-        function(tf.zeros([1, 2]))
-    with pytest.raises(KeyError, match=r"no tensor 'nothing:0'.*Inputs: x:0"):
-        function.towers[0].get_tensor("nothing")
-
-
-def test_wrong_number_of_inputs():
-    function = TowerFunc(dense, SPEC)
+def test_a_tower_function_says_what_is_wrong_with_a_call():
+    function, x = TowerFunc(dense, SPEC), tf.zeros([1, 2])
+    with pytest.raises(RuntimeError, match="inside of a TowerContext"):
+        function(x)
     with TowerContext("", is_training=True):
         with pytest.raises(ValueError, match=r"called with 2 tensors, it takes 1 \(x\)"):
-            function(tf.zeros([1, 2]), tf.zeros([1, 2]))
-
-
-def test_outside_of_a_context():
-    with pytest.raises(RuntimeError, match="inside of a TowerContext"):
-        TowerFunc(dense, SPEC)(tf.zeros([1, 2]))
-
-
-def test_inputs_need_names():
+            function(x, x)
+        function(x)
+    with pytest.raises(KeyError, match=r"no tensor 'nothing:0'.*Inputs: x:0"):
+        function.towers[0].get_tensor("nothing")
     with pytest.raises(ValueError, match="needs a name"):
         TowerFunc(dense, [tf.TensorSpec([2], tf.float32)])

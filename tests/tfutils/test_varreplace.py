@@ -1,11 +1,7 @@
 """Tests of custom getters: what get_variable gives, and that no scope changes."""
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.varreplace import (
-    custom_getter_scope,
-    freeze_variables,
-    remap_variables,
-)
+from tensorpack.tfutils.varreplace import custom_getter_scope, freeze_variables, remap_variables
 
 
 def test_getter_is_called_inside_the_block_only_and_leaves_scopes_alone():
@@ -24,18 +20,12 @@ def test_getter_is_called_inside_the_block_only_and_leaves_scopes_alone():
     assert (v.op.name, op.op.name) == ("a/v", "a/n/op")
 
 
-def test_remapped_variables_are_passed_on(session):
+def test_remapped_variables_are_passed_on_and_the_inner_getter_asks_the_outer_one(session):
     with remap_variables(lambda v: v * 2), tf.variable_scope("s"):
         doubled = tf.get_variable("v", initializer=3.0)
-    (variable,) = tf.trainable_variables()
-    sess = session()
-    assert sess.run([variable, doubled]) == [3, 6]
-
-
-def test_inner_getter_has_the_last_word(session):
-    with remap_variables(lambda v: v * 2), remap_variables(lambda v: v + 1):
-        value = tf.get_variable("v", initializer=3.0)
-    assert session().run(value) == 7
+        with remap_variables(lambda v: v + 1):
+            more = tf.get_variable("w", initializer=4.0)
+    assert session().run([*tf.trainable_variables(), doubled, more]) == [3, 4, 6, 9]
 
 
 def test_frozen_variables_get_no_gradient_but_stay_in_the_collection():
