@@ -67,7 +67,8 @@ def translate(layer_name: str, renaming: Renaming, arguments: Mapping[str, Any])
     for name, value in arguments.items():
         target = renaming.get(name, name)
         if isinstance(target, Converted):
-            target, value = target.name, target.convert(value)
+            value = target.convert(value)
+            target = target.name
         if target in translated:
             first, second = sorted([given_as[target], name])
             raise TypeError(

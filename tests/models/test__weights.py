@@ -38,8 +38,8 @@ def test_a_name_scope_and_a_second_use():
 
 
 def test_an_activation_must_be_a_function_that_returns_a_tensor_and_gives_it_its_name():
-    with pytest.raises(ValueError, match="'fc/output'.*not its result .fc/mul."):
-        build(lambda x, name: tf.nn.relu(x, name=name) * 2, "fc")
+    with pytest.raises(ValueError, match="'a/output'.*not its result .a/mul."):
+        build(lambda x, name: tf.nn.relu(x, name=name) * 2, "a")
     with pytest.raises(TypeError, match="'relu'"):
         build("relu")
     with pytest.raises(TypeError, match="must return a tensor, it returned None"):
