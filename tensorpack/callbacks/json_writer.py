@@ -8,11 +8,13 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
+from tensorpack.utils.untrusted import read_untrusted
 
 from .monitor import MonitorBase
 
 __all__ = ["JSONWriter"]
 
+_MOST_BYTES = 1 << 30  # of the file
 _FILENAME = "stats.json"
 _RESERVED = ("epoch_num", "global_step")
 
@@ -219,10 +221,9 @@ class _Loaded(NamedTuple):
 
 
 def _load(path: str) -> Optional[_Loaded]:
-    """Reads a file; None if there is none."""
+    """Reads a file; None if there is none. A link, a FIFO or a huge file is an OSError."""
     try:
-        with open(path, "rb") as file:
-            text = file.read().decode("utf-8", errors="replace")
+        text = read_untrusted(path, _MOST_BYTES).decode("utf-8", errors="replace")
     except FileNotFoundError:
         return None
     unfit: List[str] = []
