@@ -1,6 +1,6 @@
 """One Atari game on `ALEInterface`, giving the same frames as ale-py's vector interface."""
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -31,34 +31,20 @@ def clone_machine(ale: Any) -> bytes:
         return state.__getstate__()[0]
 
 
-class NoopDraws:
-    """The numbers of no-op frames, uniform in [0, bound), that the vector interface draws.
+def draw_noops(rng: np.random.RandomState, bound: int) -> int:
+    """Draws a number of no-op frames, uniform in [0, bound), as the vector interface does.
 
     It uses a Mersenne twister and multiplication with rejection, as the C++ library on Linux does
     for bounded integers. On other systems its draws may differ; then both backends are still random
     and reproducible, but not equal.
     """
-
-    def __init__(self, seed: int, bound: int):
-        self._bound = bound
-        self._rng = np.random.RandomState(seed)
-
-    def draw(self) -> int:
-        if self._bound <= 1:
-            return 0
-        too_low = 2**32 % self._bound
-        while True:
-            product = int.from_bytes(self._rng.bytes(4), "little") * self._bound
-            if product % 2**32 >= too_low:
-                return product >> 32
-
-    def state_dict(self) -> Dict[str, Any]:
-        state: Any = self._rng.get_state(legacy=False)
-        numbers = state["state"]
-        return {"keys": np.array(numbers["key"]), "position": int(numbers["pos"])}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._rng.set_state(("MT19937", state["keys"], state["position"], 0, 0.0))
+    if bound <= 1:
+        return 0
+    too_low = 2**32 % bound
+    while True:
+        product = int.from_bytes(rng.bytes(4), "little") * bound
+        if product % 2**32 >= too_low:
+            return product >> 32
 
 
 class Emulator:
@@ -71,6 +57,7 @@ class Emulator:
         self._cv2 = require("cv2")
         self.seed(seed)
         self._actions = list(self._ale.getMinimalActionSet())
+        self.action_names = [action.name for action in self._actions]
         # The last screen and the one before; after a step the first holds the maximum of both.
         self._screens = np.zeros((2, *self._ale.getScreenDims()), dtype=np.uint8)
 
@@ -78,28 +65,23 @@ class Emulator:
         """Loads the game again; `reset` must follow."""
         self._seed = seed
         self._ale = open_emulator(self._rom, seed)
-        self._noops = NoopDraws(seed, self._max_noops)
+        self._rng = np.random.RandomState(seed)  # of the no-op frames
         self._games = 0  # begun since it was loaded
-        self._begun_with = 0  # frames without an action
-        self._log = bytearray()  # the actions since then
-
-    @property
-    def action_names(self) -> List[str]:
-        return [action.name for action in self._actions]
 
     @property
     def lives(self) -> int:
         return self._ale.lives()
 
-    def reset(self, out: np.ndarray) -> None:
-        """Begins a game and writes its first frame, uint8 `[84, 84]`, to `out`."""
-        self._begin(self._noops.draw(), out)
+    def reset(self, out: np.ndarray, noops: Optional[int] = None) -> None:
+        """Begins a game and writes its first frame, uint8 `[84, 84]`, to `out`.
 
-    def _begin(self, noops: int, out: np.ndarray) -> None:
+        `noops` are the frames without an action before it; by default, a random number.
+        """
         self._games += 1
-        self._begun_with, self._log = noops, bytearray()
+        self._begun_with = draw_noops(self._rng, self._max_noops) if noops is None else noops
+        self._log = bytearray()  # the actions since then
         self._ale.reset_game()
-        for _ in range(noops):
+        for _ in range(self._begun_with):
             self._ale.act(0)
             if self._ale.game_over():
                 self._ale.reset_game()
@@ -139,6 +121,7 @@ class Emulator:
         The log is None for a game that is longer than `_LOG_LENGTH`.
         """
         complete = len(self._log) <= _LOG_LENGTH
+        generator: Any = self._rng.get_state()
         return {
             "ale_py": load_ale().__version__,
             "seed": self._seed,
@@ -146,7 +129,7 @@ class Emulator:
             "ram": np.array(self._ale.getRAM()),
             "lives": self._ale.lives(),
             "screens": self._screens.copy(),
-            "noops": self._noops.state_dict(),
+            "noops": {"keys": np.array(generator[1]), "position": int(generator[2])},
             "games": self._games,
             "begun_with": self._begun_with,
             "log": np.array(self._log, dtype=np.uint8) if complete else None,
@@ -156,8 +139,7 @@ class Emulator:
         """Restores what `state_dict` returned; returns whether the machine is equal now."""
         self._ale.restoreState(load_ale().ALEState(state["machine"]))
         self._screens[:] = state["screens"]
-        self._noops.load_state_dict(state["noops"])
-        self._games = state["games"]
+        self._restore_counts(state)
         log = state["log"]
         self._log = bytearray(_LOG_LENGTH + 1 if log is None else log.tolist())
         self._begun_with = state["begun_with"]
@@ -170,13 +152,17 @@ class Emulator:
         The game must have been loaded with the seed of the state, and not played yet.
         """
         out = np.empty((FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
-        self._begin(state["begun_with"], out)
+        self.reset(out, state["begun_with"])
         for action in state["log"].tolist():
             self.act(action, out)
-        self._noops.load_state_dict(state["noops"])
-        self._games = state["games"]
+        self._restore_counts(state)
         return (
             self._ale.lives() == state["lives"]
             and np.array_equal(self._ale.getRAM(), state["ram"])
             and np.array_equal(self._screens, state["screens"])
         )
+
+    def _restore_counts(self, state: Dict[str, Any]) -> None:
+        noops = state["noops"]
+        self._rng.set_state(("MT19937", noops["keys"], noops["position"], 0, 0.0))
+        self._games = state["games"]

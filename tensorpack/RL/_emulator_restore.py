@@ -7,7 +7,8 @@ Action may begin differently without a visible sign. So both ways are tested wit
 they are used.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+import functools
+from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
@@ -21,61 +22,39 @@ _FRAMES = 60
 _HISTORIES = (1, 7, 150, 333)
 
 
-class EmulatorRestore:
-    """Restores the games of one player; tests each way once, when it is needed.
+def restore_emulator(state: Dict[str, Any], rom: str, make: Callable[[int], Emulator]) -> Emulator:
+    """Returns a new emulator that continues from the state of another one.
 
     Args:
+      state: of an `Emulator`.
       rom: path of the checked ROM.
       make: makes an emulator of that game from a seed.
+
+    Raises:
+      ValueError: neither way is known to give the saved game.
     """
-
-    def __init__(self, rom: str, make: Callable[[int], Emulator]) -> None:
-        self._rom = rom
-        self._make = make
-        self._clones_well: Optional[bool] = None
-        self._begins_alike: Optional[bool] = None
-
-    def restore(self, state: Dict[str, Any]) -> Emulator:
-        """Returns a new emulator that continues from the state of another one.
-
-        Raises:
-          ValueError: neither way is known to give the saved game.
-        """
-        if self._may_restore(state):
-            emulator = self._make(state["seed"])
-            if emulator.restore(state):
-                return emulator
-        obstacle = self._obstacle_to_replay(state)
-        if not obstacle:
-            emulator = self._make(state["seed"])
-            if emulator.replay(state):
-                return emulator
-            obstacle = f"its {len(state['log'])} actions, repeated, gave another game"
-        here, there = load_ale().__version__, state["ale_py"]
-        raise ValueError(
-            f"A game saved by ale-py {there} cannot be restored with ale-py {here}: its machine "
-            f"state is not restored exactly, and {obstacle}. Start new games with reset(), or "
-            f"install ale-py {there} if that is another version."
-        )
-
-    def _may_restore(self, state: Dict[str, Any]) -> bool:
-        if state["ale_py"] != load_ale().__version__:
-            return False
-        if self._clones_well is None:
-            self._clones_well = clones_well(self._rom)
-        return self._clones_well
-
-    def _obstacle_to_replay(self, state: Dict[str, Any]) -> str:
-        """Returns why the actions cannot be repeated; "" if they can."""
-        if state["log"] is None:
-            return "it was too long for its actions to be kept"
-        if state["games"] == 1:
-            return ""
-        if self._begins_alike is None:
-            self._begins_alike = begins_alike(self._rom)
-        return "" if self._begins_alike else "how this game begins depends on the one before"
+    here, there = load_ale().__version__, state["ale_py"]
+    if here == there and clones_well(rom):
+        emulator = make(state["seed"])
+        if emulator.restore(state):
+            return emulator
+    if state["log"] is None:
+        obstacle = "it was too long for its actions to be kept"
+    elif state["games"] > 1 and not begins_alike(rom):
+        obstacle = "how this game begins depends on the one before"
+    else:
+        emulator = make(state["seed"])
+        if emulator.replay(state):
+            return emulator
+        obstacle = f"its {len(state['log'])} actions, repeated, gave another game"
+    raise ValueError(
+        f"A game saved by ale-py {there} cannot be restored with ale-py {here}: its machine "
+        f"state is not restored exactly, and {obstacle}. Start new games with reset(), or "
+        f"install ale-py {there} if that is another version."
+    )
 
 
+@functools.lru_cache()
 def clones_well(rom: str) -> bool:
     """Returns whether this game continues alike in an emulator that took another one's state.
 
@@ -98,6 +77,7 @@ def clones_well(rom: str) -> bool:
     return True
 
 
+@functools.lru_cache()
 def begins_alike(rom: str) -> bool:
     """Returns whether a game that follows others is like the first one after loading."""
     ale = open_emulator(rom, _SEED)

@@ -13,17 +13,10 @@ IMMUTABLE = ("frame", "action", "reward", "terminated", "depth")
 
 
 class Layout:
-    """Sizes and types of a replay memory; see `ReplayMemory` for the arguments.
+    """Sizes and types of a replay memory; see `ReplayMemory` for the arguments and errors.
 
-    Attributes:
-      lane_size: entries of a lane.
-      columns: the parts of an entry: name -> (shape, dtype).
-      entry_bytes: size of an entry.
-      nbytes: size of all entries.
-
-    Raises:
-      TypeError: a size is not a number.
-      ValueError: a number is not positive, or a lane is too short to hold one transition.
+    A lane has `lane_size` entries of `entry_bytes` each. `columns` are the parts of an entry, by
+    name: (shape, dtype).
     """
 
     def __init__(
@@ -46,7 +39,7 @@ class Layout:
             "action": ((), np.dtype(np.int32)),
             "reward": ((), np.dtype(np.float32)),
             "terminated": ((), np.dtype(np.bool_)),
-            "depth": ((), np.dtype(np.int32)),
+            "depth": ((), np.dtype(np.int32)),  # frames of the episode before it, < history
             "sampleable": ((), np.dtype(np.bool_)),
         }
         self.entry_bytes = sum(
@@ -75,30 +68,22 @@ class Layout:
         }
 
     def check_state(self, state: Dict[str, Any]) -> None:
-        """Checks that a memory of this layout can load entries of the saved one.
-
-        Raises:
-          ValueError: a size or type differs.
-        """
+        """Raises ValueError unless a memory of this layout can load entries of the saved one."""
         ours = self.state_dict()
         theirs = {name: state.get(name) for name in ours}
         theirs["frame_shape"] = list(theirs["frame_shape"] or ())
-        if theirs == ours:
-            return
         differing = [name for name in ours if ours[name] != theirs[name]]
-        saved = ", ".join(f"{name}={theirs[name]}" for name in differing)
-        needed = ", ".join(f"{name}={ours[name]}" for name in differing)
-        raise ValueError(
-            f"The saved replay memory has {saved}, this one has {needed}. Use the same sizes, or "
-            "do not load the saved one."
-        )
+        if differing:
+            saved, needed = (
+                ", ".join(f"{name}={sizes[name]}" for name in differing) for sizes in (theirs, ours)
+            )
+            raise ValueError(
+                f"The saved replay memory has {saved}, this one has {needed}. Use the same sizes, "
+                "or do not load the saved one."
+            )
 
     def check_entries(self, arrays: Dict[str, np.ndarray], count: int) -> None:
-        """Checks that arrays are the columns of this number of entries.
-
-        Raises:
-          ValueError: an array is missing, or of another shape or dtype.
-        """
+        """Raises ValueError unless arrays are the columns of this number of entries."""
         for name in IMMUTABLE:
             shape, dtype = self.columns[name]
             array = arrays.get(name)
@@ -117,11 +102,8 @@ class Journal:
     n % lane_size, where number n + lane_size will overwrite it. Has no lock: callers hold that of
     the memory.
 
-    Args:
-      lanes: how many.
-      lane_size: entries of a lane.
-      piece: entries of a segment, at most. A segment is kept as long as the memory has one of its
-        entries, so up to `lanes * (piece - 1)` further entries stay on the disk.
+    A segment has at most `piece` entries. It is kept as long as the memory has one of them, so up
+    to `lanes * (piece - 1)` further entries stay on the disk.
     """
 
     def __init__(self, lanes: int, lane_size: int, piece: int) -> None:
@@ -138,26 +120,18 @@ class Journal:
         return self._pending is not None
 
     def blocks(self, lanes: np.ndarray, written: np.ndarray) -> bool:
-        """Returns whether writing would overwrite entries that a save still reads.
+        """Returns whether a save still reads entries that would be overwritten.
 
-        Args:
-          lanes: integers `[L]`.
-          written: integers `[L]`, entries of each of these lanes after the writing.
+        `written` are the entries of each of these lanes after the writing, integers `[L]`.
         """
-        return self.pending and bool((written > self._limits[lanes]).any())
+        return bool((written > self._limits[lanes]).any())
 
     def begin(self, written: np.ndarray) -> Tuple[List[SegmentRef], List[Dict[str, Any]]]:
-        """Begins a save; `end` has to follow.
+        """Begins a save of what is `written`, int64 `[lanes]`; `end` has to follow.
 
-        Args:
-          written: int64 `[lanes]`, entries of each lane so far.
-
-        Returns:
-          segments that still hold an entry of the memory, and the new ones as "lane", "first" and
-          "count", none of which crosses the end of the ring.
-
-        Raises:
-          RuntimeError: a save is under way.
+        Returns the segments that still hold an entry of the memory, and the new ones as "lane",
+        "first" and "count", none of which crosses the end of the ring. Raises RuntimeError if a
+        save is under way.
         """
         if self.pending:
             raise RuntimeError(
@@ -192,16 +166,7 @@ class Journal:
 
 
 def check_complete(refs: Sequence[SegmentRef], written: np.ndarray, lane_size: int) -> None:
-    """Checks that segments hold every entry that a memory holds.
-
-    Args:
-      refs: the segments, with "lane", "first" and "count".
-      written: int64 `[lanes]`, entries of each lane so far.
-      lane_size: entries of a lane.
-
-    Raises:
-      ValueError: entries are missing, or there are some that were never written.
-    """
+    """Raises ValueError unless segments hold the entries that a memory holds, and no others."""
     known = np.maximum(written - lane_size, 0)  # entries before these are found, or not needed
     for ref in sorted(refs, key=lambda ref: (ref.meta["lane"], ref.meta["first"])):
         lane, first = ref.meta["lane"], ref.meta["first"]
@@ -216,5 +181,4 @@ def check_complete(refs: Sequence[SegmentRef], written: np.ndarray, lane_size: i
 
 
 def _end(ref: SegmentRef) -> int:
-    """The number after the segment's last entry."""
     return ref.meta["first"] + ref.meta["count"]

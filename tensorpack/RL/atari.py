@@ -13,7 +13,7 @@ from tensorpack.utils.checks import as_count
 from tensorpack.utils.rng import SeedTree
 
 from ._emulator import FRAME_SIZE, Emulator
-from ._emulator_restore import EmulatorRestore
+from ._emulator_restore import restore_emulator
 from ._episode_tracker import EpisodeTracker
 from .player import Player, PlayerStep
 from .rom import check_rom, find_rom, load_ale
@@ -100,8 +100,8 @@ class AtariPlayers(Player):
         """
         self._check_started()
         if self.backend != "single":
-            raise RuntimeError(f"{self._single_alone('show its screen')}.")
-        return self._games.screen(index)
+            raise RuntimeError("Backend 'vector' cannot show its screen; use backend='single'.")
+        return self._games.emulators[index].screen()
 
     def _seeds(self, seed: int) -> List[int]:
         root = SeedTree(seed).child("atari")
@@ -120,7 +120,7 @@ class AtariPlayers(Player):
         self._tracker.ended = self._tracker.ended | mask
 
     def _save_obstacle(self) -> str:
-        return "" if self.backend == "single" else self._single_alone("save its state")
+        return "" if self.backend == "single" else "backend 'vector' has no state; use 'single'"
 
     def _state_dict(self) -> Dict[str, Any]:
         return {
@@ -138,9 +138,6 @@ class AtariPlayers(Player):
 
     def _close(self) -> None:
         self._games.close()
-
-    def _single_alone(self, verb: str) -> str:
-        return f"Backend {self.backend!r} cannot {verb}; use backend='single'"
 
 
 def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
@@ -173,13 +170,13 @@ class _SingleBackend:
     def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
         self._rom = rom
         self._make = partial(Emulator, rom, frame_skip=frame_skip, max_noops=max_noops)
-        self._emulators = [self._make(seed) for seed in seeds]
-        self.action_names = self._emulators[0].action_names
+        self.emulators = [self._make(seed) for seed in seeds]
+        self.action_names = self.emulators[0].action_names
 
     def reset(self, seeds: Optional[List[int]]) -> Tuple[np.ndarray, np.ndarray]:
         """Begins new games, from new seeds if given; returns frames and lives."""
         frames = self._new_frames()
-        for i, emulator in enumerate(self._emulators):
+        for i, emulator in enumerate(self.emulators):
             if seeds is not None:
                 emulator.seed(seeds[i])
             emulator.reset(frames[i])
@@ -188,35 +185,31 @@ class _SingleBackend:
     def step(self, actions: np.ndarray, ended: np.ndarray) -> _Step:
         """Acts, or begins a new game where `ended`; returns frames, rewards, over and lives."""
         frames = self._new_frames()
-        rewards = np.zeros(len(self._emulators), dtype=np.float64)
-        over = np.zeros(len(self._emulators), dtype=bool)
-        for i, emulator in enumerate(self._emulators):
+        rewards = np.zeros(len(self.emulators), dtype=np.float64)
+        over = np.zeros(len(self.emulators), dtype=bool)
+        for i, emulator in enumerate(self.emulators):
             if ended[i]:
                 emulator.reset(frames[i])
             else:
                 rewards[i], over[i] = emulator.act(actions[i], frames[i])
         return frames, rewards, over, self._lives()
 
-    def screen(self, index: int) -> np.ndarray:
-        return self._emulators[index].screen()
-
     def state_dict(self) -> Dict[str, Any]:
-        return {str(i): emulator.state_dict() for i, emulator in enumerate(self._emulators)}
+        return {str(i): emulator.state_dict() for i, emulator in enumerate(self.emulators)}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores it, or raises ValueError and changes nothing."""
-        restorer = EmulatorRestore(self._rom, self._make)
-        count = len(self._emulators)
-        self._emulators = [restorer.restore(state[str(i)]) for i in range(count)]
+        states = [state[str(i)] for i in range(len(self.emulators))]
+        self.emulators = [restore_emulator(each, self._rom, self._make) for each in states]
 
     def close(self) -> None:
-        self._emulators = []
+        self.emulators = []
 
     def _new_frames(self) -> np.ndarray:
-        return np.empty((len(self._emulators), FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
+        return np.empty((len(self.emulators), FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
 
     def _lives(self) -> np.ndarray:
-        return np.array([emulator.lives for emulator in self._emulators], dtype=np.int64)
+        return np.array([emulator.lives for emulator in self.emulators], dtype=np.int64)
 
 
 class _VectorBackend:
@@ -227,10 +220,9 @@ class _VectorBackend:
     """
 
     def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
-        ale_py = load_ale()
         self._seeds: Optional[List[int]] = seeds
         self._num_envs = len(seeds)
-        self._ale = ale_py.ALEVectorInterface(
+        self._ale = load_ale().ALEVectorInterface(
             rom_path=rom,
             num_envs=self._num_envs,
             frame_skip=frame_skip,

@@ -7,6 +7,7 @@ an info. Neither has to be installed for environments that only look like theirs
 import contextlib
 import importlib.util
 import inspect
+from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
@@ -56,7 +57,7 @@ class GymPlayers(Player):
             for _ in range(self.num_envs):
                 self.envs.append(make())
                 stack.callback(self.envs[-1].close)
-            traits = [_Traits.of(env) for env in self.envs]
+            traits = [_traits(env) for env in self.envs]
             if any(other != traits[0] for other in traits):
                 raise ValueError(f"The environments are not alike: {traits}.")
             self._closing = stack.pop_all()
@@ -111,32 +112,28 @@ class _Traits(NamedTuple):
     frame_shape: Tuple[int, ...]
     frame_dtype: np.dtype
 
-    @classmethod
-    def of(cls, env: Any) -> "_Traits":
-        """Reads them from an environment; refuses one that does not fit a `Player`."""
-        actions, observations = env.action_space, env.observation_space
-        if not hasattr(actions, "n") or np.ndim(actions.n) != 0:
-            raise ValueError(
-                f"{env} has the action space {actions}; only discrete actions, numbered in one "
-                "row, can be played. Wrap the environment so that it has a Discrete space."
-            )
-        shape = getattr(observations, "shape", None)
-        if shape is None or getattr(observations, "dtype", None) is None:
-            raise ValueError(
-                f"{env} has the observation space {observations}; observations must be arrays of "
-                "one shape. Flatten them, with FlattenObservation for example."
-            )
-        first = int(getattr(actions, "start", 0))
-        return cls(int(actions.n), first, tuple(shape), np.dtype(observations.dtype))
+
+def _traits(env: Any) -> _Traits:
+    """Reads them from an environment; refuses one that does not fit a `Player`."""
+    actions, observations = env.action_space, env.observation_space
+    if not hasattr(actions, "n") or np.ndim(actions.n) != 0:
+        raise ValueError(
+            f"{env} has the action space {actions}; only discrete actions, numbered in one row, "
+            "can be played. Wrap the environment so that it has a Discrete space."
+        )
+    shape, dtype = (getattr(observations, name, None) for name in ("shape", "dtype"))
+    if shape is None or dtype is None:
+        raise ValueError(
+            f"{env} has the observation space {observations}; observations must be arrays of one "
+            "shape. Flatten them, with FlattenObservation for example."
+        )
+    return _Traits(int(actions.n), int(getattr(actions, "start", 0)), tuple(shape), np.dtype(dtype))
 
 
 def _maker(env_id: str) -> Callable[[], Any]:
     """Returns a function that makes an environment by its id, with gymnasium or else gym."""
-    has_gymnasium = importlib.util.find_spec("gymnasium") is not None
-    has_gym = importlib.util.find_spec("gym") is not None
-    package = "gym" if has_gym and not has_gymnasium else "gymnasium"
-    make = require(package).make
-    return lambda: make(env_id)
+    installed = [name for name in ("gymnasium", "gym") if importlib.util.find_spec(name)]
+    return partial(require((installed or ["gymnasium"])[0]).make, env_id)
 
 
 def _reset_env(env: Any, seed: Optional[int]) -> Tuple[Any, Dict[str, Any]]:

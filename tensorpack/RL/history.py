@@ -5,6 +5,8 @@ from typing import Any, Deque, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
+from tensorpack.utils.checks import check_counts
+
 __all__ = ["FrameHistory", "epsilon_greedy"]
 
 
@@ -24,6 +26,7 @@ class FrameHistory:
 
     Raises:
       ValueError: `num_envs` or `history` is not positive.
+      TypeError: one of them is not an integer.
     """
 
     def __init__(
@@ -33,20 +36,14 @@ class FrameHistory:
         history: int = 4,
         frame_dtype: type = np.uint8,
     ) -> None:
-        if num_envs < 1 or history < 1:
-            raise ValueError(
-                f"num_envs and history must be at least 1, got {num_envs} and {history}."
-            )
+        check_counts(self, num_envs=num_envs, history=history)
         shape = (num_envs,) + tuple(frame_shape) + (history,)
         self._states: np.ndarray = np.zeros(shape, frame_dtype)
         # Frames that are not in the states yet; more than `history` would push each other out.
         self._waiting: Deque[Tuple[np.ndarray, np.ndarray]] = deque(maxlen=history)
 
     def observe(self, frames: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """Takes the next frame of each environment and returns the states they make.
-
-        The arguments and errors are those of `push`, what it returns is what `states` does.
-        """
+        """Calls `push` with these arguments; returns what `states` does."""
         self.push(frames, starts)
         return self.states()
 

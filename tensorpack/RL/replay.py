@@ -82,12 +82,11 @@ class ReplayMemory:
         self._frame_shape = layout.frame_shape
         self._history = history = layout.history
         self._lanes = lanes = layout.lanes
-        self._columns = arrays = layout.make()
-        self._frames = arrays["frame"]  # [lanes * size, values of a frame]; all columns are flat
-        self._action, self._reward = arrays["action"], arrays["reward"]
-        self._terminated = arrays["terminated"]
-        self._depth = arrays["depth"]  # frames of the same episode before this one, < history
-        self._sampleable = arrays["sampleable"]
+        self._columns = layout.make()  # all are flat: [lanes * lane_size, values of a frame]
+        self._frames, self._action, self._reward, self._terminated, self._depth = (
+            self._columns[name] for name in IMMUTABLE
+        )
+        self._sampleable = self._columns["sampleable"]
         self._num_sampleable = 0
         self._all_lanes = np.arange(lanes)
         self._after = np.arange(history)  # distances to the entries whose state an entry is part of
@@ -106,7 +105,7 @@ class ReplayMemory:
         lanes: int = 1,
         frame_dtype: type = np.uint8,
     ) -> int:
-        """Returns how many bytes a full memory takes; see the constructor for the arguments."""
+        """Returns how many bytes a full memory takes."""
         return Layout(capacity, frame_shape, history, lanes, frame_dtype).nbytes
 
     @property
@@ -254,7 +253,10 @@ class ReplayMemory:
         with self._lock:
             if self._journal.pending:
                 raise RuntimeError("A replay memory cannot be loaded while it is being saved.")
-            self._clear()
+            self._written[:] = self._episode[:] = 0
+            self._sampleable[:] = False
+            self._num_sampleable = 0
+            self._journal.restore([], self._written)
             for ref in entries.refs:
                 arrays = entries.read(ref)
                 self._layout.check_entries(arrays, ref.meta["count"])
@@ -269,7 +271,7 @@ class ReplayMemory:
                 self._journal.restore(entries.refs, written)
 
     def _entries(self, meta: Dict[str, Any]) -> Dict[str, np.ndarray]:
-        """Returns views of the entries of a segment, which does not cross the end of the ring."""
+        """Returns views of the entries of a segment."""
         start = meta["lane"] * self._lane_size + meta["first"] % self._lane_size
         return {name: self._columns[name][start : start + meta["count"]] for name in IMMUTABLE}
 
@@ -277,12 +279,6 @@ class ReplayMemory:
         with self._lock:
             self._journal.end(refs)
             self._save_ended.notify_all()
-
-    def _clear(self) -> None:
-        self._written[:] = self._episode[:] = 0
-        self._sampleable[:] = False
-        self._num_sampleable = 0
-        self._journal.restore([], self._written)
 
     def _filled(self) -> np.ndarray:
         """Entries that each lane keeps, `[lanes]`; they are the first ones of its ring."""

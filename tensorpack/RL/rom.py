@@ -80,10 +80,9 @@ def check_rom(path: str) -> str:
         raise FileNotFoundError(f"There is no file {path}; find_rom(name) finds a ROM by its name.")
     with open(path, "rb") as file:
         size = len(file.read(_MAX_BYTES + 1))
-    if size == 0:
-        raise ValueError(f"{path} is empty, so it is not an Atari ROM.")
-    if size > _MAX_BYTES:
-        raise ValueError(f"{path} is larger than {_MAX_BYTES} bytes, so it is not an Atari ROM.")
+    if not 0 < size <= _MAX_BYTES:
+        what = f"larger than {_MAX_BYTES} bytes" if size else "empty"
+        raise ValueError(f"{path} is {what}, so it is not an Atari ROM.")
     # By its checksum alone. The emulator would try the file's name next, and crash or hang.
     game = load_ale().ALEInterface.isSupportedROM(path)
     if game is None:
