@@ -26,17 +26,9 @@ class Pacer:
     Args:
       grant: transitions that are granted for one batch.
       max_grants: how many grants may be open.
-
-    Raises:
-      ValueError: an argument is less than 1.
     """
 
     def __init__(self, grant: int, max_grants: int = 5) -> None:
-        if grant < 1 or max_grants < 1:
-            raise ValueError(
-                f"A Pacer needs a grant and max_grants of at least 1, got grant={grant}, "
-                f"max_grants={max_grants}."
-            )
         self._grant = grant
         self._most_open = grant * max_grants
         self._open = 0

@@ -1,18 +1,13 @@
 """Players for tests: a tiny one without any game, and the ROM that the Atari tests play."""
 
-import functools
 import os
 
 import numpy as np
 import pytest
 
-from tensorpack.RL import _emulator_restore
 from tensorpack.RL._episode_tracker import EpisodeTracker
 from tensorpack.RL.player import Player
 from tensorpack.RL.rom import find_rom
-
-_clones_well = functools.lru_cache()(_emulator_restore.clones_well)
-_begins_alike = functools.lru_cache()(_emulator_restore.begins_alike)
 
 
 class CountingPlayer(Player):
@@ -76,34 +71,32 @@ class CountingPlayer(Player):
         return np.stack([self._done, self._games, noise], axis=1).astype(np.uint8)
 
 
-@pytest.fixture
-def one_check_of_each_rom(monkeypatch):
-    """Tests once whether ale-py restores a game, not once for each player."""
-    monkeypatch.setattr(_emulator_restore, "clones_well", _clones_well)
-    monkeypatch.setattr(_emulator_restore, "begins_alike", _begins_alike)
+class Unsaved(CountingPlayer):
+    _state_dict = Player._state_dict
+
+
+def play(player, count):
+    """The steps of random play, always of the same actions."""
+    rng = np.random.RandomState(1)
+    return [
+        player.step(rng.randint(player.num_actions, size=player.num_envs)) for _ in range(count)
+    ]
 
 
 def any_rom(name):
-    """Path of a game, wherever `find_rom` finds it; else skips."""
+    """Path of a game, for Breakout `$TENSORPACK_TEST_ROM` if that is set; else skips."""
     pytest.importorskip("ale_py")
     pytest.importorskip("cv2")
+    if name == "breakout" and os.environ.get("TENSORPACK_TEST_ROM"):
+        return os.environ["TENSORPACK_TEST_ROM"]
     try:
         return find_rom(name)
     except FileNotFoundError:
-        pytest.skip(f"no {name} here")
+        pytest.skip(f"no {name} here; TENSORPACK_TEST_ROM may name the file of Breakout")
 
 
 def breakout_rom():
-    """Path of Breakout: `$TENSORPACK_TEST_ROM`, or wherever `find_rom` finds it; else skips."""
-    pytest.importorskip("ale_py")
-    pytest.importorskip("cv2")
-    path = os.environ.get("TENSORPACK_TEST_ROM")
-    if path:
-        return path
-    try:
-        return find_rom("breakout.bin")
-    except FileNotFoundError:
-        pytest.skip("no ROM of Breakout here; name one in TENSORPACK_TEST_ROM")
+    return any_rom("breakout")
 
 
 def needs_vector():

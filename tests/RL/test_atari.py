@@ -7,11 +7,7 @@ from tensorpack.RL._emulator import Emulator
 from tensorpack.RL.atari import AtariPlayers
 from tensorpack.RL.testing import PlayerContract
 from tensorpack.RL.wrappers import ProxyPlayer
-from tests.RL.players import breakout_rom, needs_vector, one_check_of_each_rom
-
-__all__ = ["one_check_of_each_rom"]
-
-pytestmark = pytest.mark.usefixtures("one_check_of_each_rom")
+from tests.RL.players import breakout_rom, needs_vector, play
 
 # Breakout's actions.
 NOOP, FIRE, RIGHT, LEFT = range(4)
@@ -32,13 +28,6 @@ class TestVector(PlayerContract):
 
 def single(num_envs=1, **options):
     return AtariPlayers(breakout_rom(), num_envs, backend="single", **options)
-
-
-def play(player, count):
-    rng = np.random.RandomState(1)
-    return [
-        player.step(rng.randint(player.num_actions, size=player.num_envs)) for _ in range(count)
-    ]
 
 
 OPTIONS = [{"max_noops": 0}, {"max_episode_actions": 60}, {"frame_skip": 3, "max_noops": 1}]
@@ -175,7 +164,7 @@ def test_a_game_truncated_at_its_last_step_can_be_truncated_again():
     np.testing.assert_array_equal(again, first)
 
 
-def test_noops_are_fewer_than_the_bound(monkeypatch):
+def test_noops_are_fewer_than_the_bound():
     emulator = Emulator(breakout_rom(), 5, frame_skip=4, max_noops=3)
     counts = set()
     for _ in range(40):
@@ -204,26 +193,15 @@ def test_what_the_vector_cannot_do_it_says():
                 call()
 
 
-def test_one_game_takes_the_single_backend():
+def test_for_one_game_or_without_a_vector_interface_auto_is_single(monkeypatch):
+    ale_py = pytest.importorskip("ale_py")
     with AtariPlayers(breakout_rom()) as player:
         assert player.backend == "single"
-
-
-def test_without_a_vector_interface_auto_is_single(monkeypatch):
-    ale_py = pytest.importorskip("ale_py")
     monkeypatch.delattr(ale_py, "ALEVectorInterface", raising=False)
     with AtariPlayers(breakout_rom(), 2) as player:
         assert player.backend == "single"
     with pytest.raises(ValueError, match="no vector interface"):
         AtariPlayers(breakout_rom(), 2, backend="vector")
-
-
-def test_a_state_of_another_number_of_games_is_refused():
-    with single(1) as one, single(2) as two:
-        one.reset()
-        state = one.state_dict()
-        with pytest.raises(ValueError, match="this player"):
-            two.load_state_dict(state)
 
 
 @pytest.mark.parametrize("options", [{"frame_skip": 3}, {"max_noops": 4}], ids=str)
@@ -235,19 +213,13 @@ def test_a_state_of_other_settings_is_refused(options):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"num_envs": 0},
-        {"frame_skip": 0},
-        {"max_noops": -1},
-        {"max_episode_actions": 0},
-        {"backend": "double"},
-    ],
-    ids=str,
+    "option, value",
+    [("num_envs", 0), ("frame_skip", 0), ("max_noops", -1), ("max_episode_actions", 0)]
+    + [("backend", "double")],
 )
-def test_options_out_of_range_are_refused(options):
+def test_options_out_of_range_are_refused(option, value):
     with pytest.raises(ValueError):
-        AtariPlayers(breakout_rom(), **options)
+        AtariPlayers(breakout_rom(), **{option: value})
 
 
 def test_a_file_that_is_not_a_rom_never_reaches_the_emulator(tmp_path):

@@ -6,11 +6,7 @@ import pytest
 from tensorpack.RL import _emulator, _emulator_restore
 from tensorpack.RL.atari import AtariPlayers
 from tensorpack.RL.testing import PlayerContract
-from tests.RL.players import any_rom, breakout_rom, one_check_of_each_rom
-
-__all__ = ["one_check_of_each_rom"]
-
-pytestmark = pytest.mark.usefixtures("one_check_of_each_rom")
+from tests.RL.players import any_rom, breakout_rom, play
 
 
 def make(rom, **options):
@@ -23,7 +19,7 @@ class Unrestored(PlayerContract):
     can_save = True
 
     def __init__(self, name):
-        self._rom = any_rom(name + ".bin")
+        self._rom = any_rom(name)
 
     def make_player(self):
         return make(self._rom, max_episode_actions=40)
@@ -41,23 +37,14 @@ def test_a_game_that_is_not_restored_well_is_played_again(name):
 
 @pytest.mark.parametrize("name, well", [("breakout", True), ("tetris", False), ("qbert", False)])
 def test_it_is_known_which_games_are_restored_well(name, well):
-    rom = breakout_rom() if name == "breakout" else any_rom(name + ".bin")
-    assert _emulator_restore.clones_well(rom) is well
+    assert _emulator_restore.clones_well(any_rom(name)) is well
 
 
 @pytest.mark.parametrize(
     "name, alike", [("breakout", True), ("tetris", True), ("elevator_action", False)]
 )
 def test_it_is_known_which_games_begin_alike(name, alike):
-    rom = breakout_rom() if name == "breakout" else any_rom(name + ".bin")
-    assert _emulator_restore.begins_alike(rom) is alike
-
-
-def play(player, count):
-    rng = np.random.RandomState(3)
-    return [
-        player.step(rng.randint(player.num_actions, size=player.num_envs)) for _ in range(count)
-    ]
+    assert _emulator_restore.begins_alike(any_rom(name)) is alike
 
 
 def assert_goes_on(state, steps):

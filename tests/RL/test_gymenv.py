@@ -144,18 +144,15 @@ def test_other_actions_are_refused_and_nothing_stays_open():
     assert [env.closed for env in made] == [1, 1]
 
 
-def test_observations_without_one_shape_are_refused():
+def test_observations_without_one_shape_and_environments_that_differ_are_refused():
     class Texts(NewStyle):
         observation_space = SimpleNamespace(shape=None, dtype=None)
 
-    with pytest.raises(ValueError, match="arrays of one shape"):
-        GymPlayers(Texts)
-
-
-def test_environments_that_differ_are_refused():
     class Other(NewStyle):
         action_space = SimpleNamespace(n=4)
 
+    with pytest.raises(ValueError, match="arrays of one shape"):
+        GymPlayers(Texts)
     kinds = iter([NewStyle, Other])
     with pytest.raises(ValueError, match="not alike"):
         GymPlayers(lambda: next(kinds)(), num_envs=2)
@@ -170,8 +167,3 @@ def test_a_step_of_three_parts_is_refused():
         player.reset()
         with pytest.raises(ValueError, match="returned 3 parts"):
             player.step([0])
-
-
-def test_no_environments_are_refused():
-    with pytest.raises(ValueError, match="num_envs must be .* at least 1, but got 0"):
-        GymPlayers(NewStyle, num_envs=0)

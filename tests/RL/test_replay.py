@@ -1,6 +1,8 @@
 """A replay memory hands out what it was given, whole, each transition equally often."""
 
+import contextlib
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -57,6 +59,27 @@ def everything(memory, history):
     return found
 
 
+@contextlib.contextmanager
+def writing(memory, size):
+    """A thread that appends frames of 1, 2, 3, ... as fast as it can; yields it and the numbers."""
+    stop, written, flags = threading.Event(), [], np.zeros(1, bool)
+
+    def write():
+        while not stop.is_set():
+            number = len(written) + 1
+            frame = frames_of([number], (size,), np.int32)
+            memory.append(frame, [number], [number], flags, flags)
+            written.append(number)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield writer, written
+    finally:
+        stop.set()
+        writer.join()
+
+
 class SlowLane:
     """What one lane should hold, as a list of episodes, worked out anew at every question."""
 
@@ -91,19 +114,19 @@ class SlowLane:
 
 
 @st.composite
-def plays(draw):
-    """A history, a length of the lanes, and what each of them does in each tick, None: nothing."""
+def sizes(draw):
+    """A history, the size of a lane, how many lanes, and what they may do in a tick."""
     history, lanes = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    size = history + draw(st.integers(1, 8))
-    moves = st.sampled_from(["goes on"] * 4 + [None, "over", "cut", "both"])
-    ticks = draw(st.lists(st.lists(moves, min_size=lanes, max_size=lanes), max_size=40))
-    return history, size, lanes, ticks
+    move = st.sampled_from(["goes on"] * 4 + [None, "over", "cut", "both"])  # None: nothing
+    moves = st.lists(move, min_size=lanes, max_size=lanes)
+    return history, history + draw(st.integers(1, 8)), lanes, moves
 
 
 @settings(max_examples=150, deadline=None)
-@given(plays())
-def test_it_is_like_the_slow_one(play):
-    history, size, lanes, ticks = play
+@given(sizes(), st.data())
+def test_it_is_like_the_slow_one(play, data):
+    history, size, lanes, moves = play
+    ticks = data.draw(st.lists(moves, max_size=40))
     memory = make_memory(size * lanes, history, lanes)
     slow = [SlowLane(size, history) for _ in range(lanes)]
     number = 0
@@ -221,21 +244,9 @@ def test_the_memory_it_takes_is_known_beforehand():
 def test_a_stack_never_mixes_what_was_there_with_what_replaced_it():
     """A writer goes round a small ring as fast as it can, while batches are sampled from it."""
     memory = ReplayMemory(24, (2048,), history=4, frame_dtype=np.int32)
-    stop, written = threading.Event(), []
-
-    def write():
-        number, flags = 0, np.zeros(1, bool)
-        while not stop.is_set():
-            number += 1
-            frame = frames_of([number], (2048,), np.int32)
-            memory.append(frame, [number], [number], flags, flags)
-            written.append(number)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
+    with writing(memory, 2048) as (writer, written):
         while len(written) < 48:  # the beginning, with its zeros, has been overwritten
-            stop.wait(0.001)
+            time.sleep(0.001)
             assert writer.is_alive()
         rng, sampled = np.random.RandomState(0), 0
         while sampled < 400 or (len(written) < 400 and writer.is_alive()):
@@ -244,18 +255,13 @@ def test_a_stack_never_mixes_what_was_there_with_what_replaced_it():
             assert (frames[:, :, 0] == action[:, None] + np.arange(-3, 2)).all()
             assert (reward == action).all() and not terminated.any()
             sampled += 1
-    finally:
-        stop.set()
-        writer.join()
     assert len(written) >= 400
 
 
-def test_an_empty_memory_cannot_be_sampled():
+def test_a_memory_without_a_whole_transition_cannot_be_sampled():
     memory = make_memory(20, history=2)
-    with pytest.raises(RuntimeError, match="holds 0 entries and no whole transition: append more"):
-        memory.sample(1, np.random.RandomState(0))
     append(memory, [1])
-    with pytest.raises(RuntimeError, match="holds 1 entries and no whole transition"):
+    with pytest.raises(RuntimeError, match="holds 1 entries and no whole transition: append more"):
         memory.sample(1, np.random.RandomState(0))
 
 

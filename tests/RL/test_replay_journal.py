@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tensorpack.RL import ReplayMemory
 from tensorpack.utils.checkpoints import SegmentDamaged
 from tests.RL.disk import Disk, assert_same, through_a_checkpoint
-from tests.RL.test_replay import append, everything, frames_of, make_memory
+from tests.RL.test_replay import append, everything, make_memory, sizes, writing
 
 
 def fill(memory, count, start=1, ends=("goes on",)):
@@ -21,22 +21,13 @@ def fill(memory, count, start=1, ends=("goes on",)):
         append(memory, numbers, [ends[tick % len(ends)]] * lanes)
 
 
-@st.composite
-def lives(draw):
-    """A history, lanes, their size, entries in a segment (or None), and what happens in turn."""
-    history, lanes = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    size = history + draw(st.integers(1, 8))
-    moves = st.sampled_from(["goes on"] * 4 + [None, "over", "cut", "both"])
-    ticks = st.tuples(st.integers(1, 9), st.lists(moves, min_size=lanes, max_size=lanes))
-    others = st.sampled_from(["save", "save", "fail", "end"])
-    events = draw(st.lists(st.one_of(ticks, ticks, others), max_size=40))
-    return history, lanes, size, draw(st.sampled_from([None, 1, 2, 5, 100])), events
-
-
 @settings(max_examples=200, deadline=None)
-@given(lives())
-def test_a_restored_memory_continues_like_the_one_that_was_saved(life):
-    history, lanes, size, piece, events = life
+@given(sizes(), st.sampled_from([None, 1, 2, 5, 100]), st.data())
+def test_a_restored_memory_continues_like_the_one_that_was_saved(life, piece, data):
+    history, size, lanes, moves = life
+    ticks = st.tuples(st.integers(1, 9), moves)
+    others = st.sampled_from(["save", "save", "fail", "end"])
+    events = data.draw(st.lists(st.one_of(ticks, ticks, others), max_size=40))
 
     def make():
         options = {"frame_dtype": np.int32, "segment_entries": piece}
@@ -153,22 +144,23 @@ def test_lanes_that_move_by_turns_keep_little_that_is_not_needed():
         assert disk.kept() <= 160 * 3 + 100 + 160 * 3 / 16
 
 
-def appending(memory, lane=None):
-    """Starts a thread that appends one entry; returns it and an event that tells it is done."""
-    done = threading.Event()
-    lanes = None if lane is None else np.array([lane])
-    numbers = [99] * (1 if lane is not None else memory._lanes)
+@pytest.fixture
+def appending():
+    """Appends in a thread; returns an event that tells it is done."""
+    threads = []
 
-    def run():
-        append(memory, numbers, lanes=lanes)
-        done.set()
+    def start(*args, **kwargs):
+        done = threading.Event()
+        threads.append(threading.Thread(target=lambda: (append(*args, **kwargs), done.set())))
+        threads[-1].start()
+        return done
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, done
+    yield start
+    for thread in threads:
+        thread.join(10)
 
 
-def test_append_waits_where_it_would_overwrite_what_is_being_saved():
+def test_append_waits_where_it_would_overwrite_what_is_being_saved(appending):
     memory, disk = make_memory(20, history=2, lanes=2), Disk()
     fill(memory, 12)
     disk.save(memory)
@@ -176,7 +168,7 @@ def test_append_waits_where_it_would_overwrite_what_is_being_saved():
     state = memory.state_dict()
     before = [{n: a.copy() for n, a in arrays.items()} for _, arrays in state["entries"].new]
     fill(memory, 7, start=16)  # slots 5 to 9 and 0 to 1: those in them were saved before
-    thread, done = appending(memory, lane=1)
+    done = appending(memory, [99], lanes=np.array([1]))
     assert not done.wait(0.2)
     memory.sample(5, np.random.RandomState(0))  # which never waits
     for (_, arrays), copies in zip(state["entries"].new, before):
@@ -184,35 +176,30 @@ def test_append_waits_where_it_would_overwrite_what_is_being_saved():
             np.testing.assert_array_equal(arrays[name], copies[name])
     disk.finish(state)
     assert done.wait(10)
-    thread.join()
     assert memory._written.tolist() == [22, 23]
 
 
-def test_append_waits_for_its_own_lanes_alone():
+def test_append_waits_for_its_own_lanes_alone(appending):
     memory = make_memory(20, history=2, lanes=2)
     for number in range(10):
         append(memory, [number], lanes=np.array([0]))
     state = memory.state_dict()  # lane 0 is full and new, there is nothing in lane 1
     for number in range(25):
         append(memory, [number], lanes=np.array([1]))
-    thread, done = appending(memory)
+    done = appending(memory, [99, 99])
     assert not done.wait(0.2)
     state["entries"].on_done(None)  # also after a save that failed
     assert done.wait(10)
-    thread.join()
 
 
-def test_a_final_frame_waits_too():
+def test_a_final_frame_waits_too(appending):
     memory = make_memory(10, history=2)
     fill(memory, 9)
     disk, state = Disk(), memory.state_dict()
-    thread = threading.Thread(target=lambda: append(memory, [10], ["cut"]))  # two entries
-    thread.start()
-    thread.join(0.2)
-    assert thread.is_alive() and memory._written[0] == 9
+    done = appending(memory, [10], ["cut"])  # two entries
+    assert not done.wait(0.2) and memory._written[0] == 9
     disk.finish(state)
-    thread.join(10)
-    assert memory._written[0] == 11
+    assert done.wait(10) and memory._written[0] == 11
 
 
 def test_a_save_while_another_one_is_under_way_is_refused():
@@ -306,18 +293,7 @@ def test_ended_episodes_lose_their_last_transition_and_start_over():
 
 def test_a_save_that_is_read_while_another_thread_appends_is_of_one_moment():
     memory, disk = ReplayMemory(64, (256,), 4, frame_dtype=np.int32), Disk()
-    stop, flags = threading.Event(), np.zeros(1, bool)
-
-    def write():
-        number = 0
-        while not stop.is_set():
-            number += 1
-            frame = frames_of([number], (256,), np.int32)
-            memory.append(frame, [number], [number], flags, flags)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
+    with writing(memory, 256):
         for _ in range(60):
             restored = ReplayMemory(64, (256,), 4, frame_dtype=np.int32)
             state = disk.save(memory)
@@ -326,9 +302,6 @@ def test_a_save_that_is_read_while_another_thread_appends_is_of_one_moment():
             held = np.arange(max(0, written - 64), written)
             frames = restored._columns["frame"][held % 64]
             assert (frames == held[:, None] + 1).all()
-    finally:
-        stop.set()
-        writer.join()
 
 
 def test_it_comes_back_from_real_files(tmp_path):

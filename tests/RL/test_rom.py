@@ -6,53 +6,42 @@ import shutil
 import numpy as np
 import pytest
 
-from tensorpack.RL.rom import check_rom, find_rom, load_ale
+from tensorpack.RL.rom import check_rom, find_rom
 from tests.RL.players import breakout_rom
 
 
 @pytest.fixture
 def dataset(tmp_path, monkeypatch):
+    """The folder of the games; the working directory is `tmp_path`."""
     folder = tmp_path / "data" / "atari_rom"
     folder.mkdir(parents=True)
     monkeypatch.setenv("TENSORPACK_DATASET", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
     return folder
 
 
-def test_a_path_comes_first(dataset, tmp_path, monkeypatch):
+def test_a_path_comes_first_and_then_the_dataset_folder(dataset, tmp_path):
     (dataset / "mygame.bin").write_bytes(b"in the dataset")
+    (tmp_path / "mygame.bin").mkdir()  # which is not a ROM
+    assert os.path.samefile(find_rom("mygame.bin"), dataset / "mygame.bin")
+    (tmp_path / "mygame.bin").rmdir()
     (tmp_path / "mygame.bin").write_bytes(b"here")
-    monkeypatch.chdir(tmp_path)
     assert os.path.samefile(find_rom("mygame.bin"), tmp_path / "mygame.bin")
 
 
-def test_then_the_dataset_folder(dataset, tmp_path, monkeypatch):
-    (dataset / "mygame.bin").write_bytes(b"in the dataset")
-    monkeypatch.chdir(tmp_path)
-    assert os.path.samefile(find_rom("mygame.bin"), dataset / "mygame.bin")
-
-
-def test_then_what_ale_py_ships(dataset, tmp_path, monkeypatch):
+def test_then_what_ale_py_ships(dataset):
     pytest.importorskip("ale_py")
-    monkeypatch.chdir(tmp_path)
     path = find_rom("tetris.bin")
     assert "ale_py" in path and os.path.isfile(path)
 
 
-def test_the_error_names_all_three_places(dataset, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_error_names_all_three_places(dataset, tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         find_rom("nosuchgame.bin")
     message = str(caught.value)
     assert str(tmp_path / "nosuchgame.bin") in message
     assert str(dataset / "nosuchgame.bin") in message
     assert "ale" in message
-
-
-def test_a_directory_is_not_found_as_a_rom(dataset, tmp_path, monkeypatch):
-    (tmp_path / "mygame.bin").mkdir()
-    (dataset / "mygame.bin").write_bytes(b"in the dataset")
-    monkeypatch.chdir(tmp_path)
-    assert os.path.samefile(find_rom("mygame.bin"), dataset / "mygame.bin")
 
 
 def test_a_rom_passes_under_any_name(tmp_path):
@@ -66,11 +55,10 @@ def test_a_rom_passes_under_any_name(tmp_path):
     "content, reason",
     [
         (b"", "is empty"),
-        (np.random.RandomState(0).bytes(2048), "checksum"),
         (np.random.RandomState(0).bytes(4096), "checksum"),
         (bytes(3 << 20), "larger than"),
     ],
-    ids=["empty", "2k", "4k", "huge"],
+    ids=["empty", "4k", "huge"],
 )
 def test_what_is_not_a_rom_is_refused(tmp_path, content, reason):
     pytest.importorskip("ale_py")
@@ -81,17 +69,13 @@ def test_what_is_not_a_rom_is_refused(tmp_path, content, reason):
 
 
 def test_a_damaged_rom_is_refused(tmp_path):
-    content = bytearray(open_rom())
-    content[100] ^= 1
     path = tmp_path / "breakout.bin"
-    path.write_bytes(bytes(content))
+    shutil.copy(breakout_rom(), str(path))
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
     with pytest.raises(ValueError, match="not an Atari ROM"):
         check_rom(str(path))
-
-
-def open_rom():
-    with open(breakout_rom(), "rb") as file:
-        return file.read()
 
 
 def test_a_missing_file_and_a_directory_are_refused(tmp_path):
@@ -107,11 +91,3 @@ def test_an_unreadable_file_is_refused(tmp_path):
     path.chmod(0)
     with pytest.raises(OSError):
         check_rom(str(path))
-
-
-def test_the_emulator_is_silent(capfd):
-    rom = breakout_rom()
-    ale = load_ale().ALEInterface()
-    ale.loadROM(rom)
-    captured = capfd.readouterr()
-    assert captured.out + captured.err == ""

@@ -29,25 +29,16 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-def test_every_figure_has_a_job_and_every_job_its_script():
-    assert {job.figure for job in JOBS.values()} == {f"R{i}" for i in range(1, 11)}
-    missing = [job.command[0] for job in JOBS.values() if not (HERE / job.command[0]).is_file()]
-    assert missing == []
-
-
-def test_every_peer_has_its_list():
-    needed = {peer for job in JOBS.values() for peer in job.peers}
-    lists = {f".venv-peer-{path.stem}" for path in (HERE / "peers").glob("*.txt")}
-    assert needed == lists
-
-
-def test_every_peer_is_pinned():
-    for path in (HERE / "peers").glob("*.txt"):
+def test_every_peer_has_its_list_of_pinned_packages():
+    lists = {f".venv-peer-{path.stem}": path for path in (HERE / "peers").glob("*.txt")}
+    assert set(lists) == {peer for job in JOBS.values() for peer in job.peers}
+    for path in lists.values():
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line[0] != "#"]
         assert [line for line in lines if "==" not in line and "<" not in line] == []
 
 
-def test_every_script_says_how_it_is_run():
+def test_every_figure_has_a_script_that_says_how_it_is_run():
+    assert {job.figure for job in JOBS.values()} == {f"R{i}" for i in range(1, 11)}
     for job in JOBS.values():
         name = job.command[0]
         assert f"python benchmarks/{name}" in (HERE / name).read_text(encoding="utf-8")
@@ -56,9 +47,6 @@ def test_every_script_says_how_it_is_run():
 def test_a_figure_is_all_of_its_jobs():
     assert chosen("r9,R5") == ["R5", "R5-tf1", "R9"]
     assert chosen(None) == list(JOBS)
-
-
-def test_an_unknown_figure_is_refused():
     with pytest.raises(SystemExit, match="R11"):
         chosen("R1,R11")
 

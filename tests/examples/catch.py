@@ -83,3 +83,28 @@ class CatchPlayer(Player):
         cells[each, BOARD - 1, self._paddle] = 128
         cells[each, self._row, self._ball] = 255
         return cells.repeat(self._cell, 1).repeat(self._cell, 2)
+
+
+class CountingCatch(CatchPlayer):
+    """Counts, in its state too, how many transitions were played, before the step is over."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.resets = self.played = 0
+        self.during_step = lambda: None
+
+    def _reset(self, seed):
+        self.resets += 1
+        return super()._reset(seed)
+
+    def _step(self, actions):
+        self.played += np.count_nonzero(~self._over)
+        self.during_step()
+        return super()._step(actions)
+
+    def _state_dict(self):
+        return {**super()._state_dict(), "played": self.played}
+
+    def _load_state_dict(self, state):
+        super()._load_state_dict(state)
+        self.played = state["played"]

@@ -5,8 +5,10 @@ import os
 
 import DQN
 import flags
+import pytest
 
 import tensorpack as tp
+from tensorpack.utils.stopping import StopToken
 from tests.examples.catch import CatchPlayer
 
 # Twenty steps in two epochs, with all that a run does.
@@ -39,3 +41,35 @@ def read_stats(log_dir):
     """What `stats.json` says: a list with a dictionary for each epoch."""
     with open(os.path.join(log_dir, "stats.json")) as file:
         return json.load(file)
+
+
+def refusal(capsys, function, *args):
+    """What the program says when it ends because of its command line."""
+    with pytest.raises(SystemExit) as exit:
+        function(*args)
+    assert exit.value.code == 2
+    usage, _, said = " ".join(capsys.readouterr().err.split()).partition("error: ")
+    assert usage.startswith("usage: ")
+    return said
+
+
+class FakeTrainer:
+    """As much of a trainer as callbacks of the example ask for; keeps scalars."""
+
+    deterministic = True
+
+    def __init__(self, predictor):
+        self.monitors = self
+        self.scalars = {}
+        self.stop_token = StopToken()
+        self._predictor = predictor
+
+    def get_predictor(self, inputs, outputs):
+        assert (inputs, outputs) == (["state"], ["Qvalue"])
+        return self._predictor
+
+    def put_scalar(self, name, value):
+        self.scalars[name] = value
+
+    def check_stop(self):
+        self.stop_token.raise_if_requested()

@@ -12,7 +12,7 @@ from DQNModel import AllWeights, OtherNetwork
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
 from tensorpack.utils import logger
-from tests.examples.running import SMALL, small_catch, train
+from tests.examples.running import SMALL, refusal, small_catch, train
 from tests.RL.players import breakout_rom
 
 GB = 10**9
@@ -22,14 +22,6 @@ GB = 10**9
 def no_log_dir():
     yield
     logger.close_logger_dir()
-
-
-def refusal(capsys, function, *args):
-    """What the program says when it ends."""
-    with pytest.raises(SystemExit) as exit:
-        function(*args)
-    assert exit.value.code == 2
-    return " ".join(capsys.readouterr().err.split()).partition("error: ")[2]
 
 
 def test_only_the_errors_that_are_named_are_refusals(capsys):
@@ -128,62 +120,45 @@ def predictor_of(path, algo):
 def test_a_model_of_another_algorithm_is_not_evaluated(log_dir, capsys):
     train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
     path = os.path.join(log_dir, "model-10")
-    with pytest.raises(SystemExit) as exit:
-        predictor_of(path, "Dueling")
-    assert exit.value.code == 2
-    said = " ".join(capsys.readouterr().err.split())
+    said = refusal(capsys, predictor_of, path, "Dueling")
     assert f"--load {path}: it has no fctV/W, fctV/b, fctA/W, fctA/b, which" in said
     with predictor_of(path, "DQN") as predictor:  # the same network
         assert predictor(np.zeros((1, 14, 14, 4), np.float32))[0].shape == (1, 3)
 
 
-@pytest.fixture
-def add(tmp_path):
-    """A function that adds a file to the root folder `tmp_path`."""
-
-    def add(path, text):
-        target = tmp_path / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-
-    return add
-
-
-MEMINFO = "MemTotal: 20 kB\nMemFree: 1 kB\nMemAvailable: {} kB\n"
-
-
-def test_of_a_machine_without_limits_the_available_memory_counts(add, tmp_path):
-    add("proc/meminfo", MEMINFO.format(1000))
-    add("proc/self/cgroup", "0::/user.slice\n")
-    add("sys/fs/cgroup/user.slice/memory.max", "max\n")
-    add("sys/fs/cgroup/user.slice/memory.current", "5\n")
-    assert checks.available_bytes(str(tmp_path)) == 1000 * 1024
-
-
-def test_the_limit_of_an_outer_group_counts_and_cache_is_free(add, tmp_path):
-    add("proc/meminfo", MEMINFO.format(1000))
-    add("proc/self/cgroup", "0::/pod/job\n")
-    add("sys/fs/cgroup/pod/job/memory.max", "max\n")
-    add("sys/fs/cgroup/pod/memory.max", "5000\n")
-    add("sys/fs/cgroup/pod/memory.current", "3000\n")
-    add("sys/fs/cgroup/pod/memory.stat", "anon 1\ninactive_file 700\n")
-    assert checks.available_bytes(str(tmp_path)) == 2700
+MACHINES = {
+    "without limits": {
+        "proc/self/cgroup": "0::/user.slice\n",
+        "sys/fs/cgroup/user.slice/memory.max": "max\n",
+        "sys/fs/cgroup/user.slice/memory.current": "5\n",
+    },
+    "outer group": {  # whose limit counts; its cache is free
+        "proc/self/cgroup": "0::/pod/job\n",
+        "sys/fs/cgroup/pod/job/memory.max": "max\n",
+        "sys/fs/cgroup/pod/memory.max": "5000\n",
+        "sys/fs/cgroup/pod/memory.current": "3000\n",
+        "sys/fs/cgroup/pod/memory.stat": "anon 1\ninactive_file 700\n",
+    },
+    "first version": {  # in a container the group lies at the top, whatever its path says
+        "proc/self/cgroup": "7:cpu:/x\n4:hugetlb,memory:/docker/abc\n",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": "4000\n",
+        "sys/fs/cgroup/memory/memory.usage_in_bytes": "1000\n",
+    },
+    "over its limit": {
+        "proc/self/cgroup": "0::/\n",
+        "sys/fs/cgroup/memory.max": "100\n",
+        "sys/fs/cgroup/memory.current": "300\n",
+    },
+}
 
 
-def test_groups_of_the_first_version(add, tmp_path):
-    add("proc/meminfo", MEMINFO.format(1000))
-    add("proc/self/cgroup", "7:cpu:/x\n4:hugetlb,memory:/docker/abc\n")
-    # inside of a container the group lies at the top, whatever its path says
-    add("sys/fs/cgroup/memory/memory.limit_in_bytes", "4000\n")
-    add("sys/fs/cgroup/memory/memory.usage_in_bytes", "1000\n")
-    assert checks.available_bytes(str(tmp_path)) == 3000
-
-
-def test_a_group_over_its_limit_has_nothing_left(add, tmp_path):
-    add("proc/self/cgroup", "0::/\n")
-    add("sys/fs/cgroup/memory.max", "100\n")
-    add("sys/fs/cgroup/memory.current", "300\n")
-    assert checks.available_bytes(str(tmp_path)) == 0
+@pytest.mark.parametrize("machine, available", zip(MACHINES, [1000 * 1024, 2700, 3000, 0]))
+def test_the_memory_of_a_machine_and_its_groups(machine, available, tmp_path):
+    meminfo = {"proc/meminfo": "MemTotal: 20 kB\nMemFree: 1 kB\nMemAvailable: 1000 kB\n"}
+    for path, text in {**meminfo, **MACHINES[machine]}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert checks.available_bytes(str(tmp_path)) == available
 
 
 def test_without_these_files_nothing_is_known_and_nothing_refused(tmp_path):

@@ -1,12 +1,15 @@
 """Whole games: shares, scores, the evaluator within a run; how long an epoch takes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from common import EpochTimeWithoutGPU, Evaluator, play_n_episodes
 
 from tensorpack.RL import Player, PlayerStep
-from tensorpack.utils import logger
+from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 from tests.examples.catch import CatchPlayer
+from tests.examples.running import FakeTrainer
 from tests.helpers import FakeClock
 
 
@@ -54,24 +57,12 @@ def test_every_environment_plays_its_share_so_long_games_count():
 
 def test_each_tick_tells_frames_and_games_that_ended():
     ticks = []
-    play_n_episodes(
-        Lengths([2, 3]),
-        no_preference,
-        2,
-        on_tick=lambda *args: ticks.append((len(args[0]), args[1])),
-    )
+
+    def on_tick(frames, ended):
+        ticks.append((len(frames), ended))
+
+    play_n_episodes(Lengths([2, 3]), no_preference, 2, on_tick=on_tick)
     assert ticks == [(2, 0), (2, 1), (2, 1)]
-
-
-def test_what_a_tick_raises_ends_the_playing():
-    class Enough(Exception):
-        pass
-
-    def stop(frames, ended):
-        raise Enough
-
-    with pytest.raises(Enough):
-        play_n_episodes(Lengths([10**9]), no_preference, 1, on_tick=stop)
 
 
 def test_no_games_is_a_mistake():
@@ -97,31 +88,6 @@ def test_the_network_sees_the_frames_and_its_actions_are_played():
     assert np.mean(scores) > 0.8
 
 
-class FakeTrainer:
-    """As much of a trainer as an evaluator asks for."""
-
-    deterministic = False
-
-    def __init__(self, predictor):
-        self.monitors = self
-        self.scalars = {}
-        self.checks = 0
-        self.stop_after = None
-        self._predictor = predictor
-
-    def get_predictor(self, inputs, outputs):
-        assert (inputs, outputs) == (["state"], ["Qvalue"])
-        return self._predictor
-
-    def put_scalar(self, name, value):
-        self.scalars[name] = value
-
-    def check_stop(self):
-        self.checks += 1
-        if self.checks == self.stop_after:
-            raise KeyboardInterrupt
-
-
 class ChanceLengths(Lengths):
     """The frames are by chance, from the seed of the reset."""
 
@@ -140,6 +106,7 @@ class Evaluation:
         self.players = []
         self.seen = []
         self.trainer = FakeTrainer(self._note)
+        self.trainer.deterministic = False
         self.clock = FakeClock() if clock is None else clock
         self.evaluator = Evaluator(
             nr_eval, ["state"], ["Qvalue"], self._make, clock=self.clock, **options
@@ -164,8 +131,8 @@ def test_evaluator_logs_mean_and_best_and_closes_its_games():
 
 def test_a_stop_gives_the_evaluation_up():
     evaluation = Evaluation(num_players=2)
-    evaluation.trainer.stop_after = 3
-    with pytest.raises(KeyboardInterrupt):
+    evaluation.trainer.stop_token.request(Interrupted(2))
+    with pytest.raises(StopRequested):
         evaluation.evaluator.trigger()
     assert evaluation.trainer.scalars == {}
     assert evaluation.players[0].closed
@@ -214,77 +181,40 @@ def test_a_state_gives_the_next_evaluation_again():
 def test_an_evaluation_that_was_given_up_is_done_again_with_the_same_games():
     first, second = Evaluation(num_players=2), Evaluation(num_players=2)
     second.evaluator.load_state_dict(first.evaluator.state_dict())
-    second.trainer.stop_after = 3
-    with pytest.raises(KeyboardInterrupt):
+    second.trainer.stop_token.request(Interrupted(2))
+    with pytest.raises(StopRequested):
         second.evaluator.trigger()
+    second.trainer.stop_token = StopToken()
     np.testing.assert_array_equal(evaluated(first), evaluated(second))
 
 
-class Device:
-    def __init__(self, kind):
-        self.device_type = kind
-
-
-class DeviceTrainer:
-    """As much of a trainer as the callback looks at."""
-
-    steps_per_epoch = 25000
-
-    def __init__(self, kinds, global_step=0):
-        self.sess = self
-        self.global_step = global_step
-        self._devices = [Device(kind) for kind in kinds]
-
-    def list_devices(self):
-        return self._devices
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    """What is logged as information."""
-    logged = []
-    monkeypatch.setattr(logger, "info", logged.append)
-    return logged
-
-
-def run_steps(trainer, count):
+def run_epochs(*devices):
     """Each step takes 10 seconds at first, and half a second after twenty of them."""
+    kinds = [SimpleNamespace(device_type=kind) for kind in devices]
+    session = SimpleNamespace(list_devices=lambda: kinds)
     clock = FakeClock()
     callback = EpochTimeWithoutGPU(clock=clock)
+    trainer = SimpleNamespace(sess=session, steps_per_epoch=25000, global_step=0)
     callback.trainer = trainer
     callback.before_train()
-    for step in range(count):
-        clock.advance(10 if step < 20 else 0.5)
-        trainer.global_step += 1
-        callback.trigger_step()
+    for _ in range(30):
+        callback.before_epoch()
+        for _ in range(9):
+            clock.advance(10 if trainer.global_step < 20 else 0.5)
+            trainer.global_step += 1
+            callback.trigger_step()
+        callback.after_epoch()
+        clock.advance(1000)  # which does not count
 
 
 def test_told_once_from_the_steps_after_the_warm_up(lines):
-    run_steps(DeviceTrainer(["CPU"]), 300)
+    run_epochs("CPU")
     assert lines == [
         "TensorFlow has no GPU here: training on the CPU.",
         "An epoch of 25000 steps will take about 3 hours 28 minutes 20 seconds, at 2.0 steps/s.",
     ]
 
 
-def test_what_is_between_epochs_does_not_count(lines):
-    clock, trainer = FakeClock(), DeviceTrainer(["CPU"])
-    callback = EpochTimeWithoutGPU(clock=clock)
-    callback.trainer = trainer
-    callback.before_train()
-    for _ in range(12):
-        callback.before_epoch()
-        for _ in range(9):
-            clock.advance(0.5)
-            trainer.global_step += 1
-            callback.trigger_step()
-        callback.after_epoch()
-        clock.advance(1000)
-    assert lines[1:] == [
-        "An epoch of 25000 steps will take about 3 hours 28 minutes 20 seconds, at 2.0 steps/s."
-    ]
-
-
 def test_with_a_gpu_nothing_is_said(lines):
-    run_steps(DeviceTrainer(["CPU", "XLA_GPU", "GPU"]), 300)
+    run_epochs("CPU", "XLA_GPU", "GPU")
     assert lines == []

@@ -12,7 +12,7 @@ from tensorpack.callbacks import Callback
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.stopping import Interrupted
-from tests.examples.catch import CatchPlayer
+from tests.examples.catch import CatchPlayer, CountingCatch
 from tests.examples.running import make_config, read_stats, small_catch, train
 
 
@@ -21,33 +21,21 @@ def make_expreplay(player, **options):
     return ExpReplay((["state"], ["Qvalue"]), player, **sizes)
 
 
-class CountingCatch(CatchPlayer):
-    """Counts the transitions that are played."""
-
-    played = 0
-
-    def _step(self, actions):
-        step = super()._step(actions)
-        self.played += np.count_nonzero(~step.reset)
-        return step
-
-
 class BreakingCatch(CatchPlayer):
     """Breaks in the step `at_step`, or calls `action` there; counts the steps after it."""
 
-    steps_after = 0
-
-    def __init__(self, *args, at_step=70, action=None, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(self, at_step):
+        super().__init__(cell=2)
         self._steps_left = at_step
-        self.action = action
+        self.steps_after = 0
+
+    def action(self):
+        raise OSError("the emulator broke")
 
     def _step(self, actions):
         self._steps_left -= 1
         self.steps_after += self._steps_left < 0
         if self._steps_left == 0:
-            if self.action is None:
-                raise OSError("the emulator broke")
             self.action()
         return super()._step(actions)
 
@@ -134,20 +122,15 @@ def test_an_epoch_without_a_finished_game_has_no_score(log_dir):
     assert [name for epoch in read_stats(log_dir) for name in epoch if "score" in name] == []
 
 
-def test_an_error_of_the_player_ends_the_run_with_that_error(log_dir):
-    player = BreakingCatch(1, cell=2, at_step=75)
+@pytest.mark.parametrize("at_step", [10, 75])
+def test_an_error_while_populating_or_playing_ends_the_run_with_that_error(at_step, log_dir):
     with pytest.raises(OSError, match="the emulator broke"):
-        train(player, "--steps-per-epoch", "5000")
-
-
-def test_an_error_while_populating_ends_the_run(log_dir):
-    with pytest.raises(OSError, match="the emulator broke"):
-        train(BreakingCatch(1, cell=2, at_step=10))
+        train(BreakingCatch(at_step), "--steps-per-epoch", "5000")
 
 
 @pytest.mark.parametrize("at_step", [10, 80])
 def test_a_signal_while_populating_or_playing_ends_the_run(at_step, log_dir):
-    player = BreakingCatch(1, cell=2, at_step=at_step)
+    player = BreakingCatch(at_step)
 
     class Give(Callback):
         def _setup_graph(self):

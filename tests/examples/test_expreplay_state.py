@@ -11,35 +11,10 @@ import tensorpack as tp
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import SegmentDamaged, find_restore_point
 from tensorpack.utils.checkpoints.files import describe_nothing
-from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
-from tests.examples.catch import CatchPlayer
-from tests.examples.running import make_config, small_catch
+from tensorpack.utils.stopping import Interrupted, StopRequested
+from tests.examples.catch import CatchPlayer, CountingCatch
+from tests.examples.running import FakeTrainer, make_config, small_catch
 from tests.RL.disk import through_a_checkpoint
-
-
-class CountingCatch(CatchPlayer):
-    """Counts in its state how many transitions were played, before the step is over."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.resets = self.played = 0
-        self.during_step = lambda: None
-
-    def _reset(self, seed):
-        self.resets += 1
-        return super()._reset(seed)
-
-    def _step(self, actions):
-        self.played += np.count_nonzero(~self._over)
-        self.during_step()
-        return super()._step(actions)
-
-    def _state_dict(self):
-        return {**super()._state_dict(), "played": self.played}
-
-    def _load_state_dict(self, state):
-        super()._load_state_dict(state)
-        self.played = state["played"]
 
 
 class ForgetfulCatch(CountingCatch):
@@ -49,33 +24,20 @@ class ForgetfulCatch(CountingCatch):
         return "it forgets"
 
 
-class Run:
-    """As much of a trainer as an ExpReplay asks for; the weights depend on the number of steps."""
+class Run(FakeTrainer):
+    """A run whose weights depend on the number of steps."""
 
-    deterministic = True
-
-    def __init__(self, strictly=None):
+    def __init__(self, steps, strictly):
+        super().__init__(self._predict)
         self.resumed = strictly is not None
         self.resume_strictly = bool(strictly)
-        self.stop_token = StopToken()
-        self.steps = 0
-        self.scalars = {}
-        self.monitors = self
+        self.steps = steps
         self.asked = 0
-
-    def get_predictor(self, inputs, outputs):
-        return self._predict
 
     def _predict(self, states):
         self.asked += 1
         weights = np.random.RandomState(self.steps).standard_normal((states[0].size, 3))
         return [states.reshape(len(states), -1).astype(float) @ weights]
-
-    def put_scalar(self, name, value):
-        self.scalars[name] = value
-
-    def check_stop(self):
-        self.stop_token.raise_if_requested()
 
 
 class Playing:
@@ -83,8 +45,7 @@ class Playing:
 
     def __init__(self, player, state=None, strictly=True, steps=0, batch_size=8, **options):
         self.player = player
-        self.run = Run() if state is None else Run(strictly)
-        self.run.steps = steps
+        self.run = Run(steps, None if state is None else strictly)
         names = (["state"], ["Qvalue"])
         self.expreplay = ExpReplay(names, player, batch_size, 100, 60, **options)
         self.expreplay.setup_graph(self.run)
@@ -188,20 +149,13 @@ def test_a_lost_memory_is_populated_again_by_the_trained_network(save, tmp_path,
     save(first)
     state, played = damage(tmp_path), first.player.played
     del warnings[:]
+    state["exploration"] = 0.0
     second = Playing(small_catch(kind=CountingCatch), state, strictly=False)
-    assert second.player.played == played + 60
+    assert second.player.played == played + 60 <= played + second.run.asked
     assert second.player.resets == 0  # the games go on
     (said,) = warnings
     assert "replay memory" in said and "populated again" in said
     second.batches(3)
-
-
-def test_populating_again_is_with_the_exploration_of_the_state(save, tmp_path, warnings):
-    save(Playing(small_catch()))
-    state = damage(tmp_path)
-    state["exploration"] = 0.0
-    second = Playing(small_catch(), state, strictly=False)
-    assert second.run.asked >= 60
 
 
 def test_games_that_cannot_be_saved_are_an_error_where_the_run_must_resume_exactly(save):
@@ -255,20 +209,11 @@ class OtherCatch(NamedCatch):
     title = "catch2"
 
 
-def test_the_state_of_another_game_is_refused(save, warnings):
+def test_the_state_of_another_game_is_refused(save):
     state = save(Playing(small_catch(kind=NamedCatch)))
     Playing(small_catch(kind=NamedCatch), state)
     with pytest.raises(ValueError, match="games with {'game': 'catch'}, these are .*'catch2'"):
         Playing(small_catch(kind=OtherCatch), state, strictly=False)
-    del state["games"]  # as in states of before
-    Playing(small_catch(kind=OtherCatch), state, strictly=False)
-
-
-@pytest.mark.parametrize("strictly", [True, False])
-def test_the_state_of_another_algorithm_is_refused(save, strictly):
-    state = save(Playing(small_catch(), rules={"algo": "Double"}))
-    with pytest.raises(ValueError, match="algo was Double, and is DQN. Resume .*--load"):
-        Playing(small_catch(), state, strictly, rules={"algo": "DQN"})
 
 
 def test_other_rules_of_learning_are_an_error_where_the_run_must_resume_exactly(save, warnings):
@@ -285,10 +230,10 @@ def test_other_rules_of_learning_are_an_error_where_the_run_must_resume_exactly(
     assert [each.endswith(said) for each in warnings] == [True]
 
 
-def test_a_state_without_rules_is_taken(save, warnings):
-    state = save(Playing(small_catch()))
-    del state["rules"]  # as in states of before
-    Playing(small_catch(), state, batch_size=5, rules={"algo": "DQN"})
+def test_an_older_state_without_games_and_rules_is_taken(save, warnings):
+    state = save(Playing(small_catch(kind=NamedCatch)))
+    del state["games"], state["rules"]
+    Playing(small_catch(kind=OtherCatch), state, batch_size=5, rules={"algo": "DQN"})
     assert warnings == []
 
 

@@ -91,22 +91,11 @@ def test_closing_wakes_both_sides(side, start):
     assert not pacer.grant() and not pacer.wait()
 
 
-def test_a_grant_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="grant=0"):
-        Pacer(grant=0)
-
-
-def test_pieces_run_at_the_same_time(start):
+def test_pieces_run_at_the_same_time_and_a_pause_waits_for_them(start):
     pacer = Pacer(1)
     piece = Piece(pacer, start)
     with pacer:
         assert piece.thread.is_alive()
-    piece.leave.set()
-
-
-def test_a_pause_waits_for_the_piece_that_is_under_way(start):
-    pacer = Pacer(1)
-    piece = Piece(pacer, start)
 
     def pause():
         with pacer.pause() as calm:

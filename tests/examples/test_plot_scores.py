@@ -7,6 +7,7 @@ import plot_scores
 import pytest
 
 from tests.examples.catch import CatchPlayer
+from tests.examples.running import refusal
 
 EPOCHS = [
     {"epoch_num": 1, "global_step": 100, "cost": 0.5},
@@ -38,9 +39,7 @@ def test_a_run_without_scores_is_refused(logdir, epochs):
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path, capsys):
-    with pytest.raises(SystemExit) as exit:
-        plot_scores.main([str(tmp_path)])
-    assert exit.value.code == 2 and "stats.json cannot be read" in capsys.readouterr().err
+    assert "stats.json cannot be read" in refusal(capsys, plot_scores.main, [str(tmp_path)])
 
 
 def test_random_games_are_whole_and_played_by_chance():

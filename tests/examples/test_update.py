@@ -1,7 +1,9 @@
 """Twenty updates of the model, against the same mathematics in plain ops."""
 
 import numpy as np
+import pytest
 from DQNModel import ADAM_EPSILON, LEARNING_RATE, MAX_GRADIENT_NORM, Model
+from flags import ALGORITHMS
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext
@@ -25,13 +27,17 @@ def batches():
         ]
 
 
-def ours(max_norm, monkeypatch):
+def placeholders(model):
+    return [tf.placeholder(each.dtype, each.shape) for each in model.inputs()]
+
+
+def ours(algo, max_norm, monkeypatch):
     """The variables before and after, by the name of each."""
     monkeypatch.setattr("DQNModel.MAX_GRADIENT_NORM", max_norm)
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.set_random_seed(1)
-        model = Model(ACTIONS, frame_shape=(SIZE, SIZE))
-        fed = [tf.placeholder(each.dtype, each.shape) for each in model.inputs()]
+        model = Model(ACTIONS, algo, frame_shape=(SIZE, SIZE))
+        fed = placeholders(model)
         with TowerContext("", is_training=True):
             cost = model.build_graph(*fed)
         train = model.get_optimizer().minimize(cost)
@@ -54,16 +60,24 @@ def plain_network(image, prefix, variables):
     x = tf.reshape(x, [BATCH, -1])
     x = tf.matmul(x, variables[prefix + "fc0/W"]) + variables[prefix + "fc0/b"]
     x = tf.where(x > 0, x, 0.01 * x)
-    return tf.matmul(x, variables[prefix + "fct/W"]) + variables[prefix + "fct/b"]
+
+    def values(head):
+        return tf.matmul(x, variables[f"{prefix}{head}/W"]) + variables[f"{prefix}{head}/b"]
+
+    if prefix + "fct/W" in variables:
+        return values("fct")
+    advantage = values("fctA")
+    return values("fctV") + advantage - tf.reduce_mean(advantage, 1, keepdims=True)
 
 
-def plain_cost(fed, variables):
+def plain_cost(algo, fed, variables):
     frames, action, reward, over = fed
     frames = tf.cast(tf.transpose(frames, [0, 2, 3, 1]), tf.float32)
     q = plain_network(frames[..., :4], "", variables)
-    chosen = tf.argmax(plain_network(frames[..., 1:], "", variables), 1)
-    rows = tf.range(BATCH, dtype=tf.int64)
     q_next = plain_network(frames[..., 1:], "target/", variables)
+    double = algo == "Double"
+    chosen = tf.argmax(plain_network(frames[..., 1:], "", variables) if double else q_next, 1)
+    rows = tf.range(BATCH, dtype=tf.int64)
     value = tf.gather_nd(q_next, tf.stack([rows, chosen], 1))
     followed = 0.99 * value * (1.0 - tf.cast(over, tf.float32))
     target = tf.stop_gradient(tf.clip_by_value(reward, -1.0, 1.0) + followed)
@@ -71,16 +85,13 @@ def plain_cost(fed, variables):
     return tf.reduce_mean(tf.where(error < 1, 0.5 * error**2, error - 0.5))
 
 
-def plain(start, max_norm):
+def plain(algo, start, max_norm):
     """The online variables after the updates, by name, and the norms of the gradients."""
     with tf.Graph().as_default(), tf.Session() as sess:
-        fed = [
-            tf.placeholder(each.dtype, each.shape)
-            for each in Model(ACTIONS, frame_shape=(SIZE, SIZE)).inputs()
-        ]
+        fed = placeholders(Model(ACTIONS, frame_shape=(SIZE, SIZE)))
         variables = {name: tf.Variable(value) for name, value in start.items()}
         online = {name: v for name, v in variables.items() if not name.startswith("target/")}
-        gradients = tf.gradients(plain_cost(fed, variables), list(online.values()))
+        gradients = tf.gradients(plain_cost(algo, fed, variables), list(online.values()))
         clipped, norm = tf.clip_by_global_norm(gradients, max_norm)
         adam = tf.train.AdamOptimizer(LEARNING_RATE, epsilon=ADAM_EPSILON)
         train = adam.apply_gradients(zip(clipped, online.values()))
@@ -89,9 +100,14 @@ def plain(start, max_norm):
         return sess.run(online), norms
 
 
-def check(max_norm, monkeypatch):
-    before, after = ours(max_norm, monkeypatch)
-    expected, norms = plain(before, max_norm)
+# In the last one all gradients are clipped.
+@pytest.mark.parametrize(
+    "algo, max_norm", [*((algo, MAX_GRADIENT_NORM) for algo in ALGORITHMS), ("Double", 0.05)]
+)
+def test_twenty_updates(algo, max_norm, monkeypatch):
+    before, after = ours(algo, max_norm, monkeypatch)
+    expected, norms = plain(algo, before, max_norm)
+    assert (min(norms) > max_norm) == (max_norm == 0.05)
     for name, value in expected.items():
         assert np.abs(value - before[name]).max() > 1e-4, f"{name} has not been trained"
         # Sums of float32 products in another order: some 1e-7 of a gradient in each step, which
@@ -100,12 +116,3 @@ def check(max_norm, monkeypatch):
     for name in before:
         if name.startswith("target/"):
             np.testing.assert_array_equal(after[name], before[name])
-    return norms
-
-
-def test_twenty_updates(monkeypatch):
-    check(MAX_GRADIENT_NORM, monkeypatch)
-
-
-def test_twenty_updates_with_every_gradient_clipped(monkeypatch):
-    assert min(check(0.05, monkeypatch)) > 0.05
