@@ -116,10 +116,7 @@ class Emulator:
         return np.array(self._ale.getScreenRGB())
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the machine's state, the last screens, the no-op generator and the log.
-
-        The log is None for a game that is longer than `_LOG_LENGTH`.
-        """
+        """Returns all of the game; the log is None where it is longer than `_LOG_LENGTH`."""
         complete = len(self._log) <= _LOG_LENGTH
         generator: Any = self._rng.get_state()
         return {

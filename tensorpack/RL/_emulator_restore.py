@@ -23,12 +23,7 @@ _HISTORIES = (1, 7, 150, 333)
 
 
 def restore_emulator(state: Dict[str, Any], rom: str, make: Callable[[int], Emulator]) -> Emulator:
-    """Returns a new emulator that continues from the state of another one.
-
-    Args:
-      state: of an `Emulator`.
-      rom: path of the checked ROM.
-      make: makes an emulator of that game from a seed.
+    """Returns a new emulator of the game, made from a seed, that continues from a state.
 
     Raises:
       ValueError: neither way is known to give the saved game.

@@ -1,8 +1,4 @@
-"""Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores.
-
-Emulators are stepped by one of two backends, which give the same frames: one after the other in the
-calling thread, with a state that can be saved, or in ale-py's own C++ threads.
-"""
+"""Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores."""
 
 from functools import partial
 from typing import Any, Dict, List, Optional, Tuple

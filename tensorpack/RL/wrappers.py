@@ -136,9 +136,8 @@ class PreventStuck(ProxyPlayer):
         self._repeats = np.zeros(self.num_envs, dtype=np.int64)
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
-        frames = super()._reset(seed)
         self._forget()
-        return frames
+        return super()._reset(seed)
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
         self._repeats = np.where(actions == self._last, self._repeats + 1, 1)

@@ -30,9 +30,10 @@ def read(path):
         frames.append(frame)
 
 
-def test_a_video_has_every_screen_enlarged_and_in_its_colours(tmp_path):
+def test_the_file_that_is_named_has_every_screen_enlarged_and_in_its_colours(tmp_path):
     path = str(tmp_path / "new" / "game.mp4")
-    play(VideoFile(path))
+    play(open_screen(path, str(tmp_path / "play.mp4")))
+    assert os.listdir(str(tmp_path)) == ["new"]
     frames = read(path)
     assert [frame.shape for frame in frames] == [(60, 120, 3)] * 5
     blue, green, red = frames[2][30, 100]
@@ -52,9 +53,3 @@ def test_without_a_screen_a_file_is_written(tmp_path):
     with change_env("DISPLAY", ""), change_env("WAYLAND_DISPLAY", ""):
         play(open_screen(None, path))
     assert len(read(path)) == 5
-
-
-def test_a_file_that_is_named_is_written(tmp_path):
-    path = str(tmp_path / "mine.mp4")
-    play(open_screen(path, str(tmp_path / "play.mp4")))
-    assert os.listdir(str(tmp_path)) == ["mine.mp4"]
