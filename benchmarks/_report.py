@@ -23,6 +23,7 @@ __all__ = [
     "merge",
     "parse",
     "report",
+    "say",
 ]
 
 PREFIX = "RESULT "
@@ -72,12 +73,17 @@ def is_met(measured):
     return measured.value >= float(bound) if sign == ">=" else measured.value <= float(bound)
 
 
+def say(text, end="\n"):
+    """Prints a line at once."""
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
+
+
 def report(*measured):
     """Writes each `Measured` as a line of its own; call it last."""
     for one in measured:
         is_met(one)  # a wrong target is found where it was written
-        sys.stdout.write(PREFIX + json.dumps(one._asdict(), sort_keys=True) + "\n")
-    sys.stdout.flush()
+        say(PREFIX + json.dumps(one._asdict(), sort_keys=True))
 
 
 def parse(text):
@@ -102,11 +108,10 @@ def alternate(first, second, pairs, unit="it/s"):
     for number in range(pairs):
         one, two = first[1](), second[1]()
         rows.append((one, two, one / two))
-        sys.stdout.write(
+        say(
             f"pair {number}: {first[0]} {one:.4g} {unit}, {second[0]} {two:.4g} {unit}, "
-            f"ratio {one / two:.3f} (load {os.getloadavg()[0]:.1f})\n"
+            f"ratio {one / two:.3f} (load {os.getloadavg()[0]:.1f})"
         )
-        sys.stdout.flush()
     return tuple(statistics.median(column) for column in zip(*rows))
 
 

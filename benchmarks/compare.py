@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple, Tuple
 
-from _report import parse
+from _report import parse, say
 
 THIS = Path(__file__).resolve().parents[1]
 LIMIT = 900  # seconds; a process that takes longer counts as hanging
@@ -114,7 +114,7 @@ def compare(name, figure, baseline, pairs, measure=measure):
         speed = ours / theirs if figure.higher else theirs / ours
         rows.append((theirs, ours, speed))
         took = time.perf_counter() - begin
-        _say(
+        say(
             f"{name} pair {number + 1}/{pairs}: baseline {theirs:.4g}, this {ours:.4g}, "
             f"speed {speed:.3f} ({took:.0f} s, load {os.getloadavg()[0]:.1f})"
         )
@@ -124,11 +124,6 @@ def compare(name, figure, baseline, pairs, measure=measure):
         f"| {name} | {figure.what} | {theirs:.4g} | {ours:.4g} | {speed:.3f} "
         f"| {min(speeds):.3f} - {max(speeds):.3f} |"
     )
-
-
-def _say(text):
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def main():
@@ -145,8 +140,8 @@ def main():
     if unknown or not (baseline / "benchmarks").is_dir() or baseline == THIS:
         parser.error(f"no such figure: {unknown}" if unknown else f"{baseline}: no other checkout")
     table = [compare(name, FIGURES[name], baseline, args.pairs) for name in chosen]
-    _say("\n| # | figure | baseline | this | speed | lowest - highest |\n|---|---|---|---|---|---|")
-    _say("\n".join(table))
+    say("\n| # | figure | baseline | this | speed | lowest - highest |\n|---|---|---|---|---|---|")
+    say("\n".join(table))
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ that grows per pass, by least squares over the second half. Linux only.
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from _report import say
 
 from tensorpack.dataflow import DataFromList, MultiProcessRunner, SharedList
 
@@ -71,17 +71,16 @@ def main():
                     raise RuntimeError("The data has changed on its way.")
             taken = time.monotonic() - start
             points.append(proportional_bytes() / GB)
-            sys.stdout.write(f"pass {number}: {points[-1]:.3f} GB ({count / taken:.0f}/s)\n")
-            sys.stdout.flush()
+            say(f"pass {number}: {points[-1]:.3f} GB ({count / taken:.0f}/s)")
     finally:
         flow.close()
     half = points[len(points) // 2 :]
     slope = np.polyfit(range(len(half)), half, 1)[0] if len(half) > 1 else float("nan")
     growth = 100 * (points[-1] / points[0] - 1)
-    sys.stdout.write(
+    say(
         f"{'list' if args.plain else 'SharedList'} of {count}: {points[0]:.3f} GB after the first "
         f"pass, {points[-1]:.3f} GB after the last ({growth:+.1f} %), "
-        f"{1000 * slope:+.3f} MB a pass in the second half\n"
+        f"{1000 * slope:+.3f} MB a pass in the second half"
     )
 
 

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _report import Measured, report
+from _report import Measured, report, say
 
 from tensorpack.RL import ReplayMemory
 
@@ -29,7 +29,7 @@ DQN = HERE.parent / "examples" / "DeepQNetwork" / "DQN.py"
 EPOCH = re.compile(r"Epoch \d+ \(global_step (\d+)\) finished")
 FRAME, HISTORY = (84, 84), 4
 MB = 1e6
-HEAD = "          bare    run  replay  beyond  per 10,000 steps\n"
+HEAD = "          bare    run  replay  beyond  per 10,000 steps"
 
 
 def start(*command):
@@ -85,7 +85,7 @@ def whole(args, flags):
 def row(name, numbers):
     """A line of the table."""
     alone, run, replay, beyond, slope = numbers
-    return f"{name:6} {alone:7.0f} {run:6.0f} {replay:7.0f} {beyond:7.0f} {slope:17.2f}\n"
+    return f"{name:6} {alone:7.0f} {run:6.0f} {replay:7.0f} {beyond:7.0f} {slope:17.2f}"
 
 
 def main():
@@ -99,16 +99,15 @@ def main():
     args, flags = parser.parse_known_args()
     replay = ReplayMemory.required_bytes(args.memory_size, FRAME, HISTORY) / MB
     rows = []
-    sys.stdout.write(HEAD)
+    say(HEAD)
     for number in range(args.pairs):
         alone, points = bare(seconds=10), whole(args, flags)
         steps, megabytes = np.array(points[len(points) // 2 :]).T
         slope = np.polyfit(steps, megabytes, 1)[0] * 10000
         rows.append((alone, megabytes[-1], replay, megabytes[-1] - replay - alone, slope))
-        sys.stdout.write(row(f"pair {number}", rows[-1]))
-        sys.stdout.flush()
+        say(row(f"pair {number}", rows[-1]))
     alone, run, replay, beyond, slope = (statistics.median(column) for column in zip(*rows))
-    sys.stdout.write(row("median", [alone, run, replay, beyond, slope]))
+    say(row("median", [alone, run, replay, beyond, slope]))
     peer = f"run {run:.0f}, replay memory {replay:.0f}, bare process {alone:.0f} MB"
     report(
         Measured("R10", "memory of a run beyond its parts", beyond, "MB", "<= 150", peer),

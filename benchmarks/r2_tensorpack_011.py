@@ -8,10 +8,9 @@ Needs `make bench-peers`. Each round runs tensorpack 0.11 and then this project 
 import argparse
 import os
 import statistics
-import sys
 
 from _programs import tensorpack_011, whole
-from _report import Measured, report
+from _report import Measured, report, say
 
 TARGETS = {"fp32": ">= 2.0", "bf16": ">= 3.0"}
 
@@ -34,8 +33,7 @@ def main():
             rates.append(whole(args.steps, args.rom, flags))
             row.append(f"{precision} {rates[-1]:.2f} it/s (ratio {rates[-1] / peers[-1]:.2f})")
         load = os.getloadavg()[0]
-        sys.stdout.write(f"round {number}: {', '.join(row)} (load {load:.1f})\n")
-        sys.stdout.flush()
+        say(f"round {number}: {', '.join(row)} (load {load:.1f})")
     peer = statistics.median(peers)
     for precision, rates in ours.items():
         ratio = statistics.median([rate / other for rate, other in zip(rates, peers)])

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _report import Measured, report
+from _report import Measured, report, say
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
 
@@ -74,7 +74,7 @@ def main():
     args = parser.parse_args()
     rom = find_rom(args.rom)
     figures = []
-    sys.stdout.write("players    bare/s  filling/s  ratio\n")
+    say("players    bare/s  filling/s  ratio")
     for players in args.players:
         pairs = [
             (bare(rom, players, args.seconds), ours(rom, players, args.seconds))
@@ -82,8 +82,7 @@ def main():
         ]
         alone, fill = (statistics.median(rates) for rates in zip(*pairs))
         ratio = statistics.median(fill / alone for alone, fill in pairs)
-        sys.stdout.write(f"{players:7} {alone:9.0f} {fill:10.0f} {ratio:6.3f}\n")
-        sys.stdout.flush()
+        say(f"{players:7} {alone:9.0f} {fill:10.0f} {ratio:6.3f}")
         label = f"filling the memory / bare environments, players: {players}"
         peer = f"filling {fill:.0f}/s, bare {alone:.0f}/s"
         figures.append(Measured("R4", label, ratio, target=">= 0.95", peer=peer))

@@ -11,12 +11,11 @@ microseconds a step; the result is the median of the differences of the pairs.
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 
 import numpy as np
-from _report import Measured, report
+from _report import Measured, report, say
 
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
@@ -27,7 +26,7 @@ from tensorpack.train import SimpleTrainer, TrainConfig
 from tensorpack.utils import logger
 
 LINE = "{:8.1f} {:8.1f} {:8.1f} {:10.1f} {:13.1f}"
-HEAD = "    bare  grouped  trainer  over bare  over grouped\n"
+HEAD = "    bare  grouped  trainer  over bare  over grouped"
 
 
 class OneWeight(ModelDesc):
@@ -102,12 +101,12 @@ def main():
             max_epoch=args.pairs + 1,
         )
         SimpleTrainer(config).train()
-    sys.stdout.write(f"TensorFlow {tf.__version__}, microseconds a step\n{HEAD}")
+    say(f"TensorFlow {tf.__version__}, microseconds a step\n{HEAD}")
     rows = [(bare, group, ours, ours - bare, ours - group) for bare, group, ours in rows[1:]]
     for row in rows:
-        sys.stdout.write(LINE.format(*row) + "\n")
+        say(LINE.format(*row))
     bare, group, ours, over_bare, over_group = medians = list(map(statistics.median, zip(*rows)))
-    sys.stdout.write(LINE.format(*medians) + "  median\n")
+    say(LINE.format(*medians) + "  median")
     report(
         Measured("R5", "step over bare callable", over_bare, "us", "<= 20", f"bare {bare:.1f} us"),
         Measured("R5", "step over grouped op", over_group, "us", "", f"grouped {group:.1f} us"),

@@ -11,13 +11,12 @@ the median of the ratios of the pairs.
 
 import argparse
 import statistics
-import sys
 import tempfile
 import threading
 import time
 
 import numpy as np
-from _report import Measured, report
+from _report import Measured, report, say
 from r5_step import OneWeight, timed
 
 from tensorpack.callbacks import Callback
@@ -28,7 +27,7 @@ from tensorpack.train import QueueInputTrainer, TrainConfig
 from tensorpack.utils import logger
 
 LINE = "{:8.1f} {:8.1f} {:6.3f}"
-HEAD = "    bare  trainer  ratio\n"
+HEAD = "    bare  trainer  ratio"
 DATA = np.float32([1, 2])
 
 
@@ -120,17 +119,13 @@ def main():
             max_epoch=args.pairs + 1,
         )
         QueueInputTrainer(config).train()
-    sys.stdout.write(f"TensorFlow {tf.__version__}, microseconds a step\n{HEAD}")
+    say(f"TensorFlow {tf.__version__}, microseconds a step\n{HEAD}")
     for row in rows[1:]:  # the first was to warm up
-        sys.stdout.write(LINE.format(*row) + "\n")
+        say(LINE.format(*row))
     bare, _, ratio = medians = list(map(statistics.median, zip(*rows[1:])))
-    sys.stdout.write(LINE.format(*medians) + "  median\n")
-    report(
-        Measured(
-            "R6", "step through QueueInput / bare queue loop", ratio, "", "<= 1.15",
-            f"bare loop {bare:.0f} us",
-        )
-    )  # fmt: skip
+    say(LINE.format(*medians) + "  median")
+    label, peer = "step through QueueInput / bare queue loop", f"bare loop {bare:.0f} us"
+    report(Measured("R6", label, ratio, target="<= 1.15", peer=peer))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _report import Measured, report
+from _report import Measured, report, say
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQNetwork"))
 
@@ -26,7 +26,7 @@ from tensorpack.RL import ReplayMemory
 
 FRAME, HISTORY, BATCH = (84, 84), 4, 64
 SPARE = 1 << 30  # bytes that are left to everything else
-HEAD = "  frames   loop  gather   ours  loop/ours  ours/gather\n"
+HEAD = "  frames   loop  gather   ours  loop/ours  ours/gather"
 TARGETS = {100000: "<= 0.25", 1000000: "<= 0.4"}  # ms
 
 
@@ -106,10 +106,7 @@ def measure(frames, args):
     loop, gather, ours = (statistics.median(times) for times in zip(*rounds))
     gain = statistics.median(times[0] / times[2] for times in rounds)
     ratio = statistics.median(times[2] / times[1] for times in rounds)
-    sys.stdout.write(
-        f"{frames:8} {loop:6.2f} {gather:7.3f} {ours:6.3f} {gain:10.1f} {ratio:12.2f}\n"
-    )
-    sys.stdout.flush()
+    say(f"{frames:8} {loop:6.2f} {gather:7.3f} {ours:6.3f} {gain:10.1f} {ratio:12.2f}")
     label = f"sampling 64 x (84, 84, 5) of {frames:,} frames"
     peer = f"bare gather {gather:.2f} ms, loop {loop:.2f} ms"
     return Measured("R7", label, ours, "ms", TARGETS.get(frames, ""), peer)
@@ -124,12 +121,12 @@ def main():
     parser.add_argument("--writing", action="store_true")
     args = parser.parse_args()
     figures = []
-    sys.stdout.write(HEAD)
+    say(HEAD)
     for frames in args.frames:
         needed = ReplayMemory.required_bytes(frames, FRAME, HISTORY)
         available = available_bytes()
         if available is not None and needed + SPARE > available:
-            sys.stdout.write(f"{frames:8} takes {needed >> 20} MB, {available >> 20} are free\n")
+            say(f"{frames:8} takes {needed >> 20} MB, {available >> 20} are free")
             continue
         figures.append(measure(frames, args))
     report(*figures)

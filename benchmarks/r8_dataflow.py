@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 
 from _programs import output_of, peer_python
-from _report import Measured, report
+from _report import Measured, report, say
 from _stream import BATCH, KINDS, count_per_second, decode, endless, pictures
 
 from tensorpack.dataflow import (
@@ -87,8 +87,7 @@ def measure(kind, processes, rounds, seconds):
         ):
             rates[name].append(peer(environment, script, kind, processes, seconds))
         row = ", ".join(f"{name} {column[-1]:.0f}/s" for name, column in rates.items())
-        sys.stdout.write(f"{kind} x{processes} {number}: {row} (load {os.getloadavg()[0]:.1f})\n")
-        sys.stdout.flush()
+        say(f"{kind} x{processes} {number}: {row} (load {os.getloadavg()[0]:.1f})")
     mine, *others = rates.values()
     ratios = [own / max(theirs) for own, *theirs in zip(mine, *others)]
     medians = {name: statistics.median(column) for name, column in rates.items()}

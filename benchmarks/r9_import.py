@@ -12,7 +12,7 @@ import sys
 import time
 
 from _programs import ROOT
-from _report import Measured, report
+from _report import Measured, report, say
 
 IMPORT = "import tensorpack"
 LOADED = f"{IMPORT}, sys; sys.exit('tensorflow' in sys.modules)"
@@ -31,13 +31,12 @@ def main():
     parser.add_argument("--pairs", type=int, default=11)
     args = parser.parse_args()
     seconds_of(LOADED)  # fails if TensorFlow is loaded; writes the bytecode
-    sys.stdout.write("tensorflow is not in sys.modules after the import\n")
+    say("tensorflow is not in sys.modules after the import")
     differences = []
     for number in range(args.pairs):
         empty = seconds_of("")
         differences.append(1e3 * (seconds_of(IMPORT) - empty))
-        sys.stdout.write(f"pair {number}: interpreter {1e3 * empty:.1f} ms, ")
-        sys.stdout.write(f"import {differences[-1]:.1f} ms\n")
+        say(f"pair {number}: interpreter {1e3 * empty:.1f} ms, import {differences[-1]:.1f} ms")
     label, median = "import tensorpack, beyond the bare interpreter", statistics.median(differences)
     report(Measured("R9", label, median, "ms", "<= 50"))
 

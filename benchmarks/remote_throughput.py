@@ -13,7 +13,7 @@ import sys
 import time
 
 import numpy as np
-from _report import Measured, report
+from _report import Measured, report, say
 
 from tensorpack.dataflow import DataFromList
 from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
@@ -27,7 +27,7 @@ SHAPES = [
 ]
 WARM_UP = 20  # datapoints that are not measured
 HWM = 50
-HEAD = "                              datapoints/s     MB/s   bare MB/s   ours/bare\n"
+HEAD = "                              datapoints/s     MB/s   bare MB/s   ours/bare"
 
 
 def array_of(number):
@@ -105,10 +105,7 @@ def measure(number, args):
     rounds = [(measure_ours(number, args), measure_bare(number, args)) for _ in range(args.rounds)]
     ours, bare = (statistics.median(rates) for rates in zip(*rounds))
     ratio = statistics.median(one / other for one, other in rounds)
-    sys.stdout.write(
-        f"{name:28} {ours:13.0f} {ours * megabytes:8.0f} {bare * megabytes:11.0f} {ratio:11.2f}\n"
-    )
-    sys.stdout.flush()
+    say(f"{name:28} {ours:13.0f} {ours * megabytes:8.0f} {bare * megabytes:11.0f} {ratio:11.2f}")
     peer = f"bare sockets: {bare * megabytes:.0f} MB/s"
     if not SHAPES[number][1]:
         return Measured("remote", name, ours, "datapoints/s", peer=f"bare sockets: {bare:.0f}")
@@ -126,7 +123,7 @@ def main():
     if args.send:
         kind, number, address = args.send
         send(kind, int(number), address)
-    sys.stdout.write(HEAD)
+    say(HEAD)
     report(*[measure(number, args) for number in range(len(SHAPES))])
 
 

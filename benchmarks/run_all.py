@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Dict, NamedTuple, Tuple
 
 from _programs import ROOT, rom_path
-from _report import NOT_MEASURED, insert, markdown, merge, parse
+from _report import NOT_MEASURED, insert, markdown, merge, parse, say
 
 HERE = Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "performance.md"
@@ -207,24 +207,19 @@ def run_jobs(names, quick):
     for number, name in enumerate(names, 1):
         job, start = JOBS[name], time.perf_counter()
         why = missing(job)
-        _say(f"[{number}/{len(names)}] {name} {job.title} ({job.minutes:g} min) ...", end=" ")
+        say(f"[{number}/{len(names)}] {name} {job.title} ({job.minutes:g} min) ...", end=" ")
         if why:
             done[name] = result(job, why)
-            _say(why)
+            say(why)
             sys.stderr.write(f"warning: {name} is {why}\n")
             continue
         done[name] = run(name, job, quick)
-        _say(f"{done[name]['status']} after {time.perf_counter() - start:.0f} s")
+        say(f"{done[name]['status']} after {time.perf_counter() - start:.0f} s")
         for row in done[name]["rows"]:
-            _say(f"    {row['what']}: {row['value']:.4g} {row['unit']} (target {row['target']})")
+            say(f"    {row['what']}: {row['value']:.4g} {row['unit']} (target {row['target']})")
         if done[name]["status"] != "ok":
             sys.stderr.write(f"warning: {name} {done[name]['status']}, see {LOGS / name}.txt\n")
     return done
-
-
-def _say(text, end="\n"):
-    sys.stdout.write(text + end)
-    sys.stdout.flush()
 
 
 def main():
@@ -235,21 +230,21 @@ def main():
     args = parser.parse_args()
     names = chosen(args.only)
     if not args.quick:
-        _say(f"about {sum(JOBS[name].minutes for name in names):.0f} minutes on two idle cores")
+        say(f"about {sum(JOBS[name].minutes for name in names):.0f} minutes on two idle cores")
     load = os.getloadavg()[0]
     if load > 0.5:
         sys.stderr.write(f"warning: the load is {load:.1f}; figures count on an idle machine\n")
     jobs = run_jobs(names, args.quick)
     new = {"machine": machine(), "jobs": jobs}
     if args.quick:
-        _say("\n" + markdown(new, list(JOBS)))
+        say("\n" + markdown(new, list(JOBS)))
     else:
         old = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         results = merge(old, new)
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
         PAGE.write_text(insert(PAGE.read_text(), markdown(results, list(JOBS))))
-        _say(f"wrote {PAGE}")
+        say(f"wrote {PAGE}")
     sys.exit(any(job["status"].startswith("failed") for job in jobs.values()))
 
 
