@@ -61,11 +61,9 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 def _check_memory(args: argparse.Namespace, player: Player) -> None:
     """Ends the program if the replay memory would not fit into the free memory."""
     size, envs = args.memory_size, player.num_envs
-    try:
+    with checks.refusing(f"--memory-size {size}", ValueError):
         needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
         checks.check_memory(size, needed // size + 1, checks.available_bytes())
-    except ValueError as error:
-        flags.make_parser().error(str(error))
 
 
 def train(args: argparse.Namespace, rom: str) -> None:

@@ -19,7 +19,6 @@ __all__ = [
     "check_precision",
     "check_rules",
     "find_game",
-    "find_model",
     "find_weights",
     "prepare_log_dir",
     "refusing",
@@ -52,31 +51,20 @@ def find_game(name: str) -> str:
 
 
 def find_weights(path: str) -> str:
-    """Returns the checkpoint or archive that `--load` names."""
-    with refusing(f"--load {path}", OSError, ValueError, tp.CheckpointCorrupt):
-        return find_model(path)
+    """Returns the checkpoint or `.npz` archive that `--load` names; of a directory, the newest.
 
-
-def find_model(path: str) -> str:
-    """Returns the checkpoint or archive that a path names.
-
-    Args:
-      path: of a checkpoint, a log directory or an `.npz` archive.
-
-    Raises:
-      FileNotFoundError: there is none.
-      ValueError: it is a file of another kind.
-      CheckpointCorrupt: it cannot be read; of a checkpoint only the index is read.
+    An archive is read, of a checkpoint only the index.
     """
     from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
     from tensorpack.tfutils.sessinit import get_model_loader
 
-    if path.endswith(".npy"):
-        get_model_loader(path)  # its error says what to do with it
-    if path.endswith(".npz"):
-        load_checkpoint_vars(path)
-        return path
-    return CheckpointReader(path).path
+    with refusing(f"--load {path}", OSError, ValueError, tp.CheckpointCorrupt):
+        if path.endswith(".npy"):
+            get_model_loader(path)  # its error says what to do with it
+        if path.endswith(".npz"):
+            load_checkpoint_vars(path)
+            return path
+        return CheckpointReader(path).path
 
 
 def check_precision(precision: str) -> None:
