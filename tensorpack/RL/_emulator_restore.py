@@ -23,7 +23,7 @@ _HISTORIES = (1, 7, 150, 333)
 
 
 def restore_emulator(state: Dict[str, Any], rom: str, make: Callable[[int], Emulator]) -> Emulator:
-    """Returns a new emulator of the game, made from a seed, that continues from a state.
+    """Returns an emulator, by `make(seed)`, that continues the saved game of this ROM.
 
     Raises:
       ValueError: neither way is known to give the saved game.

@@ -120,7 +120,7 @@ class Journal:
         return self._pending is not None
 
     def blocks(self, lanes: np.ndarray, written: np.ndarray) -> bool:
-        """Returns whether a save still reads entries that would be overwritten.
+        """Returns whether the pending save still reads entries that would be overwritten.
 
         `written` are the entries of each of these lanes after the writing, integers `[L]`.
         """
