@@ -48,9 +48,9 @@ def refusal(capsys, function, *args):
     with pytest.raises(SystemExit) as exit:
         function(*args)
     assert exit.value.code == 2
-    usage, _, said = " ".join(capsys.readouterr().err.split()).partition("error: ")
-    assert usage.startswith("usage: ")
-    return said
+    _, usage, said = " ".join(capsys.readouterr().err.split()).partition("usage: ")
+    assert usage
+    return said.partition("error: ")[2]
 
 
 class FakeTrainer:

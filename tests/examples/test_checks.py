@@ -149,7 +149,7 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("machine, available", zip(MACHINES, [1000 * 1024, 2700, 3000, 0]))
+@pytest.mark.parametrize("machine, available", list(zip(MACHINES, [1000 * 1024, 2700, 3000, 0])))
 def test_the_memory_of_a_machine_and_its_groups(machine, available, tmp_path):
     meminfo = {"proc/meminfo": "MemTotal: 20 kB\nMemFree: 1 kB\nMemAvailable: 1000 kB\n"}
     for path, text in {**meminfo, **MACHINES[machine]}.items():

@@ -201,19 +201,20 @@ def test_there_are_no_batches_when_the_run_is_over():
 class NamedCatch(CatchPlayer):
     """Says what is played."""
 
-    title = "catch"
-    identity = property(lambda self: {"game": self.title})
+    identity = {"game": "catch"}
 
 
-class OtherCatch(NamedCatch):
-    title = "catch2"
+def other_game():
+    player = small_catch(kind=NamedCatch)
+    player.identity = {"game": "catch2"}
+    return player
 
 
 def test_the_state_of_another_game_is_refused(save):
     state = save(Playing(small_catch(kind=NamedCatch)))
     Playing(small_catch(kind=NamedCatch), state)
     with pytest.raises(ValueError, match="games with {'game': 'catch'}, these are .*'catch2'"):
-        Playing(small_catch(kind=OtherCatch), state, strictly=False)
+        Playing(other_game(), state, strictly=False)
 
 
 def test_other_rules_of_learning_are_an_error_where_the_run_must_resume_exactly(save, warnings):
@@ -233,7 +234,7 @@ def test_other_rules_of_learning_are_an_error_where_the_run_must_resume_exactly(
 def test_an_older_state_without_games_and_rules_is_taken(save, warnings):
     state = save(Playing(small_catch(kind=NamedCatch)))
     del state["games"], state["rules"]
-    Playing(small_catch(kind=OtherCatch), state, batch_size=5, rules={"algo": "DQN"})
+    Playing(other_game(), state, batch_size=5, rules={"algo": "DQN"})
     assert warnings == []
 
 
