@@ -18,10 +18,10 @@ class InputSource:
         (the trainer runs the callbacks: they start and stop whatever the source needs)
         source.release()                        # in the end, however far all this got
 
-    `setup` may start processes, while they can be forked, and the callbacks end them. If the run
-    fails before the training, the callbacks do not run and `release` ends the processes. A trainer
-    calls it at the end of each run, also if `setup` failed; code that sets up a source by hand and
-    does not train must call it. A source that takes its data from another one releases that one.
+    `setup` may start processes, while they can be forked, and the callbacks end them; if the run
+    fails before the training, `release` does. A trainer calls it at the end of each run, also if
+    `setup` failed; code that sets up a source by hand and does not train must call it. A source
+    that takes its data from another one releases that one.
 
     Subclasses override the methods with a leading underscore. Calls out of order raise
     RuntimeError.
@@ -119,9 +119,7 @@ class InputSource:
         """Override to begin with the data from the start; is then called before the training."""
 
     def _release(self) -> None:
-        """Override to release what `_setup` took, also if it failed half-way or never began, and if
-        the callbacks have done it already.
-        """
+        """Override to release what `_setup` took; it may have failed, or be released already."""
 
     def _size(self) -> int:
         raise NotImplementedError(

@@ -1,8 +1,6 @@
 """Checks every datapoint against the inputs of the model, before TensorFlow sees it.
 
 Without it a None becomes NaN, a float becomes an integer, and a missing component is not noticed.
-All errors of the first datapoint are reported together. A later array passes at once if it has the
-dtype and shape of an earlier one that passed, which costs a few hundred nanoseconds.
 """
 
 from collections.abc import Mapping
@@ -23,7 +21,8 @@ class DatapointChecker:
 
     Right arrays are returned as they are. float64 becomes float32, int64 becomes int32 and the
     like, where all values fit, and the log says so once; bool and integers are widened as numpy's
-    safe casts do. A user's NaN passes.
+    safe casts do. A user's NaN passes. All errors of the first datapoint are reported together. A
+    later array passes at once if it has the dtype and shape of an earlier one that passed.
 
     Args:
       signature: a `tf.TensorSpec` with a name for each component.
@@ -31,7 +30,7 @@ class DatapointChecker:
 
     def __init__(self, signature: Sequence[tf.TensorSpec]) -> None:
         self._components = [_Component(index, spec) for index, spec in enumerate(signature)]
-        self._names = [each.name for each in self._components]
+        self._names = [spec.name for spec in signature]
         self._index = 0
 
     def __call__(self, datapoint: Any) -> List[np.ndarray]:
@@ -107,10 +106,6 @@ class DatapointChecker:
 class _Component:
     """Turns the values of one component into arrays that can be fed.
 
-    Args:
-      index: the component's place in the datapoint.
-      spec: what the model takes there.
-
     Attributes:
       seen: the shape of an array that passed; None before that, and always for strings, whose
         elements are checked each time.
@@ -165,11 +160,7 @@ def _cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
     Numbers may change to a wider dtype of any kind (bool to int, int to float), to a narrower one
     of the same kind, and integers to a float that holds all of them exactly. NaN and infinity stay
-    what they are.
-
-    Raises:
-      TypeError: the cast would change the kind (float to int, str to number, int to bool).
-      ValueError: a value is out of the range of `dtype`.
+    what they are. Raises as the checker does.
     """
     if array.dtype == dtype:
         return array

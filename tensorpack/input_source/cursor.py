@@ -22,11 +22,7 @@ class DataFlowEmpty(RuntimeError):
 
 
 def check_is_dataflow(ds: Any) -> DataFlow:
-    """Returns `ds`.
-
-    Raises:
-      ValueError: it is not a `DataFlow`.
-    """
+    """Returns `ds`; raises ValueError unless it is a `DataFlow`."""
     if not isinstance(ds, DataFlow):
         raise ValueError(
             f"An input source takes a DataFlow, got {type(ds).__name__}. Derive your class from "
@@ -99,13 +95,19 @@ class FlowCursor:
     def begin(self) -> Generator[Any, None, None]:
         """Goes to the begin position, which may take long; returns an iterator from there on.
 
-        Raises (while iterating):
-          DataFlowEmpty: a pass ended without a datapoint.
+        Raises:
+          DataFlowEmpty: while iterating: a pass ended without a datapoint.
           ValueError: the state at which it begins is of another dataflow.
         """
         start = self._start
         if start is not None and start["flow"] is not None:
-            self._load(start["flow"])
+            try:
+                self._ds.load_state_dict(start["flow"])
+            except StateNotKept as error:
+                raise ValueError(
+                    f"The input has a saved state, but {error} Make it as in the run that is "
+                    "resumed."
+                ) from error
             return self._counted(self._passes(rest=True))
         source = self._passes()
         if start is not None and start["count"] and not self._is_callback:
@@ -158,9 +160,8 @@ class FlowCursor:
                     empty = False
                     yield datapoint
             finally:
-                close = getattr(one_pass, "close", None)
-                if close is not None:
-                    close()
+                if hasattr(one_pass, "close"):
+                    one_pass.close()
             if empty:
                 raise DataFlowEmpty(
                     f"{self._name} ended without a single datapoint. Check what it reads from, "
@@ -169,14 +170,6 @@ class FlowCursor:
             if not self._infinite:
                 return
             rest = False
-
-    def _load(self, state: Dict[str, Any]) -> None:
-        try:
-            self._ds.load_state_dict(state)
-        except StateNotKept as error:
-            raise ValueError(
-                f"The input has a saved state, but {error} Make it as in the run that is resumed."
-            ) from error
 
     def _skip(self, source: Generator[Any, None, None], count: int) -> None:
         logger.warning(
@@ -193,9 +186,8 @@ class FlowCursor:
             raise
 
     def _comes_again(self, position: Dict[str, Any]) -> bool:
-        if position["flow"] is not None or self._is_callback:
-            return True
-        return bool(position["seeded"] and self._ds.seeded)
+        kept = position["flow"] is not None or self._is_callback
+        return bool(kept or (position["seeded"] and self._ds.seeded))
 
     def _cannot_continue(self) -> str:
         try:

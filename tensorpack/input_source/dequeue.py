@@ -54,7 +54,7 @@ class ConsumedCount:
             return self._variable.assign_add(number, read_value=False)
 
     def reset(self, sess: Any) -> None:
-        """Begins to count from zero, also in a session whose local variables have no values."""
+        """Begins to count from zero, also where local variables have no values yet."""
         sess.run(self._variable.initializer)
 
     def read(self, sess: Any) -> int:
@@ -100,14 +100,13 @@ class WaitProbe:
 
     def belongs_to(self, op: tf.Operation) -> bool:
         """Whether all dequeues run with this op, so that measuring them takes nothing more."""
-        return bool(self._dequeues) and all(
-            dependency_of_targets([op], each) for each in self._dequeues
-        )
+        needed = [dependency_of_targets([op], each) for each in self._dequeues]
+        return bool(needed) and all(needed)
 
     @property
     def fetches(self) -> Dict[str, Any]:
         """What to run along with a step; `read` takes the values."""
-        return {"begin": self._begin, "ends": list(self._ends), "size": self._size}
+        return {"begin": self._begin, "ends": self._ends, "size": self._size}
 
     def read(self, values: Dict[str, Any]) -> WaitReading:
         """Returns what the values of `fetches` say."""

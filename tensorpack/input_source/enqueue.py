@@ -36,6 +36,10 @@ class QueueInput(FeedfreeInput):
       queue: a `tf.QueueBase` of the same graph, whose components have the dtypes of the model's
         inputs. Defaults to a `tf.FIFOQueue` named `input_queue`, with room for 50 datapoints.
 
+    Attributes:
+      queue: the `tf.QueueBase`; None before the setup if none was given.
+      consumed: the `ConsumedCount` of what steps have taken; it exists after the setup.
+
     Raises:
       TypeError: `queue` is not a queue.
       ValueError: `ds` is not a `DataFlow`, or the queue was made eagerly.
@@ -47,18 +51,9 @@ class QueueInput(FeedfreeInput):
     def __init__(self, ds: DataFlow, queue: Any = None) -> None:
         super().__init__()
         self._ds = check_is_dataflow(ds)
-        self._given_queue = _check_queue(queue)
-        self._queue: Any = None
-
-    @property
-    def queue(self) -> Any:
-        """The `tf.QueueBase`; None before the setup if none was given."""
-        return self._given_queue if self._queue is None else self._queue
-
-    @property
-    def consumed(self) -> ConsumedCount:
-        """Counts what steps have taken; it exists after the setup."""
-        return self._consumed
+        if queue is not None:
+            _check_queue(queue)
+        self.queue = queue
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         self._ds.start_processes()  # while there is no session yet, see there
@@ -66,16 +61,16 @@ class QueueInput(FeedfreeInput):
         signature = self._datapoint_signature(input_signature)
         self._specs = list(input_signature)
         with tf.device("/cpu:0"), tf.name_scope(None):
-            given = self._given_queue
-            self._queue = self._make_queue(signature) if given is None else given
-            _check_suits(self._queue, signature)
+            if self.queue is None:
+                self.queue = self._make_queue(signature)
+            _check_suits(self.queue, signature)
             with tf.name_scope("QueueInput"):
                 placeholders = make_placeholders(signature)
-                self._consumed = ConsumedCount()
-                self._probe = WaitProbe(self._queue)
-                self._thread = EnqueueThread(self._queue, self._ds, placeholders, signature)
+                self.consumed = ConsumedCount()
+                self._probe = WaitProbe(self.queue)
+                self._thread = EnqueueThread(self.queue, self._ds, placeholders, signature)
             # without a name the op would be called input_queue_Size, and the tag be taken
-            size = self._queue.size(name="QueueInput/size")
+            size = self.queue.size(name="QueueInput/size")
             add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
 
     def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
@@ -87,23 +82,23 @@ class QueueInput(FeedfreeInput):
         return tf.FIFOQueue(self._default_capacity, dtypes, name="input_queue")
 
     def _dequeue(self) -> Any:
-        return self._queue.dequeue(name="input_deque")
+        return self.queue.dequeue(name="input_deque")
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
         with tf.device("/cpu:0"):
             values = self._dequeue()
             if isinstance(values, dict):
-                values = [values[name] for name in self._queue.names]
+                values = [values[name] for name in self.queue.names]
             elif not isinstance(values, (list, tuple)):
                 values = [values]  # TensorFlow makes no list of a single component
             self._probe.watch(values)
-            values = self._consumed.counted(values, self._datapoints_per_step)
+            values = self.consumed.counted(values, self._datapoints_per_step)
         for tensor, spec in zip(values, self._specs):
             tensor.set_shape(spec.shape)
         return values
 
     def _get_callbacks(self) -> List[Callback]:
-        return [EnqueueCallback(self._thread, self._consumed)]
+        return [EnqueueCallback(self._thread, self.consumed)]
 
     def _release(self) -> None:
         self._ds.close()
@@ -135,8 +130,13 @@ class BatchQueueInput(QueueInput):
         self._batch_size = self._datapoints_per_step = int(batch_size)
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
-        if self._given_queue is not None:
-            _check_knows_shapes(self._given_queue)
+        queue = self.queue
+        if queue is not None and any(shape.ndims is None for shape in queue.shapes):
+            raise ValueError(
+                f"BatchQueueInput takes whole batches out of queue {queue.queue_ref.op.name!r}, "
+                "which does not know the shapes of its components: make it with shapes=[...], "
+                "those of the model's inputs without the batch, or as a tf.PaddingFIFOQueue."
+            )
         super()._setup(input_signature)
 
     def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
@@ -162,15 +162,13 @@ class BatchQueueInput(QueueInput):
         return tf.FIFOQueue(self._default_capacity, dtypes, shapes, name="input_queue")
 
     def _dequeue(self) -> Any:
-        return self._queue.dequeue_many(self._batch_size, name="input_deque")
+        return self.queue.dequeue_many(self._batch_size, name="input_deque")
 
     def _size(self) -> int:
         return len(self._ds) // self._batch_size
 
 
-def _check_queue(queue: Any) -> Any:
-    if queue is None:
-        return None
+def _check_queue(queue: Any) -> None:
     if not isinstance(queue, tf.QueueBase):
         raise TypeError(
             f"queue must be a tf.QueueBase such as tf.FIFOQueue, got {type(queue).__name__}."
@@ -180,16 +178,6 @@ def _check_queue(queue: Any) -> Any:
             "The queue was made eagerly, so it is in no graph. Make it in the graph that is "
             "trained: call tf.compat.v1.disable_eager_execution() first, or use "
             "`with graph.as_default()`."
-        )
-    return queue
-
-
-def _check_knows_shapes(queue: Any) -> None:
-    if any(shape.ndims is None for shape in queue.shapes):
-        raise ValueError(
-            f"BatchQueueInput takes whole batches out of queue {queue.queue_ref.op.name!r}, which "
-            "does not know the shapes of its components: make it with shapes=[...], those of the "
-            "model's inputs without the batch, or as a tf.PaddingFIFOQueue."
         )
 
 

@@ -35,7 +35,7 @@ class EnqueueCallback(Callback):
     before the queue is closed, so a trainer that finds the queue closed finds the reason, too.
 
     Args:
-      thread: fills the queue; not started yet. In a deterministic run its `enqueuer` is used alone.
+      thread: fills the queue. In a deterministic run its `enqueuer` is used alone.
       consumed: counts what steps take from that queue.
     """
 
@@ -128,7 +128,9 @@ class EnqueueCallback(Callback):
             return self._enqueuer.cursor.start()
         consumed = self._read_consumed()
         if not self._in_step:
-            self._warn_of_disorder()
+            if not self._warned and not self._is_orderly():
+                self._warned = True
+                logger.warning(self._disorder())
             return self._position_at(self._begun_at + consumed)
         if consumed != self._asked:
             raise RuntimeError(
@@ -186,11 +188,6 @@ class EnqueueCallback(Callback):
             f"Queue {self._enqueuer.control.op.name!r} does not keep the order of the data: what "
             "waits in it is lost when the run is saved and resumed."
         )
-
-    def _warn_of_disorder(self) -> None:
-        if not self._warned and not self._is_orderly():
-            self._warned = True
-            logger.warning(self._disorder())
 
     def _after_train(self) -> None:
         self._forget()

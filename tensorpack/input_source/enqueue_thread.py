@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from contextlib import closing
-from typing import Any, Deque, Dict, Generator, List, Optional, Sequence, Tuple
+from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -47,10 +47,8 @@ def private(array: np.ndarray) -> np.ndarray:
 
 
 class Positions:
-    """States of a dataflow by the number of datapoints, written by one thread, read by another.
-
-    Args:
-      room: how many are kept, the latest; None for all that were not forgotten.
+    """The latest `room` states of a dataflow by the number of datapoints, written by one thread and
+    read by another; with None, all that were not forgotten.
     """
 
     def __init__(self, room: Optional[int]) -> None:
@@ -63,11 +61,7 @@ class Positions:
             self._states.append((count, state))
 
     def at(self, count: int) -> Optional[Dict[str, Any]]:
-        """Returns the state behind the datapoint of this number, and forgets earlier ones.
-
-        Raises:
-          KeyError: it is not known.
-        """
+        """Returns the state behind this datapoint (or KeyError), and forgets earlier ones."""
         self.forget(count)
         with self._lock:
             if not self._states or self._states[0][0] != count:
@@ -84,14 +78,8 @@ class Positions:
 class Enqueuer:
     """Takes datapoints of a dataflow, checks them, and puts them into a queue one by one.
 
-    Made while the graph can still be changed; then used by one thread, in this order: `reset`,
-    `begin`, any number of `take` and `put`, `close`.
-
-    Args:
-      queue: the `tf.QueueBase` to fill.
-      ds: the dataflow.
-      placeholders: one for each component.
-      signature: what a datapoint must be; defaults to what the placeholders say.
+    Made, with the arguments of `EnqueueThread`, while the graph can still be changed. One thread
+    resets the dataflow and calls `begin`, any number of `take` and `put`, and `close`.
 
     Attributes:
       cursor: goes through the dataflow; may be told where to begin before `begin`.
@@ -110,9 +98,10 @@ class Enqueuer:
         self.control = control_of(queue)
         self._placeholders = list(placeholders)
         self._check = DatapointChecker(signature or [_spec(each) for each in self._placeholders])
+        fed = self._placeholders
         with tf.device("/cpu:0"):
-            self._enqueue_op = _enqueue_op(queue, self._placeholders)
-        self._source: Optional[Generator[Any, None, None]] = None
+            self._enqueue_op = queue.enqueue(dict(zip(queue.names, fed)) if queue.names else fed)
+        self._source: Any = None  # an iterator, from `begin` on
 
     def begin(self, sess: tf.Session) -> None:
         """Goes to where the cursor begins, which may take long. The dataflow has been reset."""
@@ -121,8 +110,6 @@ class Enqueuer:
 
     def take(self) -> List[np.ndarray]:
         """Returns the arrays of the next datapoint, to be given to `put`, which enqueues them."""
-        if self._source is None:
-            raise RuntimeError("Call begin() before take().")
         return [private(each) for each in self._check(next(self._source))]
 
     def close(self) -> None:
@@ -251,9 +238,3 @@ class EnqueueThread(ShareSessionThread):
 
 def _spec(placeholder: tf.Tensor) -> tf.TensorSpec:
     return tf.TensorSpec(placeholder.shape, placeholder.dtype, placeholder.op.name)
-
-
-def _enqueue_op(queue: Any, components: Sequence[tf.Tensor]) -> tf.Operation:
-    if queue.names:
-        return queue.enqueue(dict(zip(queue.names, components)))
-    return queue.enqueue(components)

@@ -1,6 +1,6 @@
 """Inputs through placeholders: fed by the caller, or from a dataflow."""
 
-from typing import Any, Callable, Dict, Generator, List, Optional, Sequence
+from typing import Any, Dict, Generator, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
@@ -49,6 +49,9 @@ class FeedInput(InputSource):
       infinite: whether to repeat it when it ends. If not, a step that finds no datapoint ends the
         training with the reason `EndOfData`.
 
+    Attributes:
+      cursor: iterates the dataflow; a resumed run tells it where to begin.
+
     Raises:
       ValueError: `ds` is not a `DataFlow`.
     """
@@ -58,9 +61,8 @@ class FeedInput(InputSource):
         self._ds = check_is_dataflow(ds)
         self._infinite = infinite
         self._reset_done = False
-        self._placeholders: List[tf.Tensor] = []
         self._check: Optional[DatapointChecker] = None
-        self._cursor = FlowCursor(ds, infinite)
+        self.cursor = FlowCursor(ds, infinite)
         self._datapoints: Optional[Generator[Any, None, None]] = None
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
@@ -89,18 +91,12 @@ class FeedInput(InputSource):
           RuntimeError: the dataflow was left already.
         """
         if self._datapoints is not None:
-            return self._cursor.position()
+            return self.cursor.position()
         if self._reset_done:
             raise RuntimeError(
                 "FeedInput has closed its dataflow: save the state before the training is over."
             )
-        return self._cursor.start()
-
-    def begin_at(
-        self, position: Dict[str, Any], strictly: bool, check_stop: Callable[[], None]
-    ) -> None:
-        """Lets the first `reset_state` begin there; see `FlowCursor.begin_at`."""
-        self._cursor.begin_at(position, strictly, check_stop)
+        return self.cursor.start()
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         self._ds.start_processes()  # while there is no session yet, see there
@@ -122,11 +118,11 @@ class FeedInput(InputSource):
     def _reset_state(self) -> None:
         self.close()
         if self._reset_done:
-            self._cursor = FlowCursor(self._ds, self._infinite)
+            self.cursor = FlowCursor(self._ds, self._infinite)
         else:  # a dataflow is reset once per process
             self._ds.reset_state()
             self._reset_done = True
-        self._datapoints = self._cursor.begin()
+        self._datapoints = self.cursor.begin()
 
     def _size(self) -> int:
         return len(self._ds)
@@ -152,7 +148,9 @@ class _Feeder(Callback):
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         trainer = self.trainer
-        self._source.begin_at(state, trainer.resume_strictly, trainer.stop_token.raise_if_requested)
+        self._source.cursor.begin_at(
+            state, trainer.resume_strictly, trainer.stop_token.raise_if_requested
+        )
 
     def _after_train(self) -> None:
         self._source.release()

@@ -108,9 +108,7 @@ class _Buffer:
 
 
 class _Stager(Callback):
-    """Fills the buffers before the first run that needs them, and refills them in each, whether
-    the caller or a callback asks for what needs them.
-    """
+    """Fills the buffers before the first run that needs them, and refills them in each."""
 
     def __init__(self, buffers: List[_Buffer], nr_stage: int) -> None:
         self._buffers = buffers
@@ -124,13 +122,8 @@ class _Stager(Callback):
                 "StagingInput ahead of it: use the input without StagingInput."
             )
 
-    def _before_train(self) -> None:
-        self._filled = []
-
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
-        """Returns the refills of the buffers that these fetches take from; fills those first that
-        are not yet.
-        """
+        """Returns the refills of the buffers that these fetches take from, and fills new ones."""
         needed = [each for each in self._buffers if dependency_of_fetches(fetches, each.tensors[0])]
         for each in needed:
             if each not in self._filled:

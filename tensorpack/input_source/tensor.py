@@ -61,8 +61,7 @@ class DummyConstantInput(TensorInput):
         if len(self._shapes) != len(input_signature):
             raise ValueError(
                 f"DummyConstantInput has {len(self._shapes)} shapes for {len(input_signature)} "
-                f"inputs "
-                f"({', '.join(spec.name for spec in input_signature)}): give one for each."
+                f"inputs ({', '.join(spec.name for spec in input_signature)}): give one for each."
             )
         self._specs = list(input_signature)
 

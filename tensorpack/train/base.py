@@ -53,23 +53,15 @@ class Trainer(TrainerContract):
       config: what to train and how; None to give it later.
 
     Attributes:
-      config: the `TrainConfig`, or None.
-      sess: the `tf.Session`, from `initialize` on.
-      hooked_sess: the session that calls the callbacks' hooks.
-      monitors: the `Monitors`; callbacks log scalars and images through it.
-      state_saver: the callback that saves the state of the run, or None.
-      resumed_from: prefix of the checkpoint that the run continues, or None.
-      stop_token: any thread may end the run through it, see `tensorpack.utils.stopping`.
       graph: the graph that is trained: the default graph at construction.
-      is_chief: whether this process is the one that saves and logs.
+      train_op: the op that a step runs, unless `run_step` is overridden.
+      resumed_from: prefix of the checkpoint that the run continues, or None.
       stop_grace: seconds that the run has to end in order after a signal.
-      resumed: whether this run continues a saved state.
-      resume_strictly: whether it is an error if the run cannot be continued exactly.
-      deterministic: whether a step makes its data itself, see `TrainConfig`.
       epoch_num: the running epoch; `starting_epoch - 1` before the first.
       local_step: index of the running step in its epoch, from 0; -1 before the first.
       global_step: how many steps have finished or are running, those of earlier runs included.
-      steps_per_epoch, starting_epoch, max_epoch: the plan of the run.
+
+    The others (`sess`, `monitors`, `stop_token`, ...) are those of `TrainerContract`.
     """
 
     stop_grace = 20.0
@@ -117,7 +109,7 @@ class Trainer(TrainerContract):
           TrainingInterrupted: a signal ended the run.
           Exception: what failed, with its original type and traceback.
         """
-        self._configure(
+        self._train(
             {"extra_callbacks": [], "monitors": []},
             callbacks=callbacks,
             monitors=monitors,
@@ -127,34 +119,16 @@ class Trainer(TrainerContract):
             starting_epoch=starting_epoch,
             max_epoch=max_epoch,
         )
-        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
 
-    def train_with_defaults(
-        self,
-        callbacks: Optional[Sequence[Callback]] = None,
-        monitors: Optional[Sequence[MonitorBase]] = None,
-        session_creator: Any = None,
-        session_init: Any = None,
-        steps_per_epoch: Optional[int] = None,
-        starting_epoch: int = 1,
-        max_epoch: int = _ENDLESS,
-        extra_callbacks: Optional[Sequence[Callback]] = None,
-    ) -> None:
-        """As `train`, with the default extra callbacks and monitors where none are given."""
-        self._configure(
-            {},
-            callbacks=callbacks,
-            monitors=monitors,
-            session_creator=session_creator,
-            session_init=session_init,
-            steps_per_epoch=steps_per_epoch,
-            starting_epoch=starting_epoch,
-            max_epoch=max_epoch,
-            extra_callbacks=extra_callbacks,
-        )
-        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
+    def train_with_defaults(self, **arguments: Any) -> None:
+        """As `train`, with the default extra callbacks and monitors where none are given.
 
-    def _configure(self, defaults: Dict[str, Any], **arguments: Any) -> None:
+        Args:
+          arguments: those of `train`, by name, and `extra_callbacks`, see `TrainConfig`.
+        """
+        self._train({}, **arguments)
+
+    def _train(self, defaults: Dict[str, Any], **arguments: Any) -> None:
         unset = {"starting_epoch": 1, "max_epoch": _ENDLESS}
         given = {
             name: value
@@ -172,6 +146,7 @@ class Trainer(TrainerContract):
                 f"This trainer has a TrainConfig: put {', '.join(given)} there, and call train() "
                 "without arguments."
             )
+        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
 
     def setup(self) -> None:
         """Builds the graph, sets the callbacks up, creates and initialises the session."""
@@ -243,7 +218,6 @@ class Trainer(TrainerContract):
             # Nothing can be saved without the data that the step has asked for.
             guard.unblock_seconds = self.stop_grace / 2
         error: Optional[BaseException] = None
-        verdict: Optional[BaseException] = None
         with guard:
             try:
                 for phase in phases:
@@ -261,12 +235,8 @@ class Trainer(TrainerContract):
         config, state, callbacks = self._require_config(), self._state, self._callbacks
         with self.graph.as_default(), self.sess.as_default():
             state.load(callbacks, config.starting_epoch)
-            self.loop.config(
-                config.steps_per_epoch,
-                state.first_epoch,
-                config.max_epoch,
-                get_global_step_value(),
-            )
+            step = get_global_step_value()
+            self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
             callbacks.before_train()
             state.load_random()
             self.loop.run(
@@ -307,8 +277,8 @@ class Trainer(TrainerContract):
         it how the save went, see `utils.checkpoints.PendingSegments`.
 
         Args:
-          interrupted: whether the callback whose turn it is, if any, must have it again after a
-            resume; otherwise it is the one that asks.
+          interrupted: whether the callback whose turn it is, if any, has it again after a resume;
+            otherwise it is the one that asks.
 
         Raises:
           RuntimeError: a step is under way.
@@ -362,13 +332,10 @@ class Trainer(TrainerContract):
                 "Callbacks can be registered only before setup_callbacks: their ops would come too "
                 "late."
             )
-        if isinstance(callback, (list, tuple)):
-            for each in callback:
-                self.register_callback(each)
-            return
-        if not isinstance(callback, Callback):
-            raise TypeError(f"register_callback takes a Callback, got {type(callback).__name__}.")
-        self._registered.append(callback)
+        for each in callback if isinstance(callback, (list, tuple)) else [callback]:
+            if not isinstance(each, Callback):
+                raise TypeError(f"register_callback takes a Callback, got {type(each).__name__}.")
+            self._registered.append(each)
 
     def _of_this_worker(self, callbacks: Sequence[Callback]) -> List[Callback]:
         if self.is_chief:

@@ -21,7 +21,7 @@ from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, Sessio
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_list
 
-from .determinism import check_computing, check_seeded, one_thread, warn_of_threads
+from .determinism import check_deterministic, one_thread, warn_of_threads
 from .run_state import check_policy
 
 __all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
@@ -74,6 +74,7 @@ class TrainConfig:
       xla: whether XLA compiles what it can, likewise.
 
     Attributes:
+      callbacks: `callbacks` and `extra_callbacks`, in this order.
       computing: what `precision` and `xla` make, or what the session creator has.
 
     Raises:
@@ -121,25 +122,25 @@ class TrainConfig:
         self.data = _check("data", data, InputSource)
         self.model = _check("model", model, ModelDescBase)
         extra = DEFAULT_CALLBACKS() if extra_callbacks is None else extra_callbacks
-        self._callbacks = _check_all("callbacks", callbacks or []) + _check_all(
-            "extra_callbacks", extra
-        )
-        self.monitors = _check_all(
-            "monitors", DEFAULT_MONITORS() if monitors is None else monitors, MonitorBase
-        )
+        everyone = _check_all("callbacks", callbacks or [])
+        self.callbacks = everyone + _check_all("extra_callbacks", extra)
+        monitors = DEFAULT_MONITORS() if monitors is None else monitors
+        self.monitors = _check_all("monitors", monitors, MonitorBase)
         self.resume = check_policy(resume)
         self.deterministic = bool(deterministic)
         self._set_session(session_creator, session_config, ComputeOptions(precision, xla))
-        self.session_init = (
-            _check("session_init", session_init, SessionInit) or JustCurrentSession()
-        )
-        self._set_epochs(starting_epoch, steps_per_epoch, max_epoch)
-        self.tower = _check_ids(
-            "tower", range(as_count(self, "nr_tower", nr_tower)) if tower is None else tower
-        )
-        self.predict_tower = _check_ids(
-            "predict_tower", [0] if predict_tower is None else predict_tower
-        )
+        session_init = JustCurrentSession() if session_init is None else session_init
+        self.session_init = _check("session_init", session_init, SessionInit)
+        self.starting_epoch = as_count(self, "starting_epoch", starting_epoch)
+        self.max_epoch = as_count(self, "max_epoch", max_epoch)
+        steps_per_epoch = self._data_size() if steps_per_epoch is None else steps_per_epoch
+        self.steps_per_epoch = as_count(self, "steps_per_epoch", steps_per_epoch)
+        if tower is None:
+            self.nr_tower = nr_tower
+        else:
+            self.tower = _check_ids("tower", tower)
+        predict_tower = [0] if predict_tower is None else predict_tower
+        self.predict_tower = _check_ids("predict_tower", predict_tower)
 
     def _set_session(self, creator: Any, config: Any, computing: ComputeOptions) -> None:
         if creator is None:
@@ -156,18 +157,8 @@ class TrainConfig:
         self.session_creator = creator
         self.computing: ComputeOptions = getattr(creator, "computing", computing)
         if self.deterministic:
-            check_seeded()
-            check_computing(self.computing)
+            check_deterministic(self.computing)
             warn_of_threads(getattr(creator, "config", None))
-
-    def _set_epochs(
-        self, starting_epoch: int, steps_per_epoch: Optional[int], max_epoch: int
-    ) -> None:
-        self.starting_epoch = as_count(self, "starting_epoch", starting_epoch)
-        self.max_epoch = as_count(self, "max_epoch", max_epoch)
-        if steps_per_epoch is None:
-            steps_per_epoch = self._data_size()
-        self.steps_per_epoch = as_count(self, "steps_per_epoch", steps_per_epoch)
 
     def _data_size(self) -> int:
         if self.data is None and self.dataflow is None:
@@ -180,11 +171,6 @@ class TrainConfig:
             raise ValueError(
                 "The data does not know its size: give TrainConfig(steps_per_epoch=...)."
             ) from error
-
-    @property
-    def callbacks(self) -> List[Callback]:
-        """`callbacks` and `extra_callbacks`, in this order."""
-        return self._callbacks
 
     @property
     def nr_tower(self) -> int:

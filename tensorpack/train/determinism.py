@@ -1,6 +1,6 @@
 """Makes two runs of a program equal bit by bit: fixed seeds and one thread in TensorFlow."""
 
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_default_sess_config
@@ -10,42 +10,21 @@ from tensorpack.utils import logger
 from tensorpack.utils.rng import SeedTree, is_seeded, streams_state
 
 __all__ = [
-    "check_computing",
-    "check_seeded",
+    "check_deterministic",
     "fix_graph_seed",
     "one_thread",
     "warn_of_random_ops",
     "warn_of_threads",
 ]
 
-# Ops that keep a random generator of their own, which TensorFlow neither shows nor saves.
-_RANDOM_OPS = frozenset(
-    [
-        "Multinomial",
-        "ParameterizedTruncatedNormal",
-        "RandomGamma",
-        "RandomPoisson",
-        "RandomPoissonV2",
-        "RandomShuffle",
-        "RandomStandardNormal",
-        "RandomUniform",
-        "RandomUniformInt",
-        "TruncatedNormal",
-    ]
-)
 
-
-def check_seeded() -> None:
-    """Raises ValueError if the random streams of the process have no fixed seed."""
+def check_deterministic(computing: ComputeOptions) -> None:
+    """Raises ValueError if the process has no fixed seed, or a step may depend on earlier ones."""
     if not is_seeded():
         raise ValueError(
             "deterministic=True needs a fixed seed: call tensorpack.utils.fix_rng_seed(N) first "
             "thing in the program, before the dataflow is made."
         )
-
-
-def check_computing(computing: ComputeOptions) -> None:
-    """Raises ValueError if the code that computes a step may depend on earlier steps."""
     if computing.xla:
         raise ValueError(
             "deterministic=True excludes xla=True: XLA compiles an op for the shapes that come "
@@ -86,16 +65,13 @@ def fix_graph_seed(graph: tf.Graph) -> None:
 
 def warn_of_random_ops(train_op: Any) -> None:
     """Warns if a step draws random numbers inside the graph: those draws cannot be resumed."""
-    names = [op.name for op in _needed_by(train_op) if op.type in _RANDOM_OPS]
+    start = train_op if isinstance(train_op, tf.Operation) else getattr(train_op, "op", None)
+    needed = set() if start is None else ancestors([start])
+    # Such an op keeps a generator of its own, which TensorFlow neither shows nor saves.
+    names = sorted(op.name for op in needed if "seed2" in op.node_def.attr)
     if names:
         logger.warning(
             f"These ops draw random numbers in each step, and TensorFlow does not save where they "
             f"are: {', '.join(names)}. A resumed run draws others. Use tf.random.stateless_* with "
             "the global step as the seed instead."
         )
-
-
-def _needed_by(fetch: Any) -> List[tf.Operation]:
-    """All ops that a run of `fetch` runs, by name."""
-    start = fetch if isinstance(fetch, tf.Operation) else getattr(fetch, "op", None)
-    return [] if start is None else sorted(ancestors([start]), key=lambda op: op.name)

@@ -15,12 +15,8 @@ class TrainLoop:
     """Runs epochs of steps, and counts both.
 
     Attributes:
-      steps_per_epoch: steps in each epoch.
-      starting_epoch: number of the first epoch of this run.
-      max_epoch: number of the last one.
-      epoch_num: the running epoch; `starting_epoch - 1` before the first.
-      local_step: index of the running step in its epoch, from 0; -1 before the first.
-      global_step: steps finished or running, those of earlier runs included.
+      epoch_num, local_step, global_step, steps_per_epoch, starting_epoch, max_epoch: as those of
+        the `Trainer`.
       steps_done: how many steps of the running epoch have finished.
       steps_taken: how many steps have finished in all.
       begun: whether `run` has begun, so that the state of the run can be saved.
@@ -40,12 +36,8 @@ class TrainLoop:
     def config(
         self, steps_per_epoch: int, starting_epoch: int, max_epoch: int, global_step: int = 0
     ) -> None:
-        """Sets the plan of a run.
-
-        Args:
-          steps_per_epoch, starting_epoch, max_epoch: see the class; a run whose last epoch comes
-            before its first has nothing to do.
-          global_step: how many steps earlier runs have taken.
+        """Sets the plan of a run, and how many steps earlier runs have taken. A run whose last
+        epoch comes before its first has nothing to do.
         """
         self.steps_per_epoch = steps_per_epoch
         self.starting_epoch = starting_epoch

@@ -35,6 +35,7 @@ from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, st
 __all__ = ["Position", "RunState", "check_policy", "find_resumption", "prepare_log_dir"]
 
 _WORDS = ("never", "auto", "must")
+_NUMPY_STREAM: Any = np.random  # the module has the methods of the generator behind its functions
 
 
 class Position(NamedTuple):
@@ -61,9 +62,6 @@ class Position(NamedTuple):
 class RunState:
     """Captures the state of a trainer's run, and restores it in a trainer that resumes the run.
 
-    Args:
-      trainer: the trainer.
-
     Attributes:
       position: of the earlier run; None if there is none, or if it is not known.
       first_epoch: number of the first epoch that is run, from its beginning or not.
@@ -76,11 +74,8 @@ class RunState:
         self.first_epoch = 1
 
     def find(self, resume: str, callbacks: Sequence[Callback]) -> None:
-        """Finds the state to resume from, before anything is built that takes time.
-
-        Args:
-          resume: the policy.
-          callbacks: of the run; the first `ModelSaver` has the directory of the states.
+        """Finds the state to resume from, in the directory of the first `ModelSaver`, before
+        anything is built that takes time.
         """
         self._restore_point = found = find_resumption(resume, _directory_of_states(callbacks))
         if found is not None:
@@ -92,12 +87,7 @@ class RunState:
         return given if self._restore_point is None else ExactRestore(self._restore_point.prefix)
 
     def load(self, callbacks: Any, starting_epoch: int) -> None:
-        """Restores the states of the callbacks, after the variables.
-
-        Args:
-          callbacks: the group of all.
-          starting_epoch: number of the first epoch of a new run.
-        """
+        """Restores the states of the callbacks, after the variables."""
         self.first_epoch = starting_epoch
         if self._restore_point is None:
             return
@@ -118,13 +108,7 @@ class RunState:
             self._restore_point = None  # it may be large
 
     def capture(self, callbacks: Any, interrupted: bool) -> Dict[str, Any]:
-        """Returns the state of the run now.
-
-        Args:
-          callbacks: the group of all.
-          interrupted: whether the callback whose turn it is, if any, has its turn again after a
-            resume; otherwise it is the one that asks.
-        """
+        """Returns the state of the run now, see `Trainer.run_state`."""
         loop = self._trainer.loop
         return {
             "position": dict(self.position_of(callbacks, interrupted)._asdict()),
@@ -137,7 +121,7 @@ class RunState:
         }
 
     def position_of(self, callbacks: Any, interrupted: bool) -> Position:
-        """Returns the position of the run; see `capture` for the arguments."""
+        """Returns the position of the run now, see `Trainer.run_state`."""
         loop = self._trainer.loop
         hook, turns = callbacks.unfinished_round(with_current=not interrupted)
         return Position(loop.epoch_num, loop.steps_done, hook, turns)
@@ -175,19 +159,15 @@ def _random_state() -> Dict[str, Any]:
     """Returns the state of the random streams that belong to the process and not to an object."""
     version, numbers, gauss = random.getstate()
     python = {"version": version, "numbers": np.array(numbers, np.uint32), "gauss": gauss}
-    return {"streams": streams_state(), "numpy": rng_state(_numpy_stream()), "python": python}
+    return {"streams": streams_state(), "numpy": rng_state(_NUMPY_STREAM), "python": python}
 
 
 def _load_random_state(state: Dict[str, Any]) -> None:
     python = state["python"]
     numbers = tuple(int(each) for each in python["numbers"])
     random.setstate((python["version"], numbers, python["gauss"]))
-    set_rng_state(_numpy_stream(), state["numpy"])
+    set_rng_state(_NUMPY_STREAM, state["numpy"])
     set_streams_state(state["streams"])
-
-
-def _numpy_stream() -> Any:
-    return np.random  # the module has the methods of the generator behind its functions
 
 
 def check_policy(resume: str) -> str:
@@ -197,8 +177,7 @@ def check_policy(resume: str) -> str:
       ValueError: it is neither a word nor an existing path.
     """
     path = os.fspath(resume)
-    known = path in _WORDS or os.path.exists(path) or os.path.exists(path + ".index")
-    if not known:
+    if not (path in _WORDS or os.path.exists(path) or os.path.exists(path + ".index")):
         raise ValueError(
             f"resume is {', '.join(_WORDS)}, or the path of a checkpoint or log directory; "
             f"there is nothing at {path!r}."
@@ -208,10 +187,6 @@ def check_policy(resume: str) -> str:
 
 def find_resumption(resume: str, directory: Optional[str]) -> Optional[RestorePoint]:
     """Returns the state from which a run with this policy resumes, None if it starts a new run.
-
-    Args:
-      resume: the policy.
-      directory: of the states, usually the log directory; None if there is none.
 
     Raises:
       FileNotFoundError: the policy needs a checkpoint, and there is none.
@@ -292,15 +267,11 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
             f"{dirname} holds a run that saved {left}. It is resumed by --resume auto (in a "
             'script: resume="auto").'
         )
-        if _is_log_dir(dirname):
+        current = logger.get_logger_dir()
+        if current is not None and os.path.realpath(current) == os.path.realpath(dirname):
             logger.close_logger_dir()  # the user is asked about it as about any other
     answer = logger.set_logger_dir(dirname)
     return "auto" if answer == "k" and candidates(dirname) else "never"
-
-
-def _is_log_dir(dirname: str) -> bool:
-    current = logger.get_logger_dir()
-    return current is not None and os.path.realpath(current) == os.path.realpath(dirname)
 
 
 def _check_path(path: str) -> None:

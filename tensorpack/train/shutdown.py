@@ -36,12 +36,7 @@ class DataEnded(RuntimeError):
 
 
 class Shutdown:
-    """Stops and closes what a run has opened.
-
-    Args:
-      token: the run's stop token; its reason decides how the run has ended.
-      loop: says how far the run came.
-    """
+    """Stops and closes what a run has opened; the reason of its stop token decides how it ended."""
 
     def __init__(self, token: StopToken, loop: TrainLoop) -> None:
         self._token = token
@@ -62,15 +57,7 @@ class Shutdown:
         self._sess, self._queues, self._close = sess, queues, close
 
     def interruptible(self, function: Callable[[], Any], end_wait: Callable[[], None]) -> Any:
-        """Returns what a function returns that may wait for long on the main thread.
-
-        Args:
-          function: called without arguments.
-          end_wait: called by `unblock` while the function runs.
-
-        Raises:
-          StopRequested: the function raised after the run was asked to end.
-        """
+        """See `TrainerContract`; `unblock` calls `end_wait` while the function runs."""
         if self._unblocked:
             raise StopRequested(self._token.reason)
         self._end_wait = end_wait
@@ -127,10 +114,8 @@ class Shutdown:
         return verdict or late
 
     def release_inputs(self) -> Optional[BaseException]:
-        """Releases the input sources, of which the callbacks may have released some parts already.
-
-        Returns:
-          the first error; all are logged.
+        """Releases the input sources, also those that the callbacks have released already; logs all
+        errors and returns the first.
         """
         first: Optional[BaseException] = None
         while self._inputs:
@@ -145,8 +130,9 @@ class Shutdown:
     def _judge(self, error: Optional[BaseException], in_step: bool) -> Optional[BaseException]:
         """Returns what the trainer is to raise, None for an end in order; logs it."""
         reason = self._token.reason
+        failed = f"Training failed at global_step={self._loop.global_step}"
         if isinstance(reason, Failed):
-            self._log_failure(f"because of {reason.where}")
+            logger.error(f"{failed} because of {reason.where}.")
             if error is not None and not isinstance(error, (StopRequested, *_QUEUE_ERRORS)):
                 _add(error, reason.error)
             return reason.error
@@ -167,11 +153,8 @@ class Shutdown:
             return error
         if isinstance(error, StopRequested) or (isinstance(error, _QUEUE_ERRORS) and in_step):
             error = self._data_error(error, reason)
-        self._log_failure(f"with {type(error).__name__}")
+        logger.error(f"{failed} with {type(error).__name__}.")
         return error
-
-    def _log_failure(self, how: str) -> None:
-        logger.error(f"Training failed at global_step={self._loop.global_step} {how}.")
 
     def _data_error(self, error: BaseException, reason: Optional[StopReason]) -> BaseException:
         """Returns what it means that the step got no data."""
@@ -244,7 +227,6 @@ def _interrupted(signum: int) -> TrainingInterrupted:
 
 
 def _is_exit_0(error: BaseException) -> bool:
-    """Whether this ends the process with the code of success."""
     return isinstance(error, SystemExit) and error.code in (None, 0)
 
 

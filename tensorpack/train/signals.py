@@ -23,6 +23,7 @@ _SETUP_SECONDS = 0.1
 _HEAR_SECONDS = 1.0  # from hearing a signal to the stop request
 _SAMPLE_SECONDS = 0.005  # between two looks for a moment to interrupt the main thread
 _ANNOUNCE_SECONDS = 0.5  # for the last words of a process that is ended without cleaning up
+_LAST_WARNING = "Stopping. One more signal ends the process at once, without cleaning up."
 _TENSORFLOW = ("tensorflow", "tensorflow_core", "tensorflow_estimator", "keras")
 
 
@@ -54,11 +55,6 @@ class SignalGuard:
     The thread that hears the signals only counts them and watches the deadline. All that may block
     (logging, the wakers of the stop token, `unblock`) runs on a second thread.
 
-    Args:
-      token: the stop token of the run.
-      grace: seconds that the run has to end in order after a signal.
-      hard_exit: ends the process; called with the exit code.
-
     Attributes:
       unblock: ends what a step may wait for.
       unblock_seconds: how long a step may take to return before `unblock` is called.
@@ -86,7 +82,7 @@ class SignalGuard:
         self._listener = SignalListener(
             self._on_signal, self._on_tick, _signals_to_hear(), self._on_main_thread
         )
-        self._actions: SimpleQueue[Optional[Callable[[], None]]] = SimpleQueue()
+        self._actions: SimpleQueue[Optional[Callable[[], Any]]] = SimpleQueue()
         self._actor = threading.Thread(target=self._act, name="SignalGuard", daemon=True)
 
     def __enter__(self) -> "SignalGuard":
@@ -152,10 +148,10 @@ class SignalGuard:
         self._signals += 1
         if self._signals == 1:
             self._signalled_at, self._signum = time.monotonic(), signum
-            self._actions.put(lambda: self._request(signum))
+            self._actions.put(lambda: self._token.request(Interrupted(signum)))
         elif self._signals == 2:
             self.skip_optional = True
-            self._actions.put(self._warn)
+            self._actions.put(lambda: logger.warning(_LAST_WARNING))
         else:
             self._end_process(f"{signal.Signals(signum).name} came for the third time")
 
@@ -210,13 +206,6 @@ class SignalGuard:
                 action()
             except Exception:
                 logger.exception("Could not wake up the training.")
-
-    def _request(self, signum: int) -> None:
-        self._token.request(Interrupted(signum))
-
-    @staticmethod
-    def _warn() -> None:
-        logger.warning("Stopping. One more signal ends the process at once, without cleaning up.")
 
     def _unblock(self) -> None:
         if self._signum is not None:

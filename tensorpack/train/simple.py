@@ -51,20 +51,12 @@ class SimpleTrainer(SingleCostTrainer):
             raise ValueError(
                 f"{type(self).__name__} trains one tower, the config asks for {config.tower}."
             )
-        self.setup_graph(
-            model.get_input_signature(),
-            self._input_source(),
-            model.build_graph,
-            model.get_optimizer,
-        )
-
-    def _input_source(self) -> InputSource:
-        config = self.config
-        if config.data is None and config.dataflow is None:
-            raise ValueError("TrainConfig needs dataflow or data to train a model.")
         if config.data is None:
+            if config.dataflow is None:
+                raise ValueError("TrainConfig needs dataflow or data to train a model.")
             config.data = self._wrap(config.dataflow)
-        return config.data
+        signature = model.get_input_signature()
+        self.setup_graph(signature, config.data, model.build_graph, model.get_optimizer)
 
     def _setup_graph(
         self, input: InputSource, get_opt_fn: Callable[[], tf.train.Optimizer]
@@ -98,8 +90,7 @@ def QueueInputTrainer(
     if data is not None and not isinstance(data, (QueueInput, StagingInput)):
         raise TypeError(
             "QueueInputTrainer reads a dataflow through a queue, but config.data is a "
-            f"{type(data).__name__}: "
-            "give TrainConfig(dataflow=...), or use SimpleTrainer."
+            f"{type(data).__name__}: give TrainConfig(dataflow=...), or use SimpleTrainer."
         )
     trainer._wrap = lambda dataflow: QueueInput(dataflow, input_queue)
     return trainer

@@ -83,9 +83,8 @@ class TowerTrainer(Trainer):
         """
         name, gpu = self._predict_tower(tower) if device is None else self._tower_on(device)
         handle = self._predict_handle(name, gpu)
-        predictor = OnlinePredictor(
-            handle.get_tensors(input_names), handle.get_tensors(output_names)
-        )
+        inputs, outputs = handle.get_tensors(input_names), handle.get_tensors(output_names)
+        predictor = OnlinePredictor(inputs, outputs)
         if self.sess is not None:
             predictor.bind(self.sess)
         self._predictors.append(predictor)
@@ -95,7 +94,7 @@ class TowerTrainer(Trainer):
         self, input_names: Sequence[str], output_names: Sequence[str], n: int
     ) -> List[OnlinePredictor]:
         """Returns n predictors, on the predict towers in turn."""
-        count = len(self.config.predict_tower) if self.config else 1
+        count = len(self._predict_ids)
         return [self.get_predictor(input_names, output_names, tower=i % count) for i in range(n)]
 
     @property
@@ -117,8 +116,12 @@ class TowerTrainer(Trainer):
         for predictor in self._predictors:
             predictor.bind(self.sess)
 
+    @property
+    def _predict_ids(self) -> List[int]:
+        return self.config.predict_tower if self.config else [0]
+
     def _predict_tower(self, tower: int) -> Tuple[str, int]:
-        ids = self.config.predict_tower if self.config else [0]
+        ids = self._predict_ids
         if tower >= len(ids):
             logger.warning(
                 f"There are {len(ids)} predict towers, number {tower} was asked for: "
@@ -129,7 +132,7 @@ class TowerTrainer(Trainer):
 
     def _tower_on(self, device: int) -> Tuple[str, int]:
         """The name of the tower on a device: one of `predict_tower`, or one beside them."""
-        ids = list(self.config.predict_tower) if self.config else [0]
+        ids = self._predict_ids
         if device in ids:
             return f"towerp{ids.index(device)}", device
         if device < 0:
