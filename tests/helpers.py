@@ -1,9 +1,40 @@
 """Small parts that many tests need; TensorFlow is loaded with them."""
 
+import time
+
+import numpy as np
+
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
+from tensorpack.train import TrainConfig
 from tensorpack.utils.checkpoints import Segments
+
+HOOKS = (  # in the order of a run
+    "setup_graph",
+    "before_train",
+    "before_epoch",
+    "before_run",
+    "after_run",
+    "trigger_step",
+    "after_epoch",
+    "trigger_epoch",
+    "after_train",
+)
+
+
+def config(callbacks=(), **options):
+    """A short run without the callbacks and monitors that every other run has."""
+    defaults = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": 2, "max_epoch": 1}
+    return TrainConfig(callbacks=list(callbacks), **{**defaults, **options})
+
+
+def wait_until(condition, seconds=5):
+    """Waits until a condition holds, which it must within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
 
 
 class CallbackSpy(Callback):
@@ -21,32 +52,9 @@ class CallbackSpy(Callback):
     def _note(self, hook):
         self.tape.append(self._prefix + hook)
 
-    def _setup_graph(self):
-        self._note("setup_graph")
 
-    def _before_train(self):
-        self._note("before_train")
-
-    def _before_epoch(self):
-        self._note("before_epoch")
-
-    def _before_run(self, ctx):
-        self._note("before_run")
-
-    def _after_run(self, ctx, run_values):
-        self._note("after_run")
-
-    def _trigger_step(self):
-        self._note("trigger_step")
-
-    def _after_epoch(self):
-        self._note("after_epoch")
-
-    def _trigger_epoch(self):
-        self._note("trigger_epoch")
-
-    def _after_train(self):
-        self._note("after_train")
+for _hook in HOOKS:
+    setattr(CallbackSpy, f"_{_hook}", lambda self, *args, hook=_hook: self._note(hook))
 
 
 class LargeState(Callback):
@@ -82,6 +90,13 @@ class TinyModel(ModelDesc):
 
     def optimizer(self):
         return tf.train.GradientDescentOptimizer(self._learning_rate)
+
+
+def array_at(offset, size):
+    """Returns a float32 array whose memory begins `offset` bytes behind a multiple of 64."""
+    memory = np.zeros(size * 4 + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    return memory[start : start + size * 4].view(np.float32)
 
 
 class FakeClock:

@@ -8,7 +8,7 @@ from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.train import SimpleTrainer
-from tests.helpers import TinyModel
+from tests.helpers import TinyModel, array_at
 
 from .child import CASES, FOR_EVER, STEPS, case, train
 from .data import GOOD, Flow
@@ -51,9 +51,7 @@ class OneBuffer(DataFlow):
     """
 
     def __init__(self, size):
-        memory = np.zeros(4 * size + 64, np.uint8)
-        start = -memory.ctypes.data % 64
-        self._array = memory[start : start + 4 * size].view(np.float32)
+        self._array = array_at(0, size)
 
     def __iter__(self):
         number = 0

@@ -44,6 +44,11 @@ class FlowOf(DataFlow):
         return super().__len__() if self._length is None else self._length
 
 
+def numbers(length):
+    """A flow of the numbers below a length."""
+    return FlowOf(lambda number: [[i] for i in range(length)], length)
+
+
 def hooked(sess, callbacks):
     """The session with the callbacks as the hooks that a trainer makes of them."""
     group = Callbacks(callbacks)

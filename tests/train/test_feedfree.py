@@ -6,7 +6,6 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import FeedInput, QueueInput
-from tensorpack.train import TrainConfig
 from tensorpack.train.feedfree import (
     FeedfreeTrainerBase,
     SimpleFeedfreeTrainer,
@@ -14,21 +13,7 @@ from tensorpack.train.feedfree import (
 )
 from tests.computing import compiled
 from tests.helpers import TinyModel
-from tests.train.test_simple import POINTS, SOURCES, Deep, LastValues, Nodes
-
-
-def config(data, **more):
-    look = LastValues()
-    return look, TrainConfig(
-        data=data(DataFromList(POINTS, shuffle=False)),
-        model=TinyModel(),
-        callbacks=[look],
-        extra_callbacks=[],
-        monitors=[],
-        steps_per_epoch=100,
-        max_epoch=1,
-        **more,
-    )
+from tests.train.test_simple import POINTS, SOURCES, Deep, Nodes, config, flow
 
 
 class MyTrainer(FeedfreeTrainerBase):
@@ -44,17 +29,15 @@ class MyTrainer(FeedfreeTrainerBase):
     "kind", [MyTrainer, SingleCostFeedfreeTrainer, SimpleFeedfreeTrainer], ids=lambda k: k.__name__
 )
 def test_learns(kind):
-    look, options = config(QueueInput)
+    look, options = config(data=QueueInput(flow()))
     kind(options).train()
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
 def test_xla_compiles_training_and_prediction():
     nodes = Nodes()
-    _, options = config(lambda _: SOURCES["tensors"]()["data"], xla=True)
-    options.model = Deep()
+    _, options = config(model=Deep(), **SOURCES["tensors"](), xla=True, steps_per_epoch=1)
     options.callbacks.append(nodes)
-    options.steps_per_epoch = 1
     MyTrainer(options).train()
     for each in nodes.nodes:
         assert compiled(each)
@@ -72,8 +55,7 @@ def test_an_input_is_released_if_the_model_cannot_be_built():
             self.closed = True
 
     flow = Closed(POINTS)
-    _, options = config(lambda _: QueueInput(flow))
-    options.model = Failing()
+    _, options = config(data=QueueInput(flow), model=Failing())
     with pytest.raises(ValueError, match="no such layer"):
         MyTrainer(options).train()
     assert flow.closed
@@ -83,7 +65,7 @@ def test_an_input_is_released_if_the_model_cannot_be_built():
     "kind", [MyTrainer, SingleCostFeedfreeTrainer, SimpleFeedfreeTrainer], ids=lambda k: k.__name__
 )
 def test_refuses_data_that_must_be_fed(kind):
-    _, options = config(FeedInput)
+    _, options = config(data=FeedInput(flow()))
     with pytest.raises(TypeError, match="needs a FeedfreeInput"):
         kind(options)
     assert not tf.global_variables()

@@ -4,11 +4,7 @@ import os
 
 import pytest
 
-from tensorpack.tfutils.checkpoint import (
-    CheckpointCorrupt,
-    CheckpointStore,
-    save_checkpoint_vars,
-)
+from tensorpack.tfutils.checkpoint import CheckpointCorrupt, CheckpointStore, save_checkpoint_vars
 from tensorpack.train.run_state import check_policy, find_resumption, prepare_log_dir
 from tensorpack.utils import logger
 
@@ -51,6 +47,8 @@ def test_auto_finds_the_newest_or_starts_over(log_dir, capsys):
 
 
 def test_must_needs_one(log_dir):
+    with pytest.raises(RuntimeError, match="set_logger_dir"):
+        find_resumption("must", None)
     with pytest.raises(FileNotFoundError, match="There is no checkpoint in .*log"):
         find_resumption("must", log_dir)
     save(log_dir, 4)
@@ -63,11 +61,6 @@ def test_a_path_is_a_checkpoint_or_a_directory(log_dir):
     assert find_resumption(path, None).state == {"step": 4}
     assert find_resumption(path + ".index", None).state == {"step": 4}
     assert find_resumption(log_dir, None).state == {"step": 8}
-
-
-def test_without_a_log_directory():
-    with pytest.raises(RuntimeError, match="set_logger_dir"):
-        find_resumption("auto", None)
 
 
 @pytest.mark.parametrize("suffix", [".state", ".index", ".manifest.json", ".data-00000-of-00001"])
@@ -108,11 +101,13 @@ class TestPrepareLogDir:
             capsys.readouterr().out
         )
 
-    def test_who_answers_keep_resumes(self, log_dir, monkeypatch):
+    @pytest.mark.parametrize("answer, policy", [("k", "auto"), ("b", "never"), ("d", "never")])
+    def test_who_answers_keep_resumes(self, log_dir, monkeypatch, answer, policy):
         save(log_dir, 4)
         monkeypatch.setattr(logger, "is_terminal", lambda stream: True)
-        monkeypatch.setattr("builtins.input", lambda: "k")
-        assert prepare_log_dir(log_dir) == "auto"
+        monkeypatch.setattr("builtins.input", lambda: answer)
+        assert prepare_log_dir(log_dir) == policy
+        assert logger.get_logger_dir() == log_dir
 
     def test_a_second_run_of_a_process_is_not_resumed_unasked(self, log_dir):
         assert prepare_log_dir(log_dir) == "never"
@@ -140,11 +135,3 @@ class TestPrepareLogDir:
         assert logger.get_logger_dir() is None
         assert sorted(os.listdir(str(tmp_path))) == ["empty", "letter"]
         assert os.listdir(str(tmp_path / "empty")) == []
-
-    @pytest.mark.parametrize("answer", ["b", "d"])
-    def test_other_answers_start_over(self, log_dir, monkeypatch, answer):
-        save(log_dir, 4)
-        monkeypatch.setattr(logger, "is_terminal", lambda stream: True)
-        monkeypatch.setattr("builtins.input", lambda: answer)
-        assert prepare_log_dir(log_dir) == "never"
-        assert logger.get_logger_dir() == log_dir

@@ -5,35 +5,27 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import (
-    Callback,
-    JSONWriter,
-    ModelSaver,
-    PeriodicTrigger,
-    TFEventWriter,
-)
+from tensorpack.callbacks import Callback, JSONWriter, ModelSaver, PeriodicTrigger, TFEventWriter
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFlow
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.sessinit import VariableMismatch
-from tensorpack.train import QueueInputTrainer, TrainConfig, Trainer, TrainingInterrupted
+from tensorpack.train import Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed, get_rng, logger
-from tests.helpers import CallbackSpy, LargeState, TinyModel
+from tests.helpers import CallbackSpy, LargeState, config
 
 STEPS, EPOCHS = 2, 3
-# What is not repeated, and what a process does by itself.
-ONCE_PER_PROCESS = ("setup_graph", "before_train", "after_train")
+# What each process does by itself, and how epochs begin.
+NOT_REPEATED = ("setup_graph", "before_train", "before_epoch", "after_train")
 
 
 @pytest.fixture(autouse=True)
-def log_dir(tmp_path):
-    logger.set_logger_dir(str(tmp_path / "log"))
-    yield tmp_path / "log"
-    logger.close_logger_dir()
+def log_dir(log_dir):
+    return Path(log_dir)
 
 
 class Counting(Trainer):
@@ -72,26 +64,21 @@ class Never(ModelSaver):
         pass
 
 
-def run(callbacks, saver, resume="never", max_epoch=EPOCHS, monitors=(), **options):
+class Puts(Callback):
+    def _trigger_epoch(self):
+        self.trainer.monitors.put_scalar("epoch", self.epoch_num)
+
+
+def run(callbacks, saver, make=Counting, **options):
+    options = {"steps_per_epoch": STEPS, "max_epoch": EPOCHS, **options}
     with tf.Graph().as_default():
-        config = TrainConfig(
-            callbacks=[saver, *callbacks],
-            extra_callbacks=[],
-            monitors=list(monitors),
-            steps_per_epoch=STEPS,
-            max_epoch=max_epoch,
-            resume=resume,
-            **options,
-        )
-        trainer = Counting(config)
+        trainer = make(config([saver, *callbacks], **options))
         trainer.train()
         return trainer
 
 
 def essence(tape):
-    """What happened, without what each process does once and without how epochs begin."""
-    skipped = (*ONCE_PER_PROCESS, "before_epoch")
-    return [each for each in tape if each.partition(".")[2] not in skipped]
+    return [each for each in tape if each.partition(".")[2] not in NOT_REPEATED]
 
 
 def test_a_run_that_is_left_at_any_turn_continues_at_the_next_one():
@@ -177,10 +164,6 @@ def test_more_epochs_can_be_added():
 
 
 def test_statistics_have_no_gap_and_no_epoch_twice(log_dir):
-    class Puts(Callback):
-        def _trigger_epoch(self):
-            self.trainer.monitors.put_scalar("epoch", self.epoch_num)
-
     for at in range(1, EPOCHS * (STEPS + 2) + 1):
         saver = Never()
         with pytest.raises(Dies):
@@ -193,15 +176,10 @@ def test_statistics_have_no_gap_and_no_epoch_twice(log_dir):
 
 def test_a_change_of_the_epoch_is_warned_of_or_refused(capsys):
     run([], ModelSaver(), max_epoch=1)
-    with tf.Graph().as_default():
-        config = TrainConfig(steps_per_epoch=STEPS + 1, max_epoch=2, resume="must", monitors=[])
-        with pytest.raises(ValueError, match="An epoch had 2 steps .* has 3 now"):
-            Counting(config).train()
-    with tf.Graph().as_default():
-        config = TrainConfig(steps_per_epoch=STEPS + 1, max_epoch=2, resume="auto", monitors=[])
-        trainer = Counting(config)
-        trainer.train()
-        assert trainer.global_step == STEPS + STEPS + 1
+    longer = {"steps_per_epoch": STEPS + 1, "max_epoch": 2}
+    with pytest.raises(ValueError, match="An epoch had 2 steps .* has 3 now"):
+        run([], ModelSaver(), resume="must", **longer)
+    assert run([], ModelSaver(), resume="auto", **longer).global_step == STEPS + STEPS + 1
     assert "An epoch had 2 steps" in capsys.readouterr().out
 
 
@@ -215,10 +193,8 @@ def test_another_graph_is_refused_with_a_list():
             more = tf.get_variable("more", [], initializer=tf.zeros_initializer())
             self.train_op = more.assign_add(1).op
 
-    with tf.Graph().as_default():
-        config = TrainConfig(steps_per_epoch=STEPS, max_epoch=2, resume="auto", monitors=[])
-        with pytest.raises(VariableMismatch) as refused:
-            Other(config).train()
+    with pytest.raises(VariableMismatch) as refused:
+        run([], ModelSaver(), make=Other, resume="auto")
     assert r"counter: float32 [] in the checkpoint, float32 [2] in the graph" in str(refused.value)
     assert "more: not in the checkpoint" in str(refused.value)
 
@@ -354,20 +330,13 @@ def test_a_step_that_was_cut_off_is_not_saved(log_dir, capsys):
                 assert self.stop_token.wait(5)
                 raise tf.errors.OutOfRangeError(None, None, "the queue is closed")
 
-    with tf.Graph().as_default(), pytest.raises(TrainingInterrupted):
-        config = TrainConfig(
-            callbacks=[Never()], monitors=[], steps_per_epoch=STEPS, max_epoch=EPOCHS
-        )
-        Twice(config).train()
+    with pytest.raises(TrainingInterrupted):
+        run([], Never(), make=Twice)
     assert "a step was cut off in the middle" in capsys.readouterr().out
     assert not list(log_dir.glob("model-*"))
 
 
 def test_events_of_a_run_that_was_killed_before_its_first_save_are_taken_out(log_dir):
-    class Puts(Callback):
-        def _trigger_epoch(self):
-            self.trainer.monitors.put_scalar("epoch", self.epoch_num)
-
     with pytest.raises(Dies):
         run([Puts(), _Dies(at=2 * STEPS)], Never(), monitors=[TFEventWriter()])
     run([Puts()], Never(), resume="auto", monitors=[TFEventWriter()])
@@ -418,10 +387,6 @@ def test_a_model_from_before_the_training_is_not_resumed(log_dir, capsys):
 
 
 def test_a_run_resumed_from_an_older_one_stays_on_that_branch(log_dir):
-    class Puts(Callback):
-        def _trigger_epoch(self):
-            self.trainer.monitors.put_scalar("epoch", self.epoch_num)
-
     def go(*callbacks, **options):
         return run([Puts(), *callbacks], ModelSaver(), monitors=[JSONWriter()], **options)
 
@@ -443,43 +408,13 @@ def test_a_state_cannot_be_had_within_a_step():
 
 
 def test_a_background_that_cannot_start_lets_the_state_go(monkeypatch):
-    def no_threads(self):
-        raise RuntimeError("can't start new thread")
+    def start(thread):
+        if thread.name == "ModelSaver":
+            raise RuntimeError("can't start new thread")
+        starts(thread)
 
-    large, saver = LargeState(), ModelSaver(asynchronous=True)
-    starts = threading.Thread.start
-    monkeypatch.setattr(
-        threading.Thread,
-        "start",
-        lambda self: no_threads(self) if self.name == "ModelSaver" else starts(self),
-    )
+    large, starts = LargeState(), threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(RuntimeError, match="can't start new thread"):
-        run([large], saver)
+        run([large], ModelSaver(asynchronous=True))
     assert large.told == ("done", None)
-
-
-class SlowFlow(DataFlow):
-    """Is interrupted while it makes its third datapoint, which takes a second."""
-
-    def __iter__(self):
-        for number in range(100):
-            if number == 2:
-                os.kill(os.getpid(), signal.SIGTERM)
-                time.sleep(1.0)
-            yield [np.ones(4, np.float32), np.ones(4, np.float32)]
-
-
-def test_a_deterministic_step_gets_the_datapoint_that_was_begun_for_it(log_dir):
-    fix_rng_seed(3)
-    config = TrainConfig(
-        model=TinyModel(),
-        dataflow=SlowFlow(),
-        callbacks=[ModelSaver()],
-        monitors=[],
-        steps_per_epoch=50,
-        max_epoch=1,
-        deterministic=True,
-    )
-    with tf.Graph().as_default(), pytest.raises(TrainingInterrupted):
-        QueueInputTrainer(config).train()
-    assert load_checkpoint_vars(str(log_dir / "model-3"))["global_step"] == 3

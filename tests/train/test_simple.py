@@ -8,7 +8,8 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import InputDesc, ModelDesc, ModelDescBase
 from tensorpack.input_source import FeedInput, QueueInput, TensorInput
-from tensorpack.train import NoOpTrainer, QueueInputTrainer, SimpleTrainer, TrainConfig
+from tensorpack.train import NoOpTrainer, QueueInputTrainer, SimpleTrainer
+from tests import helpers
 from tests.computing import compiled, need_bf16, ops_in, run_nodes
 from tests.helpers import TinyModel
 
@@ -41,15 +42,8 @@ class LastValues(Callback):
 
 def config(**options):
     look = LastValues()
-    options.setdefault("model", TinyModel())
-    return look, TrainConfig(
-        callbacks=[look],
-        extra_callbacks=[],
-        monitors=[],
-        steps_per_epoch=100,
-        max_epoch=1,
-        **options,
-    )
+    options = {"model": TinyModel(), "steps_per_epoch": 100, **options}
+    return look, helpers.config([look], **options)
 
 
 def flow():
@@ -189,10 +183,8 @@ class Nodes(Callback):
 
 def nodes_of_a_run(**options):
     nodes = Nodes()
-    _, given = config(model=Deep(), **SOURCES["tensors"](), **options)
-    given.callbacks.append(nodes)
-    given.steps_per_epoch = 1
-    SimpleTrainer(given).train()
+    options = {"model": Deep(), "steps_per_epoch": 1, **SOURCES["tensors"](), **options}
+    SimpleTrainer(helpers.config([nodes], **options)).train()
     return nodes.nodes
 
 

@@ -18,19 +18,17 @@ from tensorpack.train import (
     QueueClosed,
     QueueInputTrainer,
     SimpleTrainer,
-    TrainConfig,
     TrainingInterrupted,
 )
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.stopping import Failed, Finished
+from tests import helpers
 from tests.helpers import CallbackSpy, TinyModel
 
 
 def config(**options):
-    options.setdefault("model", TinyModel())
-    options.setdefault("steps_per_epoch", 10)
-    options.setdefault("max_epoch", 2)
-    return TrainConfig(extra_callbacks=[], monitors=[], **options)
+    options = {"model": TinyModel(), "steps_per_epoch": 10, "max_epoch": 2, **options}
+    return helpers.config(**options)
 
 
 def flow(length=3):

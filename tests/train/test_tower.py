@@ -6,6 +6,7 @@ import pytest
 from tensorpack.callbacks import Callback
 from tensorpack.dataflow import DataFromList
 from tensorpack.train import SimpleTrainer, TrainConfig, launch_train_with_config
+from tests import helpers
 from tests.helpers import TinyModel
 from tests.train.test_simple import config, flow
 
@@ -26,19 +27,9 @@ class Predicts(Callback):
 
 
 def trainer(*callbacks, **options):
-    flow = DataFromList([[X, 3 * X + 2]], shuffle=False)
-    return SimpleTrainer(
-        TrainConfig(
-            dataflow=flow,
-            model=TinyModel(learning_rate=0.2),
-            callbacks=list(callbacks),
-            extra_callbacks=[],
-            monitors=[],
-            steps_per_epoch=40,
-            max_epoch=1,
-            **options,
-        )
-    )
+    flow, model = DataFromList([[X, 3 * X + 2]], shuffle=False), TinyModel(learning_rate=0.2)
+    options = {"dataflow": flow, "model": model, "steps_per_epoch": 40, **options}
+    return SimpleTrainer(helpers.config(callbacks, **options))
 
 
 def test_predictor_follows_the_training():
