@@ -5,20 +5,11 @@ import logging
 import pytest
 
 
-class _Messages(logging.Handler):
-    def __init__(self, messages):
-        super().__init__()
-        self._messages = messages
-
-    def emit(self, record):
-        self._messages.append(record.getMessage())
-
-
 @pytest.fixture
 def logged():
     """The messages of the library's logger, as a list that grows."""
-    messages = []
-    handler = _Messages(messages)
+    messages, handler = [], logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
     library = logging.getLogger("tensorpack")
     library.addHandler(handler)
     yield messages

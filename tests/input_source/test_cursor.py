@@ -13,7 +13,7 @@ from tensorpack.dataflow import (
     StateNotKept,
 )
 from tensorpack.input_source import DataFlowEmpty
-from tensorpack.input_source.cursor import FlowCursor, check_is_dataflow
+from tensorpack.input_source.cursor import FlowCursor
 from tensorpack.tfutils.callback import Callback
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 
@@ -29,10 +29,6 @@ def test_a_finite_flow_repeats():
     found = list(itertools.islice(datapoints(flow), 5))
     assert found == [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]]
     assert flow.resets == 0
-
-
-def test_one_pass():
-    assert list(datapoints(DataFromList([[1], [2]], shuffle=False), infinite=False)) == [[1], [2]]
 
 
 @pytest.mark.parametrize("infinite", [True, False])
@@ -56,11 +52,6 @@ def test_a_pass_that_is_left_is_closed():
     assert tape == []
     source.close()
     assert tape == ["closed"]
-
-
-def test_only_dataflows():
-    with pytest.raises(ValueError, match="takes a DataFlow, got list.*DataFromList"):
-        check_is_dataflow([[1]])
 
 
 def nothing():

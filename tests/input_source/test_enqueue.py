@@ -188,7 +188,7 @@ def test_a_queue_that_was_made_eagerly_is_refused():
 def test_wrong_arguments():
     with pytest.raises(TypeError, match="a tf.QueueBase such as tf.FIFOQueue, got int"):
         QueueInput(numbers(5), 50)
-    with pytest.raises(ValueError, match="takes a DataFlow"):
+    with pytest.raises(ValueError, match="takes a DataFlow, got list.*DataFromList"):
         QueueInput([[1]])
     with pytest.raises(ValueError, match="batch_size must be at least 1, but got 0"):
         BatchQueueInput(numbers(5), np.int64(0))

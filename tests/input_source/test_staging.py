@@ -117,16 +117,6 @@ def test_a_device_may_be_given():
     assert x.device == "/device:GPU:1"
 
 
-def test_what_is_counted_is_what_was_taken():
-    source = StagingInput(QueueInput(numbers()), nr_stage=4)
-    with running(source, SIGNATURE) as (_, sess, (x,), callbacks):
-        session = hooked(sess, callbacks)
-        for steps in range(1, 4):
-            session.run(x)
-            assert callbacks[0]._consumed.read(sess) == steps
-            assert callbacks[0].state_dict()["count"] == steps
-
-
 def test_a_step_without_a_further_batch_does_not_happen():
     """Were it to happen, the variables would have moved, and the count of steps not."""
     release = threading.Event()

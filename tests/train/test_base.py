@@ -1,6 +1,5 @@
 """The phases of a run, in order, whatever happens in them."""
 
-import numpy as np
 import pytest
 
 from tensorpack.callbacks import Callback
@@ -180,13 +179,3 @@ def test_a_step_without_a_train_op():
     with pytest.raises(NotImplementedError, match="nothing to run in a step: set self.train_op"):
         trainer.train()
     assert trainer.sess is None
-
-
-def test_scalars_of_callbacks_reach_the_monitors():
-    class Puts(Callback):
-        def _trigger_epoch(self):
-            self.trainer.monitors.put_scalar("x", np.float32(self.epoch_num))
-
-    trainer = Counting(config([Puts()], max_epoch=2))
-    trainer.train()
-    assert trainer.monitors.get_latest("x") == 2

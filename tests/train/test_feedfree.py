@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import FeedInput, QueueInput
 from tensorpack.train.feedfree import (
     FeedfreeTrainerBase,
@@ -12,8 +11,8 @@ from tensorpack.train.feedfree import (
     SingleCostFeedfreeTrainer,
 )
 from tests.computing import compiled
-from tests.helpers import TinyModel
-from tests.train.test_simple import POINTS, SOURCES, Deep, Nodes, config, flow
+from tests.train.test_simple import SOURCES, Deep, Nodes, config, flow
+from tests.train.test_stopping import Held, ModelThatFails
 
 
 class MyTrainer(FeedfreeTrainerBase):
@@ -44,21 +43,11 @@ def test_xla_compiles_training_and_prediction():
 
 
 def test_an_input_is_released_if_the_model_cannot_be_built():
-    class Failing(TinyModel):
-        def build_graph(self, x, y):
-            raise ValueError("no such layer")
-
-    class Closed(DataFromList):
-        closed = False
-
-        def close(self):
-            self.closed = True
-
-    flow = Closed(POINTS)
-    _, options = config(data=QueueInput(flow), model=Failing())
+    data = Held()
+    _, options = config(data=data, model=ModelThatFails())
     with pytest.raises(ValueError, match="no such layer"):
         MyTrainer(options).train()
-    assert flow.closed
+    assert not data.held
 
 
 @pytest.mark.parametrize(

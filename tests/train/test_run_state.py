@@ -157,12 +157,6 @@ def test_a_finished_run_has_nothing_left_to_do(capsys):
     assert "Training has finished!" in capsys.readouterr().out
 
 
-def test_more_epochs_can_be_added():
-    run([], ModelSaver(), max_epoch=2)
-    trainer = run([], ModelSaver(), resume="must", max_epoch=5)
-    assert (trainer.global_step, trainer.epoch_num) == (5 * STEPS, 5)
-
-
 def test_statistics_have_no_gap_and_no_epoch_twice(log_dir):
     for at in range(1, EPOCHS * (STEPS + 2) + 1):
         saver = Never()

@@ -68,18 +68,13 @@ def test_learns_the_same_line_from_every_source(source, model):
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
-def test_a_queue_trainer_puts_its_dataflow_into_a_queue():
+@pytest.mark.parametrize("name", ["mine", "input_queue"])
+def test_a_queue_trainer_puts_its_dataflow_into_a_queue(name):
+    mine = tf.RandomShuffleQueue(20, 5, [tf.float32] * 2, name=name) if name == "mine" else None
     look, options = config(dataflow=flow())
-    QueueInputTrainer(options).train()
+    QueueInputTrainer(options, mine).train()
     assert isinstance(options.data, QueueInput)
-    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
-
-
-def test_a_queue_trainer_takes_the_users_queue():
-    queue = tf.RandomShuffleQueue(20, 5, [tf.float32, tf.float32], name="mine")
-    look, options = config(dataflow=flow())
-    QueueInputTrainer(options, queue).train()
-    assert [op.name for op in look.graph.get_operations() if "Queue" in op.type][0] == "mine"
+    assert [op.name for op in look.graph.get_operations() if "Queue" in op.type][0] == name
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 

@@ -276,17 +276,6 @@ def test_a_stop_through_the_token_is_an_end_in_order(capsys):
     assert trainer.global_step == 1
 
 
-class Game:
-    """Counts its screens; one per thread, as in the question that this is taken from."""
-
-    def __init__(self):
-        self.counter = 0
-
-    def grab_screen(self):
-        self.counter += 1
-        return np.full([32, 32], self.counter, np.float32)
-
-
 class ScreenModel(TinyModel):
     def inputs(self):
         return [tf.TensorSpec([None, 32, 32], tf.float32, "screen")]
@@ -298,16 +287,18 @@ class ScreenModel(TinyModel):
 
 
 class Player(ShareSessionThread):
-    """Plays a game and enqueues its screens, until it is told to stop."""
+    """Enqueues the screens of a game, full of 1, 2 and so on, until it is told to stop."""
 
     def __init__(self, enqueue, placeholder):
         super().__init__()
         self._enqueue, self._placeholder = enqueue, placeholder
 
     def run(self):
-        game = Game()
+        number = 0
         while not self.stopped():
-            self._enqueue.run(feed_dict={self._placeholder: game.grab_screen()})
+            number += 1
+            screen = np.full([32, 32], number, np.float32)
+            self._enqueue.run(feed_dict={self._placeholder: screen})
 
 
 class Heedless(Player):
