@@ -1,8 +1,4 @@
-"""The base of flows that are made from several others, and the rules for their state.
-
-A flow may be given several times, or be a part of several of the flows; this module decides when a
-state can still be kept.
-"""
+"""The base of flows that are made from several others; it decides when a state can be kept."""
 
 import contextlib
 import inspect
@@ -69,12 +65,10 @@ class CombinedDataFlow(DataFlow):
             flow.load_state_dict(state)
 
     def _why_no_state(self) -> Optional[str]:
-        for reason in map(_why_late, self._distinct):
-            if reason is not None:
-                return reason
+        late = next(filter(None, map(_why_late, self._distinct)), None)
         shared = _shared_part(self.df_lists) if self._at_once else None
-        if shared is None:
-            return None
+        if late is not None or shared is None:
+            return late
         first, second, part = shared
         kind = type(part).__name__
         return (

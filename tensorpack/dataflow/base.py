@@ -1,8 +1,4 @@
-"""The contract of every dataflow: an iterable of datapoints that can be iterated again.
-
-The other modules of this package build on these classes, which do not depend on where the data
-comes from or in which process it is made.
-"""
+"""The contract of every dataflow: an iterable of datapoints that can be iterated again."""
 
 import functools
 import itertools
@@ -103,20 +99,12 @@ class DataFlow:
             cls.iterate_share = DataFlow.iterate_share  # type: ignore[method-assign]
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises:
-          NotImplementedError: the class defines neither `__iter__` nor `get_data`.
-        """
+        """Begins a pass; NotImplementedError if the class does not define it."""
         name = type(self).__name__
         raise NotImplementedError(f"{name} yields nothing yet: define {name}.__iter__().")
 
     def __len__(self) -> int:
-        """Returns the number of datapoints in a pass.
-
-        Raises:
-          UnknownLength: it is not known; both a `TypeError` and a `NotImplementedError`.
-        """
+        """Returns the number of datapoints in a pass, or raises `UnknownLength`."""
         name = type(self).__name__
         raise UnknownLength(
             f"The length of {name} is not known. Define {name}.__len__() if every pass has the "
@@ -225,20 +213,18 @@ class ProxyDataFlow(DataFlow):
     """
 
     def __init__(self, ds: DataFlow) -> None:
-        """
-        Args:
-          ds: the flow to wrap.
-
-        Raises:
-          TypeError: `ds` is not a flow.
-        """
+        """Wraps the flow `ds`; a TypeError if it is not one."""
         if not is_flow(ds):
             name = type(self).__name__
             raise TypeError(f"{name} wraps a DataFlow, but got {what_instead(ds)}")
         self.ds = ds
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.ds)
+        return self._transform(iter(self.ds))
+
+    def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        """Makes a pass of one of the wrapped flow. A class that overrides this keeps its state."""
+        return datapoints
 
     def __len__(self) -> int:
         return length_of(self.ds)
@@ -265,11 +251,6 @@ class ProxyDataFlow(DataFlow):
 
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        return self._share_of_ds(first, step, before, block)
-
-    def _share_of_ds(
-        self, first: int, step: int, before: Callable[[int], Any], block: Optional[int]
     ) -> Iterator[Tuple[int, Any]]:
         if not hasattr(self.ds, "iterate_share"):
             return DataFlow.iterate_share(self.ds, first, step, before, block)

@@ -33,7 +33,7 @@ class BatchData(ProxyDataFlow):
 
     Each component of the batch has one axis more than those of the datapoints, the first. Its
     arrays are new, C-contiguous, and never written again: a consumer may keep them, and
-    TensorFlow may read them where they are.
+    TensorFlow may read them where they are. A pass raises the errors of `aggregate_batch`.
 
     ==============================  =======================================================
     components                      array `[batch, ...]`
@@ -58,8 +58,8 @@ class BatchData(ProxyDataFlow):
             instead of an array. Needed if their shapes differ.
 
         Raises:
-          TypeError: `batch_size` is not an integer.
-          ValueError: `batch_size` is less than one, or there can be no batch of this size.
+          TypeError, ValueError: `batch_size` is not a positive integer, or `ds` is too short for a
+            batch of this size.
         """
         super().__init__(ds)
         check_batch_size(self, ds, batch_size, remainder)
@@ -68,34 +68,19 @@ class BatchData(ProxyDataFlow):
         self.use_list = use_list
 
     def __len__(self) -> int:
-        """Returns the number of batches in a pass.
-
-        Raises:
-          UnknownLength: the length of the wrapped flow is not known.
-        """
         whole, left = divmod(super().__len__(), self.batch_size)
         return whole + 1 if left and self.remainder else whole
 
-    def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          TypeError: a datapoint is not a list, tuple or dict, or a component cannot be in an array.
-          ValueError: the datapoints of a batch differ in form, shape or kind, or a number does
-            not fit.
-        """
-        return self._pass(iter(self.ds))
-
-    def _pass(self, source: Iterator[Any]) -> Iterator[Any]:
-        datapoints: List[Any] = []
-        for datapoint in source:
-            datapoints.append(datapoint)
-            if len(datapoints) == self.batch_size:
-                batch = self.aggregate_batch(datapoints, self.use_list)
-                datapoints = []
+    def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+        group: List[Any] = []
+        for datapoint in datapoints:
+            group.append(datapoint)
+            if len(group) == self.batch_size:
+                batch = self.aggregate_batch(group, self.use_list)
+                group = []
                 yield batch
-        if datapoints and self.remainder:
-            yield self.aggregate_batch(datapoints, self.use_list)
+        if group and self.remainder:
+            yield self.aggregate_batch(group, self.use_list)
 
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
@@ -107,7 +92,7 @@ class BatchData(ProxyDataFlow):
         """
         size, number, datapoints = self.batch_size, -1, []
         inner = None if block is None else block * size
-        for position, datapoint in self._share_of_ds(first * size, step * size, before, inner):
+        for position, datapoint in super().iterate_share(first * size, step * size, before, inner):
             if datapoint is not None:
                 datapoints.append(datapoint)
             elif block is not None:
@@ -119,9 +104,6 @@ class BatchData(ProxyDataFlow):
         if datapoints and self.remainder:
             number = number + 1 if block is None else position // size
             yield number, self.aggregate_batch(datapoints, self.use_list)
-
-    state_dict = ProxyDataFlow.state_dict
-    load_state_dict = ProxyDataFlow.load_state_dict
 
     @staticmethod
     def aggregate_batch(data_holder: Sequence[Any], use_list: bool = False) -> Any:
@@ -170,32 +152,21 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
             not, they are dropped.
 
         Raises:
-          TypeError: `batch_size` is not an integer.
-          ValueError: `batch_size` is less than one, or there can be no batch of this size.
+          TypeError, ValueError: as in `BatchData`.
         """
         super().__init__(ds, batch_size, remainder)
         self.idx = idx
         # `_position` are the datapoints that wait, by their shapes.
 
     def __len__(self) -> int:
-        """Never returns.
-
-        Raises:
-          UnknownLength: the number of batches depends on the shapes.
-        """
+        """Raises UnknownLength: the number of batches depends on the shapes."""
         raise UnknownLength(
             f"The length of {type(self).__name__} is not known: it depends on how many datapoints "
             "there are of each shape."
         )
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          LookupError: a datapoint has no component `idx`; an `IndexError` or `KeyError`.
-          TypeError: component `idx` has no shape, or as in `BatchData`.
-          ValueError: as in `BatchData`.
-        """
+        """Begins a pass; an IndexError, KeyError or TypeError if `idx` is missing or no array."""
         self._position = waiting = self._take_loaded() or {}
         return self._batches(iter(self.ds), waiting)
 

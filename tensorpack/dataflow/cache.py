@@ -48,11 +48,7 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
         return getattr(self.ds, "seeded", True) and (is_seeded() or not self.shuffle)
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises:
-          RuntimeError: a pass cannot be resumed, because the wrapped flow has become shorter.
-        """
+        """Begins a pass; a RuntimeError if one cannot be resumed, because `ds` became shorter."""
         resumed = self._take_loaded()
         if resumed is None:
             if self._cache is None:
@@ -105,23 +101,16 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
         now, count = self._position or (self._next_pass(), 0)
         if isinstance(now.ds, str):
             raise StateNotKept(now.ds)
-        return {
-            "ds": now.ds,
-            "rng": now.rng,
-            "count": count,
-            "cached": now.cached,
-            "filled": now.filled,
-        }
+        return {**now._asdict(), "count": count}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "rng", "count", "cached", "filled"])
+        check_state(self, state, [*_Pass._fields, "count"])
         length = length_or_none(self.ds)
         check_count(self, state["count"], sys.maxsize if length is None else length)
         self.ds.load_state_dict(state["ds"])
         set_rng_state(self.rng, state["rng"])
         self._cache = None
-        now = _Pass(state["ds"], state["rng"], bool(state["cached"]), bool(state["filled"]))
-        self._load((now, state["count"]))
+        self._load((_Pass(*(state[name] for name in _Pass._fields)), state["count"]))
 
     def _next_pass(self) -> "_Pass":
         """Describes the pass that would be begun now."""
@@ -131,7 +120,7 @@ class CacheData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
 
 
 class _Pass(NamedTuple):
-    """A pass, and from where the cache can be filled again as it was."""
+    """A pass, and from where the cache can be filled again as it was; a part of the state."""
 
     ds: Union[Dict[str, Any], str]  # the state of `ds` before the pass that filled or fills it
     rng: Dict[str, Any]  # the state of the random stream before this pass

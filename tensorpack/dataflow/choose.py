@@ -1,8 +1,6 @@
 """Flows that are mixed at random: which of them gives the next datapoint is drawn each time.
 
-`RandomChooseData` draws by fixed probabilities until the drawn flow has ended, `RandomMixData` goes
-through all of them to the end. Every pass draws from a stream of its own, so that passes at the
-same time do not change one another.
+Every pass draws from its own stream, so that passes at the same time do not change one another.
 """
 
 import bisect
@@ -33,11 +31,6 @@ class _DrawnDataFlow(ResumableDataFlow, RNGDataFlow, CombinedDataFlow):
     _left_name = ""  # of what is left, in a state
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          RuntimeError: the length of a flow is not its number of datapoints, if lengths are used.
-        """
         rng, left = self._take_loaded() or (self.rng_of_pass(), self._whole())
         self._position = rng, left
         # All are begun, also where there is nothing left to yield: it uses up their loaded states.
@@ -90,7 +83,7 @@ class RandomChooseData(_DrawnDataFlow):
             probability.
 
         Raises:
-          TypeError: it is not a list, or one of its elements is neither a flow nor such a pair.
+          TypeError: it is not a list of flows or such pairs.
           ValueError: it is empty, only some have a probability, or these are not probabilities
             that add up to 1 (but for rounding: within one millionth).
         """
@@ -102,11 +95,7 @@ class RandomChooseData(_DrawnDataFlow):
         self._bounds = [bound / bounds[-1] for bound in bounds]
 
     def __len__(self) -> int:
-        """Never returns.
-
-        Raises:
-          UnknownLength: a pass ends with a flow, and which one that is changes by chance.
-        """
+        """Raises UnknownLength: a pass ends with a flow, and chance decides with which."""
         raise UnknownLength(
             f"The length of {type(self).__name__} is not known: chance decides which of its flows "
             "ends first."
@@ -130,7 +119,7 @@ class RandomMixData(_DrawnDataFlow):
     """Goes through all of several flows at once, in an order that is drawn at random.
 
     Every order in which the datapoints of one flow follow one another as they do there is equally
-    likely. Each flow must yield exactly as many datapoints as its length says.
+    likely. A pass raises a RuntimeError if a flow yields more or fewer datapoints than its length.
 
     It keeps a state, except where two of the flows are made from the same one.
     """
@@ -143,8 +132,8 @@ class RandomMixData(_DrawnDataFlow):
           df_lists: the flows, at least one, all of a known length.
 
         Raises:
-          TypeError: it is not a list, or one of its elements is not a flow.
-          UnknownLength: the length of one of them is not known; a `TypeError` as well.
+          TypeError: it is not a list of flows.
+          UnknownLength: the length of one of them is not known.
           ValueError: it is empty.
         """
         super().__init__(df_lists)

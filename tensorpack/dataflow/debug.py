@@ -40,8 +40,7 @@ class TestDataSpeed(ProxyDataFlow):
           clock: returns the time in seconds.
 
         Raises:
-          TypeError: one of them is not an integer.
-          ValueError: `size` is less than one or `warmup` less than zero.
+          TypeError, ValueError: `size` is not an integer above zero, or `warmup` is negative.
         """
         super().__init__(ds)
         check_counts(self, size=size)
@@ -97,9 +96,7 @@ class TestDataSpeed(ProxyDataFlow):
         logger.info(f"{count} datapoints in {seconds:.3f} sec.: {rate:.1f} datapoints/sec.")
         return rate
 
-    def start_test(self) -> float:
-        """Does what `start` does, under its name of 2017."""
-        return self.start()
+    start_test = start  # its name of 2017
 
 
 class PrintData(ProxyDataFlow):
@@ -126,23 +123,16 @@ class PrintData(ProxyDataFlow):
           max_list: how many elements of a list or dict to show.
 
         Raises:
-          ValueError: one of the numbers is negative.
+          TypeError, ValueError: a number is not an integer of at least zero.
         """
         super().__init__(ds)
-        if min(num, max_depth, max_list) < 0:
-            raise ValueError(
-                "PrintData: num, max_depth and max_list must not be negative, but got "
-                f"{num}, {max_depth} and {max_list}."
-            )
+        check_counts(self, least=0, num=num, max_depth=max_depth, max_list=max_list)
         self.num = num
         self.name = name
         self.max_depth = max_depth
         self.max_list = max_list
 
-    def __iter__(self) -> Iterator[Any]:
-        return self._pass(iter(self.ds))
-
-    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+    def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         title = "DataFlow Info" + (f" ({self.name})" if self.name else "")
         for number, datapoint in enumerate(datapoints):
             if number < self.num:
@@ -150,8 +140,7 @@ class PrintData(ProxyDataFlow):
                 logger.info("\n".join([f"{title}: datapoint {number} is", *lines]))
             yield datapoint
 
-    state_dict = ProxyDataFlow.state_dict
-    load_state_dict = ProxyDataFlow.load_state_dict
+    iterate_share = DataFlow.iterate_share  # all datapoints are made, so the first ones are logged
 
     def print_info(self) -> None:
         """Logs the first datapoints at once; the flow is reset before and after it.

@@ -44,14 +44,9 @@ class FakeData(ResumableDataFlow, RNGDataFlow):
         """
         check_counts(self, least=0, size=size)
         checked = _shapes(shapes)
-        count = len(checked)
-        dtypes = _one_each("dtype", dtype, isinstance(dtype, (list, tuple)), count)
-        paired = (
-            isinstance(domain, Sequence)
-            and len(domain) > 0
-            and isinstance(domain[0], (list, tuple))
-        )
-        domains = _one_each("domain", domain, paired, count)
+        dtypes = _one_each("dtype", dtype, isinstance(dtype, (list, tuple)), len(checked))
+        paired = isinstance(domain, Sequence) and any(isinstance(d, (list, tuple)) for d in domain)
+        domains = _one_each("domain", domain, paired, len(checked))
         self._components = [_component(*each) for each in zip(checked, dtypes, domains)]
         self._size = size
         self._random = random

@@ -19,7 +19,8 @@ class JoinData(ResumableDataFlow, CombinedDataFlow):
     """Takes one datapoint of every flow and makes one of them, until one of the flows ends.
 
     Lists and tuples become one list, the components of the first flow first. Dicts become one
-    dict, whose keys must differ from flow to flow. The components are not copied.
+    dict, whose keys must differ from flow to flow. The components are not copied. A pass raises a
+    TypeError for other datapoints and for lists beside dicts, a ValueError for a key in two dicts.
 
     It keeps a state, except where two of the flows are made from the same one.
     """
@@ -36,8 +37,7 @@ class JoinData(ResumableDataFlow, CombinedDataFlow):
             are then never yielded.
 
         Raises:
-          TypeError: it is not a list, or one of its elements is not a flow.
-          ValueError: it is empty.
+          TypeError, ValueError: it is not a list of flows, or empty.
         """
         super().__init__(df_lists)
         lengths = [length_or_none(flow) for flow in self.df_lists]
@@ -49,20 +49,10 @@ class JoinData(ResumableDataFlow, CombinedDataFlow):
             )
 
     def __len__(self) -> int:
-        """Returns the length of the shortest flow.
-
-        Raises:
-          UnknownLength: the length of one of them is not known.
-        """
+        """Returns the length of the shortest flow; UnknownLength if that of one is not known."""
         return min(length_of(flow) for flow in self.df_lists)
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          TypeError: a datapoint is not a list, tuple or dict, or only some are dicts.
-          ValueError: two dicts have a key in common.
-        """
         self._position = ended = bool(self._take_loaded())
         # All are begun, also where there is nothing left to yield: it uses up their loaded states.
         passes = [iter(flow) for flow in self.df_lists]
@@ -114,8 +104,7 @@ class ConcatData(ResumableDataFlow, CombinedDataFlow):
           df_lists: the flows, at least one.
 
         Raises:
-          TypeError: it is not a list, or one of its elements is not a flow.
-          ValueError: it is empty.
+          TypeError, ValueError: it is not a list of flows, or empty.
         """
         super().__init__(df_lists)
         # Whether a pass of each flow was ever begun. If so, its state is that of a pass that must
@@ -123,11 +112,7 @@ class ConcatData(ResumableDataFlow, CombinedDataFlow):
         self._begun = [False] * len(self.df_lists)
 
     def __len__(self) -> int:
-        """Returns the sum of the lengths.
-
-        Raises:
-          UnknownLength: the length of one of the flows is not known.
-        """
+        """Returns the sum of the lengths; UnknownLength if that of one is not known."""
         return sum(length_of(flow) for flow in self.df_lists)
 
     def __iter__(self) -> Iterator[Any]:

@@ -21,11 +21,7 @@ __all__ = [
 
 
 def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
-    """Returns the function that a flow was given.
-
-    Raises:
-      TypeError: it cannot be called.
-    """
+    """Returns the function that a flow was given; a TypeError if it cannot be called."""
     if not callable(func):
         name = type(flow).__name__
         raise TypeError(f"{name} applies a function, but got {type(func).__name__}: {func!r}.")
@@ -33,11 +29,7 @@ def checked_function(flow: DataFlow, func: Any) -> Callable[[Any], Any]:
 
 
 def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
-    """Calls a function with a datapoint that it may change; None drops the datapoint.
-
-    Raises:
-      RuntimeError: the function raised StopIteration, which would silently end a pass.
-    """
+    """Calls a function with a datapoint that it may change; None drops the datapoint."""
     try:
         # A datapoint may be its source's own. Components are not copied, only what holds them.
         return func(copy.copy(datapoint) if isinstance(datapoint, (list, dict)) else datapoint)
@@ -51,10 +43,7 @@ def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
 class DatapointMap(ProxyDataFlow):
     """A flow that makes each datapoint from one of the wrapped flow, or drops it."""
 
-    def __iter__(self) -> Iterator[Any]:
-        return self._pass(iter(self.ds))
-
-    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+    def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         for datapoint in datapoints:
             result = self._apply(datapoint)
             if result is not None:
@@ -63,11 +52,8 @@ class DatapointMap(ProxyDataFlow):
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        for position, datapoint in self._share_of_ds(first, step, before, block):
+        for position, datapoint in super().iterate_share(first, step, before, block):
             yield position, None if datapoint is None else self._apply(datapoint)
-
-    state_dict = ProxyDataFlow.state_dict
-    load_state_dict = ProxyDataFlow.load_state_dict
 
     def _apply(self, datapoint: Any) -> Any:
         """Returns the datapoint to yield, or None to drop it."""
@@ -161,11 +147,7 @@ class SelectComponent(DatapointMap):
 
 
 def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:
-    """Returns a component of a datapoint.
-
-    Raises:
-      IndexError, KeyError, TypeError: there is none of this index; names the datapoint.
-    """
+    """Returns a component of a datapoint, or raises an error that describes the datapoint."""
     name = type(flow).__name__
     try:
         return datapoint[index]

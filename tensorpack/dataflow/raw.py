@@ -1,7 +1,4 @@
-"""Flows from objects in memory: lists, iterables, generators, queues.
-
-They are the first flow of a pipeline, read no files, and copy no datapoints.
-"""
+"""Flows from objects in memory: lists, iterables, generators, queues. They copy no datapoints."""
 
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple, Union
@@ -222,13 +219,7 @@ class DataFromQueue(DataFlow):
     """Yields the datapoints of a queue forever; all passes take from the same queue."""
 
     def __init__(self, queue: Any) -> None:
-        """
-        Args:
-          queue: has a method `get()` that blocks until there is a datapoint and returns it.
-
-        Raises:
-          TypeError: `queue` has no such method.
-        """
+        """Takes an object whose method `get()` waits for a datapoint; a TypeError without it."""
         if not callable(getattr(queue, "get", None)):
             raise TypeError(
                 f"DataFromQueue takes what has a method get(), but got {type(queue).__name__}. Use "
@@ -237,11 +228,7 @@ class DataFromQueue(DataFlow):
         self.queue = queue
 
     def __len__(self) -> int:
-        """Never returns.
-
-        Raises:
-          UnknownLength: the producer decides how much there is.
-        """
+        """Raises UnknownLength: the producer decides how much there is."""
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:

@@ -76,8 +76,7 @@ def send_dataflow_zmq(
       ValueError: a datapoint is larger than the receiver's `max_bytes`; or an argument is out of
         range, or the address leaves the machine without a key.
     """
-    format, bind, print_interval = _either_order(format, bind, print_interval)
-    _check_format(format)
+    bind, print_interval = _either_order(format, bind, print_interval)
     hwm = as_count(_SEND, "hwm", hwm)
     as_count(_SEND, "print_interval", print_interval)
     passes = None if passes is None else as_count(_SEND, "passes", passes)
@@ -195,22 +194,16 @@ class RemoteDataZMQ(DataFlow):
         return False
 
     def __len__(self) -> int:
-        """Never returns.
-
-        Raises:
-          UnknownLength: the senders decide how much there is.
-        """
+        """Raises UnknownLength: the senders decide how much there is."""
         raise endless(self)
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.
 
-        Raises (while iterating):
+        Raises:
           DataFlowTerminated: `close` was called, nothing came within the timeout, or a sender says
             that datapoints were lost.
           FrameError: there were more malformed messages than allowed; a `ValueError`.
-
-        Raises:
           ImportError: pyzmq or msgpack is not installed.
           OSError: an address cannot be bound, or the key cannot be read.
         """
@@ -227,11 +220,7 @@ class RemoteDataZMQ(DataFlow):
             receiver.close()
 
     def bind_or_connect(self, socket: Any, addr: str) -> None:
-        """Binds a ZeroMQ socket of this flow to an address, or connects it, as the flow is made.
-
-        Raises:
-          OSError: that is not possible, or the key cannot be read.
-        """
+        """Binds a ZeroMQ socket of this flow to an address, or connects it; OSError if it fails."""
         attach(socket, addr, self._bind, self._loaded_key())
 
     def _loaded_key(self) -> Any:
@@ -271,10 +260,8 @@ class RemoteDataZMQ(DataFlow):
                 f"max_errors={self._max_errors} are allowed: {error}"
             ) from error
         if self.malformed % _LOG_EVERY == 1:
-            logger.warning(
-                f"Dropped a malformed message that came to {addr} ({self.malformed} so far): "
-                f"{error}"
-            )
+            count = f"{self.malformed} so far"
+            logger.warning(f"Dropped a malformed message that came to {addr} ({count}): {error}")
 
 
 def _connect(flow: RemoteDataZMQ) -> Receiver:
@@ -290,18 +277,15 @@ def _connect(flow: RemoteDataZMQ) -> Receiver:
     )
 
 
-def _either_order(format: Any, bind: Any, print_interval: int) -> Tuple[Any, bool, int]:
+def _either_order(format: Any, bind: Any, print_interval: int) -> Tuple[bool, int]:
     """Sorts arguments that came in the order of 2017: a number first, then the format."""
     if isinstance(format, int) and not isinstance(format, bool):
-        return (None if bind is False else bind), False, format
+        format, bind, print_interval = (None if bind is False else bind), False, format
     if not isinstance(bind, bool):
         raise TypeError(f"bind is True or False, but got {bind!r}.")
-    return format, bind, print_interval
-
-
-def _check_format(format: Any) -> None:
     if format is not None:
         raise ValueError(
             f"There is no format {format!r} here: leave it out. 'zmq_ops' was for receivers inside "
             "of TensorFlow graphs; use RemoteDataZMQ and an input source."
         )
+    return bind, print_interval

@@ -1,12 +1,11 @@
 """Flows that change the number of datapoints in a pass, by repeating a flow or stopping early.
 
-No datapoints are kept: every repetition iterates the wrapped flow again. One that yields nothing is
-an error, because repeating it would never end.
+No datapoints are kept: every repetition iterates the wrapped flow again.
 """
 
 from typing import Any, Dict, Iterator, Optional
 
-from tensorpack.utils.checks import check_counts, check_integers
+from tensorpack.utils.checks import check_counts
 
 from ._flow import check_count, check_state
 from ._legacy_names import accepts_old_keywords
@@ -16,7 +15,10 @@ __all__ = ["FixedSizeData", "RepeatedData", "RepeatedDataPoint", "nothing_in_a_p
 
 
 class RepeatedData(ResumableDataFlow, ProxyDataFlow):
-    """Repeats a flow a given number of times, or forever."""
+    """Repeats a flow a given number of times, or forever.
+
+    A pass raises a RuntimeError if the wrapped flow yields nothing in one of its own.
+    """
 
     # `_position` is how many passes are finished, and whether the next one has yielded anything.
 
@@ -28,31 +30,18 @@ class RepeatedData(ResumableDataFlow, ProxyDataFlow):
           num: how many times, or -1 for forever.
 
         Raises:
-          TypeError: `num` is not an integer.
-          ValueError: `num` is neither -1 nor a count.
+          TypeError, ValueError: `num` is not an integer of at least -1.
         """
         super().__init__(ds)
-        check_integers(self, num=num)
-        if num < -1:
-            raise ValueError(f"RepeatedData: num is a count, or -1 for forever, but got {num}.")
+        check_counts(self, least=-1, num=num)
         self.num = num
 
     def __len__(self) -> int:
-        """Returns the length of the wrapped flow times `num`.
-
-        Raises:
-          UnknownLength: the flow is repeated forever, or its own length is not known.
-        """
         if self.num == -1:
             raise UnknownLength("RepeatedData has no length: num=-1 repeats the flow forever.")
         return super().__len__() * self.num
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          RuntimeError: the wrapped flow yielded nothing in a whole pass.
-        """
         self._position = finished, begun = self._take_loaded() or (0, False)
         # Opened here, not by the generator, which may never run, so that a loaded state is used up.
         return self._pass(finished, begun, iter(self.ds) if finished != self.num else iter(()))
@@ -97,8 +86,7 @@ class RepeatedDataPoint(ResumableDataFlow, ProxyDataFlow):
           num: how often each is yielded, at least once.
 
         Raises:
-          TypeError: `num` is not an integer.
-          ValueError: `num` is less than one.
+          TypeError, ValueError: `num` is not an integer of at least one.
         """
         super().__init__(ds)
         check_counts(self, num=num)
@@ -137,7 +125,8 @@ class FixedSizeData(ProxyDataFlow):
     """Gives passes of a fixed size, whatever the size of the wrapped flow.
 
     A pass begins where the one before it ended, and continues at the beginning of the wrapped flow
-    after its end. So passes are not independent; with `keep_state=False` they are.
+    after its end. So passes are not independent; with `keep_state=False` they are. A RuntimeError
+    is raised if the wrapped flow yields nothing in a whole pass.
     """
 
     def __init__(self, ds: DataFlow, size: int, keep_state: bool = True) -> None:
@@ -148,8 +137,7 @@ class FixedSizeData(ProxyDataFlow):
           keep_state: False to begin every pass at the beginning of the wrapped flow.
 
         Raises:
-          TypeError: `size` is not an integer.
-          ValueError: `size` is less than one.
+          TypeError, ValueError: `size` is not an integer of at least one.
         """
         super().__init__(ds)
         check_counts(self, size=size)
@@ -164,14 +152,7 @@ class FixedSizeData(ProxyDataFlow):
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          RuntimeError: the wrapped flow yielded nothing in a whole pass.
-        """
-        datapoints = self._endless
-        if datapoints is None:
-            datapoints = iter(self._repeated)
+        datapoints = iter(self._repeated) if self._endless is None else self._endless
         if self._keep_state:
             self._endless = datapoints
         self._taken, self._skip = self._skip, 0

@@ -1,12 +1,12 @@
 """A local shuffle: datapoints in random order within a window, for flows that are read in order.
 
-Only a bounded number of datapoints is in memory. A state contains none of them: it has the position
-of the flow before the oldest datapoint in the buffer, and the numbers of those in the buffer.
+A state contains no datapoints: it has the position of the flow before the oldest one in the buffer,
+and the numbers of those in the buffer.
 """
 
 import collections
 import itertools
-from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Tuple, Union
+from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Union
 
 import numpy as np
 
@@ -55,8 +55,7 @@ class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
             given.
 
         Raises:
-          TypeError: one of the numbers is not an integer.
-          ValueError: one of the numbers is less than one.
+          TypeError, ValueError: a number is not an integer of at least one.
         """
         super().__init__(ds)
         check_counts(self, buffer_size=buffer_size, num_reuse=num_reuse)
@@ -71,19 +70,18 @@ class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
         return super().__len__() * self.num_reuse
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises:
-          RuntimeError: a pass cannot be resumed, because the wrapped flow has become shorter.
-        """
+        """Begins a pass; a RuntimeError if one cannot be resumed, because `ds` became shorter."""
         resumed = self._take_loaded()
         if resumed is None:
             rng, reader, taken = self.rng_of_pass(), _Reader(self.ds, self.buffer_size), 0
-            nothing = np.zeros(0, np.int64)
-            now = self._draw(nothing, nothing, rng, reader)
+            numbers = uses = np.zeros(0, np.int64)
         else:
-            rng, reader, now = self._round_again(resumed["round"])
-            taken = resumed["taken"]
+            state, taken = resumed["round"], resumed["taken"]
+            rng, numbers, uses = np.random.RandomState(0), state["numbers"], state["uses"]
+            set_rng_state(rng, state["rng"])
+            reader = _Reader(self.ds, self.buffer_size, state["first"])
+            reader.read_again(state["read"], set(numbers.tolist()))
+        now = self._draw(numbers, uses, rng, reader)
         self._position = now, taken
         return self._pass(now, taken, rng, reader)
 
@@ -114,25 +112,12 @@ class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
         return self._draw(numbers, uses, rng, reader)
 
     def _draw(
-        self,
-        numbers: np.ndarray,
-        uses: np.ndarray,
-        rng: np.random.RandomState,
-        reader: "_Reader",
+        self, numbers: np.ndarray, uses: np.ndarray, rng: np.random.RandomState, reader: "_Reader"
     ) -> "_Round":
         begin = rng_state(rng)
         chosen = rng.permutation(len(numbers))[: self.shuffle_interval]
         oldest = int(numbers.min()) if len(numbers) else reader.read
         return _Round(begin, numbers, uses, chosen, reader.read, reader.place_before(oldest))
-
-    def _round_again(
-        self, state: Dict[str, Any]
-    ) -> Tuple[np.random.RandomState, "_Reader", "_Round"]:
-        rng = np.random.RandomState(0)
-        set_rng_state(rng, state["rng"])
-        reader = _Reader(self.ds, self.buffer_size, state["first"])
-        reader.read_again(state["read"], set(state["numbers"].tolist()))
-        return rng, reader, self._draw(state["numbers"], state["uses"], rng, reader)
 
     def state_dict(self) -> Dict[str, Any]:
         if self._loaded is not None:
@@ -143,13 +128,8 @@ class LocallyShuffleData(ResumableDataFlow, RNGDataFlow, ProxyDataFlow):
         now, taken = self._position
         if isinstance(now.place.ds, str):
             raise StateNotKept(now.place.ds)
-        state = {
-            "rng": now.rng,
-            "first": now.place.number,
-            "read": now.read,
-            "numbers": now.numbers,
-            "uses": now.uses,
-        }
+        values = now.rng, now.place.number, now.read, now.numbers, now.uses
+        state = dict(zip(_ROUND, values))
         return {"ds": now.place.ds, "rng": rng, "round": state, "taken": taken}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:

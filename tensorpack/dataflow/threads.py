@@ -2,8 +2,6 @@
 
 Threads share memory, so nothing is copied or sent, but Python runs only one of them at a time. They
 help where the work releases the interpreter: files, sockets, numpy, OpenCV.
-
-A flow joins the threads that it starts, and an error in a thread is raised in the consumer.
 """
 
 from typing import Any, Callable, Dict, Iterator, Optional
@@ -30,9 +28,8 @@ __all__ = [
 class MultiThreadMapData(ProxyDataFlow):
     """Applies a function to every datapoint in several threads; None drops the datapoint.
 
-    A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends; in
-    earlier releases it was endless unless strict. `len` is that of the wrapped flow, so it is too
-    large if datapoints are dropped.
+    A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends. `len`
+    is that of the wrapped flow, so it is too large if datapoints are dropped.
 
     Datapoints come in the order in which the function completes them. With `strict=True` they come
     in that of `ds`, and the result is that of `MapData` whatever the threads do, provided that
@@ -78,8 +75,7 @@ class MultiThreadMapData(ProxyDataFlow):
           strict: whether to keep the order of `ds`.
 
         Raises:
-          TypeError: `map_func` cannot be called, or a number is not an integer.
-          ValueError: a number is less than one.
+          TypeError, ValueError: `map_func` cannot be called, or a number is not a positive integer.
         """
         super().__init__(ds)
         self.num_thread = usable_cores() if num_thread is None else num_thread
@@ -162,25 +158,10 @@ class MultiThreadMapData(ProxyDataFlow):
 
 
 class ThreadedMapData(MultiThreadMapData):
-    """`MultiThreadMapData` by its name and arguments of 2017."""
+    """`MultiThreadMapData` by its name and arguments of 2017; it does not keep the order."""
 
     @accepts_old_keywords(nr_thread="num_thread")
     def __init__(
-        self,
-        ds: DataFlow,
-        num_thread: int,
-        map_func: Callable[[Any], Any],
-        buffer_size: int = 200,
+        self, ds: DataFlow, num_thread: int, map_func: Callable, buffer_size: int = 200
     ) -> None:
-        """
-        Args:
-          ds: the flow that gives the datapoints.
-          num_thread: the number of threads.
-          map_func: takes a datapoint and returns a datapoint, or None to drop it.
-          buffer_size: how many datapoints may be taken from `ds` and not yet be yielded.
-
-        Raises:
-          TypeError: `map_func` cannot be called, or a number is not an integer.
-          ValueError: a number is less than one.
-        """
         super().__init__(ds, num_thread, map_func, buffer_size=buffer_size)

@@ -53,9 +53,20 @@ class DataFlowContract:
     def expected_length(self):
         return self.sample if self.length is None else self.length
 
-    def test_len_is_the_number_of_datapoints_or_both_errors(self):
-        flow = self.make_flow()
-        flow.reset_state()
+    @pytest.fixture
+    def flow(self):
+        made = self.make_flow()
+        made.reset_state()
+        yield made
+        made.close()
+
+    @pytest.fixture
+    def stateful(self, flow):
+        if not self.keeps_state:
+            pytest.skip("this flow keeps no state")
+        return flow
+
+    def test_len_is_the_number_of_datapoints_or_both_errors(self, flow):
         assert len(self.take(flow)) == self.expected_length
         if self.has_len:
             assert len(flow) == self.length
@@ -66,9 +77,7 @@ class DataFlowContract:
             with pytest.raises(error, match="length"):
                 flow.size()
 
-    def test_names_of_2017(self):
-        flow = self.make_flow()
-        flow.reset_state()
+    def test_names_of_2017(self, flow):
         datapoints = self.take(flow.get_data())
         assert len(datapoints) == self.expected_length
         if self.has_len:
@@ -76,36 +85,23 @@ class DataFlowContract:
         if self.deterministic:
             assert_same(self.take(self.make_flow()), datapoints)
 
-    def test_always_true(self):
-        assert bool(self.make_flow()) is True
-
-    def test_works_without_reset_state(self):
-        assert len(self.take(self.make_flow())) == self.expected_length
-
-    def test_reset_state_twice(self):
+    def test_works_without_reset_state_and_is_true(self):
         flow = self.make_flow()
-        flow.reset_state()
-        flow.reset_state()
-        first = self.take(flow)
-        flow.reset_state()
-        second = self.take(flow)
-        assert len(first) == len(second) == self.expected_length
-        if self.deterministic:
-            assert_same(first, second)
+        assert bool(flow) is True
+        assert len(self.take(flow)) == self.expected_length
 
-    def test_passes_are_equal(self):
-        flow = self.make_flow()
+    def test_passes_are_equal_also_after_reset_state(self, flow):
         flow.reset_state()
-        first, second = self.take(flow), self.take(flow)
-        assert len(first) == len(second) == self.expected_length
+        passes = [self.take(flow), self.take(flow)]
+        flow.reset_state()
+        passes.append(self.take(flow))
+        assert {len(each) for each in passes} == {self.expected_length}
         if self.deterministic:
-            assert_same(first, second)
+            assert_same(passes[1:], passes[:-1])
 
-    def test_interleaved_passes(self):
+    def test_interleaved_passes(self, flow):
         if not self.independent:
             pytest.skip("passes of this flow continue one another")
-        flow = self.make_flow()
-        flow.reset_state()
         first, second = iter(flow), iter(flow)
         ahead = self.some(first, 1)
         pairs = list(itertools.islice(zip(second, first), self.expected_length - 1))
@@ -117,9 +113,7 @@ class DataFlowContract:
             assert_same(begun, expected)
             assert_same(other, expected)
 
-    def test_an_abandoned_pass_is_harmless(self):
-        flow = self.make_flow()
-        flow.reset_state()
+    def test_an_abandoned_pass_is_harmless(self, flow):
         going, abandoned = iter(flow), iter(flow)
         ahead = self.some(going, 1)
         next(abandoned)
@@ -131,20 +125,16 @@ class DataFlowContract:
         else:
             assert len(self.some(going, 1)) == 1
 
-    def test_what_was_yielded_is_never_written_again(self):
-        flow = self.make_flow()
-        flow.reset_state()
+    def test_what_was_yielded_is_never_written_again(self, flow):
         kept, snapshots = [], []
         for datapoint in itertools.islice(flow, self.expected_length):
             kept.append(datapoint)
             snapshots.append(pickle.dumps(datapoint))
         assert_same(kept, [pickle.loads(snapshot) for snapshot in snapshots])
 
-    def test_pickle(self):
+    def test_pickle(self, flow):
         if not self.picklable:
             pytest.skip("this flow holds what cannot be pickled")
-        flow = self.make_flow()
-        flow.reset_state()
         next(iter(flow))
         twin = pickle.loads(pickle.dumps(flow))
         twin.reset_state()
@@ -153,11 +143,9 @@ class DataFlowContract:
         if self.deterministic:
             assert_same(datapoints, self.take(self.make_flow()))
 
-    def test_without_a_state_it_says_so(self):
+    def test_without_a_state_it_says_so(self, flow):
         if self.keeps_state:
             pytest.skip("this flow keeps a state")
-        flow = self.make_flow()
-        flow.reset_state()
         with pytest.raises(StateNotKept, match=r"keeps no state: define \w+.state_dict\(\)"):
             flow.state_dict()
         with pytest.raises((StateNotKept, ValueError)):
@@ -177,21 +165,13 @@ class DataFlowContract:
         twin = self._check_twin(flow, [iter([])], self._saved(flow))
         assert len(list(twin)) == self.length
 
-    def test_before_anything(self):
-        if not self.keeps_state:
-            pytest.skip("this flow keeps no state")
-        flow = self.make_flow()
-        flow.reset_state()
-        self._check_twin(flow, [], self._saved(flow))
+    def test_before_anything(self, stateful):
+        self._check_twin(stateful, [], self._saved(stateful))
 
-    def test_after_a_pass_was_just_begun(self):
-        if not self.keeps_state:
-            pytest.skip("this flow keeps no state")
-        flow = self.make_flow()
-        flow.reset_state()
-        self.take(flow)
-        going = iter(flow)
-        self._check_twin(flow, [going], self._saved(flow))
+    def test_after_a_pass_was_just_begun(self, stateful):
+        self.take(stateful)
+        going = iter(stateful)
+        self._check_twin(stateful, [going], self._saved(stateful))
 
     def test_a_loaded_state_is_used_once_and_may_be_replaced(self):
         for count in self._counts():
@@ -215,14 +195,10 @@ class DataFlowContract:
             self.some(flow, 2)
             assert pickle.dumps(state) == before
 
-    def test_a_state_of_something_else(self):
-        if not self.keeps_state:
-            pytest.skip("this flow keeps no state")
-        flow = self.make_flow()
-        flow.reset_state()
-        for wrong in None, {}, {**flow.state_dict(), "more": 1}:
+    def test_a_state_of_something_else(self, stateful):
+        for wrong in None, {}, {**stateful.state_dict(), "more": 1}:
             with pytest.raises(ValueError, match="not a state of"):
-                flow.load_state_dict(wrong)
+                stateful.load_state_dict(wrong)
 
     def _counts(self):
         """After how many datapoints a state is taken; none if none is kept."""
@@ -236,8 +212,7 @@ class DataFlowContract:
         flow.reset_state()
         going = iter(flow)
         while count > 0:
-            taken = len(self.some(going, count))
-            count -= taken
+            count -= len(self.some(going, count))
             if count > 0:
                 going = iter(flow)
         return flow, going
@@ -255,9 +230,7 @@ class DataFlowContract:
         twin.reset_state()  # a random stream of its own
         twin.load_state_dict(state)
         for original in [*going, flow, flow]:
-            if original is flow:
-                original = iter(flow)
-            assert_same(self.take(iter(twin)), self.take(original))
+            assert_same(self.take(twin), self.take(original))
         return twin
 
 

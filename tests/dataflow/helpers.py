@@ -73,7 +73,7 @@ def open_paths():
 
 
 class Canary:
-    """Makes a folder when it is unpickled by those who run what a pickle says."""
+    """Makes a folder when it is unpickled."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -163,6 +163,16 @@ def shuffled(count):
 
 def doubled(datapoint):
     return [2 * datapoint[0]]
+
+
+class Foreign:
+    """Looks like a flow: it has no more than a consumer needs, and no length."""
+
+    def __iter__(self):
+        return iter([[i] for i in range(5)])
+
+    def reset_state(self):
+        pass
 
 
 class Of2017(DataFlow):

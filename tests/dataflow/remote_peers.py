@@ -17,9 +17,9 @@ ANY_PORT = "tcp://127.0.0.1:*"
 class Sending(threading.Thread):
     """Runs `send_dataflow_zmq` in a thread; `end` waits for it and raises its error."""
 
-    def __init__(self, flow, addr, **options):
+    def __init__(self, *arguments, **options):
         super().__init__(daemon=True)
-        self._arguments, self._options = (flow, addr), {"timeout": SECONDS, **options}
+        self._arguments, self._options = arguments, {"timeout": SECONDS, **options}
         self._error = None
         self.start()
 

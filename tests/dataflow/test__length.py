@@ -10,7 +10,6 @@ import pytest
 from tensorpack.dataflow import (
     BatchData,
     ConcatData,
-    DataFlow,
     DataFromIterable,
     DataFromQueue,
     FixedSizeData,
@@ -32,17 +31,15 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow._length import length_of, length_or_none
 from tensorpack.dataflow.remote import _send_all
+from tests.dataflow.helpers import Foreign, Of2017
 from tests.dataflow.process_functions import same
 
 
-class Said(DataFlow):
+class Said(Of2017):
     """Five datapoints, and a `size` that is anything."""
 
     def __init__(self, said):
         self.said = said
-
-    def get_data(self):
-        return iter([[i] for i in range(5)])
 
     def size(self):
         return self.said
@@ -53,16 +50,6 @@ class Mistaken(Said):
 
     def __len__(self):
         return len(self.said) + None
-
-
-class Foreign:
-    """Is a flow without being a `DataFlow`, and has no length."""
-
-    def __iter__(self):
-        return iter([[i] for i in range(5)])
-
-    def reset_state(self):
-        pass
 
 
 class ForeignEndless(Foreign):
@@ -77,9 +64,7 @@ class ForeignEndless(Foreign):
         (np.float32(5), ".*5.0.*", "Divide by //, not by /"),
         (-1, "-1", "Raise NotImplementedError"),
         (None, "None", "Raise NotImplementedError"),
-        ("5", "'5'", "Raise NotImplementedError"),
         (True, "True", "Raise NotImplementedError"),
-        (np.bool_(True), ".*True.*", "Raise NotImplementedError"),
     ],
 )
 def test_a_length_that_is_not_a_count_is_a_value_error(said, shown, move):
@@ -96,17 +81,9 @@ def test_every_kind_of_integer_is_a_length(said):
 
 
 def test_the_error_names_the_method_that_is_defined():
-    class Later(Said):
-        def __len__(self):
-            return 5 / 1
-
-    class Short(Said):
-        size = lambda self: 5 / 1  # noqa: E731
-
+    later = type("Later", (Said,), {"__len__": lambda self: 5 / 1})
     with pytest.raises(ValueError, match=r"Later.__len__\(\) returned 5.0"):
-        len(Later(5))
-    with pytest.raises(ValueError, match=r"Short.size\(\) returned 5.0"):
-        len(Short(5))
+        len(later(5))
 
 
 @pytest.mark.parametrize(
@@ -190,10 +167,7 @@ def test_no_pass_is_without_end_by_mistake(flow, wrap):
 
 
 def test_an_iterable_may_say_that_it_has_no_length():
-    class Stream:
-        def __iter__(self):
-            return iter([[1]])
-
+    class Stream(Foreign):
         def __len__(self):
             raise TypeError("a stream has no length")
 

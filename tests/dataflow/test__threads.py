@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.dataflow._threads.workers import Buffer, ThreadPool, nbytes_of
 from tests.dataflow.helpers import LONG
 
@@ -17,10 +16,7 @@ def call_in_thread(call):
     done, result = threading.Event(), []
 
     def run():
-        try:
-            result.append(call())
-        except DataFlowTerminated as error:
-            result.append(error)
+        result.append(call())
         done.set()
 
     threading.Thread(target=run).start()
@@ -40,22 +36,14 @@ def test_several_wait_for_bytes_and_all_take_until():
     assert [result for _, result in waiting] == [[True], [True]]
 
 
-def test_pool_is_not_joined_by_its_own_threads(capsys):
+def test_pool_is_not_joined_by_its_own_threads_and_then_starts_nothing(capsys):
     pool = ThreadPool("Worker")
     joined = []
-    pool.start(lambda number: joined.append(pool.join()), 2)
-    assert pool.join()
-    assert joined == [False, False]
+    for _ in range(2):
+        pool.start(lambda number: joined.append(pool.join()), 2)
+        assert pool.join()
+        assert joined == [False, False]
     assert capsys.readouterr().out == ""
-
-
-def test_pool_that_was_joined_starts_nothing():
-    called = []
-    pool = ThreadPool("Worker")
-    assert pool.join()
-    pool.start(called.append, 3)
-    assert pool.join()
-    assert called == []
 
 
 def test_pool_is_joined_when_all_have_started(monkeypatch):
@@ -101,12 +89,13 @@ def test_pool_of_which_some_threads_did_not_start(monkeypatch):
 
 
 IMAGE = np.zeros((10, 10, 3), np.uint8)
+ENDLESS = [IMAGE]
+ENDLESS.append(ENDLESS)  # contains itself
 
 
 @pytest.mark.parametrize(
     "datapoint, least, most",
     [
-        ([IMAGE], 300, 300),
         (IMAGE, 300, 300),
         ((IMAGE, np.float64(1)), 308, 308),
         ({"a": IMAGE, "b": [IMAGE, IMAGE]}, 900, 900),
@@ -119,13 +108,8 @@ IMAGE = np.zeros((10, 10, 3), np.uint8)
         ([bytearray(1000)], 1000, 1200),
         ([], 0, 200),
         (None, 0, 200),
+        (ENDLESS, 300, 300 * 1000),
     ],
 )
 def test_size_of_a_datapoint(datapoint, least, most):
     assert least <= nbytes_of(datapoint) <= most
-
-
-def test_size_of_what_contains_itself():
-    datapoint = [IMAGE]
-    datapoint.append(datapoint)
-    assert 300 <= nbytes_of(datapoint) <= 300 * 1000

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import flow_of
+from tests.dataflow.helpers import Of2017, flow_of
+from tests.dataflow.thread_functions import Unsized
 
 TestBatchData = contract_of(
     lambda: BatchData(FakeData([[2, 3], []], size=11, random=False), 3), length=3
@@ -25,12 +26,8 @@ TestBatchDataOfLists = contract_of(
     lambda: BatchData(flow_of([[np.zeros(i), None] for i in range(10)]), 2, use_list=True), length=5
 )
 TestBatchDataOfUnknownLength = contract_of(
-    lambda: BatchData(DataFromGenerator(two_pairs), 2), length=2, has_len=False, keeps_state=False
+    lambda: BatchData(Unsized(Of2017()), 2), length=2, has_len=False, keeps_state=False
 )
-
-
-def two_pairs():
-    return iter([[0], [1], [2], [3], [4]])
 
 
 @given(st.integers(1, 20), st.integers(1, 9), st.booleans(), st.booleans())
@@ -100,7 +97,6 @@ def test_scalars(values, expected):
         ([np.int64(1), 2**31], ValueError, "int32"),
         ([1.0, 1e39], ValueError, "too large for float32"),
         ([b"a", b"b\0"], ValueError, "zero byte"),
-        (["a", "b\0"], ValueError, "zero byte"),
         ([None, 1], TypeError, "Component 1 is NoneType"),
         ([[1], [2]], TypeError, "Component 1 is list"),
         ([np.array([None]), np.array([1])], TypeError, "Component 1 is an array of objects"),
@@ -139,7 +135,6 @@ def test_different_shapes_are_all_named():
 @pytest.mark.parametrize(
     "datapoints, error, message",
     [
-        ([[1, 2], [1]], ValueError, "different numbers of components: 2 and 1"),
         ([[1], [1, 2]], ValueError, "different numbers of components: 1 and 2"),
         ([{"a": 1}, {"b": 1}], ValueError, r"different keys: \['a'\] and \['b'\]"),
         ([{0: 1}, [1]], ValueError, "some are lists"),
@@ -154,9 +149,7 @@ def test_different_forms(datapoints, error, message):
 
 def test_dicts_and_tuples():
     batch = BatchData.aggregate_batch([{"b": 1, "a": 2.0}, {"a": 3.0, "b": 4}])
-    assert list(batch) == ["b", "a"]
-    assert batch["b"].tolist() == [1, 4]
-    assert batch["a"].tolist() == [2, 3]
+    assert [(key, batch[key].tolist()) for key in batch] == [("b", [1, 4]), ("a", [2, 3])]
     assert isinstance(BatchData.aggregate_batch([(1,), (2,)]), list)
 
 

@@ -24,10 +24,8 @@ def test_default_is_float32_in_the_unit_interval():
     assert len(flow) == 1000
     image, label = next(iter(flow))
     assert image.dtype == label.dtype == np.float32
-    assert image.shape == (50, 40)
-    assert label.shape == (7,)
-    assert 0 <= image.min() < 0.1
-    assert 0.9 < image.max() <= 1
+    assert (image.shape, label.shape) == ((50, 40), (7,))
+    assert 0 <= image.min() < 0.1 and 0.9 < image.max() <= 1
 
 
 def test_dtype_and_domain_of_each_component():
@@ -45,15 +43,12 @@ def test_dtype_and_domain_of_each_component():
     assert set(integers.tolist()) == {-3, -2, -1, 0, 1, 2}
 
 
-def test_integers_reach_the_ends_of_their_dtype():
+def test_numbers_reach_the_ends_of_their_dtype():
     limits = np.iinfo(np.int64)
     (values,) = next(iter(FakeData([[9]], dtype="int64", domain=(limits.min, limits.max + 1))))
     assert values.dtype == np.int64
     (zeros,) = next(iter(FakeData([[9]], dtype="uint8")))
     assert not zeros.any()
-
-
-def test_floats_reach_the_ends_of_their_dtype():
     (values,) = next(iter(FakeData([[99]], dtype="float16", domain=(-65504, 65504))))
     assert np.isfinite(values).all() and np.abs(values).max() > 30000
 
@@ -76,7 +71,6 @@ def test_random_arrays_differ_and_constant_ones_are_shared():
         ({"domain": (1, 0)}, "A domain is"),
         ({"dtype": "float16", "domain": (0, 1e5)}, "does not lie within float16.* 65504"),
         ({"dtype": "float16", "domain": (-65520, 0)}, "does not lie within float16"),
-        ({"dtype": "float32", "domain": (0, 1e39)}, "does not lie within float32"),
         ({"dtype": "float64", "domain": (0, float("inf"))}, "does not lie within float64"),
         ({"dtype": "float64", "domain": (float("nan"), 1)}, "does not lie within float64"),
         ({"dtype": "float64", "domain": (-1.5e308, 1.5e308)}, "wider than float64"),
@@ -93,11 +87,9 @@ def test_wrong_arguments(arguments, message):
     "shapes, error, message",
     [
         ((224, 224, 3), TypeError, r"a list of shapes.*, such as .* got \(224, 224, 3\)\."),
-        (np.array([3, 4]), TypeError, "takes a list of shapes"),
         ([[3], 4], TypeError, r"takes a list of shapes, .* got \[\[3\], 4\]"),
         (None, TypeError, "takes a list of shapes, .* got None"),
         ([[3], [2, None]], TypeError, "axis 1 of shape 1: length must be an integer, but got None"),
-        ([[2.5]], TypeError, "axis 0 of shape 0: length must be an integer, but got 2.5"),
         ([[-1]], ValueError, "axis 0 of shape 0: length must be at least 0, but got -1"),
     ],
 )

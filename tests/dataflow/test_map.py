@@ -3,19 +3,10 @@
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import (
-    DataFromList,
-    MapData,
-    MapDataComponent,
-    SelectComponent,
-)
+from tensorpack.dataflow import MapData, MapDataComponent, SelectComponent
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import shuffled
+from tests.dataflow.helpers import flow_of, shuffled
 from tests.dataflow.thread_functions import Unsized, odd
-
-
-def flow_of(*datapoints):
-    return DataFromList(datapoints, shuffle=False)
 
 
 def swapped(datapoint):
@@ -26,22 +17,20 @@ def negative(component):
     return -component
 
 
-TestMapData = contract_of(lambda: MapData(flow_of([1, 2], [3, 4], [5, 6]), swapped), length=3)
-
-
+TestMapData = contract_of(lambda: MapData(flow_of([[1, 2], [3, 4], [5, 6]]), swapped), length=3)
 TestFilter = contract_of(
     lambda: MapData(Unsized(shuffled(9)), odd), length=4, has_len=False, deterministic=False
 )
 TestMapDataComponent = contract_of(
-    lambda: MapDataComponent(flow_of([1, 2], [3, 4], [5, 6]), negative, 1), length=3
+    lambda: MapDataComponent(flow_of([[1, 2], [3, 4], [5, 6]]), negative, 1), length=3
 )
 TestSelectComponent = contract_of(
-    lambda: SelectComponent(flow_of([1, 2], [3, 4], [5, 6]), [1, 1, 0]), length=3
+    lambda: SelectComponent(flow_of([[1, 2], [3, 4], [5, 6]]), [1, 1, 0]), length=3
 )
 
 
 def test_map_drops_none_and_nothing_else():
-    flow = MapData(flow_of([0], [1], [2]), lambda dp: None if dp == [1] else dp[:0])
+    flow = MapData(flow_of([[0], [1], [2]]), lambda dp: None if dp == [1] else dp[:0])
     assert list(flow) == [[], []]
     assert len(flow) == 3  # that of the wrapped flow
 
@@ -52,17 +41,15 @@ def test_map_gets_a_copy_of_the_datapoint(datapoint):
         dp[0] = "spoiled"
         return dp
 
-    (result,) = MapData(flow_of(datapoint), spoil)
+    (result,) = MapData(flow_of([datapoint]), spoil)
     assert result[0] == "spoiled"
     assert datapoint[0] == 1
 
 
 def test_map_does_not_copy_arrays():
     array = np.arange(3)
-    (result,) = MapData(flow_of(array), lambda dp: dp)
-    assert result is array
-    (result,) = MapData(flow_of([array]), lambda dp: dp)
-    assert result[0] is array
+    bare, (inner,) = MapData(flow_of([array, [array]]), lambda dp: dp)
+    assert bare is array and inner is array
 
 
 @pytest.mark.parametrize(
@@ -76,27 +63,27 @@ def test_map_does_not_copy_arrays():
 )
 def test_component_is_replaced_in_a_copy(datapoint, index, expected):
     before = type(datapoint)(datapoint)
-    (result,) = MapDataComponent(flow_of(datapoint), negative, index)
+    (result,) = MapDataComponent(flow_of([datapoint]), negative, index)
     assert result == expected
     assert type(result) is type(expected)
     assert datapoint == before
 
 
 def test_component_none_drops_the_datapoint():
-    flow = MapDataComponent(flow_of([0, "a"], [1, "b"]), lambda n: n or None)
+    flow = MapDataComponent(flow_of([[0, "a"], [1, "b"]]), lambda n: n or None)
     assert list(flow) == [[1, "b"]]
 
 
 def test_select_by_position_and_by_key():
-    assert list(SelectComponent(flow_of("abc", "def"), [2, 0])) == [["c", "a"], ["f", "d"]]
-    assert list(SelectComponent(flow_of({"x": 1, "y": 2}), ["y"])) == [[2]]
+    assert list(SelectComponent(flow_of(["abc", "def"]), [2, 0])) == [["c", "a"], ["f", "d"]]
+    assert list(SelectComponent(flow_of([{"x": 1, "y": 2}]), ["y"])) == [[2]]
 
 
 def test_missing_component_is_named():
     with pytest.raises(IndexError, match="takes component 5, but the datapoint has 2 components"):
-        list(MapDataComponent(flow_of([1, 2]), negative, 5))
+        list(MapDataComponent(flow_of([[1, 2]]), negative, 5))
     with pytest.raises(KeyError, match=r"SelectComponent takes component 'z'.*\['x', 'y'\]"):
-        list(SelectComponent(flow_of({"x": 1, "y": 2}), ["z"]))
+        list(SelectComponent(flow_of([{"x": 1, "y": 2}]), ["z"]))
 
 
 def test_error_of_the_function_is_left_alone():
@@ -104,18 +91,16 @@ def test_error_of_the_function_is_left_alone():
         raise IndexError("from the function")
 
     with pytest.raises(IndexError, match="^from the function$"):
-        list(MapDataComponent(flow_of([1]), broken))
+        list(MapDataComponent(flow_of([[1]]), broken))
 
 
 def test_wrong_arguments():
     with pytest.raises(TypeError, match="MapData applies a function, but got int"):
-        MapData(flow_of([1]), 3)
-    with pytest.raises(TypeError, match="MapDataComponent applies a function"):
-        MapDataComponent(flow_of([1]), 0)
+        MapData(flow_of([[1]]), 3)
     with pytest.raises(TypeError, match="takes a list of indices, but got 1"):
-        SelectComponent(flow_of([1]), 1)
+        SelectComponent(flow_of([[1]]), 1)
     with pytest.raises(TypeError, match=r"the index of one component, but got \[0, 1\]. Use one"):
-        MapDataComponent(flow_of([1, 2]), negative, [0, 1])
+        MapDataComponent(flow_of([[1, 2]]), negative, [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -129,18 +114,18 @@ def test_wrong_arguments():
 )
 def test_an_index_of_another_kind(datapoint, index, message):
     with pytest.raises(TypeError, match=f"MapDataComponent {message}"):
-        list(MapDataComponent(flow_of(datapoint), negative, index))
+        list(MapDataComponent(flow_of([datapoint]), negative, index))
     with pytest.raises(TypeError, match=f"SelectComponent {message}"):
-        list(SelectComponent(flow_of(datapoint), [index]))
+        list(SelectComponent(flow_of([datapoint]), [index]))
 
 
 def test_keys_of_every_kind():
     for key in "a", (0, 1), None, 1.5:
-        assert list(MapDataComponent(flow_of({key: 1, 7: 2}), negative, key)) == [{key: -1, 7: 2}]
+        assert list(MapDataComponent(flow_of([{key: 1, 7: 2}]), negative, key)) == [{key: -1, 7: 2}]
     with pytest.raises(TypeError, match="the datapoint is a dict. Give the key"):
-        list(SelectComponent(flow_of({"a": 1}), [["a"]]))
+        list(SelectComponent(flow_of([{"a": 1}]), [["a"]]))
 
 
 def test_stop_iteration_of_the_function_does_not_end_the_pass():
     with pytest.raises(RuntimeError, match="raised StopIteration.*Return None to drop"):
-        list(MapData(flow_of([0], [1]), lambda dp: next(iter([]))))
+        list(MapData(flow_of([[0], [1]]), lambda dp: next(iter([]))))

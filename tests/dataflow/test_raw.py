@@ -15,7 +15,8 @@ from tensorpack.dataflow import (
     DataFromQueue,
     SharedList,
 )
-from tests.contracts.dataflow import DataFlowContract, contract_of
+from tests.contracts.dataflow import contract_of
+from tests.dataflow.helpers import numbers, shuffled
 
 
 def five():
@@ -28,12 +29,8 @@ def endless():
         yield [i]
 
 
-TestDataFromList = contract_of(
-    lambda: DataFromList([[i] for i in range(7)], shuffle=False), length=7
-)
-TestShuffledDataFromList = contract_of(
-    lambda: DataFromList([[i] for i in range(7)]), length=7, deterministic=False
-)
+TestDataFromList = contract_of(lambda: numbers(7), length=7)
+TestShuffledDataFromList = contract_of(lambda: shuffled(7), length=7, deterministic=False)
 TestDataFromIterable = contract_of(
     lambda: DataFromIterable(dict.fromkeys(range(6))), length=6, keeps_state=False
 )
@@ -56,18 +53,21 @@ TestOpenGenerator = contract_of(
 )
 
 
-class TestDataFromQueue(DataFlowContract):
-    has_len = False
-    deterministic = False
-    independent = False
-    picklable = False
-    keeps_state = False
+def queued():
+    source = queue.Queue()
+    for i in range(100):
+        source.put([i])
+    return DataFromQueue(source)
 
-    def make_flow(self):
-        source = queue.Queue()
-        for i in range(100):
-            source.put([i])
-        return DataFromQueue(source)
+
+TestDataFromQueue = contract_of(
+    queued,
+    has_len=False,
+    deterministic=False,
+    independent=False,
+    picklable=False,
+    keeps_state=False,
+)
 
 
 def test_list_is_shuffled_in_every_pass_and_left_as_it_is():
@@ -86,20 +86,6 @@ def test_a_state_of_another_list():
         DataFromList([[1], [2]]).load_state_dict({**state, "count": 3})
 
 
-def test_list_may_be_anything_with_indices():
-    rows = np.arange(6).reshape(3, 2)
-    assert [row.tolist() for row in DataFromList(rows, shuffle=False)] == rows.tolist()
-    assert len(DataFromList(rows)) == 3
-
-
-def test_open_generator_continues_where_an_abandoned_pass_stopped():
-    flow = DataFromGenerator(endless())
-    one = iter(flow)
-    assert next(one) == [0]
-    one.close()
-    assert next(iter(flow)) == [1]
-
-
 @pytest.mark.parametrize("kind", [DataFromGenerator, DataFromIterable])
 def test_open_generator_cannot_begin_again(kind):
     flow = kind(five())
@@ -108,10 +94,13 @@ def test_open_generator_cannot_begin_again(kind):
         list(flow)
 
 
-def test_size_of_open_generator_divides_it_into_passes():
+def test_an_open_generator_continues_where_a_pass_ended_or_was_abandoned():
     flow = DataFromGenerator(endless(), size=3)
     assert list(flow) == [[0], [1], [2]]
-    assert list(flow) == [[3], [4], [5]]
+    one = iter(flow)
+    assert next(one) == [3]
+    one.close()
+    assert list(flow) == [[4], [5], [6]]
 
 
 def test_size_that_is_too_large_is_an_error_at_the_end():
@@ -126,12 +115,7 @@ def test_size_that_is_too_large_is_an_error_at_the_end():
     [
         (DataFromGenerator, (3,), TypeError, "a generator function or an iterable, but got int"),
         (DataFromGenerator, (five, -1), ValueError, "got -1"),
-        (
-            DataFromGenerator,
-            (five, "a"),
-            TypeError,
-            "size must be an integer, but got 'a'",
-        ),
+        (DataFromGenerator, (five, "a"), TypeError, "size must be an integer, but got 'a'"),
         (DataFromIterable, (five,), TypeError, "takes an iterable.*DataFromGenerator"),
         (DataFromIterable, (3,), TypeError, "but got int: 3. Put the datapoints into a list"),
         (DataFromQueue, ([1],), TypeError, r"what has a method get\(\), but got list"),
@@ -170,13 +154,11 @@ def test_what_can_be_used_as_a_list():
     class Both(DataFlow, Squares):
         __len__ = Squares.__len__
 
-    for lst in Squares(), Both(), SharedList([0, 1, 4]), (0, 1, 4), collections.deque([0, 1, 4]):
+    array = np.array([0, 1, 4])
+    for lst in Squares(), Both(), SharedList([0, 1, 4]), (0, 1, 4), collections.deque(array), array:
         assert list(DataFromList(lst, shuffle=False)) == [0, 1, 4]
 
 
 def test_what_has_only_indices_can_be_iterated():
-    class Letters:
-        def __getitem__(self, index):
-            return "abc"[index]
-
-    assert list(DataFromIterable(Letters())) == ["a", "b", "c"]
+    letters = type("Letters", (), {"__getitem__": lambda self, index: "abc"[index]})()
+    assert list(DataFromIterable(letters)) == ["a", "b", "c"]

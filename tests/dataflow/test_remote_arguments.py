@@ -1,13 +1,11 @@
 """What `remote` is given is checked before anything is sent."""
 
-import threading
-
 import numpy as np
 import pytest
 
 from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
 from tests.dataflow.helpers import numbers
-from tests.dataflow.remote_peers import ANY_PORT, SECONDS, Sending
+from tests.dataflow.remote_peers import ANY_PORT, Sending
 
 zmq = pytest.importorskip("zmq")
 pytest.importorskip("msgpack")
@@ -17,10 +15,8 @@ pytest.importorskip("msgpack")
     "arguments, keywords",
     [
         ((), {}),
-        ((10,), {}),
         ((10, 5), {}),
         ((10, 5, None), {}),
-        ((10, None), {}),
         ((10, None, False), {}),
         ((), {"hwm": 10, "print_interval": 5, "format": None}),
         ((), {"hwm": 10, "format": None, "bind": False}),
@@ -28,16 +24,9 @@ pytest.importorskip("msgpack")
 )
 def test_the_arguments_of_both_releases(arguments, keywords, receive):
     flow = receive()
-    addr = flow.endpoints[0]
-    thread = threading.Thread(
-        target=send_dataflow_zmq,
-        args=(numbers(3), addr, *arguments),
-        kwargs={**keywords, "passes": 1},
-    )
-    thread.start()
+    sending = Sending(numbers(3), flow.endpoints[0], *arguments, passes=1, **keywords)
     assert list(flow) == list(numbers(3))
-    thread.join(SECONDS)
-    assert not thread.is_alive()
+    sending.end()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import assert_plain, contract_of
-from tests.dataflow.helpers import check_resumes, numbers, shuffled
+from tests.dataflow.helpers import Of2017, check_resumes, flow_of, numbers, shuffled
+from tests.dataflow.thread_functions import Unsized
 
 SIZES = st.integers(1, 8)
 SEEDS = st.integers(0, 2**20)
@@ -29,10 +30,6 @@ SEEDS = st.integers(0, 2**20)
 
 def mixed():
     return RandomMixData([LocallyShuffleData(shuffled(8), 3), shuffled(4)])
-
-
-def two_pairs():
-    return iter([[0], [1], [2], [3], [4]])
 
 
 TestLocallyShuffleData = contract_of(
@@ -48,14 +45,12 @@ TestWithoutEnd = contract_of(
     lambda: LocallyShuffleData(RepeatedData(shuffled(5), -1), 4), has_len=False, deterministic=False
 )
 TestUnknownLength = contract_of(
-    lambda: LocallyShuffleData(DataFromGenerator(two_pairs), 2),
+    lambda: LocallyShuffleData(Unsized(Of2017()), 2),
     length=5,
     has_len=False,
     deterministic=False,
     keeps_state=False,
 )
-
-
 TestShuffledAgain = contract_of(
     lambda: LocallyShuffleData(LocallyShuffleData(mixed(), 5), 4, num_reuse=2),
     length=24,
@@ -110,7 +105,7 @@ def test_it_resumes_from_anywhere(seed, count, size, reuse, interval, taken):
 
 def test_all_orders_of_a_full_buffer_are_equally_likely():
     fix_rng_seed(0)
-    flow = LocallyShuffleData(DataFromList(["a", "b", "c"], shuffle=False), 3)
+    flow = LocallyShuffleData(flow_of("abc"), 3)
     found = collections.Counter("".join(flow) for _ in range(1200))
     assert len(found) == 6
     assert all(abs(count - 200) < 60 for count in found.values())
@@ -127,22 +122,18 @@ def test_passes_at_the_same_time_do_not_share_draws():
     assert begun + list(going) == alone
 
 
-def test_a_large_interval_shuffles_block_by_block():
-    flow = LocallyShuffleData(numbers(10), 4, shuffle_interval=4)
-    found = [i for (i,) in flow]
-    assert [sorted(found[i : i + 4]) for i in (0, 4, 8)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-
-
-def test_a_datapoint_does_not_come_twice_between_two_fillings():
-    flow = LocallyShuffleData(numbers(4), 4, num_reuse=3, shuffle_interval=4)
-    found = [i for (i,) in flow]
-    assert [sorted(found[i : i + 4]) for i in (0, 4, 8)] == [[0, 1, 2, 3]] * 3
+def test_a_large_interval_shuffles_block_by_block_without_repetition_in_a_block():
+    for count, reuse, blocks in [
+        (10, 1, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]),
+        (4, 3, [[0, 1, 2, 3]] * 3),
+    ]:
+        found = [i for (i,) in LocallyShuffleData(numbers(count), 4, reuse, 4)]
+        assert [sorted(found[i : i + 4]) for i in (0, 4, 8)] == blocks
 
 
 def test_no_datapoint_is_in_a_state():
     flow = LocallyShuffleData(DataFromList([[object()] for _ in range(9)]), 4)
-    going = iter(flow)
-    next(going)
+    next(iter(flow))
     assert_plain(flow.state_dict())
     pickle.dumps(flow.state_dict())
 
@@ -214,15 +205,11 @@ def test_arguments():
     assert (flow.buffer_size, flow.num_reuse, flow.shuffle_interval) == (10, 2, 3)
     assert LocallyShuffleData(numbers(3), 2).shuffle_interval == 1
     assert LocallyShuffleData(numbers(3), 2, 1, 5).shuffle_interval == 5
-    with pytest.raises(TypeError, match="both 'nr_reuse' and 'num_reuse'"):
-        LocallyShuffleData(numbers(3), 2, nr_reuse=1, num_reuse=1)
     for name in "buffer_size", "num_reuse", "shuffle_interval":
         with pytest.raises(ValueError, match=f"{name} must be at least 1, but got 0"):
             LocallyShuffleData(numbers(3), **{"buffer_size": 1, name: 0})
         with pytest.raises(TypeError, match=f"{name} must be an integer, but got 2.5"):
             LocallyShuffleData(numbers(3), **{"buffer_size": 1, name: 10 / 4})
-    with pytest.raises(TypeError, match="buffer_size must be an integer, but got None"):
-        LocallyShuffleData(numbers(3), None)
 
 
 def test_only_what_is_in_the_buffer_is_held():
@@ -252,24 +239,16 @@ def test_only_what_is_in_the_buffer_is_held():
 
 
 def test_the_flow_is_not_asked_again_after_its_end():
-    class Once:
-        def __init__(self):
-            self.left = [[2], [1], [0]]
-
+    class Once(DataFlow):
         def __iter__(self):
+            self.left = [None, [2], [1], [0]]
             return self
 
         def __next__(self):
-            if self.left is None:
-                raise RuntimeError("asked again")
-            if not self.left:
-                self.left = None
+            datapoint = self.left.pop()  # an IndexError if it is asked again
+            if datapoint is None:
                 raise StopIteration
-            return self.left.pop()
-
-    class Source(DataFlow):
-        def __iter__(self):
-            return Once()
+            return datapoint
 
     for size in 1, 2, 3, 4:
-        assert sorted(LocallyShuffleData(Source(), size)) == [[0], [1], [2]]
+        assert sorted(LocallyShuffleData(Once(), size)) == [[0], [1], [2]]

@@ -1,27 +1,22 @@
 """No thread outlives its pass, however that ends, and a pass that has ended says so."""
 
-import contextlib
 import gc
 import itertools
 import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from tensorpack.dataflow import (
-    DataFlow,
     DataFlowTerminated,
     DataFromGenerator,
     ProxyDataFlow,
     RepeatedData,
 )
 from tensorpack.dataflow.threads import MultiThreadMapData
-from tests.checks import ROOT
-from tests.dataflow.helpers import LONG, consumer_of, numbers
-from tests.dataflow.thread_functions import both_orders, same, threads_of
+from tests.dataflow.helpers import LONG, numbers, run_python
+from tests.dataflow.thread_functions import Connection, both_orders, same, threads_of
 
 
 @both_orders
@@ -56,7 +51,6 @@ def test_a_pass_that_is_left_leaves_no_thread(strict, end):
 def test_a_pass_that_is_never_begun_has_no_threads():
     flow = MultiThreadMapData(numbers(5), 3, same)
     opened = iter(flow)
-    assert threads_of("MultiThreadMapData") == []
     flow.close()
     with pytest.raises(DataFlowTerminated, match="closed or reset"):
         next(opened)
@@ -71,20 +65,14 @@ def test_the_pass_over_the_flow_is_closed_too(strict, taken):
 
     class Closable(ProxyDataFlow):
         def __iter__(self):
-            return Closable.Pass(self.ds)
+            self._datapoints = iter(self.ds)
+            return self
 
-        class Pass:
-            def __init__(self, ds):
-                self._datapoints = iter(ds)
+        def __next__(self):
+            return next(self._datapoints)
 
-            def __iter__(self):
-                return self
-
-            def __next__(self):
-                return next(self._datapoints)
-
-            def close(self):
-                closed.append(threads_of("MultiThreadMapData"))
+        def close(self):
+            closed.append(threads_of("MultiThreadMapData"))
 
     flow = MultiThreadMapData(Closable(numbers(9)), 2, same, buffer_size=2, strict=strict)
     datapoints = iter(flow)
@@ -94,34 +82,10 @@ def test_the_pass_over_the_flow_is_closed_too(strict, taken):
     assert closed == [[]]  # once, when no thread was there any more
 
 
-class Connection(DataFlow):
-    """Gives one datapoint; the next one never comes, until it is closed."""
-
-    def __init__(self):
-        self.waiting = threading.Event()
-        self._closed = threading.Event()
-
-    def __iter__(self):
-        yield [0]
-        self.waiting.set()
-        assert self._closed.wait(LONG)
-        raise DataFlowTerminated("The connection is gone.")
-
-    def close(self):
-        self._closed.set()
-
-
 @both_orders
 def test_closing_wakes_a_consumer_that_waits(strict):
     ds = Connection()
-    flow = MultiThreadMapData(ds, 2, same, strict=strict)
-    consumer, outcome, received = consumer_of(flow)
-    assert ds.waiting.wait(LONG) and received.wait(LONG)
-    flow.close()
-    assert threads_of("MultiThreadMapData") == []
-    consumer.join(LONG)
-    assert len(outcome) == 2 and outcome[0] == [0]
-    assert "MultiThreadMapData was closed or reset" in outcome[1]
+    ds.check_closing(MultiThreadMapData(ds, 2, same, strict=strict))
 
 
 @both_orders
@@ -134,39 +98,27 @@ def test_the_end_of_the_wrapped_flow_is_raised(strict):
         next(datapoints)
 
 
-@contextlib.contextmanager
-def function_that_hangs():
-    """Gives a function that returns when the block is over, and joins the thread left in it."""
+def test_a_function_that_hangs_is_left_behind(capsys):
     gate, entered = threading.Event(), threading.Event()
 
     def hangs(datapoint):
-        entered.set()
-        assert gate.wait(LONG)
+        if datapoint == [1]:
+            entered.set()
+            assert gate.wait(LONG)
         return datapoint
 
-    hangs.entered = entered
-    try:
-        yield hangs
-    finally:
-        left = threads_of("MultiThreadMapData")
-        gate.set()
-        for thread in left:
-            thread.join(LONG)
-
-
-def test_a_function_that_hangs_is_left_behind(capsys):
-    with function_that_hangs() as hangs:
-        flow = MultiThreadMapData(numbers(9), 2, lambda dp: hangs(dp) if dp == [1] else dp)
-        datapoints = iter(flow)
-        assert next(datapoints) == [0]
-        assert hangs.entered.wait(LONG)
-        datapoints.close()
-        out = capsys.readouterr().out
-        assert out.count("did not stop within 2 seconds") == 1
-        assert "MultiThreadMapData-" in out and "in hangs" in out and "gate.wait" in out
-        (left,) = threads_of("MultiThreadMapData")
-        assert left.daemon
+    datapoints = iter(MultiThreadMapData(numbers(9), 2, hangs))
+    assert next(datapoints) == [0]
+    assert entered.wait(LONG)
+    datapoints.close()
+    out = capsys.readouterr().out
+    assert out.count("did not stop within 2 seconds") == 1
+    assert "MultiThreadMapData-" in out and "in hangs" in out and "gate.wait" in out
+    (left,) = threads_of("MultiThreadMapData")
+    assert left.daemon
     assert list(MultiThreadMapData(numbers(3), 1, same)) == list(numbers(3))
+    gate.set()
+    left.join(LONG)
 
 
 def test_a_flow_that_hangs_does_not_stop_the_next_pass(capsys):
@@ -204,14 +156,8 @@ def test_a_program_may_end_within_a_pass(strict):
         "others = iter(MultiThreadRunner(lambda: DataFromList([[1]]), 5, 2))\n"
         "next(others)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=str(ROOT),
-        timeout=LONG,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert (done.returncode, done.stdout) == (0, b"")
+    done = run_python("-c", program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

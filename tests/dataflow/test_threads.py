@@ -19,8 +19,8 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
-from tests.dataflow.helpers import LONG, consumer_of, numbers
-from tests.dataflow.thread_functions import Unsized, Watched
+from tests.dataflow.helpers import LONG, Of2017, ResetsCounted, numbers
+from tests.dataflow.thread_functions import Connection, Unsized, Watched, threads_of
 
 
 def seven():
@@ -28,7 +28,7 @@ def seven():
 
 
 def unsized():
-    return Unsized(numbers(7))
+    return Unsized(seven())
 
 
 class TestRunner(DataFlowContract):
@@ -64,33 +64,13 @@ class Recorder:
         self.made = []
 
     def __call__(self):
-        flow = Recorder.Flow(len(self.made), self._length)
-        self.made.append(flow)
-        return flow
-
-    class Flow(DataFlow):
-        def __init__(self, number, length):
-            self.number = number
-            self._length = length
-            self.resets = 0
-            self.closes = 0
-
-        def __len__(self):
-            return self._length
-
-        def __iter__(self):
-            for i in range(self._length):
-                yield [self.number, i]
-
-        def reset_state(self):
-            self.resets += 1
-
-        def close(self):
-            self.closes += 1
+        datapoints = [[len(self.made), i] for i in range(self._length)]
+        self.made.append(ResetsCounted(datapoints, shuffle=False))
+        return self.made[-1]
 
 
 def threads():
-    return [t for t in threading.enumerate() if t.name.startswith("MultiThreadRunner-")]
+    return threads_of("MultiThreadRunner")
 
 
 @pytest.fixture
@@ -200,26 +180,8 @@ def test_threads_end_with_their_flow():
 
 
 def test_closing_ends_a_pass_that_waits(runner):
-    waiting, gate = threading.Event(), threading.Event()
-
-    class Connection(DataFlow):
-        def __iter__(self):
-            yield [0]
-            waiting.set()
-            assert gate.wait(LONG)
-            raise DataFlowTerminated("The connection is gone.")
-
-        def close(self):
-            gate.set()
-
-    flow = runner(Connection, 3, 1)
-    consumer, outcome, received = consumer_of(flow)
-    assert waiting.wait(LONG) and received.wait(LONG)
-    flow.close()
-    assert threads() == []
-    consumer.join(LONG)
-    assert len(outcome) == 2 and outcome[0] == [0]
-    assert "MultiThreadRunner was closed or reset" in outcome[1]
+    ds = Connection()
+    ds.check_closing(runner(lambda: ds, 3, 1))
 
 
 @pytest.mark.parametrize("end", ["close", "reset_state"])
@@ -256,11 +218,11 @@ def test_an_error_is_raised_and_all_threads_end(runner, num_thread, error):
 
 
 def test_an_error_of_reset_state_starts_nothing(runner):
-    class Breaks(Recorder.Flow):
+    class Breaks(ProxyDataFlow):
         def reset_state(self):
             raise ZeroDivisionError("reset")
 
-    flow = runner(lambda: Breaks(0, 5), 2, 2)
+    flow = runner(lambda: Breaks(seven()), 2, 2)
     with pytest.raises(ZeroDivisionError, match="reset"):
         flow.reset_state()
     assert threads() == []
@@ -305,25 +267,24 @@ def test_the_arguments_of_2017():
 
 
 def test_seeded_only_with_one_flow():
-    recorder = Recorder()
-    assert MultiThreadRunner(recorder, 2, 1).seeded
-    assert not MultiThreadRunner(recorder, 2, 2).seeded
+    assert MultiThreadRunner(Of2017, 2, 1).seeded
+    assert not MultiThreadRunner(Of2017, 2, 2).seeded
 
-    class Unseeded(Recorder.Flow):
+    class Unseeded(ProxyDataFlow):
         seeded = False
 
-    assert not MultiThreadRunner(lambda: Unseeded(0, 5), 2, 1).seeded
+    assert not MultiThreadRunner(lambda: Unseeded(Of2017()), 2, 1).seeded
 
 
 def test_processes_are_started_in_every_flow(runner):
     started = []
 
-    class Starts(Recorder.Flow):
+    class Starts(ProxyDataFlow):
         def start_processes(self):
             started.append(self)
 
-    flow = runner(lambda: Starts(0, 5), 2, 3)
+    flow = runner(lambda: Starts(ResetsCounted([[0]])), 2, 3)
     flow.start_processes()
     assert len(set(started)) == 3
-    assert next(iter(flow)) == [0, 0]
-    assert all(each.resets == 1 for each in started)
+    assert next(iter(flow)) == [0]
+    assert all(each.ds.resets == 1 for each in started)

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFlow, ProxyDataFlow, UnknownLength
-from tests.dataflow.helpers import LONG
+from tensorpack.dataflow import DataFlow, DataFlowTerminated, ProxyDataFlow, UnknownLength
+from tests.dataflow.helpers import LONG, consumer_of
 
 both_orders = pytest.mark.parametrize("strict", [False, True], ids=["completion", "strict"])
 
@@ -26,6 +26,34 @@ def same(datapoint):
 class Unsized(ProxyDataFlow):
     def __len__(self):
         raise UnknownLength("The length is not known.")
+
+
+class Connection(DataFlow):
+    """Gives one datapoint; the next one never comes, until it is closed."""
+
+    def __init__(self):
+        self.waiting = threading.Event()
+        self._closed = threading.Event()
+
+    def __iter__(self):
+        yield [0]
+        self.waiting.set()
+        assert self._closed.wait(LONG)
+        raise DataFlowTerminated("The connection is gone.")
+
+    def close(self):
+        self._closed.set()
+
+    def check_closing(self, flow):
+        """Closing a flow made from this one ends its threads and wakes a consumer that waits."""
+        consumer, outcome, received = consumer_of(flow)
+        assert self.waiting.wait(LONG) and received.wait(LONG)
+        flow.close()
+        name = type(flow).__name__
+        assert threads_of(name) == []
+        consumer.join(LONG)
+        assert len(outcome) == 2 and outcome[0] == [0]
+        assert f"{name} was closed or reset" in outcome[1]
 
 
 class Watched(DataFlow):

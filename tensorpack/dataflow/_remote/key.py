@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Any, BinaryIO, List
+from typing import Any, List
 
 from tensorpack.utils.optional import require
 
@@ -39,17 +39,11 @@ class RemoteKey:
         """
         guard = require("zmq.auth.thread").ThreadAuthenticator(context)
         guard.start()
-        guard.configure_curve_callback("*", _AllowedKey(self._client_public))
+        guard.configure_curve_callback("*", self)
         return guard
 
-
-class _AllowedKey:
-    """Tells the thread which keys are allowed."""
-
-    def __init__(self, client_public: bytes) -> None:
-        self._client_public = client_public
-
     def callback(self, domain: str, key: bytes) -> bool:
+        """Tells the thread whether a peer with this public key is allowed."""
         return key == self._client_public
 
 
@@ -88,7 +82,14 @@ def make_remote_key(path: str) -> None:
 def load_key(path: str) -> RemoteKey:
     """Reads a file that `make_remote_key` wrote, which only its owner may read."""
     zmq = _zmq_with_curve()
-    with _open_key(path) as file:
+    try:
+        opened = open(path, "rb")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"There is no key {path} (seen from {os.getcwd()}). Copy it from the other machine, or "
+            "make one by make_remote_key() and copy it there."
+        ) from error
+    with opened as file:
         if os.fstat(file.fileno()).st_mode & 0o077:
             raise PermissionError(
                 f"Other users can read the key {path}, or change it: chmod 600 {path}, and make "
@@ -101,16 +102,6 @@ def load_key(path: str) -> RemoteKey:
         if not _is_pair(zmq, public, secret):
             raise ValueError(f"The key {path} is damaged: copy it again.")
     return RemoteKey(keys)
-
-
-def _open_key(path: str) -> BinaryIO:
-    try:
-        return open(path, "rb")
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"There is no key {path} (seen from {os.getcwd()}). Copy it from the other machine, or "
-            "make one by make_remote_key() and copy it there."
-        ) from error
 
 
 def _is_pair(zmq: Any, public: bytes, secret: bytes) -> bool:

@@ -40,7 +40,6 @@ class Answer(NamedTuple):
     refused: int = 0  # the bytes of the message if it was too large
 
     def encode(self) -> bytes:
-        """Returns the answer as bytes."""
         return _ANSWER.pack(*self)
 
     @classmethod
@@ -91,28 +90,24 @@ class Senders:
     def __init__(self, least: int) -> None:
         self._least = least
         self._ended = 0
-        self._open: Dict[bytes, int] = {}  # id -> number of datapoints
-
-    @property
-    def open(self) -> int:
-        """The number of senders that have sent a datapoint and not END."""
-        return len(self._open)
+        # Of those that have sent a datapoint and not END: id -> number of datapoints.
+        self.open: Dict[bytes, int] = {}
 
     def note(self, message: Message) -> int:
         """Counts a message; returns how many datapoints its sender has sent here."""
-        taken = self._open.get(message.sender, 0)
+        taken = self.open.get(message.sender, 0)
         if message.kind == DATA:
-            if not taken and len(self._open) >= _MAX_SENDERS:
+            if not taken and len(self.open) >= _MAX_SENDERS:
                 raise FrameError(f"A datapoint of one more sender than {_MAX_SENDERS}.")
-            taken = self._open[message.sender] = taken + 1
+            taken = self.open[message.sender] = taken + 1
         elif message.kind == END:
-            self._open.pop(message.sender, None)
+            self.open.pop(message.sender, None)
             self._ended += 1
         return taken
 
     def take_end(self) -> bool:
         """Returns whether all senders have ended; if so, a new stream begins."""
-        if self._open or self._ended < self._least:
+        if self.open or self._ended < self._least:
             return False
         self._ended = 0
         return True

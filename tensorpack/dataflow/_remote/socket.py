@@ -173,7 +173,8 @@ class Receiver:
                 if not self._poller.poll(None if seconds is None else int(1000 * seconds)):
                     raise DataFlowTerminated(
                         f"Nothing came to {self._addresses} for {seconds} s. Of those that have "
-                        f"sent datapoints, {self.senders.open} have not said that there is no more."
+                        f"sent datapoints, {len(self.senders.open)} have not said that there is no "
+                        "more."
                     )
         raise DataFlowTerminated(f"The connection at {self._addresses} was closed.")
 

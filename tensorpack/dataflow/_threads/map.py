@@ -36,7 +36,6 @@ class Passes:
         self._user = 0  # id of the pass whose thread had the lock last
 
     def add(self, each: "MapPass") -> None:
-        """Adds a pass, to be stopped by `stop_all`."""
         with self._open_lock:
             self._open.add(each)
 
@@ -114,11 +113,7 @@ class MapPass:
         self._pool.start(self._work, num_thread)
 
     def results(self) -> Iterator[_Result]:
-        """Yields results with values.
-
-        Raises the error of the function or the flow, with the traceback of the thread; in the place
-        of its datapoint if in order, else at once.
-        """
+        """Yields results with values; raises an error with the traceback of its thread."""
         for result in self._in_order() if self._strict else self._as_completed():
             if result.error is not None:
                 try:
@@ -182,10 +177,8 @@ class MapPass:
         taken = self._take()
         if taken is None:
             self._buffer.release()  # lets the next thread see the end
-        elif taken.error is None:
-            self._put(self._map(taken))
         else:
-            self._put(taken)
+            self._put(self._map(taken) if taken.error is None else taken)
         return taken is not None
 
     def _take(self) -> Optional[_Result]:
@@ -218,14 +211,12 @@ class MapPass:
             return taken._replace(value=None, error=error)
 
     def _put(self, result: _Result) -> None:
-        if self._strict:
+        if self._strict or result.value is not None:
             self._buffer.put(result, nbytes_of(result.value))
         elif result.error is not None:
             self._buffer.fail(result.error)
-        elif result.value is None:
-            self._buffer.release()
         else:
-            self._buffer.put(result, nbytes_of(result.value))
+            self._buffer.release()
 
     def _state(self) -> Any:
         if self._state_of_ds is None:

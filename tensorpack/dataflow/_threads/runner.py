@@ -49,8 +49,7 @@ class MultiThreadRunner(DataFlow):
             the like are measured; datapoints that the threads are making are not counted.
 
         Raises:
-          TypeError: `get_df` cannot be called, or a number is not an integer.
-          ValueError: a number is less than one.
+          TypeError, ValueError: `get_df` cannot be called, or a number is not a positive integer.
         """
         if not callable(get_df):
             raise TypeError(
@@ -125,14 +124,15 @@ class MultiThreadRunner(DataFlow):
 
 
 class _Mixture:
-    """The flows, their threads and the buffer.
-
-    The threads end when they are told to, when one of them fails, and when the owner is gone.
-    """
+    """The flows, their threads and the buffer; it ends on `close`, an error, or with its owner."""
 
     def __init__(self, owner: MultiThreadRunner) -> None:
         name = type(owner).__name__
-        self.flows = [_checked_flow(owner, owner.get_df()) for _ in range(owner.num_thread)]
+        self.flows = [owner.get_df() for _ in range(owner.num_thread)]
+        for flow in self.flows:
+            if not is_flow(flow):
+                found = what_instead(flow)
+                raise TypeError(f"{name} needs a DataFlow from get_df(), but got {found}")
         if len({id(flow) for flow in self.flows}) < len(self.flows):
             raise ValueError(
                 f"{name} got the same flow twice from get_df(). Each thread needs a flow of its "
@@ -147,7 +147,7 @@ class _Mixture:
     @property
     def failed(self) -> bool:
         """Whether a flow has raised an error."""
-        return self._buffer.failed
+        return self._buffer.error is not None
 
     def start(self) -> None:
         """Resets the flows and starts the threads, unless that was done before."""
@@ -164,7 +164,6 @@ class _Mixture:
         return datapoint
 
     def close(self) -> None:
-        """Ends the threads and the waits of consumers, closes the flows, and joins the threads."""
         self._buffer.close()
         try:
             for flow in self.flows:  # before the threads are joined: one may wait in its flow
@@ -182,13 +181,6 @@ class _Mixture:
 
     def _put(self, datapoint: Any) -> None:
         self._buffer.put(datapoint, nbytes_of(datapoint))
-
-
-def _checked_flow(owner: MultiThreadRunner, flow: Any) -> DataFlow:
-    if not is_flow(flow):
-        name = type(owner).__name__
-        raise TypeError(f"{name} needs a DataFlow from get_df(), but got {what_instead(flow)}")
-    return flow
 
 
 def _repeated(flow: Any) -> Generator[Any, None, None]:

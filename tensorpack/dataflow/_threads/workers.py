@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
@@ -46,12 +46,7 @@ class Buffer:
             self._room.put(None)
         self._bytes = 0
         self._bytes_lock = threading.Lock()
-        self._errors: List[BaseException] = []
-
-    @property
-    def failed(self) -> bool:
-        """Whether it was closed by `fail`."""
-        return bool(self._errors)
+        self.error: Optional[BaseException] = None  # the first that `fail` was called with
 
     def reserve(self) -> bool:
         """Waits for room for one more item; returns False if the buffer is closed."""
@@ -76,10 +71,7 @@ class Buffer:
         self._items.put((item, nbytes))
 
     def get(self) -> Tuple[Any, int]:
-        """Waits for an item; returns it and its bytes, to be released by the caller.
-
-        Raises DataFlowTerminated if the buffer is closed, or the error that `fail` was called with.
-        """
+        """Waits for an item; returns it and its bytes, to be released, or raises as `check`."""
         self.check()
         item = self._items.get()
         if self.closed:
@@ -94,9 +86,9 @@ class Buffer:
         self._room.put(None)
 
     def check(self) -> None:
-        """Raises the error that `get` raises if the buffer is closed, without waiting."""
-        if self._errors:
-            raise self._errors[0]
+        """Raises `error`, or DataFlowTerminated if the buffer is closed."""
+        if self.error is not None:
+            raise self.error
         if self.closed:
             raise DataFlowTerminated(
                 f"{self._name} was closed or reset during this pass. Begin another pass."
@@ -105,7 +97,7 @@ class Buffer:
     def fail(self, error: BaseException) -> None:
         """Closes the buffer, and lets `get` raise an error at once; only the first error counts."""
         if not self.closed:
-            self._errors.append(error)
+            self.error = error
         self.close()
 
     def close(self) -> None:
@@ -116,14 +108,10 @@ class Buffer:
 
 
 class ThreadPool:
-    """Threads that do the same work, and are joined together within a limited time.
+    """Daemon threads that do the same work, and are joined together within a limited time."""
 
-    They are daemons, so that a function that never returns does not keep the program alive.
-    """
-
-    def __init__(self, name: str, grace_seconds: float = _GRACE_SECONDS) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._grace_seconds = grace_seconds
         self._threads: List[threading.Thread] = []
         self._starting = threading.Lock()
         self._over = False
@@ -153,7 +141,7 @@ class ThreadPool:
             return False
         with self._starting:
             self._over = True
-        deadline = time.monotonic() + self._grace_seconds
+        deadline = time.monotonic() + _GRACE_SECONDS
         started = [thread for thread in self._threads if thread.ident is not None]
         for thread in started:
             if thread not in self._left_behind:
@@ -162,17 +150,17 @@ class ThreadPool:
         for thread in alive:
             if thread not in self._left_behind:
                 self._left_behind.append(thread)
-                self._warn_of(thread)
+                _warn_of(thread)
         return not alive
 
-    def _warn_of(self, thread: threading.Thread) -> None:
-        frame = sys._current_frames().get(thread.ident or 0)
-        stack = "".join(traceback.format_stack(frame)) if frame is not None else "(unknown)\n"
-        logger.warning(
-            f"{thread.name} did not stop within {self._grace_seconds:g} seconds. It is left behind "
-            "and ends when its current call returns, or with the program. Its stack:\n"
-            f"{stack.rstrip()}"
-        )
+
+def _warn_of(thread: threading.Thread) -> None:
+    frame = sys._current_frames().get(thread.ident or 0)
+    stack = "".join(traceback.format_stack(frame)) if frame is not None else "(unknown)\n"
+    logger.warning(
+        f"{thread.name} did not stop within {_GRACE_SECONDS:g} seconds. It is left behind and ends "
+        f"when its current call returns, or with the program. Its stack:\n{stack.rstrip()}"
+    )
 
 
 def nbytes_of(datapoint: Any) -> int:

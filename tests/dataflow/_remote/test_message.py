@@ -87,7 +87,7 @@ def test_a_stream_ends_when_all_its_senders_have_ended():
     ]
     for message, taken, count, ended in steps:
         assert senders.note(message) == taken
-        assert (senders.open, senders.take_end()) == (count, ended)
+        assert (len(senders.open), senders.take_end()) == (count, ended)
     assert not senders.take_end()
 
 
@@ -98,4 +98,4 @@ def test_the_number_of_senders_is_limited():
     with pytest.raises(FrameError, match="one more sender than 10000"):
         senders.note(Message(DATA, A, 0))
     senders.note(Message(DATA, bytes(16), 1))  # one that is known continues
-    assert senders.open == 10000
+    assert len(senders.open) == 10000
