@@ -137,11 +137,14 @@ class MultiProcessMapData(ProcessMap):
 
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         inputs = ({"datapoint": datapoint} for datapoint in datapoints)
-        with self._pools.lent(self._make_pool) as pool:
+        pool = self._pools.take(self._make_pool)
+        try:
             for result in results_as_ready(pool, inputs, self._most):
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
+        finally:
+            self._pools.give_back(pool)
 
     def _in_order(self, datapoints: Iterator[Any], seed: int, first: _Position) -> Iterator[Any]:
         begin, state, number = first
@@ -152,13 +155,16 @@ class MultiProcessMapData(ProcessMap):
                 behind[at] = state if isinstance(state, str) else self._state_of_ds()
                 yield {"datapoint": datapoint, "number": at, "seed": seed}
 
-        with self._pools.lent(self._make_pool) as pool:
+        pool = self._pools.take(self._make_pool)
+        try:
             for at, result in enumerate(results_in_order(pool, inputs(), self._most), number):
                 self._position, self._over = (begin, behind.pop(at), at + 1), False
                 if result is not None:
                     yield result
                 result = None  # the pool may wait for its memory
             self._position, self._over = None, True
+        finally:
+            self._pools.give_back(pool)
 
 
 MultiProcessMapDataZMQ = MultiProcessMapData
@@ -248,7 +254,8 @@ class MultiProcessMapAndBatchData(ProcessMap):
         # groups of `batch_size`, of which the last may be smaller
         groups = iter(lambda: list(itertools.islice(datapoints, self.batch_size)), [])
         rest: List[Any] = []
-        with self._pools.lent(self._make_pool) as pool:
+        pool = self._pools.take(self._make_pool)
+        try:
             for result in results_as_ready(pool, groups, self._most):
                 if isinstance(result, tuple):
                     yield result[0]
@@ -260,6 +267,8 @@ class MultiProcessMapAndBatchData(ProcessMap):
                     yield aggregate(batch)
             if rest and self.remainder:
                 yield aggregate(rest)
+        finally:
+            self._pools.give_back(pool)
 
 
 MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData

@@ -183,7 +183,8 @@ class MultiProcessRunner(ProcessFlow):
         self, seed: int, begin: Dict[str, Any], flow_state: Any, position: int, blocks: bool
     ) -> Iterator[Any]:
         ends: List[Optional[bytes]] = []
-        with self._pools.lent(self._make_pool) as pool:
+        pool = self._pools.take(self._make_pool)
+        try:
             while not ends:
                 order = {"seed": seed, "flow": flow_state, "step": len(pool), "blocks": blocks}
                 pool.order([{**order, "first": position + i} for i in range(len(pool))])
@@ -196,6 +197,8 @@ class MultiProcessRunner(ProcessFlow):
                     self._blocks = blocks = False
             self._position, self._over = None, True
             self._flow_state = None if ends[0] is None else loads(ends[0])
+        finally:
+            self._pools.give_back(pool)
 
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(

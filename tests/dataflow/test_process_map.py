@@ -348,6 +348,7 @@ def test_processes_end_although_the_flow_cannot_be_closed():
 def test_it_takes_as_many_descriptors_as_it_says_and_gives_them_back(num_proc):
     ds = MapData(numbers(200), functions.whole_array)
     flow = mapped(ds, functions.same, num_proc, buffer_size=100)
+    passes(mapped(numbers(1)), 1)  # starts the helper process of multiprocessing
     gc.collect()  # of tests before
     before = open_files()
     with closing(flow):

@@ -1,9 +1,8 @@
 """The base of flows with worker processes: how they get their worker pools and let them go."""
 
-import contextlib
 import threading
 from multiprocessing import util
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, List, Optional
 
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.processes import usable_cores
@@ -59,15 +58,6 @@ class WorkerPools:
         with self._lock:
             if pool in self._all:
                 (self._all.remove if pool.closed else self._idle.append)(pool)
-
-    @contextlib.contextmanager
-    def lent(self, make: Callable[[], WorkerPool]) -> Iterator[WorkerPool]:
-        """Takes a pool for the time of a `with` block."""
-        pool = self.take(make)
-        try:
-            yield pool
-        finally:
-            self.give_back(pool)
 
     def stop_sharing(self) -> None:
         """Makes the shared pool idle."""
