@@ -18,14 +18,7 @@ from ._lmdb.records import Records, WantedKeys
 __all__ = ["CaffeLMDB", "Datum", "datum_image", "read_datum"]
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
-_FIELDS = {
-    1: ("channels", _VARINT),
-    2: ("height", _VARINT),
-    3: ("width", _VARINT),
-    4: ("data", _BYTES),
-    5: ("label", _VARINT),
-    7: ("encoded", _VARINT),
-}
+_FIELDS = {1: "channels", 2: "height", 3: "width", 4: "data", 5: "label", 7: "encoded"}
 _FLOATS = 6  # the number of the field for pixels that are not bytes
 _MOST_VARINT_BYTES = 10
 
@@ -85,8 +78,8 @@ def read_datum(buf: bytes) -> Datum:
         if number == _FLOATS:
             raise BadRecord("Its pixels are floats. Only those of bytes are read.")
         if number in _FIELDS:
-            name, expected = _FIELDS[number]
-            if kind != expected:
+            name = _FIELDS[number]
+            if kind != (_BYTES if name == "data" else _VARINT):
                 raise BadRecord(f"The field {name!r} of the Datum has the encoding {kind}.")
             found[name] = value if kind == _BYTES else _int32(value)
     if "encoded" in found:

@@ -155,8 +155,7 @@ class ImageFromList(RecordsFlow):
           ImportError: OpenCV is not installed.
           ValueError: a line is wrong, or an argument.
         """
-        entries = read_image_list(list_file, directory)
-        files, labels = [path for path, _ in entries], [label for _, label in entries]
+        files, labels = map(list, zip(*read_image_list(list_file, directory)))
         super().__init__(_Images(files, labels, channel, resize), shuffle, max_errors)
 
 

@@ -2,10 +2,8 @@
 
 `LMDBSerializer` writes the datapoints of a flow and reads them again. The values are frames of
 `tensorpack.utils.serialize`, so each has a checksum, and reading runs no code. `LMDBData` reads
-keys and values of any LMDB file as they are.
-
-A process of its own reads a file first, because a damaged file can crash liblmdb; `probe=False`
-leaves that out. A file must not be written to while it is read.
+keys and values of any LMDB file as they are. A process of its own checks a file first, because a
+damaged file can crash liblmdb. A file must not be written to while it is read.
 """
 
 import contextlib

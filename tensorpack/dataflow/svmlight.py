@@ -119,10 +119,7 @@ def _read(path: str, most: int, limit: ErrorLimit) -> List[_Lines]:
 def _pieces(
     lines: List[bytes], first: int, path: str, most: int, limit: ErrorLimit
 ) -> Iterator[_Lines]:
-    """Yields what the lines hold; halves them until each wrong one is found, which `limit` takes.
-
-    `first` is the number of the first line, `most` the largest index of a feature.
-    """
+    """Yields what the lines from number `first` hold; halves them until each wrong one is found."""
     try:
         yield _parse(io.BytesIO(b"".join(lines)), most)
     except (ValueError, OverflowError) as error:

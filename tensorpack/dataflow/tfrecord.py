@@ -219,10 +219,7 @@ def _write_record(file: BinaryIO, data: bytes) -> None:
 
 
 def _read_length(file: BinaryIO, path: str, place: _Place, end: int) -> Tuple[Optional[int], int]:
-    """Returns the length of a record, None if it is cut off, and where the next one begins.
-
-    Raises `DamagedFile` if it is damaged, so that the next one cannot be found.
-    """
+    """Returns the length of a record, None if it is cut off, and where the next one begins."""
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return None, end

@@ -37,11 +37,3 @@ def raw():
     made = Raw()
     yield made
     made.close()
-
-
-@pytest.fixture
-def whole(tmp_path):
-    """An LMDB file of 64 datapoints, in some leaves and a branch."""
-    from tests.dataflow import lmdb_files  # not at the top: the other tests do without lmdb
-
-    return lmdb_files.write_whole(tmp_path)

@@ -11,7 +11,6 @@ import numpy as np
 
 from tensorpack.dataflow._lmdb.check import check
 from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBSerializer
-from tests.dataflow.helpers import flow_of
 
 PAGE = 4096  # bytes
 COUNT = 64  # datapoints of the file `whole`
@@ -73,13 +72,6 @@ def sample(count):
         [number, rng.randint(0, 256, sizes[number % len(sizes)]).astype(np.uint8)]
         for number in range(count)
     ]
-
-
-def write_whole(folder):
-    """Writes a file of 64 datapoints, in some leaves and a branch; returns its path."""
-    path = os.path.join(str(folder), "whole")
-    LMDBSerializer.save(flow_of(sample(COUNT)), path)
-    return path
 
 
 def read_bytes(path):

@@ -11,7 +11,13 @@ import time
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList, dftools
+from tensorpack.dataflow import (
+    DataFlow,
+    DataFlowTerminated,
+    DataFromGenerator,
+    DataFromList,
+    dftools,
+)
 from tensorpack.dataflow._processes import queue as queue_module
 from tensorpack.dataflow.dftools import dump_dataflow_to_process_queue
 from tensorpack.dataflow.image_files import dump_dataflow_images
@@ -31,16 +37,10 @@ KINDS = [
 ]
 
 
-class Failing(DataFlow):
-    """Gives two datapoints and raises an error."""
-
-    def __init__(self, error):
-        self._error = error
-
-    def __iter__(self):
-        yield [0]
-        yield [1]
-        raise self._error
+def failing():
+    yield [0]
+    yield [1]
+    raise ZeroDivisionError("of the flow")
 
 
 class Endless(DataFlow):
@@ -56,17 +56,11 @@ class Endless(DataFlow):
             yield [np.zeros(self._size, np.uint8)]
 
 
-class Closing(DataFlow):
-    """Writes into a file when it is closed."""
-
-    def __init__(self, path):
-        self._path = path
-
-    def __iter__(self):
-        yield [0]
+class Closing(DataFromList):
+    """Writes into the file that it has as its datapoint when it is closed."""
 
     def close(self):
-        with open(self._path, "a") as file:
+        with open(self.lst[0], "a") as file:
             file.write("closed")
 
 
@@ -191,14 +185,14 @@ def test_processes_that_consume(make, method, forked):
 
 
 def test_an_error_of_the_flow_reaches_every_consumer(make):
-    queue, process = make(Failing(ZeroDivisionError("of the flow")), nr_consumer=2, size=1)
+    queue, process = make(DataFromGenerator(failing), nr_consumer=2, size=1)
     other = Consumer("fork", queue)
     taken = []
     with pytest.raises(ZeroDivisionError, match="of the flow") as caught:
         while True:
             taken.append(queue.get(timeout=LONG)[0])
     assert isinstance(caught.value.__cause__, WorkerTraceback)
-    assert "raise self._error" in str(caught.value.__cause__)
+    assert "in failing" in str(caught.value.__cause__)
     of_other, its_end = other.end()
     assert sorted(taken + of_other) == [0, 1]
     assert its_end == "ZeroDivisionError"
@@ -313,8 +307,8 @@ def test_a_closed_queue_gives_nothing(make):
 
 
 def test_the_flow_is_closed(make, tmp_path):
-    queue, process = make(Closing(str(tmp_path / "log")))
-    assert take(queue) == [(0, [0])]
+    queue, process = make(Closing([str(tmp_path / "log")]))
+    assert take(queue) == [(0, str(tmp_path / "log"))]
     process.join(LONG)
     assert (tmp_path / "log").read_text() == "closed"
 

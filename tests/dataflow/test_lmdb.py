@@ -20,8 +20,8 @@ from tensorpack.dataflow.lmdb import (
 from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.serialize import dumps
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import check_resumes, in_thread, run_python
-from tests.dataflow.lmdb_files import change_values, flow_of, pack_of_2017, sample, write_raw
+from tests.dataflow.helpers import check_resumes, flow_of, in_thread, run_python
+from tests.dataflow.lmdb_files import change_values, pack_of_2017, sample, write_raw
 
 
 def saved(folder, count):

@@ -13,7 +13,7 @@ from tensorpack.dataflow._lmdb import records
 from tensorpack.dataflow._lmdb.file import probe
 from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBData, LMDBSerializer
 from tensorpack.dataflow.raw import DataFromList
-from tests.dataflow.helpers import run_python
+from tests.dataflow.helpers import flow_of, run_python
 from tests.dataflow.lmdb_files import (
     COUNT,
     PAGE,
@@ -29,6 +29,14 @@ from tests.dataflow.lmdb_files import (
 )
 
 pytestmark = pytest.mark.fault_row(32)
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """A file of 64 datapoints, in some leaves and a branch."""
+    path = str(tmp_path / "whole")
+    LMDBSerializer.save(flow_of(sample(COUNT)), path)
+    return path
 
 
 @pytest.mark.parametrize("kind", ["flipped", "cut"])
@@ -204,10 +212,8 @@ def test_files_of_lmdb_1(tmp_path):
     "program, error, message",
     [
         ("import os; os.kill(os.getpid(), 11)", DamagedLMDB, "crashed on it.*SIGSEGV"),
-        ("import os; os.kill(os.getpid(), 7)", DamagedLMDB, "crashed on it.*SIGBUS"),
         ("raise SystemExit(3)", RuntimeError, "failed .3..*pass probe=False"),
         ("raise KeyError('deep inside')", RuntimeError, "(?s)failed .1..*deep inside"),
-        ("print('{ 3'); raise SystemExit(3)", RuntimeError, "failed .3."),
         ("import time; time.sleep(1000)", RuntimeError, "took more than 0 s. If you trust"),
     ],
 )
