@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -87,16 +88,11 @@ def _wait_until_traced(pid, tracer):
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and tracer.poll() is None:
         tasks = [f"/proc/{pid}/task/{task}/status" for task in os.listdir(f"/proc/{pid}/task")]
-        states = [open_text(task) for task in tasks]
+        states = [Path(task).read_text() for task in tasks]
         if all(not re.search(r"TracerPid:\t0$", state, re.MULTILINE) for state in states):
             return True
         time.sleep(0.005)
     return False
-
-
-def open_text(path):
-    with open(path) as file:
-        return file.read()
 
 
 @pytest.fixture(scope="module")

@@ -204,10 +204,7 @@ def test_an_error_of_the_wrapped_thread_is_heard():
 
 
 class Reader(ShareSessionThread):
-    """Uses the session in a run of its own."""
-
     def run(self):
-        """Keeps the session that it sees."""
         with self.default_sess() as session:
             self.seen = session
 

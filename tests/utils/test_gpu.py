@@ -36,7 +36,7 @@ class FakeNvml(types.ModuleType):
     """Stands for the module of nvidia-ml-py: a driver with some GPUs, or none."""
 
     class NVMLError(Exception):
-        """What the module raises."""
+        pass
 
     def __init__(self, count):
         super().__init__("pynvml")
@@ -93,15 +93,13 @@ def test_nvidia_smi_counts_where_nvml_cannot_or_is_missing(machine, smi, count, 
     assert get_num_gpu() == count
 
 
-NAME = "TENSORPACK_TEST_OF_CHANGE_ENV"
-
-
 def test_change_env_sets_removes_and_restores():
+    name = "TENSORPACK_TEST_OF_CHANGE_ENV"
     with pytest.raises(KeyError):
-        with change_env(NAME, 1):
-            assert os.environ[NAME] == "1"
-            with change_env(NAME, None):
-                assert NAME not in os.environ
-            assert os.environ[NAME] == "1"
+        with change_env(name, 1):
+            assert os.environ[name] == "1"
+            with change_env(name, None):
+                assert name not in os.environ
+            assert os.environ[name] == "1"
             raise KeyError
-    assert NAME not in os.environ
+    assert name not in os.environ

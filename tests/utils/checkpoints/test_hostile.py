@@ -202,24 +202,22 @@ def test_all_damaged_is_one_named_error(log):
         find(log)
 
 
-class TestAReplacedDirectory:
-    """Defined by the directory itself, not by its name."""
+def test_a_run_does_not_save_into_the_directory_of_another(log):
+    store = CheckpointStore(str(log))
+    log.rename(log.parent / "renamed")
+    CheckpointStore(str(log)).save(7, write, {"step": 7})
+    before = sorted(os.listdir(str(log)))
+    for _ in range(2):
+        with pytest.raises(DirectoryReplaced, match="log is not the directory .* renamed"):
+            store.save(3, write, {"step": 3})
+    assert sorted(os.listdir(str(log))) == before
 
-    def test_a_run_does_not_save_into_the_directory_of_another(self, log):
-        store = CheckpointStore(str(log))
-        log.rename(log.parent / "renamed")
-        CheckpointStore(str(log)).save(7, write, {"step": 7})
-        before = sorted(os.listdir(str(log)))
-        for _ in range(2):
-            with pytest.raises(DirectoryReplaced, match="log is not the directory .* renamed"):
-                store.save(3, write, {"step": 3})
-        assert sorted(os.listdir(str(log))) == before
 
-    def test_one_that_was_removed_is_made_again_and_locked(self, log):
-        store = CheckpointStore(str(log))
-        log.rename(log.parent / "renamed")
-        store.save(3, write, {"step": 3})
-        assert find(log).state == {"step": 3}
-        with pytest.raises(OSError, match="used by another run"):
-            DirectoryLock(str(log))
-        store.save(4, write, {"step": 4})
+def test_a_directory_that_was_removed_is_made_again_and_locked(log):
+    store = CheckpointStore(str(log))
+    log.rename(log.parent / "renamed")
+    store.save(3, write, {"step": 3})
+    assert find(log).state == {"step": 3}
+    with pytest.raises(OSError, match="used by another run"):
+        DirectoryLock(str(log))
+    store.save(4, write, {"step": 4})

@@ -146,21 +146,21 @@ def test_a_value_that_cannot_be_kept_is_named(tmp_path):
     assert newest_state(str(tmp_path)) is None
 
 
-class TestDamage:
-    @pytest.mark.parametrize("name", ["model-2" + STATE, f"{SEGMENTS}/segment-00000002.seg"])
-    def test_of_the_newest_is_passed_over(self, tmp_path, name, capsys):
-        run = Run(tmp_path).save(1, 2)
-        flip(run.path(name))
-        assert newest_state(run.directory).prefix == run.path("model-1")
-        assert name in capsys.readouterr().out
+@pytest.mark.parametrize("name", ["model-2" + STATE, f"{SEGMENTS}/segment-00000002.seg"])
+def test_damage_of_the_newest_is_passed_over(tmp_path, name, capsys):
+    run = Run(tmp_path).save(1, 2)
+    flip(run.path(name))
+    assert newest_state(run.directory).prefix == run.path("model-1")
+    assert name in capsys.readouterr().out
 
-    def test_of_a_segment_of_all_leaves_the_newest_with_what_it_has(self, tmp_path, capsys):
-        run = Run(tmp_path).save(1, 2)
-        os.remove(run.path(f"{SEGMENTS}/segment-00000001.seg"))
-        saved = newest_state(run.directory)
-        assert saved.prefix == run.path("model-2")
-        assert "segment-00000001.seg" in saved.problem
-        assert "No state in" in capsys.readouterr().out
+
+def test_damage_of_a_segment_of_all_leaves_the_newest_with_what_it_has(tmp_path, capsys):
+    run = Run(tmp_path).save(1, 2)
+    os.remove(run.path(f"{SEGMENTS}/segment-00000001.seg"))
+    saved = newest_state(run.directory)
+    assert saved.prefix == run.path("model-2")
+    assert "segment-00000001.seg" in saved.problem
+    assert "No state in" in capsys.readouterr().out
 
 
 def put_state(directory, data):
