@@ -1,22 +1,16 @@
-"""Saves checkpoints in a real process, for tests that break the saves: `saving_child.py MODE`.
+"""Saves checkpoints in real processes, for tests that break the saves.
 
-`nursery`: imports TensorFlow once, then forks a process for each directory that it reads a line
-of. That one saves three checkpoints, prints `READY pid`, waits for the file `go` beside the
-directory, and makes the saves of `LATER`, each with its result in a line. `END status` is last.
-
-`limited DIRECTORY`: trains three epochs with a `ModelSaver`; in the second one the system lets no
-file grow as large as a checkpoint.
+Imports TensorFlow once, then forks a process for each directory that it reads a line of. That one
+saves three checkpoints, prints `READY pid`, waits for the file `go` beside the directory, and makes
+the saves of `LATER`, each with its result in a line. `END status` is last.
 """
 
 import os
-import resource
 import sys
 import time
 
-from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore
-from tests.callbacks.driver import MiniTrainer
 
 EARLIER = [(1, 1), (2, 2), (3, 3)]  # step, and the value of all variables
 LATER = [(4, 4), (5, 5), (5, 50)]
@@ -71,26 +65,10 @@ def save_all(directory):
             say("SAVED", step, number)
 
 
-def nursery():
+if __name__ == "__main__":
     for line in sys.stdin:
         pid = os.fork()
         if not pid:
             save_all(line.strip())
             os._exit(0)
         say("END", os.waitpid(pid, 0)[1])
-
-
-class Limit(Callback):
-    def _before_epoch(self):
-        soft = 100 if self.epoch_num == 2 else resource.RLIM_INFINITY
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, resource.RLIM_INFINITY))
-
-
-def limited(directory):
-    with tf.Graph().as_default():
-        tf.get_variable("weight", [1000])
-        MiniTrainer([Limit(), ModelSaver(checkpoint_dir=directory)], max_epoch=3).train()
-
-
-if __name__ == "__main__":
-    nursery() if sys.argv[1] == "nursery" else limited(sys.argv[2])
