@@ -149,9 +149,9 @@ class _Decoded(DatapointMap):
         super().__init__(ds)
         self._limit = ErrorLimit(max_errors)
 
-    def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
+    def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         self._limit = ErrorLimit(self._limit.max_errors)
-        return super()._pass(datapoints)
+        return super()._transform(datapoints)
 
     def iterate_share(
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
