@@ -129,15 +129,6 @@ def test_evaluator_logs_mean_and_best_and_closes_its_games():
     assert [player.closed for player in evaluation.players] == [True]
 
 
-def test_a_stop_gives_the_evaluation_up():
-    evaluation = Evaluation(num_players=2)
-    evaluation.trainer.stop_token.request(Interrupted(2))
-    with pytest.raises(StopRequested):
-        evaluation.evaluator.trigger()
-    assert evaluation.trainer.scalars == {}
-    assert evaluation.players[0].closed
-
-
 @pytest.mark.parametrize("seconds, games", [(599, 50), (601, 47)])
 def test_after_a_long_evaluation_the_next_one_is_shorter(seconds, games):
     class SlowClock(FakeClock):
@@ -178,12 +169,14 @@ def test_a_state_gives_the_next_evaluation_again():
     np.testing.assert_array_equal(evaluated(first), evaluated(second))
 
 
-def test_an_evaluation_that_was_given_up_is_done_again_with_the_same_games():
+def test_an_evaluation_that_is_cancelled_is_repeated_with_the_same_games():
     first, second = Evaluation(num_players=2), Evaluation(num_players=2)
     second.evaluator.load_state_dict(first.evaluator.state_dict())
     second.trainer.stop_token.request(Interrupted(2))
     with pytest.raises(StopRequested):
         second.evaluator.trigger()
+    assert second.trainer.scalars == {}
+    assert second.players[0].closed
     second.trainer.stop_token = StopToken()
     np.testing.assert_array_equal(evaluated(first), evaluated(second))
 

@@ -40,16 +40,6 @@ class BreakingCatch(CatchPlayer):
         return super()._step(actions)
 
 
-class AtEnd(Callback):
-    """Calls a function when the run ends, after the other callbacks of the list."""
-
-    def __init__(self, func):
-        self._func = func
-
-    def _after_train(self):
-        self._func(self)
-
-
 def test_what_a_batch_is(log_dir):
     config = make_config(small_catch(num_envs=2))
     seen = []
@@ -80,7 +70,12 @@ def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, l
     player, alive = small_catch(num_envs, CountingCatch), []
     config = make_config(player, "--eval-every", "9")
     assert config.dataflow.env_steps == 0
-    config.callbacks.append(AtEnd(lambda _: alive.extend(threading.enumerate())))
+
+    class AtEnd(Callback):
+        def _after_train(self):
+            alive.extend(threading.enumerate())
+
+    config.callbacks.append(AtEnd())
     tp.QueueInputTrainer(config).train()
     # 60 at first, then 4 a batch; up to 50 batches are in the queue, one is under way, and playing
     # may be 5 grants behind and a tick ahead
