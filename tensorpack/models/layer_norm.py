@@ -64,18 +64,13 @@ def InstanceNorm(
 ) -> tf.Tensor:
     """Normalizes each channel of each image to mean 0 and variance 1.
 
-    Variables: `beta`, `gamma` `[C]`.
+    Variables and arguments that are not listed are those of `LayerNorm`.
 
     Reference: Ulyanov, Vedaldi and Lempitsky, "Instance Normalization", 2016.
 
     Args:
       inputs: floating, `[N, H, W, C]` or `[N, C, H, W]`; C must be known.
-      epsilon: added to the variance.
-      data_format: `"channels_last"`/`"NHWC"` or `"channels_first"`/`"NCHW"`.
       use_affine: if given, sets both `center` and `scale`.
-      center: whether to use `beta`.
-      scale: whether to use `gamma`.
-      gamma_initializer: an initializer or a number; ones by default.
 
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.

@@ -69,14 +69,7 @@ def Dropout(
 
 
 def l2_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
-    """Returns a function of a variable: `scale * sum(w ** 2) / 2`.
-
-    Args:
-      scale: 0 or more.
-
-    Raises:
-      ValueError: `scale` is negative.
-    """
+    """Returns a function of a variable: `scale * sum(w ** 2) / 2`, with a scale of 0 or more."""
     scale = as_number("l2_regularizer", "scale", scale, least=0)
     return lambda variable: tf.multiply(
         tf.nn.l2_loss(variable), tf.cast(scale, variable.dtype.base_dtype), name="l2_regularizer"
@@ -84,14 +77,7 @@ def l2_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
 
 
 def l1_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
-    """Returns a function of a variable: `scale * sum(abs(w))`.
-
-    Args:
-      scale: 0 or more.
-
-    Raises:
-      ValueError: `scale` is negative.
-    """
+    """Returns a function of a variable: `scale * sum(abs(w))`, with a scale of 0 or more."""
     scale = as_number("l1_regularizer", "scale", scale, least=0)
     return lambda variable: tf.multiply(
         tf.reduce_sum(tf.abs(variable)),

@@ -46,8 +46,7 @@ def test_both_spellings_build_the_same_graph():
 
 def test_default_initializers():
     x, _ = image(1, 800)
-    output = FullyConnected("fc", x, 300)
-    matrix, bias = run([output.variables.W, output.variables.b])
+    matrix, bias = run(FullyConnected("fc", x, 300).variables.all())
     assert abs(matrix.std() / np.sqrt(2 / 800) - 1) < 0.01
     assert not bias.any()
 

@@ -19,6 +19,13 @@ def doubler():
         yield OnlinePredictor([x], [x * 2, x + 1], sess=sess)
 
 
+def config(tower, shape=(), **options):
+    signature = [tf.TensorSpec(shape, tf.float32, "x")]
+    return PredictConfig(
+        tower_func=tower, input_signature=signature, output_names=["out"], **options
+    )
+
+
 def test_call_in_both_spellings(doubler):
     for result in (doubler(np.float32([1, 2])), doubler([np.float32([1, 2])]), doubler([1, 2])):
         np.testing.assert_array_equal(result, [[2, 4], [2, 3]])
@@ -59,13 +66,9 @@ def test_many_threads_at_once(doubler):
 
 
 def test_offline_predictor_loads_weights_into_a_graph_of_its_own():
-    config = PredictConfig(
-        model=TinyModel(),
-        input_names=["x"],
-        output_names=["predicted"],
-        session_init=DictRestore({"weight": np.float32(3), "bias": np.float32(1)}),
-    )
-    with OfflinePredictor(config) as predictor:
+    init = DictRestore({"weight": np.float32(3), "bias": np.float32(1)})
+    options = {"input_names": ["x"], "output_names": ["predicted"], "session_init": init}
+    with OfflinePredictor(PredictConfig(model=TinyModel(), **options)) as predictor:
         np.testing.assert_array_equal(predictor(np.float32([1, 2]))[0], [4, 7])
     assert tf.get_default_graph().get_operations() == []
 
@@ -75,13 +78,7 @@ def test_offline_predictor_feeds_any_tensor_of_the_tower():
         hidden = tf.identity(x + 1, name="hidden")
         return tf.identity(hidden * 2, name="out")
 
-    config = PredictConfig(
-        tower_func=tower,
-        input_signature=[tf.TensorSpec([], tf.float32, "x")],
-        input_names=["hidden"],
-        output_names=["out"],
-    )
-    with OfflinePredictor(config) as predictor:
+    with OfflinePredictor(config(tower, input_names=["hidden"])) as predictor:
         assert predictor(np.float32(5)) == [10]
 
 
@@ -91,12 +88,8 @@ def test_an_offline_predictor_takes_xla():
             x = tf.nn.relu(tf.matmul(x, x))
         return tf.identity(x, "out")
 
-    signature = [tf.TensorSpec([4, 4], tf.float32, "x")]
     for asked in True, False:
-        config = PredictConfig(
-            tower_func=tower, input_signature=signature, output_names=["out"], xla=asked
-        )
-        with OfflinePredictor(config) as predictor:
+        with OfflinePredictor(config(tower, [4, 4], xla=asked)) as predictor:
             np.testing.assert_array_equal(predictor(np.eye(4))[0], np.eye(4))
             feed = {predictor.input_tensors[0]: np.eye(4)}
             nodes = run_nodes(predictor.sess, predictor.output_tensors, feed)[1]
@@ -111,13 +104,7 @@ def test_a_session_does_not_outlive_weights_that_cannot_be_loaded():
             sessions.append(sess)
             raise OSError("the disk")
 
-    config = PredictConfig(
-        tower_func=lambda x: tf.identity(x, "out"),
-        input_signature=[tf.TensorSpec([], tf.float32, "x")],
-        output_names=["out"],
-        session_init=Failing(),
-    )
     with pytest.raises(OSError, match="the disk"):
-        OfflinePredictor(config)
+        OfflinePredictor(config(lambda x: tf.identity(x, "out"), session_init=Failing()))
     with pytest.raises(RuntimeError, match="closed"):
         sessions[0].run([])

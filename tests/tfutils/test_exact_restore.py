@@ -14,9 +14,12 @@ def prefix(tmp_path):
     return target
 
 
-def restore(prefix, **shapes):
-    for name, (shape, dtype) in shapes.items():
-        tf.get_variable(name, shape, dtype, tf.zeros_initializer())
+def restore(prefix, **changes):
+    """Restores a graph with the same variables but for some changes: name -> shape and dtype."""
+    shapes = {"W": ([2, 3], tf.float32), "step": ([], tf.int64), **changes}
+    for name, described in shapes.items():
+        if described is not None:
+            tf.get_variable(name, *described, tf.zeros_initializer())
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         ExactRestore(prefix).init(sess)
@@ -24,37 +27,28 @@ def restore(prefix, **shapes):
 
 
 def test_all_variables_are_restored(prefix):
-    values = restore(prefix, W=([2, 3], tf.float32), step=([], tf.int64))
+    values = restore(prefix)
     assert values["step"] == 3
     np.testing.assert_array_equal(values["W"], np.arange(6).reshape(2, 3))
 
 
 @pytest.mark.fault_row(23)
 @pytest.mark.parametrize(
-    "shapes, problem",
+    "changes, problem",
     [
-        ({"W": ([2, 3], tf.float32)}, "step: not in the graph"),
-        (
-            {"W": ([2, 3], tf.float32), "step": ([], tf.int64), "b": ([], tf.float32)},
-            "b: not in the checkpoint",
-        ),
-        (
-            {"W": ([3, 2], tf.float32), "step": ([], tf.int64)},
-            r"W: float32 \[2, 3\] in the checkpoint, float32 \[3, 2\] in the graph",
-        ),
-        (
-            {"W": ([2, 3], tf.float64), "step": ([], tf.int64)},
-            r"W: float32 \[2, 3\] in the checkpoint, float64 \[2, 3\] in the graph",
-        ),
+        ({"step": None}, "step: not in the graph"),
+        ({"b": ([], tf.float32)}, "b: not in the checkpoint"),
+        ({"W": ([3, 2], tf.float32)}, "2, 3. in the checkpoint, float32 .3, 2. in the graph"),
+        ({"W": ([2, 3], tf.float64)}, "W: float32 .* in the checkpoint, float64 .* in the graph"),
     ],
 )
-def test_what_differs_is_listed(prefix, shapes, problem):
+def test_what_differs_is_listed(prefix, changes, problem):
     with pytest.raises(VariableMismatch, match=problem):
-        restore(prefix, **shapes)
+        restore(prefix, **changes)
 
 
 def test_a_damaged_checkpoint(prefix):
     with open(prefix + ".data-00000-of-00001", "r+b") as file:
         file.truncate(5)
     with pytest.raises(CheckpointCorrupt):
-        restore(prefix, W=([2, 3], tf.float32), step=([], tf.int64))
+        restore(prefix)

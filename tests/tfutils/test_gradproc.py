@@ -22,13 +22,11 @@ from tensorpack.tfutils.tower import TowerContext
 
 def grads_of(**values):
     """A list of (gradient, variable), with variables of these names."""
-    return [
-        (
-            None if value is None else tf.constant(value),
-            tf.get_variable(name, np.shape(value or [])),
-        )
-        for name, value in sorted(values.items())
-    ]
+    grads = []
+    for name, value in sorted(values.items()):
+        variable = tf.get_variable(name, np.shape(value or []))
+        grads.append((None if value is None else tf.constant(value), variable))
+    return grads
 
 
 def names(grads):
