@@ -117,7 +117,7 @@ def _prepare_unusual(sess: Any, structures: Sequence[Any], feeds: Sequence[Any])
 
 
 def _checking(call: Callable[..., Any], feeds: Sequence[tf.Tensor]) -> Callable[..., Any]:
-    checks = [_FeedCheck(each) for each in feeds]
+    checks = [_feed_check(each) for each in feeds]
 
     def run(*values: Any) -> Any:
         if len(values) != len(checks):
@@ -132,27 +132,24 @@ def _checking(call: Callable[..., Any], feeds: Sequence[tf.Tensor]) -> Callable[
     return run
 
 
-class _FeedCheck:
-    """A function from what is fed to a tensor to the array of its dtype, whose shape is right."""
+def _feed_check(tensor: tf.Tensor) -> Callable[[Any], np.ndarray]:
+    """Returns a function from what is fed to the array of the tensor's dtype; checks its shape."""
+    dtype, shape = tensor.dtype.base_dtype, tensor.shape
+    numpy_dtype = dtype.as_numpy_dtype
+    expected = f"{tensor.name!r} takes {dtype.name} of shape {shape}"
+    right: Optional[Tuple[int, ...]] = None  # a shape that was found to be right
 
-    def __init__(self, tensor: tf.Tensor) -> None:
-        self._tensor = tensor
-        self._dtype = tensor.dtype.base_dtype.as_numpy_dtype
-        self._shape = tensor.shape
-        self._right: Optional[Tuple[int, ...]] = None  # a shape that was found to be right
-
-    def __call__(self, value: Any) -> np.ndarray:
+    def check(value: Any) -> np.ndarray:
+        nonlocal right
         try:
-            array = np.asarray(value, dtype=self._dtype)
+            array = np.asarray(value, dtype=numpy_dtype)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{self._expected()}, and what was fed cannot be that: {error}") from error
-        if array.shape != self._right:
-            if not self._shape.is_compatible_with(array.shape):
-                raise ValueError(f"{self._expected()}, got the shape {array.shape}.")
-            self._right = array.shape
+            raise kind(f"{expected}, and what was fed cannot be that: {error}") from error
+        if array.shape != right:
+            if not shape.is_compatible_with(array.shape):
+                raise ValueError(f"{expected}, got the shape {array.shape}.")
+            right = array.shape
         return array
 
-    def _expected(self) -> str:
-        tensor = self._tensor
-        return f"{tensor.name!r} takes {tensor.dtype.base_dtype.name} of shape {tensor.shape}"
+    return check
