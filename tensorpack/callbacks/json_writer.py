@@ -53,11 +53,7 @@ class JSONWriter(MonitorBase):
     def load_existing_json(dir: Optional[str] = None) -> Optional[List[Dict[str, Any]]]:
         """Returns the epochs in the file, the complete ones if it is truncated; NaN is None.
 
-        Args:
-          dir: the directory; the log directory by default.
-
-        Returns:
-          None if there is no file.
+        The directory is the log directory by default. None is returned if there is no file.
         """
         loaded = _load(_path(dir))
         return None if loaded is None else loaded.epochs

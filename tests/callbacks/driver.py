@@ -4,8 +4,7 @@ import re
 import types
 from contextlib import contextmanager
 
-from tensorpack.callbacks import Callbacks, Monitors
-from tensorpack.callbacks.steps import MaintainStepCounter
+from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
@@ -65,6 +64,15 @@ class MiniTrainer(TrainerContract):
 
     @contextmanager
     def session(self):
+        """As `open_session`; in the end, the callbacks are told that the run is over."""
+        with self.open_session() as sess:
+            try:
+                yield sess
+            finally:
+                self.callbacks.after_train()
+
+    @contextmanager
+    def open_session(self):
         """Sets up and opens the session; the body may call any part of the run."""
         self.callbacks.setup_graph(self)
         init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
@@ -77,10 +85,7 @@ class MiniTrainer(TrainerContract):
             self.graph.finalize()
             sess.run(init)
             sess.run(start)
-            try:
-                yield sess
-            finally:
-                self.callbacks.after_train()
+            yield sess
 
     def train(self):
         with self.session():
@@ -107,6 +112,17 @@ class MiniTrainer(TrainerContract):
 
     def run_step(self):
         self.hooked_sess.run(self.train_op)
+
+
+def when(**actions):
+    """A callback that calls functions, with itself, in the hooks of these names.
+
+    The hooks around a run have more arguments, which the functions do not get.
+    """
+    callback = Callback()
+    for hook, action in actions.items():
+        setattr(callback, f"_{hook}", lambda *_, action=action: action(callback))
+    return callback
 
 
 def resume_writer(writer, state, callback, **options):

@@ -2,7 +2,6 @@
 
 from tensorpack.callbacks import MonitorBase
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.hooked_session import HookedSession
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import assert_is_a_state, frozen
 
@@ -24,18 +23,14 @@ class Killer(MonitorBase):
         self.turn = -1
         self.snapshot = None
 
-    def _trigger_step(self):
-        self._take_turn()
-
-    def _trigger_epoch(self):
-        self._take_turn()
-
-    def _take_turn(self):
+    def _trigger(self):
         self.turn += 1
         if self.turn == self._save:
             self.snapshot = self.trainer.take_snapshot()
         if self.turn == self._kill:
             raise Killed
+
+    _trigger_step = _trigger
 
     def state_dict(self):
         return {"turn": self.turn}
@@ -63,15 +58,7 @@ class ResumableTrainer(MiniTrainer):
 
     def go(self, snapshot=None):
         """Runs to the end or until it is killed; returns whether it came to the end."""
-        self.callbacks.setup_graph(self)
-        with tf.Session() as sess:
-            self.sess = sess
-            self.hooked_sess = HookedSession(
-                sess, self.callbacks.get_hooks(), self.callbacks.run_along
-            )
-            init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
-            self.graph.finalize()
-            sess.run(init)
+        with self.open_session():
             try:
                 self._go_on(snapshot) if snapshot else self._begin()
             except Killed:

@@ -1,5 +1,6 @@
 """Arguments of callbacks: what they cannot use is refused when they are made, and named."""
 
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
@@ -44,7 +45,8 @@ def test_counts(name, make):
     for number in True, "3", [3]:
         with pytest.raises(TypeError, match=f"{name} must be a number, but got "):
             make(number)
-    make(3.0)
+    for number in 3.0, np.int64(3), np.float32(3):
+        make(number)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,8 @@ def test_positive_numbers(name, make):
             make(number)
     with pytest.raises(TypeError, match=f"{name} must be a number"):
         make("32")
+    for number in 0.5, np.int64(32), np.float32(2):
+        make(number)
 
 
 def test_one_value_cannot_be_compared():

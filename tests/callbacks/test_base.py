@@ -9,18 +9,7 @@ from tensorpack.callbacks import (
     Watchdog,
 )
 from tests.callbacks.driver import WHOLE_RUN, MiniTrainer
-from tests.contracts.callback import CallbackContract
 from tests.helpers import CallbackSpy
-
-
-class TestProxyCallback(CallbackContract):
-    def make_callback(self):
-        return ProxyCallback(CallbackSpy())
-
-
-class TestCallbackFactory(CallbackContract):
-    def make_callback(self):
-        return CallbackFactory(trigger=lambda callback: None)
 
 
 def test_a_proxy_forwards_everything():

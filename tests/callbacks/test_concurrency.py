@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from tensorpack.callbacks import Callback, StartProcOrThread
+from tensorpack.callbacks import StartProcOrThread
 from tensorpack.callbacks import concurrency as module
 from tensorpack.utils.concurrency import LoopThread, StoppableThread
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested
 from tensorpack.utils.worker import make_worker
 from tensorpack.utils.worker_errors import WorkerDied
-from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.contracts.callback import CallbackContract
 from tests.utils import worker_targets as targets
 
@@ -38,11 +38,8 @@ def test_threads_run_during_the_training_and_are_joined(capsys):
     threads = [Worker("First"), Worker("Second")]
     alive = []
 
-    class Looking(Callback):
-        def _trigger_step(self):
-            alive.append(all(each.is_alive() for each in threads))
-
-    MiniTrainer([StartProcOrThread(threads), Looking()]).train()
+    looking = when(trigger_step=lambda _: alive.append(all(each.is_alive() for each in threads)))
+    MiniTrainer([StartProcOrThread(threads), looking]).train()
     assert alive == [True, True]
     assert not any(each.is_alive() for each in threads)
     assert log_lines(capsys) == [
@@ -66,19 +63,9 @@ def test_an_error_in_a_thread_ends_the_run_with_it():
     def work():
         raise ValueError("broken worker")
 
-    class Waiting(Callback):
-        def _before_epoch(self):
-            self.trainer.stop_token.wait(5)
-            self.trainer.check_stop()
-
     thread = LoopThread(work)
     thread.name = "Breaking"
-    trainer = MiniTrainer([StartProcOrThread(thread), Waiting()])
-    with pytest.raises(StopRequested):
-        trainer.train()
-    reason = trainer.stop_token.reason
-    assert isinstance(reason, Failed) and reason.where == "Breaking"
-    assert repr(reason.error) == repr(ValueError("broken worker"))
+    assert repr(reason_of(thread)) == repr(Failed(ValueError("broken worker"), "Breaking"))
 
 
 def test_a_plain_thread_is_waited_for_and_named(capsys):
@@ -137,23 +124,18 @@ def test_a_process_is_terminated_and_joined(capsys):
     assert log_lines(capsys) == ["Starting Sleeper ...", "Stopping Sleeper ..."]
 
 
-class InStep(Callback):
-    """Waits in the first step until the run is asked to end."""
+def reason_of(startable, in_step=lambda trainer: None):
+    """Trains until the run is asked to end, as may be done in the first step; returns why."""
 
-    def __init__(self, then=lambda: None):
-        self._then = then
+    def wait(callback):
+        in_step(trainer)
+        trainer.stop_token.wait(20)
+        trainer.check_stop()
 
-    def _trigger_step(self):
-        self._then()
-        self.trainer.stop_token.wait(20)
-        self.trainer.check_stop()
-
-
-def reason_of(processes, *callbacks):
-    """Trains until the run is asked to end; returns the reason."""
-    trainer = MiniTrainer([StartProcOrThread(processes), *(callbacks or [InStep()])])
+    trainer = MiniTrainer([StartProcOrThread(startable), when(trigger_step=wait)])
     with pytest.raises(StopRequested):
         trainer.train()
+    assert trainer.stop_token.late_reasons == []
     return trainer.stop_token.reason
 
 
@@ -163,7 +145,7 @@ def worker_of(target, *args, name="Loader", **options):
 
 def test_a_plain_process_that_dies_ends_the_run():
     sleeper = multiprocessing.get_context("spawn").Process(target=_sleep, name="Sleeper")
-    reason = reason_of(sleeper, InStep(lambda: os.kill(sleeper.pid, signal.SIGKILL)))
+    reason = reason_of(sleeper, lambda _: os.kill(sleeper.pid, signal.SIGKILL))
     assert isinstance(reason, Failed) and reason.where == "Sleeper"
     assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGKILL
 
@@ -183,32 +165,26 @@ def test_an_endless_worker_that_is_over_ends_the_run():
 
 def test_a_worker_that_is_over_in_order_is_fine(capsys):
     worker = worker_of(targets.nothing)
-    trainer = MiniTrainer([StartProcOrThread(worker), InStep(lambda: worker.join(20))])
-    trainer.stop_token.wait = lambda timeout: None
-    trainer.train()
+    waiting = when(trigger_step=lambda _: worker.join(20))
+    trainer = MiniTrainer([StartProcOrThread(worker), waiting]).train()
     assert trainer.stop_token.reason is None
 
 
 def test_a_signal_to_the_group_is_not_the_fault_of_the_worker(capsys):
     worker = worker_of(_sleep)
-    trainer = MiniTrainer([])
 
-    def signalled():
+    def signalled(trainer):
         os.kill(worker.pid, signal.SIGTERM)
         worker.join(20)
         time.sleep(0.1)
         trainer.stop_token.request(Interrupted(signal.SIGTERM))
 
-    trainer = MiniTrainer([StartProcOrThread(worker), InStep(signalled)])
-    with pytest.raises(StopRequested):
-        trainer.train()
-    assert trainer.stop_token.reason == Interrupted(signal.SIGTERM)
-    assert trainer.stop_token.late_reasons == []
+    assert reason_of(worker, signalled) == Interrupted(signal.SIGTERM)
 
 
 def test_a_worker_that_is_terminated_from_outside_ends_the_run():
     worker = worker_of(_sleep)
-    reason = reason_of(worker, InStep(lambda: os.kill(worker.pid, signal.SIGTERM)))
+    reason = reason_of(worker, lambda _: os.kill(worker.pid, signal.SIGTERM))
     assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGTERM
 
 
@@ -216,18 +192,11 @@ def test_a_worker_that_is_terminated_from_outside_ends_the_run():
 def test_an_error_of_a_worker_that_is_told_to_stop_is_in_the_log(capsys):
     ready = multiprocessing.get_context("spawn").Event()
     worker = worker_of(fail_at_the_end, ready)
-    MiniTrainer([StartProcOrThread(worker), InEpoch(lambda: ready.wait(20))]).train()
+    waiting = when(trigger_epoch=lambda _: ready.wait(20))
+    MiniTrainer([StartProcOrThread(worker), waiting]).train()
     assert log_lines(capsys)[-1] == (
         "Loader failed when it was told to stop: ValueError('cannot leave')"
     )
-
-
-class InEpoch(Callback):
-    def __init__(self, action):
-        self._action = action
-
-    def _trigger_epoch(self):
-        self._action()
 
 
 def fail_at_the_end(ready):

@@ -1,4 +1,4 @@
-"""What every callback must do, tested on one of each kind; see also the tests of the savers."""
+"""What every callback must do, tested on one of each kind."""
 
 import pytest
 
@@ -18,6 +18,7 @@ def param():
 
 CALLBACKS = [
     lambda: cb.Callback(),
+    lambda: cb.CallbackFactory(trigger=lambda callback: None),
     lambda: cb.CheckNumerics(run_step=True),
     lambda: cb.DumpTensors(["cost"]),
     lambda: cb.EnableCallbackIf(CallbackSpy(), lambda callback: True),
@@ -27,8 +28,11 @@ CALLBACKS = [
     lambda: cb.HyperParamSetterWithFunc(param(), lambda epoch, old: epoch),
     lambda: cb.InjectShell(),
     lambda: cb.JSONWriter(),
+    lambda: cb.MaxSaver("cost"),
     lambda: cb.MergeAllSummaries(),
     lambda: cb.MergeAllSummaries(period=1, run_alone=True),
+    lambda: cb.MinSaver("cost"),
+    lambda: cb.ModelSaver(),
     lambda: cb.MonitorBase(),
     lambda: cb.Monitors([]),
     lambda: cb.MovingAverageSummary(),
@@ -39,6 +43,7 @@ CALLBACKS = [
     lambda: cb.PeriodicTrigger(cb.TimeReport(), every_k_steps=1),
     lambda: cb.ProcessTensors(["cost"], lambda cost: None),
     lambda: cb.ProgressBar(["cost"]),
+    lambda: cb.ProxyCallback(CallbackSpy()),
     lambda: cb.RunOp(lambda: tf.no_op("nothing")),
     lambda: cb.RunUpdateOps(),
     lambda: cb.ScalarPrinter(),

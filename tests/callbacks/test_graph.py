@@ -10,41 +10,33 @@ from tensorpack.callbacks import (
     RunUpdateOps,
 )
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 
 
 def counter():
     return tf.get_variable("counter", [], tf.int32, tf.zeros_initializer(), trainable=False)
 
 
-def count_runs(epochs=2, steps=3, **when):
-    """How often the op runs before the training and in two epochs of three steps."""
-    variable = counter()
-    counts = []
-    callback = RunOp(lambda: tf.assign_add(variable, 1, name="count"), **when)
-    probe = ProcessTensors([], lambda: None)
-    probe._trigger_step = lambda: counts.append(int(trainer.sess.run(variable)))
-    probe._before_train = lambda: counts.append(int(trainer.sess.run(variable)))
-    trainer = MiniTrainer([callback, probe], steps_per_epoch=steps, max_epoch=epochs)
-    trainer.train()
-    return counts
-
-
-#                          before | steps of epoch 1 | of epoch 2
+#       run_before, as_trigger, step, before | steps of epoch 1 | of epoch 2
 @pytest.mark.parametrize(
-    "when, counts",
+    "times, counts",
     [
-        ({}, [1, 1, 1, 1, 2, 2, 2]),
-        ({"run_before": False}, [0, 0, 0, 0, 1, 1, 1]),
-        ({"run_as_trigger": False}, [1, 1, 1, 1, 1, 1, 1]),
-        (
-            {"run_before": False, "run_as_trigger": False, "run_step": True},
-            [0, 1, 2, 3, 4, 5, 6],
-        ),
+        ((True, True, False), [1, 1, 1, 1, 2, 2, 2]),
+        ((False, True, False), [0, 0, 0, 0, 1, 1, 1]),
+        ((True, False, False), [1, 1, 1, 1, 1, 1, 1]),
+        ((False, False, True), [0, 1, 2, 3, 4, 5, 6]),
     ],
 )
-def test_the_op_runs_when_it_should(when, counts):
-    assert count_runs(**when) == counts
+def test_the_op_runs_when_it_should(times, counts):
+    variable, found = counter(), []
+
+    def read(callback):
+        found.append(callback.trainer.sess.run(variable))
+
+    callback = RunOp(lambda: tf.assign_add(variable, 1, name="count"), *times)
+    reading = when(before_train=read, trigger_step=read)
+    MiniTrainer([callback, reading], steps_per_epoch=3, max_epoch=2).train()
+    assert found == counts
 
 
 def test_it_says_so_each_time_and_its_name_shows_where_it_is(capsys):

@@ -39,7 +39,7 @@ class TestHookToCallback(CallbackContract):
     def make_callback(self):
         return HookToCallback(SpyHook())
 
-    def test_its_ops_are_in_its_own_scope(self, trainer):
+    def test_its_ops_are_in_its_own_scope_and_it_does_not_keep_the_trainer(self, trainer):
         trainer.callbacks.setup_graph(trainer)
         assert trainer.graph.get_operation_by_name("seen")  # hooks have no scope
 

@@ -3,21 +3,14 @@ import sys
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import (
-    Callback,
-    EstimatedTimeLeft,
-    InjectShell,
-    SendMonitorData,
-    SendStat,
-)
-from tests.callbacks.driver import MiniTrainer, log_lines
+from tensorpack.callbacks import EstimatedTimeLeft, InjectShell, SendMonitorData, SendStat
+from tests.callbacks.driver import MiniTrainer, log_lines, when
 
 WRITE = "import sys; open(sys.argv[1], 'a').write(sys.argv[2] + chr(10))"
 
 
-class Putting(Callback):
-    def _trigger_epoch(self):
-        self.trainer.monitors.put_scalar("cost", self.epoch_num)
+def putting():
+    return when(trigger_epoch=lambda cb: cb.trainer.monitors.put_scalar("cost", cb.epoch_num))
 
 
 def command(path):
@@ -26,18 +19,18 @@ def command(path):
 
 def test_a_command_gets_the_scalars_and_no_shell_sees_it(tmp_path):
     sent = tmp_path / "sent"
-    MiniTrainer([Putting(), SendStat(command(sent), ["cost"])], max_epoch=2).train()
+    MiniTrainer([putting(), SendStat(command(sent), ["cost"])], max_epoch=2).train()
     assert sent.read_text() == "cost=1.0 $HOME\ncost=2.0 $HOME\n"
 
 
 def test_a_monitor_sends_each_value_once(tmp_path):
     sent = tmp_path / "sent"
-    MiniTrainer([Putting()], [SendMonitorData(command(sent), ["cost"])], max_epoch=2).train()
+    MiniTrainer([putting()], [SendMonitorData(command(sent), ["cost"])], max_epoch=2).train()
     assert sent.read_text() == "cost=1.0 $HOME\ncost=2.0 $HOME\n"
 
 
 def test_a_command_that_fails_is_an_error_in_the_log(capsys):
-    MiniTrainer([Putting(), SendStat("false", ["cost"])]).train()
+    MiniTrainer([putting(), SendStat("false", ["cost"])]).train()
     assert log_lines(capsys)[0].startswith("Command 'false' with {'cost': 1.0} failed with code 1")
 
 

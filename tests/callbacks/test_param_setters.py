@@ -1,7 +1,6 @@
 import pytest
 
 from tensorpack.callbacks import (
-    Callback,
     HumanHyperParamSetter,
     HyperParamSetter,
     HyperParamSetterWithFunc,
@@ -10,42 +9,26 @@ from tensorpack.callbacks import (
     StatMonitorParamSetter,
 )
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 
 
 class Thing:
     exploration = None
 
 
-class Recorder(Callback):
-    """Notes the attribute before each epoch."""
-
-    def __init__(self, thing):
-        self.values = []
-        self._thing = thing
-
-    def _before_epoch(self):
-        self.values.append(self._thing.exploration)
-
-
 def param(thing=None):
     return ObjAttrParam(Thing() if thing is None else thing, "exploration")
 
 
-def run(make, initial="initial", max_epoch=6, starting_epoch=1, init_step=0, **options):
+def run(make, initial="initial", max_epoch=6, before=(), **options):
     """The attribute in each epoch."""
-    thing = Thing()
+    thing, values = Thing(), []
     thing.exploration = initial
-    recorder = Recorder(thing)
+    setter = make(param(thing))
+    reading = when(before_epoch=lambda _: values.append(thing.exploration))
     with tf.Graph().as_default():
-        MiniTrainer(
-            [make(param(thing)), recorder],
-            max_epoch=max_epoch,
-            starting_epoch=starting_epoch,
-            init_step=init_step,
-            **options,
-        ).train()
-    return recorder.values
+        MiniTrainer([*before, setter, reading], max_epoch=max_epoch, **options).train()
+    return values
 
 
 # in epoch                              1     2     3     4     5     6
@@ -91,59 +74,41 @@ def test_it_may_leave_the_value_at_the_beginning():
 
 
 def test_the_points_are_exact():
-    seen = []
     schedule = [(0, 1), (10, 0.1), (320, 0.01)]
-
-    class Setter(ScheduledHyperParamSetter):
-        def _get_value_to_set(self):
-            seen.append(super()._get_value_to_set())
-            return seen[-1]
-
-    run(lambda it: Setter(it, schedule, "linear"), max_epoch=12)
+    seen = run(lambda it: ScheduledHyperParamSetter(it, schedule, "linear"), max_epoch=12)
     assert (seen[0], seen[10]) == (1.0, 0.1)
     assert seen[1] == pytest.approx(0.91, abs=1e-12)
     assert seen[11] == pytest.approx(0.1 - 0.09 / 310, abs=1e-12)
 
 
-def test_changes_are_logged_as_in_2017(capsys):
-    run(lambda it: ScheduledHyperParamSetter(it, [(0, 1), (10, 0.1)], "linear"), max_epoch=2)
-    assert log_lines(capsys) == [
-        "exploration at epoch 1 will change to 1.00000000",
-        "exploration at epoch 2 will change to 0.91000000",
-        "exploration at epoch 3 will change to 0.82000000",
-    ]
-
-
-def test_the_same_value_is_logged_once(capsys):
-    run(lambda it: ScheduledHyperParamSetter(it, [(0, 0.0), (4, 0.0)], "linear"), max_epoch=3)
-    assert log_lines(capsys) == ["exploration at epoch 1 will change to 0.00000000"]
+# as in 2017; the same value once, and in a schedule of steps one value in an epoch
+@pytest.mark.parametrize(
+    "schedule, step_based, changes",
+    [
+        ([(0, 1), (10, 0.1)], False, ["epoch 1: 1.00", "epoch 2: 0.91", "epoch 3: 0.82"]),
+        ([(0, 0.0), (4, 0.0)], False, ["epoch 1: 0.00"]),
+        (
+            [(0, 0.0), (6, 6.0)],
+            True,
+            ["global_step 0: 0.00", "global_step 1: 1.00", "global_step 3: 3.00"],
+        ),
+    ],
+)
+def test_changes_are_logged(schedule, step_based, changes, capsys):
+    run(lambda it: ScheduledHyperParamSetter(it, schedule, "linear", step_based), max_epoch=2)
+    lines = [each.replace(": ", " will change to ") for each in changes]
+    assert log_lines(capsys) == [f"exploration at {line}000000" for line in lines]
 
 
 def test_a_schedule_of_steps():
     # step   1    2  | 3    4  | 5    6       and before step 1
     # after  1.0     | 0.5  0  |
-    values = []
-
-    class Reading(Callback):
-        def _before_run(self, ctx):
-            values.append(thing.exploration)
-
-    thing = Thing()
-    setter = ScheduledHyperParamSetter(
-        param(thing), [(1, 1.0), (3, 0.5), (4, 0.0)], step_based=True
-    )
-    MiniTrainer([setter, Reading()], max_epoch=3).train()
+    thing, values = Thing(), []
+    points = [(1, 1.0), (3, 0.5), (4, 0.0)]
+    setter = ScheduledHyperParamSetter(param(thing), points, step_based=True)
+    reading = when(before_run=lambda _: values.append(thing.exploration))
+    MiniTrainer([setter, reading], max_epoch=3).train()
     assert values == [None, 1.0, 1.0, 0.5, 0.0, 0.0]
-
-
-def test_an_interpolated_schedule_of_steps_is_logged_once_an_epoch(capsys):
-    schedule = [(0, 0.0), (6, 6.0)]
-    run(lambda it: ScheduledHyperParamSetter(it, schedule, "linear", step_based=True), max_epoch=2)
-    assert log_lines(capsys) == [
-        "exploration at global_step 0 will change to 0.00000000",
-        "exploration at global_step 1 will change to 1.00000000",
-        "exploration at global_step 3 will change to 3.00000000",
-    ]
 
 
 @pytest.mark.parametrize("schedule", [[], [(1, 0.1), (1, 0.2)], [(-1, 0.1)], [(1.5, 0.1)]])
@@ -175,26 +140,16 @@ def test_a_setter_must_say_to_what():
 
 def human(directory, texts, capsys):
     """The attribute in each epoch; `texts` are what the file has in it before each of them."""
-    path = directory / "hyper.txt"
 
-    class Editing(Callback):
-        def _write(self, index):
-            if index < len(texts) and texts[index] is not None:
-                path.write_text(texts[index], encoding="utf-8")
+    def edit(callback):
+        index = callback.epoch_num
+        if index < len(texts) and texts[index] is not None:
+            (directory / "hyper.txt").write_text(texts[index], encoding="utf-8")
 
-        def _before_train(self):
-            self._write(0)
-
-        def _after_epoch(self):
-            self._write(self.epoch_num)
-
-    thing = Thing()
-    thing.exploration = "initial"
-    recorder = Recorder(thing)
+    editing = when(before_train=edit, after_epoch=edit)
     with log_directory(directory):
-        setter = HumanHyperParamSetter(param(thing))
-        MiniTrainer([Editing(), setter, recorder], max_epoch=len(texts)).train()
-    return recorder.values, log_lines(capsys)
+        values = run(HumanHyperParamSetter, max_epoch=len(texts), before=[editing])
+    return values, log_lines(capsys)
 
 
 def test_a_person_sets_the_value(tmp_path, capsys):
@@ -234,24 +189,18 @@ def test_a_full_path_needs_no_log_directory(tmp_path):
     assert setter.file_name == str(tmp_path / "my.txt")
 
 
-def stat(costs, reverse=False, **options):
+def stat(costs, reverse=False):
     """The attribute in each epoch, when the cost at the end of each epoch is as given."""
 
-    class Putting(Callback):
-        def _trigger_epoch(self):
-            cost = costs[self.epoch_num - 1]
-            if cost is not None:
-                self.trainer.monitors.put_scalar("cost", cost)
+    def put(callback):
+        cost = costs[callback.epoch_num - 1]
+        if cost is not None:
+            callback.trainer.monitors.put_scalar("cost", cost)
 
-    thing = Thing()
-    thing.exploration = 8.0
-    recorder = Recorder(thing)
-    setter = StatMonitorParamSetter(
-        param(thing), "cost", lambda old: old / 2, 0.1, last_k=3, reverse=reverse
-    )
-    with tf.Graph().as_default():
-        MiniTrainer([Putting(), setter, recorder], max_epoch=len(costs)).train()
-    return recorder.values
+    def make(it):
+        return StatMonitorParamSetter(it, "cost", lambda old: old / 2, 0.1, 3, reverse)
+
+    return run(make, 8.0, len(costs), [when(trigger_epoch=put)])
 
 
 # in the epoch after the one with that cost; the first is before any

@@ -8,14 +8,6 @@ from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
 
 
-class Events(MonitorBase):
-    def __init__(self):
-        self.events = []
-
-    def process_event(self, evt):
-        self.events.append(tf.Event.FromString(evt.SerializeToString()))
-
-
 def train(callback, monitors=()):
     """Four steps, in which two matrices are multiplied."""
     matrix = tf.random_uniform([50, 50], name="random")
@@ -83,10 +75,11 @@ def test_the_metadata_can_be_read_back(directory):
 
 
 def test_an_event_needs_no_directory():
-    events = Events()
+    monitor, events = MonitorBase(), []
+    monitor.process_event = events.append
     profiler = GraphProfiler(dump_tracing=False, dump_event=True)
-    train(PeriodicCallback(profiler, every_k_steps=4), [events])
-    (event,) = events.events
+    train(PeriodicCallback(profiler, every_k_steps=4), [monitor])
+    (event,) = events
     assert (event.tagged_run_metadata.tag, event.step) == ("trace-4", 4)
     assert tf.RunMetadata.FromString(event.tagged_run_metadata.run_metadata).step_stats.dev_stats
 

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 from functools import partial
 
 import pytest
@@ -27,7 +26,7 @@ from tensorpack.callbacks import (
     TFEventWriter,
 )
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import log_lines
+from tests.callbacks.driver import log_lines, when
 from tests.callbacks.resuming import Killer, ResumableTrainer
 
 STEPS, EPOCHS = 3, 3
@@ -99,7 +98,7 @@ def histories(monitors):
     return {name: repr(monitors.get_history(name)) for name in names}
 
 
-def everything(directory=None):
+def everything(directory):
     callbacks = [
         Putting("a"),
         MergeAllSummaries(2),
@@ -108,27 +107,16 @@ def everything(directory=None):
         ProgressBar(["cost"]),
         Putting("b"),
     ]
-    monitors = []
-    if directory is not None:
-        monitors = [
-            TFEventWriter(str(directory), max_queue=0),
-            JSONWriter(str(directory)),
-        ]
-    return callbacks, monitors
+    return callbacks, [TFEventWriter(str(directory), max_queue=0), JSONWriter(str(directory))]
 
 
-def files_of(directory, part):
-    return sorted(name for name in os.listdir(str(directory)) if part in name)
-
-
-def values_in(directory, names):
-    found = []
-    for name in names:
-        for event in tf.train.summary_iterator(os.path.join(str(directory), name)):
-            found += [
-                (event.step, value.tag, repr(value.simple_value)) for value in event.summary.value
-            ]
-    return found
+def events_in(directory):
+    return [
+        (event.step, value.tag, repr(value.simple_value))
+        for path in sorted(directory.glob("*tfevents*"))
+        for event in tf.train.summary_iterator(str(path))
+        for value in event.summary.value
+    ]
 
 
 def runs_that_differ(directory, faults):
@@ -147,8 +135,7 @@ def runs_that_differ(directory, faults):
 
 
 def read(directory):
-    stats = json.loads((directory / "stats.json").read_text())
-    return stats, values_in(directory, files_of(directory, "tfevents"))
+    return json.loads((directory / "stats.json").read_text()), events_in(directory)
 
 
 def test_the_history_and_the_files_are_those_of_one_run(tmp_path):
@@ -166,7 +153,7 @@ def test_files_of_their_own_for_each_epoch_are_in_order_too(tmp_path, fault):
         return [Putting("a")], [TFEventWriter(str(tmp_path), split_files=True, max_queue=0)]
 
     run_with_deaths(make, *fault, deaths=(5, 5, 1))
-    found = values_in(tmp_path, files_of(tmp_path, "tfevents"))
+    found = events_in(tmp_path)
     steps = [(step, "a/step") for step in range(1, 1 + STEPS * EPOCHS)]
     epochs = [(STEPS * epoch, "a/epoch") for epoch in range(1, 1 + EPOCHS)]
     assert sorted((step, tag) for step, tag, _ in found) == sorted(steps + epochs)
@@ -230,14 +217,10 @@ class Noting(Callback):
     def __init__(self, param, notes):
         self._param, self._notes = param, notes
 
-    def _trigger_step(self):
-        self._note("step")
+    def _trigger(self):
+        self._notes.append((self.global_step, float(self._param.get_value()).hex()))
 
-    def _trigger_epoch(self):
-        self._note("epoch")
-
-    def _note(self, turn):
-        self._notes.append((turn, self.global_step, float(self._param.get_value()).hex()))
+    _trigger_step = _trigger
 
 
 def schedule(interp, step_based):
@@ -270,7 +253,7 @@ def faults_that_matter(setter, kind, faults):
 
     whole, mattering = [], []
     run(lambda: make_with(whole), Killer())
-    assert len({value for _, _, value in whole}) > 1
+    assert len({value for _, value in whole}) > 1
     for save, place in faults:
         notes = []
         killer = Killer(save, save)
@@ -310,7 +293,7 @@ def test_a_schedule_that_was_changed_wins():
     points[:] = [(0, 1.0), (1, 2.0), (2, 4.0)]
     del found[:]
     run(make, Killer(), "first", killer.snapshot)
-    values = [float.fromhex(value) for _, _, value in found]
+    values = [float.fromhex(value) for _, value in found]
     assert values == [2.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0]
 
 
@@ -336,14 +319,11 @@ def test_a_parameter_that_can_only_be_set_gets_the_value_in_force():
 def test_what_belongs_to_the_beginning_is_not_done_again():
     done = []
 
-    class Doing(Callback):
-        def _trigger(self):
-            done.append(self.global_step)
-
     def make():
         variable = tf.get_variable("count", [], initializer=tf.zeros_initializer())
         run_op = RunOp(lambda: tf.assign_add(variable, 1.0), run_as_trigger=False)
-        return [run_op, PeriodicTrigger(Doing(), every_k_epochs=3, before_train=True)], []
+        doing = when(trigger=lambda callback: done.append(callback.global_step))
+        return [run_op, PeriodicTrigger(doing, every_k_epochs=3, before_train=True)], []
 
     killer = Killer(1, 1)
     run(make, killer)
@@ -384,12 +364,11 @@ def test_the_time_between_two_runs_does_not_count(monkeypatch, capsys):
     now = [1000.0]
     monkeypatch.setattr("tensorpack.callbacks.misc.time.monotonic", lambda: now[0])
 
-    class Working(Callback):
-        def _trigger_step(self):
-            now[0] += 10 * self.epoch_num
+    def work(callback):
+        now[0] += 10 * callback.epoch_num
 
     def make():
-        return [Working(), EstimatedTimeLeft()], []
+        return [when(trigger_step=work), EstimatedTimeLeft()], []
 
     for save in (1, 5):
         killer = Killer(save, save)
@@ -403,12 +382,9 @@ def test_the_time_between_two_runs_does_not_count(monkeypatch, capsys):
 
 
 def test_a_step_that_has_more_runs_to_come_has_its_summaries_once():
-    class Again(Callback):
-        def _trigger_epoch(self):
-            self.trainer.hooked_sess.run(())
-
     def make():
-        return [MergeAllSummaries(), Again()], []
+        again = when(trigger_epoch=lambda callback: callback.trainer.hooked_sess.run(()))
+        return [MergeAllSummaries(), again], []
 
     killer = Killer(STEPS, STEPS)  # at the end of the first epoch
     run(make, killer)

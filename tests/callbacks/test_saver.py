@@ -1,43 +1,21 @@
 import os
 import re
+from contextlib import nullcontext
 
 import pytest
 
-from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
+from tensorpack.callbacks import MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import DirectoryReplaced, newest_valid, verify
-from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
-from tests.contracts.callback import CallbackContract
-
-
-class TestModelSaver(CallbackContract):
-    def make_callback(self):
-        return ModelSaver()
-
-
-class TestMinSaver(CallbackContract):
-    def make_callback(self):
-        return MinSaver("cost")
-
-
-class TestMaxSaver(CallbackContract):
-    def make_callback(self):
-        return MaxSaver("cost")
-
-
-def weight():
-    variable = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
-    return variable, tf.assign_add(variable, 1.0).op
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 
 
 def run(callbacks, directory=None, **options):
     """Trains a weight that is 1 after step 1, 2 after step 2 ..., two steps an epoch."""
-    with tf.Graph().as_default():
-        _, train_op = weight()
-        if directory is None:
-            return MiniTrainer(callbacks, train_op=train_op, **options).train()
-        with log_directory(directory):
-            return MiniTrainer(callbacks, train_op=train_op, **options).train()
+    with tf.Graph().as_default(), log_directory(directory) if directory else nullcontext():
+        weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+        train_op = tf.assign_add(weight, 1.0).op
+        return MiniTrainer(callbacks, train_op=train_op, **options).train()
 
 
 def saved(prefix):
@@ -95,11 +73,10 @@ def test_those_of_another_run_do_not(tmp_path):
 
 
 def test_variables_that_later_callbacks_add_are_saved(tmp_path):
-    class Adding(Callback):
-        def _setup_graph(self):
-            tf.get_variable("late", [], initializer=tf.ones_initializer())
+    def add(_):
+        tf.get_variable("late", [], initializer=tf.ones_initializer())
 
-    run([PeriodicTrigger(ModelSaver(), every_k_epochs=1), Adding()], tmp_path)
+    run([PeriodicTrigger(ModelSaver(), every_k_epochs=1), when(setup_graph=add)], tmp_path)
     assert saved(tmp_path / "model-2")["late"] == 1.0
 
 
@@ -122,36 +99,28 @@ def test_without_a_directory_it_does_not_start():
 def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path, asynchronous):
     log = tmp_path / "log"
 
-    class Replaces(Callback):
-        def _before_epoch(self):
-            if self.epoch_num == 2:
-                saver.wait()
-                log.rename(tmp_path / "renamed")
-                log.mkdir()
+    def replace(callback):
+        if callback.epoch_num == 2:
+            saver.wait()
+            log.rename(tmp_path / "renamed")
+            log.mkdir()
 
     saver = ModelSaver(checkpoint_dir=str(log), asynchronous=asynchronous)
     with pytest.raises(DirectoryReplaced, match="log is not the directory .* renamed"):
-        run([Replaces(), saver], max_epoch=4)
+        run([when(before_epoch=replace), saver], max_epoch=4)
     assert os.listdir(str(log)) == []
     assert checkpoints(tmp_path / "renamed") == ["model-2"]
 
 
-class Blocking(Callback):
-    """Has a directory in the way of the files of the saves after these epochs."""
-
-    def __init__(self, directory, *epochs):
-        self._directory = directory
-        self._epochs = epochs
-
-    def _after_epoch(self):
-        if self.epoch_num in self._epochs:
-            name = f"model-{self.global_step}.data-00000-of-00001"
-            (self._directory / name / "in-the-way").mkdir(parents=True)
+def blocking_and_saving(directory):
+    """Callbacks; a directory is in the way of the files of the save after epoch 2."""
+    blocked = directory / "model-4.data-00000-of-00001" / "in-the-way"
+    blocking = when(after_epoch=lambda cb: cb.epoch_num == 2 and blocked.mkdir(parents=True))
+    return [blocking, ModelSaver(checkpoint_dir=str(directory))]
 
 
 def test_a_failing_save_is_tried_again_at_the_next_period(tmp_path, capsys):
-    saver = ModelSaver(checkpoint_dir=str(tmp_path))
-    run([Blocking(tmp_path, 2), saver], max_epoch=3)
+    run(blocking_and_saving(tmp_path), max_epoch=3)
     lines = log_lines(capsys)
     assert lines[0] == f"Model saved to {tmp_path}/model-2."
     assert lines[1].startswith(f"Cannot save the model to {tmp_path}/model-4, the next period")
@@ -163,25 +132,23 @@ def test_a_failing_save_is_tried_again_at_the_next_period(tmp_path, capsys):
 
 
 def test_the_run_fails_if_the_last_save_failed(tmp_path):
-    saver = ModelSaver(checkpoint_dir=str(tmp_path))
     with pytest.raises(RuntimeError, match="The last save of the model to .* failed") as caught:
-        run([Blocking(tmp_path, 2), saver], max_epoch=2)
+        run(blocking_and_saving(tmp_path), max_epoch=2)
     assert isinstance(caught.value.__cause__, (OSError, tf.errors.OpError))
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-2")
 
 
-class Putting(Callback):
-    def __init__(self, *values):
-        self._values = values
-
-    def _trigger_epoch(self):
-        value = self._values[self.epoch_num - 1]
+def putting(*values):
+    def put(callback):
+        value = values[callback.epoch_num - 1]
         if value is not None:
-            self.trainer.monitors.put_scalar("val/error", value)
+            callback.trainer.monitors.put_scalar("val/error", value)
+
+    return when(trigger_epoch=put)
 
 
 def best(directory, kind, values, before=(), **options):
-    callbacks = [*before, ModelSaver(), Putting(*values), kind("val/error", **options)]
+    callbacks = [*before, ModelSaver(), putting(*values), kind("val/error", **options)]
     run(callbacks, directory, max_epoch=len(values))
 
 
@@ -213,7 +180,7 @@ def test_it_says_so_and_the_name_can_be_given(tmp_path, capsys):
 def test_a_value_without_its_checkpoint_is_a_warning(tmp_path, capsys):
     callbacks = [
         PeriodicTrigger(ModelSaver(), every_k_epochs=2),
-        Putting(None, 3.0, 1.0),
+        putting(None, 3.0, 1.0),
         MinSaver("val/error"),
     ]
     run(callbacks, tmp_path, max_epoch=3)
@@ -225,30 +192,24 @@ def test_a_value_without_its_checkpoint_is_a_warning(tmp_path, capsys):
 
 def test_no_checkpoint_at_all_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="put a ModelSaver before it"):
-        run([Putting(1.0), MinSaver("val/error")], tmp_path)
+        run([putting(1.0), MinSaver("val/error")], tmp_path)
 
 
 def test_a_copy_that_fails_is_tried_again(tmp_path, capsys):
     blocker = tmp_path / "min-val-error.data-00000-of-00001"
     blocker.mkdir()
 
-    class Repairing(Callback):
-        def _before_epoch(self):
-            if self.epoch_num == 3:
-                blocker.rmdir()
-
-    best(tmp_path, MinSaver, [2.0, 3.0, 2.5], [Repairing()])
+    repairing = when(before_epoch=lambda cb: cb.epoch_num == 3 and blocker.rmdir())
+    best(tmp_path, MinSaver, [2.0, 3.0, 2.5], [repairing])
     assert saved(tmp_path / "min-val-error")["weight"] == 6.0
     assert any("Cannot keep" in line for line in log_lines(capsys))
 
 
 def test_a_damaged_checkpoint_is_not_kept_as_the_best(tmp_path, capsys):
-    class Damaging(Callback):
-        def _trigger_epoch(self):
-            (tmp_path / "model-2.data-00000-of-00001").write_bytes(b"")
-
-    best(tmp_path, MinSaver, [1.0], [])
-    run([ModelSaver(), Damaging(), Putting(1.0), MinSaver("val/error", filename="m")], tmp_path)
+    data = tmp_path / "model-2.data-00000-of-00001"
+    damaging = when(trigger_epoch=lambda _: data.write_bytes(b""))
+    best(tmp_path, MinSaver, [1.0])
+    run([ModelSaver(), damaging, putting(1.0), MinSaver("val/error", filename="m")], tmp_path)
     assert not list(tmp_path.glob("m.*"))
     assert any("Cannot keep" in line and "0 bytes" in line for line in log_lines(capsys))
     verify(str(tmp_path / "min-val-error"))

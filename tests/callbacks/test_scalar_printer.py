@@ -1,40 +1,31 @@
-from tensorpack.callbacks import Callback, ScalarPrinter
+from tensorpack.callbacks import ScalarPrinter
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import MiniTrainer, log_lines
-
-
-class Putting(Callback):
-    """Puts scalars after each step."""
-
-    def __init__(self, **scalars):
-        self._scalars = scalars
-
-    def _trigger_step(self):
-        for name, value in self._scalars.items():
-            self.trainer.monitors.put_scalar(name, value + self.global_step)
+from tests.callbacks.driver import MiniTrainer, log_lines, when
 
 
 def printed(capsys, max_epoch=1, scalars=(("b", 0.0),), **options):
-    putting = Putting(**dict(scalars))
+    """What is logged of scalars that are put after each step, with its number added."""
+
+    def put(callback):
+        for name, value in scalars:
+            callback.trainer.monitors.put_scalar(name, value + callback.global_step)
+
     with tf.Graph().as_default():
-        MiniTrainer([putting], [ScalarPrinter(**options)], max_epoch=max_epoch).train()
+        callbacks, monitors = [when(trigger_step=put)], [ScalarPrinter(**options)]
+        MiniTrainer(callbacks, monitors, max_epoch=max_epoch).train()
     return log_lines(capsys)
 
 
 def test_scalars_are_printed_after_each_epoch_sorted(capsys):
-    scalars = {"zeta": 0.1234567, "alpha": 0.00001234567, "cost/b": 9.0}
-    assert printed(capsys, scalars=scalars.items()) == ["alpha: 2", "cost/b: 11", "zeta: 2.1235"]
+    scalars = [("zeta", 0.1234567), ("alpha", 0.00001234567), ("cost/b", 9.0)]
+    assert printed(capsys, scalars=scalars) == ["alpha: 2", "cost/b: 11", "zeta: 2.1235"]
 
 
 def test_each_is_printed_once(capsys):
     assert printed(capsys, max_epoch=2) == ["b: 2", "b: 4"]
-
-    class PuttingOnce(Callback):
-        def _before_train(self):
-            self.trainer.monitors.put_scalar("once", 1)
-
+    once = when(before_train=lambda cb: cb.trainer.monitors.put_scalar("once", 1))
     with tf.Graph().as_default():
-        MiniTrainer([PuttingOnce()], [ScalarPrinter()], max_epoch=3).train()
+        MiniTrainer([once], [ScalarPrinter()], max_epoch=3).train()
     assert log_lines(capsys) == ["once: 1"]
 
 

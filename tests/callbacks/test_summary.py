@@ -1,18 +1,13 @@
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import (
-    Callback,
-    MergeAllSummaries,
-    MovingAverageSummary,
-    SimpleMovingAverage,
-)
+from tensorpack.callbacks import MergeAllSummaries, MovingAverageSummary, SimpleMovingAverage
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.callbacks.driver import MiniTrainer, log_lines, when
 
 
-def counter(name="counter"):
-    return tf.get_variable(name, [], tf.float32, tf.zeros_initializer(), trainable=False)
+def counter():
+    return tf.get_variable("counter", [], tf.float32, tf.zeros_initializer(), trainable=False)
 
 
 def value_after(trainer, variable):
@@ -31,12 +26,13 @@ def test_averages_are_kept_with_each_step(capsys):
     assert log_lines(capsys) == ["Maintain moving average summary of 2 tensors."]
 
 
-def test_averages_are_kept_with_one_of_several_runs():
-    class TwoRuns(MiniTrainer):
-        def run_step(self):
-            self.hooked_sess.run(self.train_op)
-            self.hooked_sess.run([])
+class TwoRuns(MiniTrainer):
+    def run_step(self):
+        self.hooked_sess.run(self.train_op)
+        self.hooked_sess.run([])
 
+
+def test_averages_are_kept_with_one_of_several_runs():
     variable, train_op = counter(), tf.no_op()
     tf.add_to_collection("other", tf.assign_add(variable, 1.0).op)
     callback = MovingAverageSummary("other", train_op=train_op)
@@ -82,23 +78,15 @@ def test_run_alone_sees_the_state_after_the_step():
 
 
 def test_a_step_of_several_runs_gives_one_summary():
-    class TwoRuns(MiniTrainer):
-        def run_step(self):
-            self.hooked_sess.run(self.train_op)
-            self.hooked_sess.run(self.train_op)
-
     tf.summary.scalar("one", 1.0)
     trainer = TwoRuns([MergeAllSummaries()]).train()
     assert trainer.monitors.get_history("one") == [(2, 1.0)]
 
 
 def test_summaries_that_a_later_callback_adds_are_seen():
-    class Adding(Callback):
-        def _setup_graph(self):
-            tf.summary.scalar("late", 1.0)
-
-    trainer = MiniTrainer([MergeAllSummaries(), Adding()]).train()
-    assert trainer.monitors.get_latest("Adding/late") == 1.0
+    adding = when(setup_graph=lambda _: tf.summary.scalar("late", 1.0))
+    trainer = MiniTrainer([MergeAllSummaries(), adding]).train()
+    assert trainer.monitors.get_latest("Callback/late") == 1.0
 
 
 def test_the_summaries_of_another_collection():

@@ -1,8 +1,6 @@
 import sys
 import threading
 
-import pytest
-
 from tensorpack.callbacks import Callback, Callbacks, PeriodicTrigger
 from tensorpack.callbacks.time_report._callback_sampler import CallbackSampler, running_callback
 from tests.helpers import CallbackSpy
@@ -17,11 +15,6 @@ class Inner(Callback):
         self.found = running_callback(sys._getframe())
 
     _trigger_step = _before_run = _after_run = _look
-
-
-@pytest.fixture
-def inner():
-    return Inner()
 
 
 def group(*callbacks):

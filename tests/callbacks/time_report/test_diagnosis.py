@@ -35,98 +35,61 @@ def test_diagnosis(known, before, limit):
     assert diagnose(figures(**known), before) == limit
 
 
+def said(limit, hint=None, **known):
+    return advice(limit, figures(**known), hint)
+
+
+def test_advice_on_data():
+    players = "the players are the limit; try --num-players 8"
+    assert said("data", players, waiting=0.71) == f"Waiting for data takes 71 %: {players}"
+    assert said("data", waiting=0.2) == (
+        "Waiting for data takes 20 %: the data is the limit; make it with more workers, or do less "
+        "for a datapoint"
+    )
+    assert said("data", "make it", waiting=0.2, busy=0.97, cores=4) == (
+        "Waiting for data takes 20 %: make it (all 4 cores are busy, so it has to become cheaper, "
+        "too)"
+    )
+    assert said("data", "make it", waiting=0.2, busy=0.5, machine=0.97) == (
+        "Waiting for data takes 20 %: make it (other programs keep the processor busy)"
+    )
+    assert said("draining") == (
+        "The input queue is running empty, so the steps will soon wait for data: make it with more "
+        "workers, or do less for a datapoint"
+    )
+
+
+@pytest.mark.parametrize("slowest, named", [("Slow", ", most often seen at work: Slow"), ("", "")])
+def test_advice_on_callbacks(slowest, named):
+    assert said("callbacks", callbacks=0.31, slowest=slowest) == (
+        f"Callbacks take 31 % between the steps{named}; let them run more rarely (PeriodicTrigger, "
+        "PeriodicCallback)"
+    )
+
+
 @pytest.mark.parametrize(
-    "limit, known, hint, sentence",
+    "known, share",
     [
-        (
-            "data",
-            {"waiting": 0.71},
-            "the players are the limit; try --num-players 8",
-            "Waiting for data takes 71 %: the players are the limit; try --num-players 8",
-        ),
-        (
-            "data",
-            {"waiting": 0.2},
-            None,
-            "Waiting for data takes 20 %: the data is the limit; make it with more workers, or do "
-            "less for a datapoint",
-        ),
-        (
-            "data",
-            {"waiting": 0.2, "busy": 0.97, "cores": 4},
-            "make it",
-            "Waiting for data takes 20 %: make it (all 4 cores are busy, so it has to become "
-            "cheaper, too)",
-        ),
-        (
-            "data",
-            {"waiting": 0.2, "busy": 0.5, "machine": 0.97},
-            "make it",
-            "Waiting for data takes 20 %: make it (other programs keep the processor busy)",
-        ),
-        (
-            "processor",
-            {"busy": 0.5, "machine": 0.97},
-            None,
-            "The processor is the limit, and other programs take 47 % of it; bfloat16, a GPU, "
-            "more cores or fewer summaries help",
-        ),
-        (
-            "draining",
-            {},
-            None,
-            "The input queue is running empty, so the steps will soon wait for data: make it with "
-            "more workers, or do less for a datapoint",
-        ),
-        (
-            "callbacks",
-            {"callbacks": 0.31, "slowest": "Slow"},
-            None,
-            "Callbacks take 31 % between the steps, most often seen at work: Slow; let them run "
-            "more rarely (PeriodicTrigger, PeriodicCallback)",
-        ),
-        (
-            "callbacks",
-            {"callbacks": 0.31},
-            None,
-            "Callbacks take 31 % between the steps; let them run more rarely (PeriodicTrigger, "
-            "PeriodicCallback)",
-        ),
-        (
-            "processor",
-            {"cores": 2},
-            None,
-            "The processor is the limit, all 2 cores are busy; bfloat16, a GPU, more cores or "
-            "fewer summaries help",
-        ),
-        (
-            "processor",
-            {"cores": 1},
-            "buy one",
-            "The processor is the limit, the core is busy; buy one",
-        ),
-        (
-            "step",
-            {},
-            None,
-            "The data keeps up; the limit is the step itself, which leaves some of the cores idle",
-        ),
-        (
-            "step",
-            {"on_gpu": True},
-            "try this",
-            "The data keeps up; the limit is the step itself, on the GPU; try this",
-        ),
-        (
-            "step",
-            {"steps": 60000},
-            None,
-            "The data keeps up and a step is very short; do more in each, with larger batches",
-        ),
+        ({"busy": 0.5, "machine": 0.97}, "and other programs take 47 % of it"),
+        ({"cores": 2}, "all 2 cores are busy"),
+        ({"cores": 1}, "the core is busy"),
     ],
 )
-def test_advice(limit, known, hint, sentence):
-    assert advice(limit, figures(**known), hint) == sentence
+def test_advice_on_the_processor(known, share):
+    text = f"The processor is the limit, {share}; "
+    assert said("processor", **known) == (
+        f"{text}bfloat16, a GPU, more cores or fewer summaries help"
+    )
+    assert said("processor", "buy one", **known) == f"{text}buy one"
+
+
+def test_advice_on_the_step():
+    limit = "The data keeps up; the limit is the step itself, "
+    assert said("step") == f"{limit}which leaves some of the cores idle"
+    assert said("step", "try this", on_gpu=True) == f"{limit}on the GPU; try this"
+    assert said("step", steps=60000) == (
+        "The data keeps up and a step is very short; do more in each, with larger batches"
+    )
 
 
 def test_what_was_measured_in_a_sentence():

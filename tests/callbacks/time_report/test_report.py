@@ -1,3 +1,4 @@
+import itertools
 import threading
 import time
 import types
@@ -13,7 +14,7 @@ from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedInput, QueueInput
 from tensorpack.input_source.dequeue import WaitProbe, WaitReading
 from tensorpack.train import SimpleTrainer, TrainConfig
-from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 from tests.helpers import FakeClock
 
 
@@ -29,7 +30,6 @@ class Costs(Callback):
     def __init__(self, clock):
         self._clock = clock
         self.inside, self.outside = 0.09, 0.01
-        self.asked = []  # steps in which something was fetched along
 
     def _before_run(self, ctx):
         self._clock.advance(self.inside)
@@ -39,20 +39,6 @@ class Costs(Callback):
 
     def _trigger_epoch(self):
         self._clock.advance(1000)
-
-
-class Games:
-    """Plays four environment steps for each step, when asked, and knows what to do."""
-
-    def __init__(self, trainer_step):
-        self._step = trainer_step
-
-    @property
-    def env_steps(self):
-        return 1000 + 4 * self._step()
-
-    def bottleneck_hint(self, limit):
-        return f"a hint about {limit}"
 
 
 @pytest.fixture
@@ -128,7 +114,15 @@ def test_the_paragraph(waits, capsys):
 
 @pytest.mark.parametrize("given", [False, True])
 def test_the_source_knows_more(given, waits, capsys):
-    games = Games(lambda: trainer.global_step)
+    class Games:
+        @property
+        def env_steps(self):
+            return 1000 + 4 * trainer.global_step
+
+        def bottleneck_hint(self, limit):
+            return f"a hint about {limit}"
+
+    games = Games()
     options = {"source": games} if given else {}
     _, _, trainer = reported(_WARMUP_STEPS + 301, after_seconds=29.99, **options)
     if not given:
@@ -156,28 +150,22 @@ def test_too_little_says_nothing(seconds, steps, waits, capsys):
 
 def test_a_change_is_logged_at_the_end_of_the_epoch_and_nothing_else(waits, capsys):
     _, costs, trainer = reported(400, max_epoch=6)
-    lines = {}
-
-    def next_epoch(epoch):
-        trainer.run_epoch(epoch)
-        lines[epoch] = paragraphs(capsys)
-
+    lines = []
     with trainer.session():
         trainer.callbacks.before_train()
-        next_epoch(1)
-        next_epoch(2)
-        waits[0] = WaitReading(0.0, 1.0)
-        next_epoch(3)
-        next_epoch(4)
-        costs.outside = 0.09
-        next_epoch(5)
-        next_epoch(6)
-    assert [len(lines[epoch]) for epoch in range(1, 7)] == [1, 0, 1, 0, 1, 0]
-    assert lines[3] == [
+        for epoch in range(1, 7):
+            if epoch == 3:
+                waits[0] = WaitReading(0.0, 1.0)
+            if epoch == 5:
+                costs.outside = 0.09
+            trainer.run_epoch(epoch)
+            lines.append(paragraphs(capsys))
+    assert [len(each) for each in lines] == [1, 0, 1, 0, 1, 0]
+    assert lines[2] == [
         "Where the time goes has changed: The data keeps up; the limit is the step itself, which "
         "leaves some of the cores idle."
     ]
-    assert "Callbacks take 50 % between the steps" in lines[5][0]
+    assert "Callbacks take 50 % between the steps" in lines[4][0]
 
 
 @pytest.fixture
@@ -317,12 +305,9 @@ def asked_steps(report, trainer):
 
 
 def test_only_the_step_is_asked_so_nothing_is_taken_from_the_queue(waits):
-    class Reading(Callback):
-        def _trigger_step(self):
-            self.trainer.hooked_sess.run(tf.get_default_graph().get_tensor_by_name("other:0"))
-
-    tf.constant(1, name="other")
-    report, _, trainer = reported(30, others=[Reading()])
+    other = tf.constant(1)
+    reading = when(trigger_step=lambda callback: callback.trainer.hooked_sess.run(other))
+    report, _, trainer = reported(30, others=[reading])
     asked = asked_steps(report, trainer)
     trainer.train()
     assert len(asked) > 20 and asked == sorted(set(asked)) and asked[-1] < 30
@@ -343,62 +328,43 @@ def test_a_switched_off_report_is_silent(waits, capsys):
     assert paragraphs(capsys) == []
 
 
-class Slow(Callback):
-    def _sleep(self, *_):
-        time.sleep(0.03)
-
-
 @pytest.mark.parametrize(
-    "hook, first", [("_trigger_step", False), ("_before_run", True), ("_after_run", False)]
+    "hook, first", [("trigger_step", False), ("before_run", True), ("after_run", False)]
 )
 def test_the_slowest_callback_is_named(hook, first, capsys):
-    slow = type("SlowOne", (Slow,), {hook: Slow._sleep})()
+    slow = when(**{hook: lambda _: time.sleep(0.03)})
     report = TimeReport(after_seconds=0, after_steps=20)
     both = [slow, report] if first else [report, slow]
     StepTrainer(both, train_op=tf.no_op(), steps_per_epoch=45).train()
     (line,) = paragraphs(capsys)[-1:]
-    assert "Callbacks take" in line and "most often seen at work: SlowOne;" in line
-
-
-class Looking(Callback):
-    """Notes who was seen at work after a look before the run, and after one behind the step."""
-
-    def __init__(self):
-        self.found = []
-
-    def _before_run(self, ctx):
-        self._look()
-
-    def _trigger_step(self):
-        self._look()
-
-    def _look(self):
-        self.sampler.sample(threading.get_ident())
-        self.found.append(self.sampler.slowest())
+    assert "Callbacks take" in line and "most often seen at work: Callback;" in line
 
 
 def test_a_hook_that_is_part_of_stepping_is_not_named(waits):
-    looking = Looking()
-    report, _, trainer = reported(1, others=[looking])
-    looking.sampler = report._sampler
+    found = []
+
+    def look(_):
+        report._sampler.sample(threading.get_ident())
+        found.append(report._sampler.slowest())
+
+    report, _, trainer = reported(1, others=[when(before_run=look, trigger_step=look)])
     trainer.train()
-    assert looking.found == ["", "Looking"]
+    assert found == ["", "Callback"]
 
 
 def test_a_thread_looks_only_where_callbacks_take_time_and_ends_with_the_training(waits):
     names = []
 
-    class Look(Callback):
-        def _trigger_step(self):
-            names.extend(each.name for each in threading.enumerate())
+    def look(_):
+        names.extend(each.name for each in threading.enumerate())
 
-    _, costs, trainer = reported(60, others=[Look()])
+    _, costs, trainer = reported(60, others=[when(trigger_step=look)])
     trainer.train()
     assert "CallbackSampler" in names
     assert "CallbackSampler" not in [each.name for each in threading.enumerate()]
     del names[:]
     with tf.Graph().as_default():
-        _, costs, trainer = reported(60, others=[Look()])
+        _, costs, trainer = reported(60, others=[when(trigger_step=look)])
         costs.outside = 0.001
         trainer.train()
     assert "CallbackSampler" not in names
@@ -407,15 +373,10 @@ def test_a_thread_looks_only_where_callbacks_take_time_and_ends_with_the_trainin
 class Numbers(DataFlow):
     """Whole numbers from 0, each after a while."""
 
-    def __init__(self, seconds=0.0):
-        self._seconds = seconds
-
     def __iter__(self):
-        number = 0
-        while True:
-            time.sleep(self._seconds)
+        for number in itertools.count():
+            time.sleep(0.02)
             yield [number]
-            number += 1
 
 
 class Summing(ModelDesc):
@@ -432,36 +393,24 @@ class Summing(ModelDesc):
         return tf.train.GradientDescentOptimizer(1.0)
 
 
-def sum_of(source, callbacks, steps=40):
-    """Trains on a source for some steps; returns the sum of what was taken."""
-    with tf.Graph().as_default():
-        trainer = SimpleTrainer(
-            TrainConfig(
-                data=source,
-                model=Summing(),
-                callbacks=[*callbacks, At()],
-                extra_callbacks=[],
-                monitors=[],
-                steps_per_epoch=steps,
-                max_epoch=1,
-            )
-        )
-        trainer.train()
-        return [each for each in trainer.config.callbacks if isinstance(each, At)][0].total
-
-
-class At(Callback):
-    def _setup_graph(self):
-        (self._variable,) = tf.trainable_variables()
-
-    def _trigger_epoch(self):
-        self.total = float(self.trainer.sess.run(self._variable))
-
-
 @pytest.mark.parametrize("make", [QueueInput, FeedInput])
 def test_slow_data_is_found_and_the_training_is_the_same(make, capsys):
-    report = TimeReport(after_seconds=0, after_steps=18)
-    assert sum_of(make(Numbers(0.02)), [report]) == sum(range(40))
+    totals = []
+
+    def read(callback):
+        totals.extend(callback.trainer.sess.run(tf.trainable_variables()))
+
+    config = TrainConfig(
+        data=make(Numbers()),
+        model=Summing(),
+        callbacks=[TimeReport(after_seconds=0, after_steps=18), when(trigger_epoch=read)],
+        extra_callbacks=[],
+        monitors=[],
+        steps_per_epoch=40,
+        max_epoch=1,
+    )
+    SimpleTrainer(config).train()
+    assert totals == [sum(range(40))]
     (line, *_) = paragraphs(capsys)
     share = int(line.partition("waiting for data ")[2].partition(" %")[0])
     assert share >= 15  # a step alone takes far less than the data
