@@ -11,18 +11,6 @@ from tensorpack.tfutils.hooked_session import HookedSession
 from tensorpack.utils import logger
 from tensorpack.utils.stopping import StopToken
 
-WHOLE_RUN = [  # the hooks of a run with one step, in their order
-    "setup_graph",
-    "before_train",
-    "before_epoch",
-    "before_run",
-    "after_run",
-    "trigger_step",
-    "after_epoch",
-    "trigger_epoch",
-    "after_train",
-]
-
 
 class MiniTrainer(TrainerContract):
     """Runs an op `steps_per_epoch` times an epoch, in the default graph.

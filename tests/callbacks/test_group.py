@@ -3,8 +3,8 @@ import pytest
 from tensorpack.callbacks import Callback, Callbacks
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.stopping import Finished, StopRequested
-from tests.callbacks.driver import WHOLE_RUN, MiniTrainer, log_lines, when
-from tests.helpers import CallbackSpy, FakeClock, LargeState
+from tests.callbacks.driver import MiniTrainer, log_lines, when
+from tests.helpers import HOOKS, CallbackSpy, FakeClock, LargeState
 
 
 class Failing(CallbackSpy):
@@ -23,7 +23,7 @@ def test_each_hook_is_called_in_the_order_of_the_list():
     spies = [CallbackSpy(tape, "a"), CallbackSpy(tape, "b")]
     MiniTrainer(spies, steps_per_epoch=1).train()
     assert tape[::2] == [each.replace("b.", "a.") for each in tape[1::2]]
-    assert [each[2:] for each in tape[::2]] == WHOLE_RUN
+    assert [each[2:] for each in tape[::2]] == list(HOOKS)
 
 
 def test_after_train_runs_only_where_before_train_was_entered():

@@ -13,9 +13,9 @@ from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedInput, QueueInput
 from tensorpack.input_source.dequeue import WaitProbe, WaitReading
-from tensorpack.train import SimpleTrainer, TrainConfig
+from tensorpack.train import SimpleTrainer
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
-from tests.helpers import FakeClock
+from tests.helpers import FakeClock, config
 
 
 class StepTrainer(MiniTrainer):
@@ -400,16 +400,9 @@ def test_slow_data_is_found_and_the_training_is_the_same(make, capsys):
     def read(callback):
         totals.extend(callback.trainer.sess.run(tf.trainable_variables()))
 
-    config = TrainConfig(
-        data=make(Numbers()),
-        model=Summing(),
-        callbacks=[TimeReport(after_seconds=0, after_steps=18), when(trigger_epoch=read)],
-        extra_callbacks=[],
-        monitors=[],
-        steps_per_epoch=40,
-        max_epoch=1,
-    )
-    SimpleTrainer(config).train()
+    callbacks = [TimeReport(after_seconds=0, after_steps=18), when(trigger_epoch=read)]
+    numbers = config(callbacks, data=make(Numbers()), model=Summing(), steps_per_epoch=40)
+    SimpleTrainer(numbers).train()
     assert totals == [sum(range(40))]
     (line, *_) = paragraphs(capsys)
     share = int(line.partition("waiting for data ")[2].partition(" %")[0])
