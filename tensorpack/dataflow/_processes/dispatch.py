@@ -1,6 +1,6 @@
 """Gives inputs to a worker pool and yields its results, with a bounded number in flight."""
 
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sized, Tuple
 
 from tensorpack.utils.packed import Packed, pack
 
@@ -8,87 +8,66 @@ from .pool import Failure, WorkerPool
 from .worker_loop import END, SHIFTED
 
 
-class _Dispatcher:
-    """Numbers inputs, of which `most` may be in flight, and finds the number of each result.
+def _numbered_results(
+    pool: WorkerPool, inputs: Iterable[Any], most: int, kept: Sized = ()
+) -> Iterator[Tuple[int, Any]]:
+    """Yields the numbers of inputs and their results, as they become ready.
 
-    It uses the pool alone, which may still be busy with what was sent before.
+    At most `most` inputs are in flight, less the results that the caller keeps back. What the
+    inputs raise comes after all results before that; the error of a worker that ended comes at
+    once. The pool may still be busy with what was sent before.
     """
-
-    def __init__(self, pool: WorkerPool, inputs: Iterable[Any], most: int) -> None:
-        self._pool, self._inputs, self._most = pool, enumerate(inputs), most
-        self._next: Optional[Tuple[int, Packed]] = None
-        self._is_empty = False
-        self._error: Optional[Exception] = None
-        self._numbers: Dict[int, int] = {}  # by tag
-
-    def result(self, kept: int = 0) -> Optional[Tuple[int, Any]]:
-        """Returns the number and the result of an input; None when there are no more.
-
-        `kept` is how many results the caller keeps back. What the inputs raised comes after all
-        results before that; the error of a worker that ended comes at once.
-        """
-        while True:
-            if self._next is None and len(self._numbers) + kept < self._most:
-                self._fetch()
-            if self._next is None and not self._numbers:
-                if self._error is not None:
-                    raise self._error
-                return None
-            item = self._exchange()
-            if item is not None:
-                number = self._numbers.pop(item[0], None)
-                if number is not None:  # else it belongs to a pass that was left
-                    return number, item[1]
-                item = None
-
-    def _fetch(self) -> None:
-        if self._is_empty:
-            return
+    source = enumerate(map(pack, inputs))
+    following: Optional[Tuple[int, Packed]] = None
+    numbers: Dict[int, int] = {}  # of the inputs in flight, by their tags
+    is_over = False
+    error: Optional[Exception] = None
+    while True:
+        if following is None and not is_over and len(numbers) + len(kept) < most:
+            try:
+                following = next(source, None)
+                is_over = following is None
+            except Exception as caught:
+                is_over, error = True, caught
+        if following is not None:
+            tag = pool.send(following[1])
+            if tag is not None:
+                numbers[tag], following = following[0], None
+            item = pool.take_if(or_room=tag is None)
+        elif numbers:
+            item = pool.take()
+        else:
+            break
+        if item is not None and item[0] in numbers:  # else it belongs to a pass that was left
+            yield numbers.pop(item[0]), item[1]
+        item = None  # the pool may wait for its memory
+    if error is not None:
         try:
-            number, obj = next(self._inputs, (0, None))
-            self._is_empty = obj is None
-            self._next = None if obj is None else (number, pack(obj))
-        except Exception as error:
-            self._is_empty, self._error = True, error
-
-    def _exchange(self) -> Optional[Tuple[int, Any]]:
-        """Sends the next input if there is room; returns a result, or None if there is none yet."""
-        if self._next is None:
-            return self._pool.take()
-        number, packed = self._next
-        tag = self._pool.send(packed)
-        if tag is None:
-            return self._pool.take_if(or_room=True)
-        self._numbers[tag], self._next = number, None
-        return self._pool.take_if()
+            raise error
+        finally:
+            error = None  # it would keep itself, by this frame
 
 
 def results_as_ready(pool: WorkerPool, inputs: Iterable[Any], most: int) -> Iterator[Any]:
     """Yields the results of all inputs, None among them, as they become ready.
 
-    Raises what a worker or the inputs raised. At most `most` are in flight; none of them is None.
+    Raises what a worker or the inputs raised. At most `most` are in flight.
     """
-    dispatcher = _Dispatcher(pool, inputs, most)
-    item = dispatcher.result()
-    while item is not None:
-        yield _checked(item[1])
-        item = None  # the pool may wait for the memory of the result
-        item = dispatcher.result()
+    for _, result in _numbered_results(pool, inputs, most):
+        yield _checked(result)
+        result = None  # the pool may wait for its memory
 
 
 def results_in_order(pool: WorkerPool, inputs: Iterable[Any], most: int) -> Iterator[Any]:
     """Yields the results in the order of the inputs; the arguments are the same."""
-    dispatcher = _Dispatcher(pool, inputs, most)
     early: Dict[int, Any] = {}
     wanted = 0
-    item = dispatcher.result()
-    while item is not None:
-        early[item[0]] = item[1]
-        item = None
+    for number, result in _numbered_results(pool, inputs, most, early):
+        early[number] = result
+        result = None
         while wanted in early:
             wanted += 1
             yield _checked(early.pop(wanted - 1))
-        item = dispatcher.result(len(early))
 
 
 def _checked(result: Any) -> Any:
