@@ -78,8 +78,7 @@ class RowsInFile:
         if not datasets or self._process != os.getpid():
             datasets = self._open()
         return [
-            _read_rows(self._path, key, dataset, index, index + 1)[0]
-            for key, dataset in zip(self.keys, datasets)
+            _read_rows(self._path, key, dataset, index) for key, dataset in zip(self.keys, datasets)
         ]
 
     def _open(self) -> List[Any]:
@@ -240,18 +239,19 @@ def _read_all(path: str, key: str, dataset: Any, bar: Any) -> np.ndarray:
     return column
 
 
-def _read_rows(path: str, key: str, dataset: Any, begin: int, end: int) -> np.ndarray:
+def _read_rows(path: str, key: str, dataset: Any, begin: int, end: Optional[int] = None) -> Any:
+    """Returns some rows as an array; without `end`, the one row itself."""
     try:
-        return dataset[begin:end]
+        return dataset[begin] if end is None else dataset[begin:end]
     except _DAMAGE as error:
         if not dataset:
             raise DataFlowTerminated(f"{path} was closed while row {begin} was read.") from error
-        in_chunk = dataset.chunks[0] if dataset.chunks else end - begin
-        if end - begin > in_chunk:  # one chunk after another, to name the one
-            for first in range(begin, end, in_chunk):
-                _read_rows(path, key, dataset, first, min(first + in_chunk, end))
         rows, advice = f"row {begin}", ""
-        if end - begin > 1:
+        if end is not None:
+            in_chunk = dataset.chunks[0] if dataset.chunks else end - begin
+            if end - begin > in_chunk:  # one chunk after another, to name the one
+                for first in range(begin, end, in_chunk):
+                    _read_rows(path, key, dataset, first, min(first + in_chunk, end))
             rows = f"rows {begin} to {end - 1}"
             advice = " To skip single rows, use in_memory=False and max_errors."
         place = _place_of(dataset, begin)
