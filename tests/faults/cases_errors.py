@@ -1,29 +1,20 @@
 """Cases in which the data, a callback or somebody else breaks the run."""
 
 import threading
+from functools import partial
 
 import numpy as np
 
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import FeedInput
 from tensorpack.train import SimpleTrainer
+from tests.helpers import HOOKS
 
 from .child import CASES, FOR_EVER, At, case, train
-from .data import BAD_FIELDS, BAD_LATER, Empty, Flow, bad, breaks, breaks_in_a_thread
+from .data import BAD_FIELDS, BAD_LATER, GOOD, Flow, bad, breaks, breaks_in_a_thread
 from .marks import mark
-
-HOOKS = (
-    "setup_graph",
-    "before_train",
-    "before_epoch",
-    "before_run",
-    "after_run",
-    "trigger_step",
-    "after_epoch",
-    "trigger_epoch",
-    "after_train",
-)
 
 
 @case
@@ -58,18 +49,12 @@ def evaluation_breaks():
 
 @case
 def empty():
-    train(Empty())
+    train(DataFromList([]))
 
 
 @case
 def finite():
-    train(data=FeedInput(_Finite(), infinite=False), make=SimpleTrainer)
-
-
-class _Finite(Flow):
-    def __iter__(self):
-        for _, datapoint in zip(range(25), super().__iter__()):
-            yield datapoint
+    train(data=FeedInput(DataFromList([GOOD] * 25), infinite=False), make=SimpleTrainer)
 
 
 class ClosesQueue(Callback):
@@ -120,22 +105,20 @@ def other_graph():
     train(None, At("trigger_step", lambda self: self.trainer.sess.run(stranger), step=30))
 
 
-def _hook_case(hook):
+def _hook_breaks(hook):
     def broken(_):
         raise LookupError("the callback is broken")
 
-    return lambda: train(None, At(hook, broken))
+    train(None, At(hook, broken))
 
 
-CASES.update({"hook_" + hook: _hook_case(hook) for hook in HOOKS})
+def _bad_field(name, at):
+    train(Flow(at, bad(name)), max_epoch=FOR_EVER)
 
 
-def _field_case(name, at):
-    return lambda: train(Flow(at, bad(name)), max_epoch=FOR_EVER)
-
-
-CASES.update({f"field_{name}": _field_case(name, 0) for name in BAD_FIELDS})
-CASES.update({f"field_{name}_later": _field_case(name, 45) for name in BAD_LATER})
+CASES.update({"hook_" + hook: partial(_hook_breaks, hook) for hook in HOOKS})
+CASES.update({f"field_{name}": partial(_bad_field, name, 0) for name in BAD_FIELDS})
+CASES.update({f"field_{name}_later": partial(_bad_field, name, 45) for name in BAD_LATER})
 
 
 @case

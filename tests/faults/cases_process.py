@@ -6,13 +6,12 @@ import time
 
 from tensorpack.callbacks import ModelSaver, ScalarPrinter, StartProcOrThread
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source import FeedInput
-from tensorpack.train import SimpleTrainer, TrainConfig
+from tensorpack.train import SimpleTrainer
 from tensorpack.utils import logger
 from tensorpack.utils.concurrency import ShareSessionThread
-from tests.helpers import TinyModel
+from tests.helpers import TinyModel, config
 
-from .child import STEPS, At, case, train
+from .child import At, case, train
 from .data import Flow
 from .marks import mark
 
@@ -35,15 +34,8 @@ def twice():
     train()
     with tf.Graph().as_default():
         train(monitors=[ScalarPrinter()], max_epoch=1)
-        config = TrainConfig(
-            data=FeedInput(Flow()),
-            model=TinyModel(),
-            monitors=[],
-            steps_per_epoch=STEPS,
-            max_epoch=1,
-        )
     with tf.Graph().as_default():
-        trainer = SimpleTrainer(config)
+        trainer = SimpleTrainer(config(dataflow=Flow(), model=TinyModel()))
         trainer.train()
     try:
         trainer.train()
@@ -86,13 +78,8 @@ def daemons():
     printers = [threading.Thread(target=_chatters, daemon=True) for _ in range(3)]
     for thread in printers:
         thread.start()
-    train(
-        None,
-        StartProcOrThread(busy, stop_at_last=False),
-        steps_per_epoch=5,
-        max_epoch=1,
-        monitors=[ScalarPrinter()],
-    )
+    starts = StartProcOrThread(busy, stop_at_last=False)
+    train(None, starts, steps_per_epoch=5, max_epoch=1, monitors=[ScalarPrinter()])
     mark("done")
 
 

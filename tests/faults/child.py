@@ -16,7 +16,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.sessinit import SessionInit
 from tensorpack.train import QueueInputTrainer, TrainConfig, signals
 from tensorpack.utils import fix_rng_seed, logger
-from tests.helpers import TinyModel
+from tests.helpers import TinyModel, config
 
 from .data import Flow, blocks, ignores_everything
 from .marks import mark
@@ -47,16 +47,6 @@ class At(Callback):
             self._action(self)
 
 
-class Says(Callback):
-    """Says that it had its turn at the end."""
-
-    def __init__(self, phase):
-        self._phase = phase
-
-    def _after_train(self):
-        mark(self._phase)
-
-
 def stays(phase):
     """Returns an action that marks a phase and stays there, as long as the run goes on."""
 
@@ -78,9 +68,7 @@ def train(flow=None, *callbacks, **options):
       **options: of `TrainConfig`; also `saver`, the `ModelSaver`, `grace`, the seconds for the
         end, and `make`, the trainer.
     """
-    options.setdefault("model", TinyModel())
-    options.setdefault("steps_per_epoch", STEPS)
-    options.setdefault("max_epoch", 3)
+    options = {"model": TinyModel(), "steps_per_epoch": STEPS, "max_epoch": 3, **options}
     grace, make = options.pop("grace", 20.0), options.pop("make", QueueInputTrainer)
     process = multiprocessing.get_context("spawn").Process(target=work, name="Worker")
     if "data" not in options:
@@ -88,10 +76,10 @@ def train(flow=None, *callbacks, **options):
     everyone = [
         options.pop("saver", None) or ModelSaver(),
         StartProcOrThread(process),
-        Says("after_train"),
+        At("after_train", lambda _: mark("after_train")),
         *callbacks,
+        At("after_train", lambda _: mark("last")),
     ]
-    everyone.append(Says("last"))
     trainer = make(TrainConfig(callbacks=everyone, **options))
     trainer.stop_grace = grace
     trainer.train()
@@ -273,19 +261,11 @@ def signals_in_the_setup():
         signum = (signal.SIGINT, signal.SIGTERM)[number % 2]
         when = (number * 0.618) % 1.0 * float(os.environ["SPAN"])
         timer = threading.Timer(when, os.kill, (os.getpid(), signum))
-
+        waits = At("before_train", lambda each: each.trainer.stop_token.wait(5))
+        options = {"model": StartsTimer(timer), "dataflow": Flow(), "extra_callbacks": None}
         with tf.Graph().as_default():
-            trainer = QueueInputTrainer(
-                TrainConfig(
-                    model=StartsTimer(timer),
-                    dataflow=Flow(),
-                    callbacks=[At("before_train", lambda each: each.trainer.stop_token.wait(5))],
-                    monitors=[],
-                    steps_per_epoch=STEPS,
-                )
-            )
             try:
-                trainer.train()
+                QueueInputTrainer(config([waits], **options)).train()
             except BaseException as error:
                 mark(f"{number} ended by {error!r}")
             timer.join()

@@ -25,12 +25,11 @@ def start(zygote, tmp_path):
 
 
 @pytest.fixture
-def run(start):
+def run(start, tmp_path):
     """Runs a case to its end and checks it; returns the child."""
 
-    def run(case, directory=None, **options):
-        where = {} if directory is None else {"directory": directory}
-        with start(case, **where, **options) as running:
+    def run(case, directory=tmp_path, **options):
+        with start(case, directory, **options) as running:
             return running.end()
 
     return run

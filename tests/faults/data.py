@@ -47,16 +47,6 @@ class Flow(DataFlow):
             count += 1
 
 
-class Empty(DataFlow):
-    """Has no datapoints."""
-
-    def __len__(self):
-        return 0
-
-    def __iter__(self):
-        return iter(())
-
-
 def breaks():
     raise LookupError("no such datapoint")
 

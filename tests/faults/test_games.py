@@ -1,6 +1,7 @@
 """Rows 36 and 37 of the matrix: ROMs that are none, and games that break or hang."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,19 +15,13 @@ from .running import INT, Case, params
 MODULE = "tests.faults.cases_environment"
 
 
-def flipped(tmp_path):
-    with open(breakout_rom(), "rb") as file:
-        content = bytearray(file.read())
-    content[100] ^= 1
-    return content
+def content(kind):
+    if kind == "damaged":
+        whole = Path(breakout_rom()).read_bytes()
+        return whole[:100] + bytes([whole[100] ^ 1]) + whole[101:]
+    return np.random.RandomState(0).bytes(2048) if kind == "random" else b""
 
 
-ROMS = {
-    "missing": lambda tmp_path: None,
-    "empty": lambda tmp_path: b"",
-    "random": lambda tmp_path: np.random.RandomState(0).bytes(2048),
-    "damaged": flipped,
-}
 ADVICE = {
     "missing": "Give the path of a file",
     "empty": "is empty, so it is not an Atari ROM",
@@ -44,8 +39,8 @@ def test_a_rom_that_is_none_is_told_before_anything_is_built(kind, tmp_path):
     rom, log = tmp_path / "breakout.bin", tmp_path / "log"
     if kind == "unreadable":
         rom = "/proc/self/mem"  # a file that even root cannot read from its beginning
-    elif ROMS[kind](tmp_path) is not None:
-        rom.write_bytes(bytes(ROMS[kind](tmp_path)))
+    elif kind != "missing":
+        rom.write_bytes(content(kind))
     child = Child("-X", "importtime", EXAMPLE / "DQN.py", "--rom", rom, "--logdir", log)
     assert child.end(timeout=20) == 2, child.output
     said = [line for line in child.lines if not line.startswith("import time:")]

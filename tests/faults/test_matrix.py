@@ -7,7 +7,8 @@ and what it printed are true, that its statistics are in order.
 
 import pytest
 
-from .cases_errors import HOOKS
+from tests.helpers import HOOKS
+
 from .data import BAD_FIELDS, BAD_LATER
 from .running import HUP, INT, TERM, Case, params
 
