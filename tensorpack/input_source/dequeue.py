@@ -18,6 +18,8 @@ class ConsumedCount:
     Attributes:
       per_run: how many datapoints the dequeues made so far take.
       ahead: how many wait between the dequeues and the count; set by `StagingInput`.
+      deferred: whether datapoints wait somewhere before their step, so that only `count` counts
+        them; set by `StagingInput`.
     """
 
     def __init__(self) -> None:
@@ -32,18 +34,12 @@ class ConsumedCount:
         self._value = self._variable.read_value()
         self.per_run = 0
         self.ahead = 0
-        self._deferred = False
-
-    def defer(self) -> None:
-        """Leaves the counting to `count`, for datapoints that wait somewhere before their step."""
-        self._deferred = True
+        self.deferred = False
 
     def counted(self, components: Sequence[tf.Tensor], number: int) -> List[tf.Tensor]:
-        """Returns the components of a dequeue of `number` datapoints; using one counts them, unless
-        `defer` was called.
-        """
+        """Returns the components of a dequeue of `number` datapoints; using one counts them."""
         self.per_run += number
-        if self._deferred:
+        if self.deferred:
             return list(components)
         with tf.control_dependencies([self.count(components, number)]):
             return [tf.identity(each) for each in components]
@@ -106,7 +102,7 @@ class WaitProbe:
     @property
     def fetches(self) -> Dict[str, Any]:
         """What to run along with a step; `read` takes the values."""
-        return {"begin": self._begin, "ends": self._ends, "size": self._size}
+        return {"begin": self._begin, "ends": list(self._ends), "size": self._size}
 
     def read(self, values: Dict[str, Any]) -> WaitReading:
         """Returns what the values of `fetches` say."""

@@ -29,7 +29,6 @@ class PlaceholderInput(InputSource):
     def __init__(self, prefix: str = "") -> None:
         super().__init__()
         self._prefix = prefix
-        self._placeholders: List[tf.Tensor] = []
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         self._placeholders = make_placeholders(input_signature, self._prefix)

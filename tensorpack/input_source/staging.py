@@ -59,7 +59,7 @@ class StagingInput(FeedfreeInput):
         self._specs = list(input_signature)
         self._input.setup(input_signature)
         if isinstance(self._input, QueueInput):
-            self._input.consumed.defer()
+            self._input.consumed.deferred = True
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
         consumed = self._input.consumed if isinstance(self._input, QueueInput) else None
