@@ -21,8 +21,8 @@ class DatapointChecker:
 
     Right arrays are returned as they are. float64 becomes float32, int64 becomes int32 and the
     like, where all values fit, and the log says so once; bool and integers are widened as numpy's
-    safe casts do. A user's NaN passes. All errors of the first datapoint are reported together. A
-    later array passes at once if it has the dtype and shape of an earlier one that passed.
+    safe casts do. A user's NaN passes. All errors of a datapoint are reported together. An
+    array passes at once if it has the dtype and shape of an earlier one that passed.
 
     Args:
       signature: a `tf.TensorSpec` with a name for each component.
@@ -45,19 +45,28 @@ class DatapointChecker:
             to number).
           ValueError: the number of components, a shape, or the range of a number is wrong.
         """
-        values = self._values(datapoint)
-        if self._index == 0:
-            self._check_all(values)
-        arrays = []
-        for component, value in zip(self._components, values):
+        arrays: List[np.ndarray] = []
+        found: List[str] = []
+        first: Optional[Exception] = None
+        for component, value in zip(self._components, self._values(datapoint)):
             if (
                 type(value) is np.ndarray
                 and value.shape == component.seen
                 and value.dtype == component.dtype
             ):
                 arrays.append(value)
-            else:
-                arrays.append(self._convert(component, value))
+                continue
+            try:
+                arrays.append(component.convert(value))
+            except (TypeError, ValueError) as error:
+                first = first or error
+                found.append(
+                    f"Datapoint {self._index}, {component}: the model takes {component.expected}, "
+                    f"the dataflow gave {_describe(value)}: {error}."
+                )
+        if first is not None:
+            kind = TypeError if isinstance(first, TypeError) else ValueError
+            raise kind("\n".join(found)) from first
         self._index += 1
         return arrays
 
@@ -79,28 +88,6 @@ class DatapointChecker:
             f"Datapoint {self._index} has {got}, the model takes {len(self._names)} "
             f"({', '.join(self._names)}). Make the model's inputs and the dataflow agree."
         )
-
-    def _check_all(self, values: Sequence[Any]) -> None:
-        errors = []
-        for component, value in zip(self._components, values):
-            try:
-                self._convert(component, value)
-            except (TypeError, ValueError) as error:
-                errors.append(error)
-        if len(errors) == 1:
-            raise errors[0]
-        if errors:
-            raise type(errors[0])("\n".join(map(str, errors))) from errors[0]
-
-    def _convert(self, component: "_Component", value: Any) -> np.ndarray:
-        try:
-            return component.convert(value)
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(
-                f"Datapoint {self._index}, {component}: the model takes {component.expected}, the "
-                f"dataflow gave {_describe(value)}: {error}."
-            ) from error
 
 
 class _Component:
