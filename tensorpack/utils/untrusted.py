@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Optional, Tuple
 __all__ = ["UnsafeFile", "hash_untrusted", "open_regular", "open_untrusted", "read_untrusted"]
 
 _FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+_ADVICE = "remove it, or use another directory"
 _PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 
 
@@ -39,11 +40,11 @@ def open_regular(path: str, flags: int) -> int:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG):
             reason = "A symbolic link" if os.path.islink(path) else "Not a regular file"
-            raise UnsafeFile(errno.EINVAL, f"{reason}, so it is not opened", path[:200]) from error
+            raise UnsafeFile(errno.EINVAL, f"{reason}; {_ADVICE}", path[:200]) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise UnsafeFile(errno.EINVAL, "Not a regular file, so it is not opened", path)
+        raise UnsafeFile(errno.EINVAL, f"Not a regular file; {_ADVICE}", path)
     return descriptor
 
 
@@ -58,7 +59,7 @@ def open_untrusted(path: str, max_bytes: Optional[int] = None) -> BinaryIO:
     size = os.fstat(file.fileno()).st_size
     if max_bytes is not None and size > max_bytes:
         file.close()
-        reason = f"{size} bytes, at most {max_bytes} are expected, so it is not read"
+        reason = f"{size} bytes, at most {max_bytes} are expected; {_ADVICE}"
         raise UnsafeFile(errno.EFBIG, reason, path)
     return file
 

@@ -124,7 +124,7 @@ def test_what_is_not_a_regular_file_is_neither_read_nor_replaced(tmp_path, make,
     make(str(folder / "stats.json"))
     run(folder, max_epoch=2)
     assert stat.S_IFMT((folder / "stats.json").lstat().st_mode) != stat.S_IFREG
-    assert sum("so it is not opened" in line for line in log_lines(capsys)) == 1
+    assert sum("remove it, or use another directory" in line for line in log_lines(capsys)) == 1
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "[NaN, 1]"])
