@@ -9,6 +9,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import PendingSegments
+from tensorpack.utils.checks import as_names
 
 from ._disk import ERRORS, disk_trouble
 from .base import Callback
@@ -50,11 +51,8 @@ class ModelSaver(Callback):
         asynchronous: bool = False,
     ) -> None:
         self.saves_all = var_collections is None
-        if var_collections is None:
-            var_collections = tf.GraphKeys.GLOBAL_VARIABLES
-        if isinstance(var_collections, str):
-            var_collections = [var_collections]
-        self._collections = list(var_collections)
+        collections = tf.GraphKeys.GLOBAL_VARIABLES if self.saves_all else var_collections
+        self._collections = as_names(self, "var_collections", collections)
         self._max_to_keep = max_to_keep
         self._keep_hours = keep_checkpoint_every_n_hours
         self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from typing import Any, Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
@@ -75,10 +76,9 @@ class TimeReport(Callback):
         self._warm = self._in_epoch = self._in_first_epoch = False
 
     def _setup_graph(self) -> None:
-        self._silent = bool(self.trainer.deterministic)
         if self._source is None and self.trainer.config is not None:
             self._source = self.trainer.config.dataflow
-        self._step_op = None if self._silent else self.trainer.step_op
+        self._step_op = self.trainer.step_op
         self._probe = StepProbe(self.trainer)
 
     def _before_train(self) -> None:
@@ -95,7 +95,7 @@ class TimeReport(Callback):
 
     def _before_epoch(self) -> None:
         self._in_first_epoch = self.epoch_num == self.trainer.starting_epoch
-        self._in_epoch = not self._silent
+        self._in_epoch = not self.trainer.deterministic  # or it measures nothing
         self._schedule.resume(self._clock())
         self._window.enter(self._meters(self.global_step))
 
@@ -172,7 +172,7 @@ class TimeReport(Callback):
     def _trigger_epoch(self) -> None:
         steps = self.global_step
         total = self._window.total(Meters(self._clock(), steps))
-        if self._silent or not self._warm or not self._is_due(total):
+        if not self._warm or not self._is_due(total):
             return
         before, figures = self._limit, self._figures(steps)
         if not before:
@@ -217,10 +217,8 @@ class TimeReport(Callback):
 
 def _was_asked(path: str) -> bool:
     """Whether an empty file asks for a report; removes it, and leaves any other file alone."""
-    try:
-        if os.path.getsize(path) > 0 or not os.path.isfile(path):
-            return False
-        os.unlink(path)
-    except OSError:  # there is none, as always, or it may not be removed
-        return False
-    return True
+    with suppress(OSError):  # it may not be removed
+        if os.path.isfile(path) and os.path.getsize(path) == 0:
+            os.unlink(path)
+            return True
+    return False
