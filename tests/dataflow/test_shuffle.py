@@ -240,8 +240,10 @@ def test_only_what_is_in_the_buffer_is_held():
 
 def test_the_flow_is_not_asked_again_after_its_end():
     class Once(DataFlow):
-        def __iter__(self):
+        def __init__(self):
             self.left = [None, [2], [1], [0]]
+
+        def __iter__(self):
             return self
 
         def __next__(self):
