@@ -71,14 +71,14 @@ class SharedList(Sequence[Any]):
         weakref.finalize(self, file.close).atexit = False
 
     def _set(self, nbytes: int, starts: np.ndarray, structures: np.ndarray) -> None:
-        self._nbytes, self._starts, self._structures = nbytes, starts, structures
+        self._starts, self._structures = starts, structures
         view = self._file.view(nbytes, writable=False) if nbytes else np.empty(0, np.uint8)
         self._memory = view
 
     @property
     def nbytes(self) -> int:
         """How much memory the elements take, in all processes together."""
-        return self._nbytes
+        return self._memory.nbytes
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -101,13 +101,11 @@ class SharedList(Sequence[Any]):
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         if get_spawning_popen() is None:
             return SharedList, (list(self),)
-        return _received, (self._file, self._nbytes, self._starts, self._structures)
+        return _received, (self._file, self.nbytes, self._starts, self._structures)
 
 
-def _received(
-    file: SharedFile, nbytes: int, starts: np.ndarray, structures: np.ndarray
-) -> SharedList:
+def _received(file: SharedFile, *parts: Any) -> SharedList:
     shared = SharedList.__new__(SharedList)
     shared._own(file)
-    shared._set(nbytes, starts, structures)
+    shared._set(*parts)
     return shared

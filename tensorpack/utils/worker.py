@@ -131,8 +131,8 @@ class Worker(BaseProcess):
         _set_signals(self._held_back)
         self._ends.die_with_starter()
         self._ends.arrived()
-        faulthandler.enable(file=self._ends.stacks_fd, all_threads=True)
-        faulthandler.register(signal.SIGUSR1, file=self._ends.stacks_fd, all_threads=True)
+        faulthandler.enable(file=self._ends.stacks, all_threads=True)
+        faulthandler.register(signal.SIGUSR1, file=self._ends.stacks, all_threads=True)
         self._ends.offer_stacks()
         try:
             super().run()

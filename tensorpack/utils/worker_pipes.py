@@ -30,11 +30,11 @@ class _Ends:
     """One end of each pipe."""
 
     def __init__(self, lifeline: Connection, report: Connection, stacks: Connection) -> None:
-        self._lifeline, self._report, self._stacks = lifeline, report, stacks
+        self._lifeline, self._report, self.stacks = lifeline, report, stacks
 
     def close(self) -> None:
         """Closes the pipes; the starter's end of the lifeline kills a worker that still lives."""
-        for each in (self._lifeline, self._report, self._stacks):
+        for each in (self._lifeline, self._report, self.stacks):
             each.close()
 
 
@@ -59,24 +59,24 @@ class StarterEnds(_Ends):
     def can_be_asked(self) -> bool:
         """Whether the worker has started, so that it can give its stacks."""
         with self._lock:
-            self._stacks_text += _read(self._stacks)
+            self._stacks_text += _read(self.stacks)
             return self._stacks_text != b""
 
     def crash(self) -> str:
         """What `faulthandler` wrote when the worker crashed; empty if it did not."""
         with self._lock:
-            self._stacks_text += _read(self._stacks)
+            self._stacks_text += _read(self.stacks)
             _, fatal, text = self._stacks_text.partition(b"Fatal Python error")
             return (fatal + text).decode("utf-8", "replace").strip()
 
     def ask_for_stacks(self, pid: int, timeout: float) -> str:
         """Makes the worker write its stacks; empty if it does not within `timeout` seconds."""
         with self._lock:
-            self._stacks_text += _read(self._stacks)
+            self._stacks_text += _read(self.stacks)
             before, deadline = len(self._stacks_text), time.monotonic() + timeout
             os.kill(pid, signal.SIGUSR1)
-            while wait([self._stacks], max(0.0, deadline - time.monotonic())):
-                new = _read(self._stacks)
+            while wait([self.stacks], max(0.0, deadline - time.monotonic())):
+                new = _read(self.stacks)
                 if not new:
                     break  # it has ended
                 self._stacks_text += new
@@ -90,11 +90,6 @@ class WorkerEnds(_Ends):
     Where it travels by pickle, it is in the worker before all else, and reports an exception that
     ends the worker before that has arrived as well.
     """
-
-    @property
-    def stacks_fd(self) -> int:
-        """The descriptor that stacks are to be written to."""
-        return self._stacks.fileno()
 
     def arrived(self) -> None:
         """Everything is in the worker: from now on `Worker.run` reports exceptions."""
@@ -124,8 +119,8 @@ class WorkerEnds(_Ends):
     def offer_stacks(self) -> None:
         """Tells the other side that stacks can be asked for."""
         # A full pipe must not hold up what writes in a signal handler.
-        os.set_blocking(self.stacks_fd, False)
-        os.write(self.stacks_fd, b"\n")
+        os.set_blocking(self.stacks.fileno(), False)
+        os.write(self.stacks.fileno(), b"\n")
 
     def report(self, data: bytes) -> None:
         """Sends `data`, or as much of it as there is room for."""
