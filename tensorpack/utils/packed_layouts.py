@@ -81,7 +81,6 @@ class _Layout:
                 self._scalars.append(_scalar(index, part))
             self._parts[index] = None
         self._struct = struct.Struct(">x" + "".join(each.code for each in self._scalars))
-        self.structure_nbytes = self._struct.size
         self._area = aligned(self._struct.size)
         self._nbytes = self._area + nbytes
 

@@ -75,7 +75,7 @@ def open_paths():
 class Canary:
     """Makes a folder when it is unpickled."""
 
-    def __init__(self, path):
+    def __init__(self, path="canary"):
         self.path = str(path)
 
     def __reduce__(self):

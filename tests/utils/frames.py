@@ -1,6 +1,5 @@
-"""Frames, structures and arrays made by hand, a pickle that tells, and little memory to read in."""
+"""Frames, structures and arrays made by hand, and little memory to read them in."""
 
-import os
 import resource
 import struct
 import zlib
@@ -38,16 +37,6 @@ def extension(code, data):
 def array_header(dtype, *shape):
     name = dtype.encode()
     return struct.pack("<BB", len(name), len(shape)) + name + struct.pack(f"<{len(shape)}Q", *shape)
-
-
-class Canary:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, path="canary"):
-        self.path = path
-
-    def __reduce__(self):
-        return os.mkdir, (self.path,)
 
 
 def limit_memory():

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from tensorpack.utils.serialize import FrameError, dumps, loads
-from tests.utils.frames import Canary, frame_of, limit_memory
+from tests.dataflow.helpers import Canary
+from tests.utils.frames import frame_of, limit_memory
 
 msgpack = pytest.importorskip("msgpack")
 pytestmark = pytest.mark.fault_row(31)
