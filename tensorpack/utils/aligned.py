@@ -10,13 +10,9 @@ _ALIGNMENT = 64  # bytes
 
 
 def aligned_empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
-    """Returns an uninitialized array whose memory begins at a multiple of 64 bytes.
+    """Returns an uninitialized array, not of objects, that begins at a multiple of 64 bytes.
 
     The memory that `malloc` returns for large arrays never does.
-
-    Args:
-      shape: of the array.
-      dtype: of the array; not of objects.
     """
     dtype = np.dtype(dtype)
     nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

@@ -44,9 +44,7 @@ _WHAT_FITS = (
 class Rows:
     """An array whose rows are separate until they are written; it is read as one array.
 
-    Args:
-      arrays: at least one, all of the same shape.
-      dtype: of the array; the rows are converted.
+    There is at least one row. All have the same shape, and are converted to `dtype`.
     """
 
     def __init__(self, arrays: Sequence[np.ndarray], dtype: np.dtype) -> None:
@@ -71,8 +69,7 @@ class Rows:
 def dtype_of(name: Any) -> np.dtype:
     """Returns the dtype of a name such as `<f4`, without showing numpy any other text.
 
-    Raises:
-      ValueError: it is not a number, boolean, date, or text of a fixed width.
+    Raises ValueError unless it is of numbers, booleans, dates, or text of a fixed width.
     """
     if type(name) is not str or not _DTYPE.fullmatch(name):
         raise ValueError(f"{str(name)[:100]!r} is not the dtype of plain values")
@@ -108,11 +105,7 @@ def _checked_fields(fields: Any, depth: int) -> List[Any]:
 
 
 def header_of(array: Union[np.ndarray, Rows]) -> bytes:
-    """Returns dtype and shape as bytes.
-
-    Raises:
-      TypeError: the array cannot be packed.
-    """
+    """Returns dtype and shape as bytes; raises TypeError if the array cannot be packed."""
     name = array.dtype.str
     if not _DTYPE.fullmatch(name) or array.ndim > MAX_DIMENSIONS:
         raise unfit(array)

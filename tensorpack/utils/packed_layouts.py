@@ -128,9 +128,8 @@ def _item(dtype: np.dtype, data: bytes) -> Any:
 class LayoutWriter:
     """Packs the objects of one end of a channel.
 
-    Attributes:
-      unsent: the number of a layout that the other end learns from the object that was packed last;
-        0 if there is none. Call `was_sent` when that object has been sent.
+    The other end learns the layout number `unsent`, unless it is 0, from the object that was packed
+    last. Call `was_sent` when that object has been sent.
     """
 
     def __init__(self) -> None:

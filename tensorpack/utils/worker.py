@@ -92,12 +92,9 @@ class Worker(BaseProcess):
                 os.kill(self.pid or 0, signal.SIGCONT)
 
     def error(self) -> Optional[Exception]:
-        """Returns an exception that says how it ended; None if it runs or ended in order.
-
-        Returns:
-          the exception that ended it if that was a builtin one, or a `WorkerFailed`, both with the
-          worker's traceback as the cause; or a `WorkerDied`, with what is known as the cause if it
-          could not even begin.
+        """Returns the exception that ended it, or a `WorkerFailed` unless that was a builtin one,
+        with the worker's traceback as the cause; or a `WorkerDied`, with what is known as the cause
+        if it could not even begin. None if it runs or ended in order.
         """
         exitcode = self.exitcode
         if exitcode is None or self._starter is None or (exitcode == 0 and not self.endless):
