@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.helpers import Of2017, flow_of
-from tests.dataflow.thread_functions import Unsized
+from tests.dataflow.process_functions import Unsized
 
 TestBatchData = contract_of(
     lambda: BatchData(FakeData([[2, 3], []], size=11, random=False), 3), length=3

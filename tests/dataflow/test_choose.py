@@ -20,7 +20,7 @@ from tensorpack.dataflow.join import JoinData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.helpers import check_resumes, numbers, shuffled
-from tests.dataflow.thread_functions import odd
+from tests.dataflow.process_functions import odd
 
 
 def always(value):

@@ -22,7 +22,7 @@ from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import assert_plain, contract_of
 from tests.dataflow.helpers import Of2017, check_resumes, flow_of, numbers, shuffled
-from tests.dataflow.thread_functions import Unsized
+from tests.dataflow.process_functions import Unsized
 
 SIZES = st.integers(1, 8)
 SEEDS = st.integers(0, 2**20)

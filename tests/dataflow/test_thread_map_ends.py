@@ -16,7 +16,8 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.threads import MultiThreadMapData
 from tests.dataflow.helpers import LONG, numbers, run_python
-from tests.dataflow.thread_functions import Connection, both_orders, same, threads_of
+from tests.dataflow.process_functions import same
+from tests.dataflow.thread_functions import Connection, both_orders, threads_of
 
 
 @both_orders

@@ -9,7 +9,8 @@ import pytest
 from tensorpack.dataflow import DataFromGenerator, ProxyDataFlow
 from tensorpack.dataflow.threads import MultiThreadMapData
 from tests.dataflow.helpers import LONG, numbers
-from tests.dataflow.thread_functions import both_orders, same, threads_of
+from tests.dataflow.process_functions import same
+from tests.dataflow.thread_functions import both_orders, threads_of
 
 
 @both_orders

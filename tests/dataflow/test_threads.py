@@ -20,7 +20,8 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
 from tests.dataflow.helpers import LONG, Of2017, ResetsCounted, numbers
-from tests.dataflow.thread_functions import Connection, Unsized, Watched, threads_of
+from tests.dataflow.process_functions import Unsized
+from tests.dataflow.thread_functions import Connection, Watched, threads_of
 
 
 def seven():

@@ -5,27 +5,10 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFlow, DataFlowTerminated, ProxyDataFlow, UnknownLength
+from tensorpack.dataflow import DataFlow, DataFlowTerminated
 from tests.dataflow.helpers import LONG, consumer_of
 
 both_orders = pytest.mark.parametrize("strict", [False, True], ids=["completion", "strict"])
-
-
-def tenfold(datapoint):
-    return [10 * datapoint[0]]
-
-
-def odd(datapoint):
-    return datapoint if datapoint[0] % 2 else None
-
-
-def same(datapoint):
-    return datapoint
-
-
-class Unsized(ProxyDataFlow):
-    def __len__(self):
-        raise UnknownLength("The length is not known.")
 
 
 class Connection(DataFlow):
