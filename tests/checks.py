@@ -64,14 +64,14 @@ def package_imports() -> Iterator[Import]:
     for path in module_files():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            for name in _imported_names(node, path):
+            for name in imported_names(node, path):
                 target = _part_of_name(name)
                 if target is not None and target != part_of(path):
                     where = f"{path.relative_to(ROOT)}:{node.lineno}"
                     yield Import(part_of(path), target, where)
 
 
-def _imported_names(node: ast.AST, path: Path) -> List[str]:
+def imported_names(node: ast.AST, path: Path) -> List[str]:
     """Absolute dotted names that an import statement may load; [] for other nodes."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
@@ -136,7 +136,7 @@ def packages() -> List[str]:
 
 def public_homes() -> Dict[str, str]:
     """Public name -> the lowest package that has it; what `from tensorpack import *` gives."""
-    homes = {"tfv1": "compat"} if (PACKAGE / "compat.py").exists() else {}
+    homes = {"tfv1": "compat"}
     for package in packages():
         for name in declared_names(PACKAGE / package / "__init__.py"):
             homes.setdefault(name, package)
@@ -145,9 +145,7 @@ def public_homes() -> Dict[str, str]:
 
 def public_modules() -> Dict[str, str]:
     """Name -> dotted path of each package and module that is reachable from the root."""
-    found = {name: f"tensorpack.{name}" for name in packages()}
-    if (PACKAGE / "compat.py").exists():
-        found["compat"] = "tensorpack.compat"
+    found = {name: f"tensorpack.{name}" for name in [*packages(), "compat"]}
     for package, names in OLD_MODULES.items():
         for name in names.split():
             folder = PACKAGE / package / name

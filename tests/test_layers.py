@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.checks import RANK, ROOT, module_files, package_imports, part_of
+from tests.checks import RANK, ROOT, imported_names, module_files, package_imports, part_of
 
 
 def test_imports_point_strictly_down():
@@ -41,22 +41,15 @@ def test_the_table_is_the_one_in_the_documentation():
 
 @pytest.mark.parametrize("part", ["utils", "dataflow", "RL"])
 def test_the_parts_without_tensorflow_never_import_it(part):
-    wrong = []
-    for path in module_files():
-        if part_of(path) != part:
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                names = [node.module]
-            wrong += [f"{path}:{node.lineno}" for name in names if _is_tensorflow(name)]
+    wrong = [
+        f"{path}:{node.lineno}"
+        for path in module_files()
+        if part_of(path) == part
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported_names(node, path)
+        if name.split(".")[0] in ("tensorflow", "tensorflow_core")
+    ]
     assert wrong == []
-
-
-def _is_tensorflow(name):
-    return name.split(".")[0] in ("tensorflow", "tensorflow_core")
 
 
 def test_every_module_says_what_it_is_for():

@@ -62,8 +62,9 @@ class TrainConfig:
       predict_tower: relative GPU ids of the towers of predictors, -1 for the CPU; defaults to
         `[0]`.
       resume: whether to resume an earlier run in the log directory with its whole state: "never";
-        "auto", if there is one; "must", exactly, or it is an error; or the path of a checkpoint. A
-        state that is found comes before `session_init` and `starting_epoch`.
+        "auto", if there is one; "must", exactly, or it is an error; or the path of a checkpoint, or
+        of a directory with some. A state that is found comes before `session_init` and
+        `starting_epoch`.
       deterministic: whether equal programs do equal runs, bit by bit, also if they are stopped and
         resumed in between: TensorFlow gets one thread, and a `QueueInput` makes the data of a step
         when that step begins, not ahead of it. Needs `fix_rng_seed` before.

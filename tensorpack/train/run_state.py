@@ -1,11 +1,7 @@
 """The state of a run without its variables: its position, random streams, and callbacks' states.
 
 A state is captured between two steps, or between the turns of two callbacks. It is a tree as
-`Callback.state_dict` describes it.
-
-The policy `resume` is one word or a path: "never" starts a new run; "auto" resumes where there is
-something to resume from; "must" resumes exactly, or raises; a path resumes from that checkpoint, or
-from the newest one in that directory.
+`Callback.state_dict` describes it. `TrainConfig` describes the policies of resuming.
 """
 
 import os
@@ -245,7 +241,7 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
 
     Args:
       dirname: the log directory.
-      resume: the policy.
+      resume: the policy, see `TrainConfig`.
 
     Raises:
       ValueError: the path does not exist, see also `logger.set_logger_dir`.
