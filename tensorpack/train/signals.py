@@ -70,7 +70,6 @@ class SignalGuard:
         self._token = token
         self._grace = grace
         self._hard_exit = hard_exit
-        self._left_loop = threading.Event()
         self._unblocked = False
         self._signals = 0
         self._signum: Optional[int] = None
@@ -100,7 +99,7 @@ class SignalGuard:
 
     def left_loop(self) -> None:
         """Tells that the main thread has left its last step, so that nothing needs unblocking."""
-        self._left_loop.set()
+        self._unblocked = True
 
     def run_setup(self, setup: Callable[[], None]) -> None:
         """Runs the setup so that a signal ends it, although few parts of it check the stop token.
@@ -188,7 +187,7 @@ class SignalGuard:
         return _SAMPLE_SECONDS
 
     def _tick_unblock(self, now: float) -> Optional[float]:
-        if self._unblocked or self._left_loop.is_set():
+        if self._unblocked:
             return None
         remaining = self._requested_at + self.unblock_seconds - now
         if remaining > 0:
