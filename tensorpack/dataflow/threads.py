@@ -28,8 +28,9 @@ __all__ = [
 class MultiThreadMapData(ProxyDataFlow):
     """Applies a function to every datapoint in several threads; None drops the datapoint.
 
-    A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends. `len`
-    is that of the wrapped flow, so it is too large if datapoints are dropped.
+    A pass has the datapoints of a pass of `ds`, less those that are dropped, and then ends; in
+    earlier releases it was endless unless strict. `len` is that of the wrapped flow, so it is too
+    large if datapoints are dropped.
 
     Datapoints come in the order in which the function completes them. With `strict=True` they come
     in that of `ds`, and the result is that of `MapData` whatever the threads do, provided that
