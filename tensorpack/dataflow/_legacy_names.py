@@ -1,31 +1,6 @@
-"""Accepts the names of 2017, so that the flows themselves use only the later ones."""
+"""Gives methods the names of both generations, so that the flows themselves use only one."""
 
-import functools
-from typing import Any, Callable
-
-
-def accepts_old_keywords(**new_names: str) -> Callable[[Callable], Callable]:
-    """Decorates a function so that each keyword `old=` is passed on as the keyword `new=`.
-
-    Takes the new name of each old keyword, as in `nr="num"`. Both at once are a TypeError.
-    """
-
-    def decorate(function: Callable) -> Callable:
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            for old, new in new_names.items():
-                if old in kwargs:
-                    if new in kwargs:
-                        raise TypeError(
-                            f"{function.__qualname__}() got both {old!r} and {new!r}, "
-                            f"which are the same argument. Use {new!r}."
-                        )
-                    kwargs[new] = kwargs.pop(old)
-            return function(*args, **kwargs)
-
-        return call
-
-    return decorate
+from typing import Callable
 
 
 def give_both_names(

@@ -5,9 +5,9 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from tensorpack.utils import get_tqdm, logger
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 
-from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
 from .base import DataFlow, ProxyDataFlow
 

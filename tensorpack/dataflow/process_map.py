@@ -4,13 +4,13 @@ import functools
 import itertools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
 from ._flow import check_state
-from ._legacy_names import accepts_old_keywords
 from ._processes.base import ProcessMap
 from ._processes.dispatch import results_as_ready, results_in_order
 from ._processes.worker_loop import DatapointSeeds, draw_seed

@@ -3,12 +3,12 @@
 import itertools
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
 
 from ._flow import check_state
-from ._legacy_names import accepts_old_keywords
 from ._length import length_or_none
 from ._processes.base import ProcessFlow
 from ._processes.dispatch import merge_shares

@@ -5,10 +5,10 @@ No datapoints are kept: every repetition iterates the wrapped flow again.
 
 from typing import Any, Dict, Iterator, Optional
 
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 
 from ._flow import check_count, check_state
-from ._legacy_names import accepts_old_keywords
 from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, UnknownLength
 
 __all__ = ["FixedSizeData", "RepeatedData", "RepeatedDataPoint", "nothing_in_a_pass"]

@@ -10,12 +10,12 @@ from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Union
 
 import numpy as np
 
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
 from ._flow import check_count, check_state
-from ._legacy_names import accepts_old_keywords
 from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow, StateNotKept
 
 __all__ = ["LocallyShuffleData"]

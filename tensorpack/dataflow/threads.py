@@ -6,11 +6,11 @@ help where the work releases the interpreter: files, sockets, numpy, OpenCV.
 
 from typing import Any, Callable, Dict, Iterator, Optional
 
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.processes import usable_cores
 
 from ._flow import ProcessLocal, check_state
-from ._legacy_names import accepts_old_keywords
 from ._threads.map import MapPass, Passes
 from ._threads.runner import MultiThreadPrefetchData, MultiThreadRunner
 from ._threads.workers import BUFFER_BYTES, Buffer

@@ -9,6 +9,7 @@ from typing import Any, Callable, List, Sequence, Set, Tuple, TypeVar, Union
 from . import logger
 
 __all__ = [
+    "accepts_old_keywords",
     "call_only_once",
     "execute_only_once",
     "get_data_format",
@@ -24,6 +25,30 @@ __all__ = [
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _LEVELS = ("critical", "debug", "error", "info", "warn", "warning")
 _FORMATS = {"NHWC": "NHWC", "channels_last": "NHWC", "NCHW": "NCHW", "channels_first": "NCHW"}
+
+
+def accepts_old_keywords(**new_names: str) -> Callable[[_Function], _Function]:
+    """Decorates a function so that each keyword `old=` is passed on as the keyword `new=`.
+
+    Takes the new name of each old keyword, as in `nr="num"`. Both at once are a TypeError.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            for old, new in new_names.items():
+                if old in kwargs:
+                    if new in kwargs:
+                        raise TypeError(
+                            f"{function.__qualname__}() got both {old!r} and {new!r}, "
+                            f"which are the same argument. Use {new!r}."
+                        )
+                    kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
 
 
 def map_arg(**maps: Callable[[Any], Any]) -> Callable[[_Function], _Function]:

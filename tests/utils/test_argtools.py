@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tensorpack.utils.argtools import (
+    accepts_old_keywords,
     call_only_once,
     execute_only_once,
     get_data_format,
@@ -176,3 +177,16 @@ def test_data_formats():
     assert [get_data_format(name) for name in spellings] == ["NHWC", "NHWC", "NCHW", "NCHW"]
     with pytest.raises(ValueError, match="'NWHC'"):
         get_data_format("NWHC")
+
+
+def test_old_keywords_are_passed_on_by_their_new_name():
+    @accepts_old_keywords(nr="num")
+    def repeat(text, num=1):
+        return text * num
+
+    assert [repeat("a", nr=2), repeat("a", num=2), repeat("a", 2), repeat("a")] == [
+        *["aa"] * 3,
+        "a",
+    ]
+    with pytest.raises(TypeError, match=r"repeat\(\) got both 'nr' and 'num'.* Use 'num'"):
+        repeat("a", nr=2, num=2)

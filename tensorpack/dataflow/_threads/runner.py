@@ -6,10 +6,10 @@ import weakref
 from contextlib import closing
 from typing import Any, Callable, Generator, Iterator, Optional
 
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_count, check_counts
 
 from .._flow import ProcessLocal, call_optional, is_flow, what_instead
-from .._legacy_names import accepts_old_keywords
 from .._length import length_of, length_or_none
 from ..base import DataFlow
 from ..repeat import nothing_in_a_pass
