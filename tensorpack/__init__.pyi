@@ -208,6 +208,7 @@ from tensorpack.tfutils import LossScaleOptimizer as LossScaleOptimizer
 from tensorpack.tfutils import MOVING_SUMMARY_OPS_KEY as MOVING_SUMMARY_OPS_KEY
 from tensorpack.tfutils import MapGradient as MapGradient
 from tensorpack.tfutils import NewSessionCreator as NewSessionCreator
+from tensorpack.tfutils import ParamRestore as ParamRestore
 from tensorpack.tfutils import PostProcessOptimizer as PostProcessOptimizer
 from tensorpack.tfutils import PrintGradient as PrintGradient
 from tensorpack.tfutils import ProxyOptimizer as ProxyOptimizer
@@ -239,6 +240,7 @@ from tensorpack.tfutils import auto_reuse_variable_scope as auto_reuse_variable_
 from tensorpack.tfutils import backup_collection as backup_collection
 from tensorpack.tfutils import build_twin as build_twin
 from tensorpack.tfutils import cached_name_scope as cached_name_scope
+from tensorpack.tfutils import collect_env_info as collect_env_info
 from tensorpack.tfutils import collection as collection
 from tensorpack.tfutils import create_histogram_summary as create_histogram_summary
 from tensorpack.tfutils import create_scalar_summary as create_scalar_summary
@@ -264,6 +266,7 @@ from tensorpack.tfutils import get_op_tensor_name as get_op_tensor_name
 from tensorpack.tfutils import get_savename_from_varname as get_savename_from_varname
 from tensorpack.tfutils import get_shape_str as get_shape_str
 from tensorpack.tfutils import get_tensors_by_names as get_tensors_by_names
+from tensorpack.tfutils import get_tf_version_number as get_tf_version_number
 from tensorpack.tfutils import get_tf_version_tuple as get_tf_version_tuple
 from tensorpack.tfutils import gradproc as gradproc
 from tensorpack.tfutils import is_training_name as is_training_name

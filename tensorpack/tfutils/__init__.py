@@ -10,12 +10,14 @@ from .checkpoint import (
 )
 from .collection import backup_collection, freeze_collection, restore_collection
 from .common import (
+    collect_env_info,
     get_default_sess_config,
     get_global_step_value,
     get_global_step_var,
     get_op_or_tensor_by_name,
     get_op_tensor_name,
     get_tensors_by_names,
+    get_tf_version_number,
     get_tf_version_tuple,
 )
 from .dependency import dependency_of_fetches, dependency_of_targets
@@ -46,6 +48,7 @@ from .sessinit import (
     DictRestore,
     InitFrom,
     JustCurrentSession,
+    ParamRestore,
     SaverRestore,
     SaverRestoreRelaxed,
     SessionInit,
@@ -101,6 +104,7 @@ __all__ = [
     "MOVING_SUMMARY_OPS_KEY",
     "MapGradient",
     "NewSessionCreator",
+    "ParamRestore",
     "PostProcessOptimizer",
     "PrintGradient",
     "ProxyOptimizer",
@@ -132,6 +136,7 @@ __all__ = [
     "backup_collection",
     "build_twin",
     "cached_name_scope",
+    "collect_env_info",
     "create_histogram_summary",
     "create_scalar_summary",
     "custom_getter_scope",
@@ -156,6 +161,7 @@ __all__ = [
     "get_savename_from_varname",
     "get_shape_str",
     "get_tensors_by_names",
+    "get_tf_version_number",
     "get_tf_version_tuple",
     "is_training_name",
     "load_checkpoint_vars",

@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import checkpoints, logger
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.atomic import open_atomic
 from tensorpack.utils.checkpoints import (
     CheckpointCorrupt,
@@ -108,6 +109,7 @@ def restore_point_at(path: str, next_directory: Optional[str] = None) -> Restore
     return found
 
 
+@accepts_old_keywords(model_path="path")
 def get_checkpoint_path(path: PathLike) -> str:
     """Returns the prefix of the checkpoint at a path.
 
@@ -191,6 +193,7 @@ class CheckpointReader:
             raise CheckpointCorrupt(self.path, str(error)) from error
 
 
+@accepts_old_keywords(model_path="path")
 def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
     """Returns all variables of a checkpoint, by name without `:0`.
 

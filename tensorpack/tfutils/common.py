@@ -1,16 +1,26 @@
 """What all parts of the framework need from a graph: state of its own, names, the global step.
 
-Also the default configuration of sessions.
+Also the default configuration of sessions, and what a report of a problem should name.
 """
 
 import functools
+import importlib
+import os
+import platform
+import re
+import sys
 from typing import Any, Callable, Generic, List, Optional, Sequence, Tuple, TypeVar, Union
+
+from tabulate import tabulate
 
 from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.gpu import get_num_gpu
+from tensorpack.utils.processes import usable_cores
 
 __all__ = [
     "PerGraph",
+    "collect_env_info",
     "get_default_sess_config",
     "get_global_step_value",
     "get_global_step_var",
@@ -18,12 +28,15 @@ __all__ = [
     "get_op_tensor_name",
     "get_tensor_of_graph",
     "get_tensors_by_names",
+    "get_tf_version_number",
     "get_tf_version_tuple",
     "graph_memoized",
     "root_variable",
 ]
 
 T = TypeVar("T")
+_REPORTED_PACKAGES = ("numpy", "msgpack", "cv2", "zmq", "lmdb", "h5py")
+_SETTING = re.compile("(CUDA|NVIDIA|OMP|TF)_")  # environment variables that change a computation
 _STATE_ATTRIBUTE = "_tensorpack_state"
 
 
@@ -196,3 +209,36 @@ def get_op_or_tensor_by_name(
 def get_tf_version_tuple() -> Tuple[int, int]:
     """Returns the major and minor version of TensorFlow, such as `(1, 15)`."""
     return tf_version()[:2]
+
+
+def get_tf_version_number() -> float:
+    """Returns the version of TensorFlow for a comparison with a number such as 1.2, as in 2017.
+
+    A minor version beyond 9 counts as 9: 1.15 as a number would be less than 1.2. Prefer
+    `get_tf_version_tuple`.
+    """
+    major, minor = get_tf_version_tuple()
+    return major + min(minor, 9) / 10
+
+
+def collect_env_info() -> str:
+    """Returns a table of the versions, processors and settings to name when reporting a problem."""
+    rows = [
+        ("platform", platform.platform()),
+        ("python", sys.version.replace("\n", " ")),
+        ("tensorpack", sys.modules[__name__.partition(".")[0]].__version__),
+        ("tensorflow", f"{tf.__version__} ({tf.__git_version__}, {tf.__compiler_version__})"),
+        ("tensorflow with CUDA", tf.test.is_built_with_cuda()),
+        *((name, _version_of(name)) for name in _REPORTED_PACKAGES),
+        ("processors", f"{usable_cores()} usable of {os.cpu_count()}"),
+        ("GPUs", get_num_gpu()),
+    ]
+    rows += [(name, os.environ[name]) for name in sorted(os.environ) if _SETTING.match(name)]
+    return tabulate([(name, str(value)) for name, value in rows], tablefmt="plain")
+
+
+def _version_of(module: str) -> str:
+    try:
+        return getattr(importlib.import_module(module), "__version__", "unknown")
+    except ImportError as error:
+        return f"not importable: {error}"

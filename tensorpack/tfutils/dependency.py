@@ -13,9 +13,12 @@ OpOrTensor = Union[tf.Operation, tf.Tensor, tf.Variable]
 _known: PerGraph[Dict[Tuple[FrozenSet[str], str], bool]] = PerGraph(dict)
 
 
-def ancestors(targets: Iterable[OpOrTensor]) -> List[tf.Operation]:
-    """Returns all ops that run when these are computed, themselves included, in no order."""
-    found: Set[tf.Operation] = set()
+def ancestors(targets: Iterable[OpOrTensor], fed: Iterable[OpOrTensor] = ()) -> List[tf.Operation]:
+    """Returns all ops that run when these are computed, themselves included, in no order.
+
+    The ops of tensors that are fed are among them; what these depend on is not.
+    """
+    found: Set[tf.Operation] = {_op_of(each) for each in fed}
     waiting = [_op_of(target) for target in targets]
     while waiting:
         op = waiting.pop()

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import ExitStack
-from typing import Callable, Optional
+from typing import Callable, Optional, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -27,7 +27,8 @@ class NewSessionCreator(tf.train.SessionCreator):
 
     Args:
       target: where TensorFlow runs, "" for this process.
-      graph: by default the default graph at the time of `create_session`.
+      graph: by default the default graph at the time of `create_session`. A `tf.ConfigProto` is
+        taken as `config`, which is the second argument in later scripts.
       config: a `tf.ConfigProto`; by default `get_default_sess_config()`.
       precision: "fp32", "bf16" or "fp16", see `ComputeOptions`; None for what `config` says.
       xla: whether XLA compiles what it can; False for what `config` says.
@@ -38,17 +39,25 @@ class NewSessionCreator(tf.train.SessionCreator):
 
     Raises:
       RuntimeError: this TensorFlow has no such precision.
+      TypeError: `graph` is neither a graph nor a config, or there are two configs.
       ValueError: there is no such precision.
     """
 
     def __init__(
         self,
         target: str = "",
-        graph: Optional[tf.Graph] = None,
+        graph: Union[tf.Graph, tf.ConfigProto, None] = None,
         config: Optional[tf.ConfigProto] = None,
         precision: Optional[str] = None,
         xla: bool = False,
     ) -> None:
+        if isinstance(graph, tf.ConfigProto) and config is None:
+            graph, config = None, graph
+        if graph is not None and not isinstance(graph, tf.Graph):
+            raise TypeError(
+                "NewSessionCreator(target, graph, config) takes one tf.Graph and one "
+                f"tf.ConfigProto, got {type(graph).__name__} and {type(config).__name__}."
+            )
         self.target = target
         self.graph = graph
         self.config = get_default_sess_config() if config is None else config

@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils.argtools import accepts_old_keywords
 
 from .checkpoint import (
     CheckpointReader,
@@ -24,6 +25,7 @@ __all__ = [
     "ExactRestore",
     "InitFrom",
     "JustCurrentSession",
+    "ParamRestore",
     "SaverRestore",
     "SaverRestoreRelaxed",
     "SessionInit",
@@ -188,6 +190,7 @@ class DictRestore(SessionInit):
       ValueError: in `init`, a value does not fit its variable.
     """
 
+    @accepts_old_keywords(param_dict="variable_dict")
     def __init__(self, variable_dict: Dict[str, Any], ignore_mismatch: bool = False) -> None:
         if not isinstance(variable_dict, dict):
             raise TypeError(f"DictRestore takes a dict of arrays, got {type(variable_dict)}.")
@@ -214,6 +217,12 @@ def _warn_missing(present: str, absent: str, names: List[str]) -> None:
         )
 
 
+def ParamRestore(d: Dict[str, Any]) -> DictRestore:
+    """Returns `DictRestore(d)`: its name in old scripts of 2017."""
+    return DictRestore(d)
+
+
+@accepts_old_keywords(filename="obj")
 def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
     """Returns the `SessionInit` that an object asks for.
 

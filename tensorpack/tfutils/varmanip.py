@@ -22,6 +22,7 @@ __all__ = [
     "SessionUpdate",
     "dump_chkpt_vars",
     "dump_session_params",
+    "fit_value",
     "get_all_checkpoints",
     "get_checkpoint_path",
     "get_savename_from_varname",
@@ -30,6 +31,7 @@ __all__ = [
     "load_chkpt_vars",
     "save_checkpoint_vars",
     "save_chkpt_vars",
+    "weights_of",
 ]
 
 # Their names in other versions of the API.
@@ -113,24 +115,52 @@ class SessionUpdate:
           ValueError: the shape differs, or a number is out of range.
           TypeError: the value is of another kind.
         """
-        array = np.asarray(value)
-        shape = var.shape.as_list() if var.shape.ndims is not None else list(array.shape)
         try:
-            if ignore_mismatch and list(array.shape) != shape and None not in shape:
-                if array.size == np.prod(shape):
-                    logger.warn(f"{var.op.name}: reshaping {list(array.shape)} to {shape}.")
-                    array = array.reshape(shape)
-            if not var.shape.is_compatible_with(array.shape):
-                raise ValueError(
-                    f"The variable {var.op.name} has the shape {shape}, "
-                    f"the value for it {list(array.shape)}."
-                )
-            return _cast(array, var)
+            return fit_value(value, var, reshape=ignore_mismatch)
         except (TypeError, ValueError) as error:
             if not ignore_mismatch:
                 raise
             logger.warn(f"{error} It keeps its value.")
             return None
+
+    @staticmethod
+    def load_value_to_var(var: tf.Variable, val: Any, strict: bool = False) -> None:
+        """Sets one variable in the default session.
+
+        Args:
+          var: the variable.
+          val: its new value, converted as in `relaxed_value_for_var`.
+          strict: whether to refuse a value of another shape that has the right number of elements.
+
+        Raises:
+          RuntimeError: there is no default session.
+          ValueError: the shape differs, or a number is out of range.
+          TypeError: the value is of another kind.
+        """
+        array = fit_value(val, var, reshape=not strict)
+        SessionUpdate(_default_session("load_value_to_var"), [var]).update({var.op.name: array})
+
+
+def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray:
+    """Returns `value` as an array of the shape and dtype of `var`, see `relaxed_value_for_var`.
+
+    Args:
+      value: anything that NumPy makes an array of.
+      var: the variable.
+      reshape: whether another shape with the right number of elements is accepted, with a warning.
+    """
+    array = np.asarray(value)
+    shape = var.shape.as_list() if var.shape.ndims is not None else list(array.shape)
+    if reshape and list(array.shape) != shape and None not in shape:
+        if array.size == np.prod(shape):
+            logger.warn(f"{var.op.name}: reshaping {list(array.shape)} to {shape}.")
+            array = array.reshape(shape)
+    if not var.shape.is_compatible_with(array.shape):
+        raise ValueError(
+            f"The variable {var.op.name} has the shape {shape}, "
+            f"the value for it {list(array.shape)}."
+        )
+    return _cast(array, var)
 
 
 def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
@@ -167,13 +197,21 @@ def dump_session_params(path: PathLike) -> None:
     Raises:
       RuntimeError: there is no default session.
     """
+    session = _default_session("dump_session_params")
+    save_checkpoint_vars(session.run(weights_of(session.graph)), path)
+
+
+def weights_of(graph: tf.Graph) -> Dict[str, tf.Variable]:
+    """Returns the trainable and model variables of a graph, by name."""
+    keys = (tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.MODEL_VARIABLES)
+    return {each.op.name: each for key in keys for each in graph.get_collection(key)}
+
+
+def _default_session(user: str) -> tf.Session:
     session = tf.get_default_session()
     if session is None:
-        raise RuntimeError("dump_session_params() takes the default session, but there is none.")
-    variables = {}
-    for key in [tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.MODEL_VARIABLES]:
-        variables.update({each.op.name: each for each in session.graph.get_collection(key)})
-    save_checkpoint_vars(session.run(variables), path)
+        raise RuntimeError(f"{user}() takes the default session, but there is none.")
+    return session
 
 
 def get_savename_from_varname(
@@ -195,10 +233,13 @@ def get_savename_from_varname(
 def is_training_name(name: str) -> bool:
     """Returns whether this names a variable that only training uses.
 
-    Those are what optimizers keep for each variable, and the averages of summaries. A checkpoint
-    knows nothing but names, so a variable of the user's called `Adam` counts as well.
+    Those are what optimizers keep for each variable, and the averages of summaries; the moments of
+    a batch normalisation, `.../mean/EMA` and `.../variance/EMA`, are weights. A checkpoint knows
+    nothing but names, so a variable of the user's called `Adam` counts as well.
     """
     parts = names_without_output([name])[0].split("/")
     last, _, number = parts[-1].rpartition("_")
     slot = last if number.isdigit() else parts[-1]
-    return slot in _SLOT_NAMES or parts[0] in ("EMA", "AccumGrad") or "EMA" in parts[1:]
+    if slot in _SLOT_NAMES or parts[0] in ("EMA", "AccumGrad"):
+        return True
+    return "EMA" in parts and parts[parts.index("EMA") - 1] not in ("mean", "variance")

@@ -1,20 +1,25 @@
 """Tests of names, per-graph state, the global step and the default session configuration."""
 
 import gc
+import sys
 import weakref
 
+import numpy as np
 import pytest
 
+import tensorpack
 from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import (
     PerGraph,
+    collect_env_info,
     get_default_sess_config,
     get_global_step_value,
     get_global_step_var,
     get_op_or_tensor_by_name,
     get_op_tensor_name,
     get_tensors_by_names,
+    get_tf_version_number,
     get_tf_version_tuple,
     graph_memoized,
 )
@@ -150,3 +155,19 @@ def test_the_name_of_a_variable_means_its_value(session):
     sess = session()
     tf.get_default_graph().finalize()
     assert sess.run(found) == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("version, number", [("1.2.1", 1.2), ("1.15.5", 1.9), ("2.21.0", 2.9)])
+def test_version_numbers_compare_as_versions_do(monkeypatch, version, number):
+    monkeypatch.setattr(tf, "__version__", version)
+    assert get_tf_version_number() == number
+
+
+def test_the_report_names_versions_and_what_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lmdb", None)  # its import fails
+    monkeypatch.setenv("TF_SETTING", "on")
+    rows = dict(line.split(None, 1) for line in collect_env_info().splitlines())
+    assert rows["tensorpack"] == tensorpack.__version__
+    assert rows["numpy"] == np.__version__
+    assert rows["lmdb"].startswith("not importable: ")
+    assert rows["TF_SETTING"] == "on"

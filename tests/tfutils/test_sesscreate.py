@@ -77,3 +77,14 @@ def test_a_process_that_may_open_no_file_is_told_so():
     NewSessionCreator().create_session().close()
     assert os.open(os.devnull, os.O_RDONLY) == free  # none was left open
     os.close(free)
+
+
+def test_the_second_argument_is_a_graph_or_the_config_of_later_scripts():
+    config, graph = tf.ConfigProto(intra_op_parallelism_threads=1), tf.Graph()
+    later, earlier = NewSessionCreator("", config), NewSessionCreator("", graph, config)
+    assert (later.graph, later.config) == (None, config)
+    assert (earlier.graph, earlier.config) == (graph, config)
+    with pytest.raises(TypeError, match="takes one tf.Graph and one .*, got ConfigProto and Conf"):
+        NewSessionCreator("", config, config)
+    with pytest.raises(TypeError, match="got str and NoneType"):
+        NewSessionCreator("", "graph")

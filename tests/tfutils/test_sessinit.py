@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils import SessionUpdate, dump_chkpt_vars, get_checkpoint_path
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
 from tensorpack.tfutils.sessinit import (
     ChainInit,
     DictRestore,
     JustCurrentSession,
+    ParamRestore,
     SaverRestore,
     SaverRestoreRelaxed,
     SessionInit,
@@ -180,6 +182,19 @@ def test_smart_init_refuses_the_rest_with_advice_and_without_running_pickles(tmp
     with pytest.raises(ValueError, match=r"dict\.npz with np\.savez"):
         SmartInit(str(tmp_path / "dict.npy"))
     assert not (tmp_path / "harmed").exists()
+
+
+def test_keywords_and_names_of_2017(prefix, session):
+    w = tf.get_variable("W", [2])
+    sess = session()
+    get_model_loader(filename=prefix).init(sess)
+    assert sess.run(w).tolist() == [1, 2]
+    for loader in DictRestore(param_dict={"W": [3.0, 4.0]}), ParamRestore({"W": [3.0, 4.0]}):
+        SessionUpdate(sess, [w]).update({"W": [0.0, 0.0]})
+        loader.init(sess)
+        assert sess.run(w).tolist() == [3, 4]
+    assert dump_chkpt_vars(model_path=prefix)["global_step"] == 7
+    assert get_checkpoint_path(model_path=prefix + ".index") == prefix
 
 
 def test_resume_takes_the_log_directory(prefix, tmp_path, monkeypatch):

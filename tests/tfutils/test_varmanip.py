@@ -125,6 +125,19 @@ def test_lossy_conversions_are_refused_with_the_name(value, dtype, error):
         fit(value, dtype)
 
 
+def test_one_value_is_set_in_the_default_session(session):
+    v = tf.get_variable("v", [2])
+    with pytest.raises(RuntimeError, match="load_value_to_var.. takes the default session"):
+        SessionUpdate.load_value_to_var(v, [1.0, 2.0])
+    with session().as_default() as sess:
+        SessionUpdate.load_value_to_var(v, [[1.0], [2.0]])
+        assert sess.run(v).tolist() == [1, 2]
+        for value, strict in ([[3.0], [4.0]], True), ([1.0, 2.0, 3.0], False):
+            with pytest.raises(ValueError, match=r"v has the shape \[2\], the value for it"):
+                SessionUpdate.load_value_to_var(v, value, strict=strict)
+        assert sess.run(v).tolist() == [1, 2]
+
+
 def test_dump_session_params_takes_trainable_and_model_variables(session, tmp_path):
     tf.get_variable("w", initializer=1.0)
     tf.get_variable("slot", initializer=2.0, trainable=False)
@@ -149,5 +162,5 @@ def test_training_names():
     for name in "fc/W/Adam", "fc/W/Adam_1:0", "beta1_power", "fc/W/RMSProp_1", "EMA/cost":
         assert is_training_name(name), name
     assert is_training_name("cost/EMA") and is_training_name("AccumGrad/counter")
-    for name in "global_step", "fc/W", "Adam/W", "fc_1":
+    for name in "global_step", "fc/W", "Adam/W", "fc_1", "c/bn/mean/EMA", "c/bn/variance/EMA:0":
         assert not is_training_name(name), name
