@@ -6,9 +6,8 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.input_source import PlaceholderInput
+from tensorpack.tfutils.inference import build_inference
 from tensorpack.tfutils.prepared import pick, prepare
-from tensorpack.tfutils.tower import TowerContext
 
 from .config import PredictConfig
 
@@ -100,26 +99,20 @@ class OfflinePredictor(OnlinePredictor):
 
     Args:
       config: what to build, and where its weights come from.
+
+    Raises:
+      ValueError: the outputs need a weight that `config.session_init` has no value for.
     """
 
     def __init__(self, config: PredictConfig) -> None:
-        self.graph = tf.Graph() if config.create_graph else tf.get_default_graph()
-        with self.graph.as_default():
-            source = PlaceholderInput()
-            source.setup(config.input_signature)
-            with TowerContext("", is_training=False), config.computing.scope():
-                config.tower_func(*source.get_input_tensors())
-            handle = config.tower_func.towers[-1]
-            inputs = handle.get_tensors(config.input_names)
-            outputs = handle.get_tensors(config.output_names)
-            sess = config.session_creator.create_session()
-            try:
-                config.session_init.init(sess)
-                super().__init__(inputs, outputs, return_input=config.return_input, sess=sess)
-                self.bind(sess)
-            except BaseException:
-                sess.close()
-                raise
+        inputs, outputs, sess = build_inference(config)
+        self.graph = sess.graph
+        try:
+            super().__init__(inputs, outputs, return_input=config.return_input, sess=sess)
+            self.bind(sess)
+        except BaseException:
+            sess.close()
+            raise
 
     def close(self) -> None:
         """Closes the predictor's session."""

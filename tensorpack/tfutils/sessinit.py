@@ -1,7 +1,7 @@
 """Sets the values with which variables start: from a checkpoint, a dictionary, or both."""
 
 import os
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from tabulate import tabulate
@@ -10,6 +10,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 
+from ._named_values import describe, describe_variable, load_named_values, mismatch_table
 from .checkpoint import (
     CheckpointReader,
     check_manifest,
@@ -17,7 +18,7 @@ from .checkpoint import (
     load_checkpoint_vars,
     names_without_output,
 )
-from .varmanip import SessionUpdate, is_training_name
+from .varmanip import SessionUpdate, weights_of
 
 __all__ = [
     "ChainInit",
@@ -41,7 +42,13 @@ class SessionInit:
 
     The trainer calls `init` once, before the graph is finalised. Override `_setup_graph` to add
     ops, and `_run_init` to run them.
+
+    Attributes:
+      missing: after `init`, the names of the variables that it looked for a value for and found
+        none. A predictor refuses to run without a weight that is among them.
     """
+
+    missing: FrozenSet[str] = frozenset()
 
     def init(self, sess: tf.Session) -> None:
         """Sets the variables."""
@@ -73,12 +80,15 @@ class ChainInit(SessionInit):
     def _run_init(self, sess: tf.Session) -> None:
         for each in self._inits:
             each._run_init(sess)
+        loading = [each for each in self._inits if not isinstance(each, JustCurrentSession)]
+        if loading:
+            self.missing = frozenset.intersection(*[each.missing for each in loading])
 
 
 class SaverRestore(SessionInit):
     """Loads the variables that are both in the graph and in a checkpoint.
 
-    What is in only one of them is named in a warning, but for what only training uses (see
+    What is in only one of them is listed in a warning, but for what only training uses (see
     `is_training_name`); the graph's variables among these keep their initial values. Nothing is
     set before all has been read, and no op is added to the graph. If the checkpoint has a manifest,
     its files are compared with that first.
@@ -92,6 +102,7 @@ class SaverRestore(SessionInit):
     Raises:
       FileNotFoundError: there is no checkpoint.
       CheckpointCorrupt: it cannot be read (here, or in `init`).
+      ValueError: in `init`, a value does not fit its variable, or no variable is in both.
     """
 
     ignore_mismatch = False
@@ -108,13 +119,15 @@ class SaverRestore(SessionInit):
         check_manifest(self.path)
         reader = CheckpointReader(self.path)
         scope = f"{self.prefix}/" if self.prefix else ""
-        names = {scope + name: name for name in reader.names}
-        variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in self.ignore}
-        _warn_missing("graph", "checkpoint", [name for name in variables if name not in names])
-        unused = names.keys() - variables.keys() - self.ignore
-        _warn_missing("checkpoint", "graph", [names[name] for name in sorted(unused)])
-        values = {name: reader.read(names[name]) for name in variables if name in names}
-        SessionUpdate(sess, list(variables.values()), self.ignore_mismatch).update(values)
+        saved = {scope + name: describe(**each) for name, each in reader.variables.items()}
+        self.missing = load_named_values(
+            sess,
+            self.path,
+            saved,
+            lambda name: reader.read(name[len(scope) :]),
+            ignore=self.ignore,
+            reshape=self.ignore_mismatch,
+        )
 
 
 class SaverRestoreRelaxed(SaverRestore):
@@ -149,11 +162,14 @@ class ExactRestore(SessionInit):
         logger.info(f"Restoring checkpoint from {self._prefix} ...")
         reader = CheckpointReader(self._prefix)
         variables = {each.op.name: each for each in tf.global_variables()}
-        problems = _compare(variables, reader.variables)
-        if problems:
+        ours = {name: describe_variable(each) for name, each in variables.items()}
+        theirs = {name: describe(**each) for name, each in reader.variables.items()}
+        if ours != theirs:
+            names = sorted({*ours, *theirs})
+            rows = [(name, ours.get(name, ""), theirs.get(name, "")) for name in names]
             raise VariableMismatch(
-                f"The run in {self._prefix} cannot be resumed with this graph:\n  "
-                + "\n  ".join(problems)
+                f"The run in {self._prefix} cannot be resumed with this graph:\n"
+                + mismatch_table(row for row in rows if row[1] != row[2])
                 + "\nUndo the change of the model; or start a new run with the weights that fit: "
                 f"TrainConfig(session_init=InitFrom({self._prefix!r}))."
             )
@@ -161,24 +177,10 @@ class ExactRestore(SessionInit):
         SessionUpdate(sess, list(variables.values())).update(values)
 
 
-def _compare(variables: Dict[str, tf.Variable], saved: Dict[str, Dict[str, Any]]) -> List[str]:
-    problems = [f"{name}: not in the checkpoint" for name in variables if name not in saved]
-    problems += [f"{name}: not in the graph" for name in saved if name not in variables]
-    for name in set(variables) & set(saved):
-        theirs = (saved[name]["dtype"], saved[name]["shape"])
-        ours = (variables[name].dtype.base_dtype.name, variables[name].shape.as_list())
-        if theirs != ours:
-            problems.append(
-                f"{name}: {theirs[0]} {theirs[1]} in the checkpoint, {ours[0]} {ours[1]} in the "
-                "graph"
-            )
-    return sorted(problems)
-
-
 class DictRestore(SessionInit):
     """Loads variables from a dictionary.
 
-    What is only in the graph or only in the dictionary is named in a warning, as in
+    What is only in the graph or only in the dictionary is listed in a warning, as in
     `SaverRestore`.
 
     Args:
@@ -187,7 +189,7 @@ class DictRestore(SessionInit):
 
     Raises:
       TypeError: `variable_dict` is not a dictionary.
-      ValueError: in `init`, a value does not fit its variable.
+      ValueError: in `init`, a value does not fit its variable, or no variable is in both.
     """
 
     @accepts_old_keywords(param_dict="variable_dict")
@@ -195,25 +197,16 @@ class DictRestore(SessionInit):
         if not isinstance(variable_dict, dict):
             raise TypeError(f"DictRestore takes a dict of arrays, got {type(variable_dict)}.")
         self._values = dict(zip(names_without_output(variable_dict), variable_dict.values()))
-        self._ignore_mismatch = ignore_mismatch
+        self.ignore_mismatch = ignore_mismatch
 
     def _run_init(self, sess: tf.Session) -> None:
-        variables = {each.op.name: each for each in tf.global_variables()}
-        chosen = [name for name in variables if name in self._values]
-        logger.info(f"Params to restore: {', '.join(chosen)}")
-        _warn_missing("graph", "dict", [name for name in variables if name not in self._values])
-        _warn_missing("dict", "graph", [name for name in self._values if name not in variables])
+        known = {each.op.name for each in tf.global_variables()}
+        logger.info(f"Params to restore: {', '.join(sorted(known & self._values.keys()))}")
         logger.info("Restoring from dict ...")
-        update = SessionUpdate(sess, list(variables.values()), self._ignore_mismatch)
-        update.update({name: self._values[name] for name in chosen})
-
-
-def _warn_missing(present: str, absent: str, names: List[str]) -> None:
-    shown = [name for name in names if not is_training_name(name)]
-    if shown:
-        logger.warn(
-            f"The following variables are in the {present}, but not found in the {absent}: "
-            + ", ".join(shown)
+        arrays = {name: np.asarray(value) for name, value in self._values.items()}
+        saved = {name: describe(each.dtype, each.shape) for name, each in arrays.items()}
+        self.missing = load_named_values(
+            sess, "the dict", saved, arrays.__getitem__, reshape=self.ignore_mismatch
         )
 
 
@@ -319,14 +312,14 @@ class InitFrom(SessionInit):
                 "file of another model?"
             )
         SessionUpdate(sess, [variables[name] for name in chosen]).update(chosen)
+        self.missing = weights - frozenset(chosen)
 
-    def _weights(self, variables: Dict[str, tf.Variable]) -> List[str]:
+    def _weights(self, variables: Dict[str, tf.Variable]) -> FrozenSet[str]:
         unknown = [name for name in self._also if name not in variables]
         if unknown:
             raise ValueError(f"The graph has no variable {', '.join(unknown)}, see `also`.")
-        keys = (tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.MODEL_VARIABLES)
-        found = [each.op.name for key in keys for each in tf.get_collection(key)]
-        return [name for name in [*found, *self._also] if name not in self._ignore]
+        weights = {*weights_of(tf.get_default_graph()), *self._also}
+        return frozenset(weights) - self._ignore
 
     def _why_not(self, name: str, variable: Optional[tf.Variable], is_weight: bool) -> str:
         if variable is None:

@@ -7,9 +7,12 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.predict import OfflinePredictor, OnlinePredictor, PredictConfig
-from tensorpack.tfutils.sessinit import DictRestore, SessionInit
+from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+from tensorpack.tfutils.sessinit import DictRestore, SaverRestore, SessionInit, SmartInit
 from tests.computing import compiled, run_nodes
 from tests.helpers import TinyModel
+
+WEIGHTS = {"weight": np.float32(3), "bias": np.float32(1)}
 
 
 @pytest.fixture
@@ -66,11 +69,48 @@ def test_many_threads_at_once(doubler):
 
 
 def test_offline_predictor_loads_weights_into_a_graph_of_its_own():
-    init = DictRestore({"weight": np.float32(3), "bias": np.float32(1)})
+    init = DictRestore(WEIGHTS)
     options = {"input_names": ["x"], "output_names": ["predicted"], "session_init": init}
     with OfflinePredictor(PredictConfig(model=TinyModel(), **options)) as predictor:
         np.testing.assert_array_equal(predictor(np.float32([1, 2]))[0], [4, 7])
     assert tf.get_default_graph().get_operations() == []
+
+
+@pytest.mark.parametrize(
+    "values, inputs, output, lacking",
+    [
+        ({"weight": 3.0}, ["x"], "predicted", "bias"),
+        ({"weight": 3.0, "unrelated": 1.0}, ["x", "y"], "cost", "bias"),
+        ({"weight": 3.0}, ["predicted", "y"], "cost", None),  # computes nothing from the weights
+        ({"unrelated": 1.0}, ["x"], "unrelated_tensor", None),
+    ],
+)
+def test_offline_predictor_demands_the_weights_that_its_outputs_need(
+    values, inputs, output, lacking
+):
+    class Model(TinyModel):
+        def build_graph(self, x, y):
+            tf.identity(tf.get_variable("unrelated", []), "unrelated_tensor")
+            super().build_graph(x, y)
+
+    names = {"input_names": inputs, "output_names": [output]}
+    config = PredictConfig(model=Model(), session_init=DictRestore(values), **names)
+    if lacking is None:
+        OfflinePredictor(config).close()
+        return
+    with pytest.raises(ValueError, match=f"{output}:0 cannot be computed: .* for {lacking}. Give"):
+        OfflinePredictor(config)
+
+
+def test_weights_may_come_from_several_sources_or_from_none(tmp_path):
+    save_checkpoint_vars({**WEIGHTS, "bias": np.float32(5)}, tmp_path / "model")
+    names = {"input_names": ["x"], "output_names": ["predicted"]}
+    ignoring = SaverRestore(str(tmp_path / "model"), ignore=["bias"])
+    parts = SmartInit([{"weight": 3.0}, {"bias": 1.0}])
+    for init, expected in [(parts, 7), (ignoring, 6), (None, 0)]:
+        config = PredictConfig(model=TinyModel(), session_init=init, **names)
+        with OfflinePredictor(config) as predictor:
+            assert predictor(np.float32([2]))[0] == [expected]
 
 
 def test_offline_predictor_feeds_any_tensor_of_the_tower():

@@ -1,6 +1,7 @@
 """Tests of session initialisers: what is loaded, what is warned of, what is refused."""
 
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -8,7 +9,11 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils import SessionUpdate, dump_chkpt_vars, get_checkpoint_path
-from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
+from tensorpack.tfutils.checkpoint import (
+    CheckpointCorrupt,
+    load_checkpoint_vars,
+    save_checkpoint_vars,
+)
 from tensorpack.tfutils.sessinit import (
     ChainInit,
     DictRestore,
@@ -38,23 +43,66 @@ def prefix(tmp_path):
     return str(tmp_path / "model")
 
 
-def test_restore_loads_what_both_have_and_warns_of_the_rest(prefix, session, log_lines):
+def problems(text):
+    """What a table of mismatches says, by name: the problem, behind both types where it has two."""
+    rows = [re.split("  +", line) for line in text.splitlines() if "]  " in line]
+    return {name: " ".join(rest[-1:] if len(rest) < 3 else rest) for name, *rest in rows}
+
+
+def test_restore_loads_what_both_have_and_shows_the_rest_in_a_table(prefix, session, log_lines):
     w = tf.get_variable("W", [2])
     new = tf.get_variable("new", initializer=4.0)
-    tf.get_variable("new/Momentum", [])
+    tf.get_variable("new/Momentum", [], trainable=False)
     sess = session()
-    SaverRestore(prefix).init(sess)
+    init = SaverRestore(prefix)
+    init.init(sess)
     assert sess.run(w).tolist() == [1, 2]
     assert sess.run(new) == 4
-    assert log_lines == [
-        ("info", f"Restoring checkpoint from {prefix} ..."),
-        ("warn", "The following variables are in the graph, but not found in the checkpoint: new"),
-        (
-            "warn",
-            "The following variables are in the checkpoint, but not found in the graph: "
-            "global_step, old/b",
-        ),
-    ]
+    (_, first), (level, table) = log_lines
+    assert first == f"Restoring checkpoint from {prefix} ..."
+    assert level == "warn"
+    assert table.startswith(f"The following variables are not loaded from {prefix}:")
+    assert problems(table) == {"global_step": "extra", "new": "missing", "old/b": "extra"}
+    assert table.endswith("and 3 that only training uses")
+    assert init.missing == {"new", "new/Momentum"}
+
+
+def test_moments_of_a_batch_normalisation_are_never_hidden(session, log_lines):
+    tf.get_variable("c/bn/mean/EMA", [])
+    keys = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES]
+    tf.get_variable("d/Adam", [], collections=keys)
+    tf.get_variable("W", [])
+    DictRestore({"W": 1.0, "e/bn/variance/EMA": 1.0}).init(session())
+    assert problems(log_lines[-1][1]) == {
+        "c/bn/mean/EMA": "missing",
+        "d/Adam": "missing",
+        "e/bn/variance/EMA": "extra",
+    }
+
+
+@pytest.mark.parametrize(
+    "name, hint",
+    [("other", ""), ("sub/W", "graph has sub/W where it has W: see `prefix`"), ("global_step", "")],
+)
+def test_loading_nothing_is_an_error(prefix, session, name, hint):
+    v = tf.get_variable(name, initializer=np.int64(3), trainable=False)
+    tf.get_variable("another", [])
+    sess = session()
+    inits = [SaverRestore(prefix), SaverRestoreRelaxed(prefix), SmartInit([prefix])]
+    for init in [*inits, DictRestore(load_checkpoint_vars(prefix))]:
+        with pytest.raises(ValueError, match="No variable of this graph is in .*" + hint):
+            init.init(sess)
+    assert sess.run(v) == 3
+    with pytest.raises(ValueError, match="No variable of this graph is in the dict"):
+        DictRestore({}).init(sess)
+
+
+def test_the_global_step_alone_may_be_set(session):
+    tf.get_variable("W", [])
+    step = tf.get_variable("global_step", initializer=np.int64(0), trainable=False)
+    sess = session()
+    DictRestore({"global_step:0": 5}).init(sess)
+    assert sess.run(step) == 5
 
 
 def test_restore_works_from_another_default_graph_on_a_finalised_one(prefix, session):
@@ -75,10 +123,7 @@ def test_restore_into_a_scope_and_without_what_is_ignored(prefix, session, log_l
     assert sess.run(scoped).tolist() == [1, 2]
     assert sess.run(outside).tolist() == [0, 0]
     assert sess.run(step) == 0
-    assert [text.rpartition(": ")[2] for level, text in log_lines if level == "warn"] == [
-        "W",
-        "old/b",
-    ]
+    assert problems(log_lines[-1][1]) == {"W": "missing", "sub/old/b": "extra"}
 
 
 @pytest.mark.parametrize("name", ["nothing", "nothing.index", "nothing.npz"])
@@ -114,21 +159,25 @@ def test_dict_restore_loads_and_warns(session, log_lines):
     DictRestore({"W:0": [1.0, 2.0], "unknown": 3.0}).init(sess)
     assert sess.run(w).tolist() == [1, 2]
     assert sess.run(b) == 1
-    assert log_lines == [
-        ("info", "Params to restore: W"),
-        ("warn", "The following variables are in the graph, but not found in the dict: b"),
-        ("warn", "The following variables are in the dict, but not found in the graph: unknown"),
-        ("info", "Restoring from dict ..."),
-    ]
+    assert log_lines[:2] == [("info", "Params to restore: W"), ("info", "Restoring from dict ...")]
+    assert problems(log_lines[2][1]) == {"b": "missing", "unknown": "extra"}
 
 
-def test_dict_restore_refuses_or_ignores_a_wrong_shape_and_takes_a_dict(session):
-    w = tf.get_variable("W", initializer=[0.0, 0.0])
+def test_dict_restore_refuses_or_leaves_out_what_does_not_fit(session, log_lines):
+    w, n = tf.get_variable("W", initializer=[0.0, 0.0]), tf.get_variable("n", initializer=0)
     sess = session()
-    with pytest.raises(ValueError, match=r"W has the shape \[2\], the value for it \[3\]"):
-        DictRestore({"W": [1.0, 2.0, 3.0]}).init(sess)
-    DictRestore({"W": [1.0, 2.0, 3.0]}, ignore_mismatch=True).init(sess)
+    values = {"W": np.float32([1, 2, 3]), "n": 5}
+    with pytest.raises(
+        ValueError, match=r"W has the shape \[2\], the value for it \[3\]"
+    ) as raised:
+        DictRestore(values).init(sess)
+    expected = {"W": "float32 [2] float32 [3] does not fit"}
+    assert problems(str(raised.value)) == expected
+    assert sess.run(n) == 0
+    DictRestore(values, ignore_mismatch=True).init(sess)
     assert sess.run(w).tolist() == [0, 0]
+    assert sess.run(n) == 5
+    assert problems(log_lines[-1][1]) == expected
     with pytest.raises(TypeError, match="dict of arrays"):
         DictRestore("model.npz")
 
@@ -153,6 +202,21 @@ def test_chain_applies_all_and_sets_up_every_graph_first(session):
     ).init(sess)
     assert sess.run(w) == 2
     assert tape == ["graph a", "graph b", "run a", "run b"]
+
+
+def test_a_chain_misses_what_none_of_its_parts_has(session):
+    for name in "a", "b", "c":
+        tf.get_variable(name, [])
+    sess = session()
+    first, second = DictRestore({"a": 1.0}), DictRestore({"b": 1.0})
+    for parts, missing in [
+        ([first, JustCurrentSession(), second], {"c"}),
+        ([first, SessionInit()], set()),  # it does not say what it sets
+        ([], set()),
+    ]:
+        chain = ChainInit(parts)
+        chain.init(sess)
+        assert chain.missing == missing
 
 
 def test_smart_init_finds_the_right_one(prefix, tmp_path, session):

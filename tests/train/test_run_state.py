@@ -189,8 +189,9 @@ def test_another_graph_is_refused_with_a_list():
 
     with pytest.raises(VariableMismatch) as refused:
         run([], ModelSaver(), make=Other, resume="auto")
-    assert r"counter: float32 [] in the checkpoint, float32 [2] in the graph" in str(refused.value)
-    assert "more: not in the checkpoint" in str(refused.value)
+    rows = [line.split() for line in str(refused.value).splitlines()]
+    assert ["counter", "float32", "[2]", "float32", "[]", "does", "not", "fit"] in rows
+    assert ["more", "float32", "[]", "missing"] in rows
 
 
 def test_variables_alone_are_resumed_as_far_as_possible(log_dir, capsys):

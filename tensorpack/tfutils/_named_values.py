@@ -1,0 +1,111 @@
+"""Loads named values into the variables of a graph, and shows in one table what does not fit."""
+
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Optional, Tuple
+
+from tabulate import tabulate
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+from .varmanip import SessionUpdate, fit_value, is_training_name, weights_of
+
+
+def load_named_values(
+    sess: tf.Session,
+    source: str,
+    saved: Dict[str, str],
+    read: Callable[[str], Any],
+    ignore: FrozenSet[str] = frozenset(),
+    reshape: bool = False,
+) -> FrozenSet[str]:
+    """Sets the variables of the default graph for which there is a value of the same name.
+
+    Warns with a table of what is in only one of them or does not fit, but for what only training
+    uses. Nothing is set before all has been read.
+
+    Args:
+      sess: the session.
+      source: what the values come from, for messages.
+      saved: the `describe` of each value, by name.
+      read: returns a value, given its name.
+      ignore: names of variables that keep their values.
+      reshape: whether to reshape values, and to leave out those that do not fit.
+
+    Returns:
+      The names of the variables that have no value, those to be ignored aside.
+
+    Raises:
+      ValueError: a value does not fit, or there is no value for any variable.
+    """
+    variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in ignore}
+    fitting, errors, rows = {}, [], []
+    for name in sorted({*variables, *saved} - ignore):
+        if name in variables and name in saved:
+            value = read(name)
+            try:
+                fitting[name] = fit_value(value, variables[name], reshape)
+                continue
+            except (TypeError, ValueError) as error:
+                errors.append(str(error))
+        rows.append((name, describe_variable(variables.get(name)), saved.get(name, "")))
+    weights = weights_of(sess.graph)
+    shown = [row for row in rows if row[0] in weights or not is_training_name(row[0])]
+    table = mismatch_table(shown, len(rows) - len(shown))
+    if errors and not reshape:
+        advice = "SmartInit(..., ignore_mismatch=True) leaves out what does not fit."
+        raise ValueError(f"{source}: {' '.join(errors)} {advice}\n{table}")
+    if not _loads_something(fitting, variables, saved):
+        raise ValueError(
+            f"No variable of this graph is in {source}. Is it that of another model?"
+            f"{_scope_hint(variables, saved)}\n{table}"
+        )
+    if shown:
+        logger.warn(f"The following variables are not loaded from {source}:\n{table}")
+    SessionUpdate(sess, list(variables.values())).update(fitting)
+    return frozenset(variables) - frozenset(fitting)
+
+
+def _loads_something(
+    fitting: Iterable[str], variables: Iterable[str], saved: Iterable[str]
+) -> bool:
+    """Whether anything fits; the global step alone counts only where there is nothing else."""
+    step = {"global_step"}
+    is_all = not (set(variables) - step and set(saved) - step)
+    return bool(set(fitting) - step) or (bool(fitting) and is_all)
+
+
+def _scope_hint(variables: Iterable[str], saved: Iterable[str]) -> str:
+    for ours in variables:
+        for theirs in saved:
+            if ours.endswith("/" + theirs) or theirs.endswith("/" + ours):
+                return f" The graph has {ours} where it has {theirs}: see `prefix` of SaverRestore."
+    return ""
+
+
+def describe(dtype: Any, shape: Iterable[int]) -> str:
+    """Returns a dtype and a shape as one text, such as `float32 [2, 3]`."""
+    return f"{dtype} {list(shape)}"
+
+
+def describe_variable(variable: Optional[tf.Variable]) -> str:
+    """Returns `describe` of a variable, or "" if there is none."""
+    if variable is None:
+        return ""
+    dtype = variable.dtype.base_dtype.name
+    known = variable.shape.ndims is not None
+    return describe(dtype, variable.shape.as_list()) if known else f"{dtype} of any shape"
+
+
+def mismatch_table(rows: Iterable[Tuple[str, str, str]], hidden: int = 0) -> str:
+    """Returns the table.
+
+    Args:
+      rows: name, description of the variable and of the value, "" for one that is not there.
+      hidden: number of rows that are left out.
+    """
+    described = [
+        (name, ours, theirs, "does not fit" if ours and theirs else "missing" if ours else "extra")
+        for name, ours, theirs in rows
+    ]
+    table = tabulate(described, headers=["variable", "in the graph", "to load", "problem"])
+    return f"{table}\nand {hidden} that only training uses" if hidden else table

@@ -1,0 +1,109 @@
+"""Builds a model for inference and loads its weights, in a session of its own."""
+
+from typing import Any, Iterable, List, NamedTuple, Tuple
+
+from tensorpack.compat import tfv1 as tf
+
+from .dependency import ancestors
+from .sessinit import SessionInit
+from .tower import TowerContext
+from .varmanip import weights_of
+
+__all__ = ["Inference", "build_inference", "build_tower", "open_session", "require_weights"]
+
+
+class Inference(NamedTuple):
+    """A tower for inference: the tensors to feed and to compute, and a session of its graph."""
+
+    inputs: List[tf.Tensor]
+    outputs: List[tf.Tensor]
+    sess: tf.Session
+
+
+def build_inference(config: Any) -> Inference:
+    """Builds an inference tower without a name, and gives its variables their values.
+
+    The caller closes the session.
+
+    Args:
+      config: a `PredictConfig`.
+
+    Raises:
+      KeyError: the tower has no tensor of one of the names.
+      ValueError: see `open_session`.
+    """
+    graph = tf.Graph() if config.create_graph else tf.get_default_graph()
+    with graph.as_default():
+        signature = config.input_signature
+        tensors = [tf.placeholder(spec.dtype, spec.shape, spec.name) for spec in signature]
+        inputs, outputs = build_tower(config, tensors)
+        return Inference(inputs, outputs, open_session(config, inputs, outputs))
+
+
+def build_tower(
+    config: Any, tensors: Iterable[tf.Tensor], name: str = ""
+) -> Tuple[List[tf.Tensor], List[tf.Tensor]]:
+    """Builds an inference tower in the default graph; returns the tensors to feed and to compute.
+
+    Args:
+      config: a `PredictConfig`.
+      tensors: what the tower function is called with.
+      name: name scope of the tower. One without a name has to be the first; others share variables.
+
+    Raises:
+      KeyError: the tower has no tensor of one of the names.
+    """
+    with TowerContext(name, is_training=False), config.computing.scope():
+        config.tower_func(*tensors)
+    handle = config.tower_func.towers[-1]
+    return handle.get_tensors(config.input_names), handle.get_tensors(config.output_names)
+
+
+def open_session(
+    config: Any, inputs: Iterable[tf.Tensor], outputs: Iterable[tf.Tensor]
+) -> tf.Session:
+    """Returns a session of the default graph whose variables have been initialised and loaded.
+
+    Args:
+      config: a `PredictConfig`.
+      inputs: the tensors that will be fed, of all towers.
+      outputs: the tensors that will be computed, of all towers.
+
+    Raises:
+      ValueError: the outputs need a weight that there is no value for, or a value does not fit.
+    """
+    sess = config.session_creator.create_session()
+    try:
+        config.session_init.init(sess)
+        require_weights(config.session_init, inputs, outputs)
+    except BaseException:
+        sess.close()
+        raise
+    return sess
+
+
+def require_weights(
+    session_init: SessionInit, inputs: Iterable[tf.Tensor], outputs: Iterable[tf.Tensor]
+) -> None:
+    """Raises ValueError if outputs depend on a weight for which `session_init` found no value.
+
+    Weights are the trainable and model variables. What a `SessionInit` was told to ignore, and
+    what a subclass of a user does not report, counts as found.
+
+    Args:
+      session_init: after its `init`.
+      inputs: the tensors that are fed.
+      outputs: the tensors that are computed.
+    """
+    outputs = list(outputs)
+    used = set(ancestors(outputs, fed=inputs))
+    weights = weights_of(outputs[0].graph)
+    lacking = [
+        name for name, each in weights.items() if name in session_init.missing and each.op in used
+    ]
+    if lacking:
+        raise ValueError(
+            f"{', '.join(each.name for each in outputs)} cannot be computed: there is no value to "
+            f"load for {', '.join(sorted(lacking))}. Give the weights of this very model, or name "
+            "in `ignore` what is to keep its initial value."
+        )
