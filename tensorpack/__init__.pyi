@@ -165,14 +165,19 @@ from tensorpack.input_source import TensorInput as TensorInput
 from tensorpack.models import AvgPooling as AvgPooling
 from tensorpack.models import BNReLU as BNReLU
 from tensorpack.models import BatchNorm as BatchNorm
+from tensorpack.models import BatchRenorm as BatchRenorm
+from tensorpack.models import BilinearUpSample as BilinearUpSample
 from tensorpack.models import ConcatWith as ConcatWith
 from tensorpack.models import Conv2D as Conv2D
 from tensorpack.models import Conv2DTranspose as Conv2DTranspose
 from tensorpack.models import Deconv2D as Deconv2D
+from tensorpack.models import DepthwiseConv2D as DepthwiseConv2D
 from tensorpack.models import Dropout as Dropout
 from tensorpack.models import FixedUnPooling as FixedUnPooling
 from tensorpack.models import FullyConnected as FullyConnected
 from tensorpack.models import GlobalAvgPooling as GlobalAvgPooling
+from tensorpack.models import GroupNorm as GroupNorm
+from tensorpack.models import ImageSample as ImageSample
 from tensorpack.models import InstanceNorm as InstanceNorm
 from tensorpack.models import LayerNorm as LayerNorm
 from tensorpack.models import LeakyReLU as LeakyReLU
@@ -180,6 +185,9 @@ from tensorpack.models import LinearWrap as LinearWrap
 from tensorpack.models import MaxPooling as MaxPooling
 from tensorpack.models import Maxout as Maxout
 from tensorpack.models import PReLU as PReLU
+from tensorpack.models import SoftMax as SoftMax
+from tensorpack.models import StaticDynamicAxis as StaticDynamicAxis
+from tensorpack.models import StaticDynamicShape as StaticDynamicShape
 from tensorpack.models import VariableHolder as VariableHolder
 from tensorpack.models import disable_layer_logging as disable_layer_logging
 from tensorpack.models import get_registered_layer as get_registered_layer
@@ -188,6 +196,7 @@ from tensorpack.models import l2_regularizer as l2_regularizer
 from tensorpack.models import layer_register as layer_register
 from tensorpack.models import regularize_cost as regularize_cost
 from tensorpack.models import regularize_cost_from_collection as regularize_cost_from_collection
+from tensorpack.models import rename_tflayer_get_variable as rename_tflayer_get_variable
 from tensorpack.predict import OfflinePredictor as OfflinePredictor
 from tensorpack.predict import OnlinePredictor as OnlinePredictor
 from tensorpack.predict import PredictConfig as PredictConfig

@@ -81,11 +81,12 @@ _NAMES = {  # package or module -> its public names
         "FeedInput FeedfreeInput InputSource PlaceholderInput QueueInput StagingInput TensorInput"
     ),
     "models": (
-        "AvgPooling BNReLU BatchNorm ConcatWith Conv2D Conv2DTranspose Deconv2D Dropout "
-        "FixedUnPooling FullyConnected GlobalAvgPooling InstanceNorm LayerNorm LeakyReLU "
-        "LinearWrap MaxPooling Maxout PReLU VariableHolder disable_layer_logging "
-        "get_registered_layer l1_regularizer l2_regularizer layer_register regularize_cost "
-        "regularize_cost_from_collection"
+        "AvgPooling BNReLU BatchNorm BatchRenorm BilinearUpSample ConcatWith Conv2D "
+        "Conv2DTranspose Deconv2D DepthwiseConv2D Dropout FixedUnPooling FullyConnected "
+        "GlobalAvgPooling GroupNorm ImageSample InstanceNorm LayerNorm LeakyReLU LinearWrap "
+        "MaxPooling Maxout PReLU SoftMax StaticDynamicAxis StaticDynamicShape VariableHolder "
+        "disable_layer_logging get_registered_layer l1_regularizer l2_regularizer layer_register "
+        "regularize_cost regularize_cost_from_collection rename_tflayer_get_variable"
     ),
     "predict": "OfflinePredictor OnlinePredictor PredictConfig PredictorBase",
     "tfutils": (

@@ -1,12 +1,14 @@
 """Layers for TensorFlow graphs: named, with default arguments and shape log, in both spellings."""
 
-from .batch_norm import BatchNorm
+from .batch_norm import BatchNorm, BatchRenorm
 from .conv2d import Conv2D, Conv2DTranspose, Deconv2D
+from .depthwise_conv2d import DepthwiseConv2D
 from .fc import FullyConnected
-from .layer_norm import InstanceNorm, LayerNorm
+from .image_sample import ImageSample
+from .layer_norm import GroupNorm, InstanceNorm, LayerNorm
 from .linearwrap import LinearWrap
 from .nonlin import BNReLU, LeakyReLU, Maxout, PReLU
-from .pool import AvgPooling, FixedUnPooling, GlobalAvgPooling, MaxPooling
+from .pool import AvgPooling, BilinearUpSample, FixedUnPooling, GlobalAvgPooling, MaxPooling
 from .registry import (
     VariableHolder,
     disable_layer_logging,
@@ -20,20 +22,28 @@ from .regularize import (
     regularize_cost,
     regularize_cost_from_collection,
 )
+from .shape_utils import StaticDynamicAxis, StaticDynamicShape
 from .shapes import ConcatWith
+from .softmax import SoftMax
+from .tflayer import rename_tflayer_get_variable
 
 __all__ = [
     "AvgPooling",
     "BNReLU",
     "BatchNorm",
+    "BatchRenorm",
+    "BilinearUpSample",
     "ConcatWith",
     "Conv2D",
     "Conv2DTranspose",
     "Deconv2D",
+    "DepthwiseConv2D",
     "Dropout",
     "FixedUnPooling",
     "FullyConnected",
     "GlobalAvgPooling",
+    "GroupNorm",
+    "ImageSample",
     "InstanceNorm",
     "LayerNorm",
     "LeakyReLU",
@@ -41,6 +51,9 @@ __all__ = [
     "MaxPooling",
     "Maxout",
     "PReLU",
+    "SoftMax",
+    "StaticDynamicAxis",
+    "StaticDynamicShape",
     "VariableHolder",
     "disable_layer_logging",
     "get_registered_layer",
@@ -49,4 +62,5 @@ __all__ = [
     "layer_register",
     "regularize_cost",
     "regularize_cost_from_collection",
+    "rename_tflayer_get_variable",
 ]

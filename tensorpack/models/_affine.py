@@ -1,7 +1,7 @@
-"""The affine part of a normalization: a scale `gamma` and an offset `beta` for each channel."""
+"""What normalizing layers share: the scale `gamma` and the offset `beta`, and the formula."""
 
 import numbers
-from typing import Any, NamedTuple
+from typing import Any, List, NamedTuple, Tuple
 
 from tensorpack.compat import tfv1 as tf
 
@@ -46,3 +46,21 @@ def get_affine(
 def parameter_dtype(dtype: tf.DType) -> tf.DType:
     """Returns the dtype of statistics and parameters for an input of this dtype."""
     return dtype.base_dtype if dtype.base_dtype.size >= 4 else tf.float32
+
+
+def normalize_by_moments(
+    inputs: tf.Tensor, axes: List[int], affine: Affine, shape: List[int], epsilon: float
+) -> Tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Normalizes to mean 0 and variance 1 over `axes`, then applies `gamma` and `beta`.
+
+    Args:
+      shape: that of `gamma` and `beta`, with 1 for the axes along which they are repeated.
+
+    Returns:
+      The result, of the dtype of the input; mean and variance, with 1 for each of the axes.
+    """
+    beta, gamma = (None if each is None else tf.reshape(each, shape) for each in affine)
+    precise = tf.cast(inputs, parameter_dtype(inputs.dtype))
+    mean, variance = tf.nn.moments(precise, axes, keep_dims=True)
+    normalized = tf.nn.batch_normalization(precise, mean, variance, beta, gamma, epsilon)
+    return tf.cast(normalized, inputs.dtype), mean, variance

@@ -1,6 +1,6 @@
 """Checks of inputs and options that several layers share; they raise ValueError."""
 
-from typing import Any, List, Sequence, Union
+from typing import Any, List, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_count
@@ -71,3 +71,15 @@ def check_pair(layer_name: str, what: str, value: Any) -> List[int]:
     if len(pair) != 2:
         raise ValueError(f"{layer_name}: {what} must be one number or two, got {value!r}.")
     return [as_count(layer_name, what, each) for each in pair]
+
+
+def check_steps(layer_name: str, strides: Any, dilation_rate: Any) -> Tuple[List[int], List[int]]:
+    """Returns strides and dilation, `[height, width]` each; only one of them may be above 1."""
+    steps = check_pair(layer_name, "strides", strides)
+    dilation = check_pair(layer_name, "dilation_rate", dilation_rate)
+    if steps != [1, 1] and dilation != [1, 1]:
+        raise ValueError(
+            f"{layer_name}: strides and dilation_rate cannot both be above 1, got {steps} and "
+            f"{dilation}."
+        )
+    return steps, dilation

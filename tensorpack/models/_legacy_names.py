@@ -35,9 +35,12 @@ RENAMED: Dict[str, Renaming] = {
     "AvgPooling": _POOLING,
     "BNReLU": _INPUTS,
     "BatchNorm": {**_INPUTS, **_AFFINE, "use_local_stat": "training", "decay": "momentum"},
+    "BatchRenorm": {**_INPUTS, **_AFFINE, "decay": "momentum"},
+    "BilinearUpSample": _INPUTS,
     "ConcatWith": _INPUTS,
     "Conv2D": {**_INPUTS, **_WEIGHTS, **_WINDOW, "out_channel": "filters"},
     "Conv2DTranspose": {**_INPUTS, **_WEIGHTS, **_WINDOW, "out_shape": "filters"},
+    "DepthwiseConv2D": {**_INPUTS, **_WEIGHTS, **_WINDOW},
     # The second positional argument has always meant the probability to keep.
     "Dropout": {
         **_INPUTS,
@@ -47,12 +50,14 @@ RENAMED: Dict[str, Renaming] = {
     "FixedUnPooling": _INPUTS,
     "FullyConnected": {**_INPUTS, **_WEIGHTS, "out_dim": "units"},
     "GlobalAvgPooling": _INPUTS,
+    "GroupNorm": {**_INPUTS, **_AFFINE, "group": "groups"},
     "InstanceNorm": {**_INPUTS, **_AFFINE},
     "LayerNorm": {**_INPUTS, **_AFFINE},
     "LeakyReLU": _INPUTS,
     "MaxPooling": _POOLING,
     "Maxout": _INPUTS,
     "PReLU": _INPUTS,
+    "SoftMax": _INPUTS,
 }
 
 

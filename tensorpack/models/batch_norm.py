@@ -1,24 +1,30 @@
-"""Batch normalization, with moving averages of the statistics for inference."""
+"""Batch normalization and renormalization, with moving averages of the statistics for inference."""
 
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, Optional, Tuple
+
+import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
-from tensorpack.utils.argtools import get_data_format
+from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.utils.checks import as_count
 
-from ._affine import Affine, get_affine
-from ._checks import channel_axis, check_channels, check_floating
+from ._affine import Affine, get_affine, normalize_by_moments
+from ._checks import channel_axis
 from ._legacy_names import RENAMED
+from ._moving_statistics import (
+    Statistics,
+    as_images,
+    finish,
+    get_averages,
+    in_training_tower,
+    normalize,
+    update,
+)
 from .registry import layer_register
 
-__all__ = ["BatchNorm"]
+__all__ = ["BatchNorm", "BatchRenorm"]
 
 _EMA_UPDATES = ("default", "collection", "internal", "skip")
-
-
-class _Statistics(NamedTuple):
-    mean: Any
-    variance: Any
 
 
 @layer_register(log_shape=False, spelling=RENAMED["BatchNorm"])
@@ -35,6 +41,8 @@ def BatchNorm(
     axis: Optional[int] = None,
     beta_initializer: Any = None,
     ema_update: str = "default",
+    virtual_batch_size: Optional[int] = None,
+    sync_statistics: Optional[str] = None,
 ) -> tf.Tensor:
     """Normalizes each channel to mean 0 and variance 1, then scales by `gamma` and adds `beta`.
 
@@ -58,97 +66,157 @@ def BatchNorm(
       ema_update: how the averages are updated, in the main training tower: `"collection"` (the
         default): by an op in `UPDATE_OPS`, which the callback RunUpdateOps runs; `"internal"`:
         whenever the output is computed; `"skip"`: not at all.
+      virtual_batch_size: if given, the batch is normalized in parts of this many examples, each by
+        its own statistics; N must be a multiple of it. As in `tf.layers`, of k parts the first has
+        the examples 0, k, 2k, ..., and the averages follow the mean of the parts' statistics.
+      sync_statistics: `"nccl"` asks for the statistics over all training towers, which is nothing
+        else for one tower; more towers are refused.
 
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `mean`, `variance`, `beta`,
       `gamma`.
 
     Raises:
-      ValueError: the input is not such a tensor, or an option is out of range.
+      ValueError: the input is not such a tensor, or an option is out of range or not supported.
+      TypeError: `training` is not a bool.
     """
     if ema_update not in _EMA_UPDATES:
         raise ValueError(
             f"BatchNorm: ema_update must be one of {_EMA_UPDATES}, got {ema_update!r}."
         )
-    images, data_format = _as_images(inputs, data_format, axis)
+    training = _check_training(training)
+    _check_sync(sync_statistics, training)
+    images, data_format = as_images("BatchNorm", inputs, data_format, axis)
     channels = images.shape.as_list()[channel_axis(data_format)]
-    dtype = images.dtype
-    affine = get_affine(channels, dtype, center, scale, beta_initializer, gamma_initializer)
-    averages = _get_averages(channels)
+    affine = get_affine(channels, images.dtype, center, scale, beta_initializer, gamma_initializer)
+    averages = get_averages(channels)
+    if training and virtual_batch_size is not None:
+        size = as_count("BatchNorm", "virtual_batch_size", virtual_batch_size)
+        normalized, batch = _normalize_in_parts(images, size, affine, epsilon, data_format)
+    else:
+        used = None if training else averages
+        normalized, batch = normalize(images, used, affine, epsilon, data_format)
+    if training:
+        normalized = update(normalized, averages, batch, momentum, ema_update)
+    return finish(normalized, inputs, affine, averages)
+
+
+@layer_register(log_shape=False, spelling=RENAMED["BatchRenorm"])
+def BatchRenorm(
+    inputs: tf.Tensor,
+    rmax: Any,
+    dmax: Any,
+    momentum: float = 0.9,
+    epsilon: float = 1e-5,
+    scale: bool = True,
+    center: bool = True,
+    data_format: str = "channels_last",
+    *,
+    gamma_initializer: Any = None,
+) -> tf.Tensor:
+    """Normalizes like BatchNorm, and while training brings the result near that of inference.
+
+    In a training tower the normalized batch is scaled by `r` and moved by `d`: within the limits,
+    the result is what the moving averages give. No gradient flows through the two::
+
+        r = clip(batch_deviation / average_deviation, 1 / rmax, rmax)
+        d = clip((batch_mean - average_mean) / average_deviation, -dmax, dmax)
+
+    Variables, and arguments that are not listed, are those of `BatchNorm`; the averages are updated
+    by ops in `UPDATE_OPS`.
+
+    Reference: Ioffe, "Batch Renormalization", 2017; the average deviation is the root of the moving
+    average of the variance.
+
+    Args:
+      rmax: the limit of `r`, at least 1; a number, or a float32 scalar tensor for a schedule. With
+        1, and a `dmax` of 0, this is BatchNorm.
+      dmax: the limit of `d`, at least 0; likewise.
+
+    Returns:
+      The op `<layer>/output`, like `inputs`, with the `.variables` `mean`, `variance`, `beta`,
+      `gamma`.
+
+    Raises:
+      ValueError: the input is not such a tensor, or a limit is out of range.
+    """
+    for name, limit, least in [("rmax", rmax, 1), ("dmax", dmax, 0)]:
+        if not tf.is_tensor(limit) and not limit >= least:
+            raise ValueError(f"BatchRenorm: {name} must be at least {least}, got {limit!r}.")
+    images, data_format = as_images("BatchRenorm", inputs, data_format)
+    channels = images.shape.as_list()[channel_axis(data_format)]
+    affine = get_affine(channels, images.dtype, center, scale, None, gamma_initializer)
+    averages = get_averages(channels)
+    if not in_training_tower():
+        normalized, _ = normalize(images, averages, affine, epsilon, data_format)
+        return finish(normalized, inputs, affine, averages)
+    r, d = _corrections(images, averages, rmax, dmax, epsilon, data_format)
+    gamma = r if affine.gamma is None else affine.gamma * r
+    offset = d if affine.gamma is None else affine.gamma * d
+    beta = offset if affine.beta is None else affine.beta + offset
+    normalized, batch = normalize(images, None, Affine(beta, gamma), epsilon, data_format)
+    normalized = update(normalized, averages, batch, momentum)
+    return finish(normalized, inputs, affine, averages)
+
+
+def _check_training(training: Any) -> bool:
     if training is None:
-        tower = get_current_tower_context()
-        training = tower is not None and tower.is_training
-    used = _Statistics(None, None) if training else averages
-    normalized, batch = _normalize(images, used, affine, epsilon, data_format)
-    if training and ema_update != "skip" and in_main_training_tower():
-        updates = _update(averages, batch, momentum)
-        if ema_update == "internal":
-            with tf.control_dependencies(updates):
-                normalized = tf.identity(normalized)
-        else:
-            for update in updates:
-                tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
-    if inputs.shape.ndims == 2:
-        normalized = tf.squeeze(normalized, [1, 2])
-    output = tf.identity(normalized, name="output")
-    output.variables = affine.as_variables()
-    output.variables.mean, output.variables.variance = averages
-    return output
+        return in_training_tower()
+    if isinstance(training, (bool, np.bool_)):
+        return bool(training)
+    raise TypeError(
+        f"BatchNorm: training must be True, False or None, got {training!r}. The axis of the "
+        "channels is passed by name: BatchNorm(name, inputs, axis=...)."
+    )
 
 
-def _as_images(inputs: Any, data_format: str, axis: Optional[int]) -> Any:
-    """Returns the input as a tensor of four dimensions, and its data format."""
-    data_format = get_data_format(data_format)
-    tensor = check_floating("BatchNorm", tf.convert_to_tensor(inputs))
-    rank = tensor.shape.ndims
-    if rank not in (2, 4):
+def _check_sync(sync_statistics: Any, training: bool) -> None:
+    if sync_statistics is None:
+        return
+    if sync_statistics != "nccl":
         raise ValueError(
-            f"BatchNorm needs 2 or 4 dimensions, got {tensor.name} with shape {tensor.shape}."
+            f"BatchNorm: sync_statistics must be None or 'nccl', got {sync_statistics!r}. "
+            "(Horovod is not supported.)"
         )
-    if axis is not None:
-        if axis not in ((1, -1) if rank == 2 else (1, 3, -1)):
-            raise ValueError(f"BatchNorm: axis must be 1 or the last one, got {axis!r}.")
-        data_format = "NCHW" if axis == 1 else "NHWC"
-    check_channels("BatchNorm", tensor, 1 if data_format == "NCHW" else -1)
-    if rank == 2:
-        tensor, data_format = tf.expand_dims(tf.expand_dims(tensor, 1), 1), "NHWC"
-    return tensor, data_format
-
-
-def _get_averages(channels: int) -> _Statistics:
-    collections = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES]
-
-    def get(name: str, initializer: Any) -> Any:
-        return tf.get_variable(
-            name, [channels], initializer=initializer, trainable=False, collections=collections
+    tower = get_current_tower_context()
+    if training and tower is not None and tower.index > 0:
+        raise ValueError(
+            f"BatchNorm: sync_statistics={sync_statistics!r} in training tower {tower.index}: "
+            "statistics over several towers are not implemented. Train one tower, or pass "
+            "sync_statistics=None, with which each tower uses its own batch."
         )
 
-    # The variance starts at 1, so that an untrained model does not divide by epsilon alone.
-    return _Statistics(
-        get("mean/EMA", tf.zeros_initializer()), get("variance/EMA", tf.ones_initializer())
-    )
+
+def _normalize_in_parts(
+    images: tf.Tensor, size: int, affine: Affine, epsilon: float, data_format: str
+) -> Tuple[tf.Tensor, Statistics]:
+    """Normalizes each part of the batch by itself; also returns the mean of their statistics."""
+    known = images.shape.as_list()
+    if known[0] is not None and known[0] % size:
+        raise ValueError(
+            f"BatchNorm: virtual_batch_size={size} must divide the batch size, {known[0]}."
+        )
+    parts = tf.reshape(images, tf.concat([[size, -1], tf.shape(images)[1:]], 0))
+    parts.set_shape([size, None, *known[1:]])
+    axis = channel_axis(data_format) + 1
+    shape = [known[axis - 1] if i == axis else 1 for i in range(5)]
+    axes = [i for i in range(5) if i not in (1, axis)]
+    normalized, *moments = normalize_by_moments(parts, axes, affine, shape, epsilon)
+    normalized = tf.reshape(normalized, tf.shape(images))
+    normalized.set_shape(known)
+    means = [tf.reshape(tf.reduce_mean(each, 1), [known[axis - 1]]) for each in moments]
+    return normalized, Statistics(*means)
 
 
-def _normalize(
-    images: tf.Tensor, statistics: _Statistics, affine: Affine, epsilon: float, data_format: str
-) -> Any:
-    """Returns the normalized images, and the statistics used: by default those of the batch."""
-    channels = images.shape.as_list()[channel_axis(data_format)]
-    normalized, mean, variance = tf.nn.fused_batch_norm(
-        images,
-        tf.ones([channels]) if affine.gamma is None else affine.gamma,
-        tf.zeros([channels]) if affine.beta is None else affine.beta,
-        mean=statistics.mean,
-        variance=statistics.variance,
-        epsilon=epsilon,
-        data_format=data_format,
-        is_training=statistics.mean is None,
-    )
-    return normalized, _Statistics(mean, variance)
-
-
-def _update(averages: _Statistics, batch: _Statistics, momentum: float) -> List[tf.Operation]:
-    return [
-        tf.assign_sub(average, (average - new) * (1 - momentum)).op
-        for average, new in zip(averages, batch)
-    ]
+def _corrections(
+    images: tf.Tensor, averages: Statistics, rmax: Any, dmax: Any, epsilon: float, data_format: str
+) -> Tuple[tf.Tensor, tf.Tensor]:
+    """Returns `r` and `d`, `[C]`, as constants to the gradient."""
+    axes = [i for i in range(4) if i != channel_axis(data_format)]
+    mean, variance = tf.nn.moments(tf.cast(images, averages.mean.dtype.base_dtype), axes)
+    deviation = tf.sqrt(averages.variance + epsilon)
+    r = tf.sqrt(variance + epsilon) / deviation
+    d = (mean - averages.mean) / deviation
+    r = tf.minimum(tf.maximum(r, 1 / rmax), rmax)
+    d = tf.minimum(tf.maximum(d, -dmax), dmax)
+    return tf.stop_gradient(r), tf.stop_gradient(d)

@@ -1,4 +1,4 @@
-"""The address of `layer_register` and related names in old scripts; they live in `registry.py`."""
+"""The old address of `layer_register` and related names, see `registry.py` and `tflayer.py`."""
 
 from .registry import (
     VariableHolder,
@@ -6,10 +6,12 @@ from .registry import (
     get_registered_layer,
     layer_register,
 )
+from .tflayer import rename_tflayer_get_variable
 
 __all__ = [
     "VariableHolder",
     "disable_layer_logging",
     "get_registered_layer",
     "layer_register",
+    "rename_tflayer_get_variable",
 ]

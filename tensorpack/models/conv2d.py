@@ -6,10 +6,19 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
 from tensorpack.utils.checks import as_count
 
-from ._checks import IntPair, channel_axis, check_image, check_padding, check_pair, per_axis
+from ._checks import (
+    IntPair,
+    channel_axis,
+    check_image,
+    check_padding,
+    check_pair,
+    check_steps,
+    per_axis,
+)
 from ._legacy_names import RENAMED
 from ._weights import default_kernel_initializer, finish, get_weights
 from .registry import layer_register
+from .shape_utils import StaticDynamicShape
 
 __all__ = ["Conv2D", "Conv2DTranspose", "Deconv2D"]
 
@@ -79,8 +88,7 @@ def Conv2D(
         bias_regularizer,
     )
     convolve = _convolution(
-        check_pair("Conv2D", "strides", strides),
-        check_pair("Conv2D", "dilation_rate", dilation_rate),
+        *check_steps("Conv2D", strides, dilation_rate),
         check_padding("Conv2D", padding),
         data_format,
     )
@@ -101,6 +109,7 @@ def Conv2DTranspose(
     use_bias: bool = True,
     data_format: str = "channels_last",
     *,
+    dilation_rate: IntPair = 1,
     kernel_regularizer: Optional[Callable[..., Any]] = None,
     bias_regularizer: Optional[Callable[..., Any]] = None,
     activity_regularizer: Optional[Callable[..., Any]] = None,
@@ -117,6 +126,7 @@ def Conv2DTranspose(
       padding: `"same"` (the output is `strides` times as large) or `"valid"` (larger by what the
         kernel adds).
       kernel_initializer: of `W`; by default Glorot's, uniform.
+      dilation_rate: distance in output pixels between taps of the kernel; one number for both.
 
     Returns:
       The op `<layer>/output` with the `.variables` `W` and `b`.
@@ -141,16 +151,19 @@ def Conv2DTranspose(
         kernel_regularizer,
         bias_regularizer,
     )
-    static, dynamic = _grown_shape(inputs, size, outputs, window, steps, padding, data_format)
+    dilation = check_pair(layer_name, "dilation_rate", dilation_rate)
+    kernel = _dilate(weights.W, window, dilation)
+    window = [(taps - 1) * distance + 1 for taps, distance in zip(window, dilation)]
+    shape = _grown_shape(inputs, size, outputs, window, steps, padding, data_format)
     grown = tf.nn.conv2d_transpose(
         inputs,
-        weights.W,
-        dynamic,
+        kernel,
+        shape.get_dynamic(),
         per_axis(steps, data_format),
         padding=padding,
         data_format=data_format,
     )
-    grown.set_shape(static)
+    grown.set_shape(shape.get_static())
     return finish(grown, weights, activation, activity_regularizer, data_format)
 
 
@@ -173,11 +186,6 @@ def _convolution(
     if dilation == [1, 1]:
         return lambda image, kernel: tf.nn.conv2d(
             image, kernel, per_axis(strides, data_format), padding, data_format=data_format
-        )
-    if strides != [1, 1]:
-        raise ValueError(
-            f"Conv2D: strides and dilation_rate cannot both be above 1, got {strides} and "
-            f"{dilation}."
         )
     # The op's own `dilations` have no gradient on the CPU in TF 1.15.
     return lambda image, kernel: tf.nn.convolution(
@@ -214,20 +222,33 @@ def _grown_shape(
     strides: Sequence[int],
     padding: str,
     data_format: str,
-) -> Any:
-    """Returns the output's shape: as a list with None for unknown, and as a tensor."""
-    height_axis = data_format.index("H")
-    known, running = inputs.shape.as_list(), tf.unstack(tf.shape(inputs), num=4)
-    shapes = []
-    for shape in (known, running):
-        grown = list(shape)
-        grown[channel_axis(data_format)] = filters
-        for i in (0, 1):
-            axis = height_axis + i
-            if size is not None:
-                grown[axis] = size[i]
-            elif grown[axis] is not None:
-                extra = max(kernel_size[i] - strides[i], 0) if padding == "VALID" else 0
-                grown[axis] = grown[axis] * strides[i] + extra
-        shapes.append(grown)
-    return shapes[0], tf.stack(shapes[1])
+) -> StaticDynamicShape:
+    """Returns the shape of the output of a transposed convolution."""
+
+    def grow(i: int) -> Callable[[Any], Any]:
+        if size is not None:
+            fixed = size[i]
+            return lambda _: fixed
+        extra = max(kernel_size[i] - strides[i], 0) if padding == "VALID" else 0
+        return lambda length: length * strides[i] + extra
+
+    shape = StaticDynamicShape(inputs)
+    shape.apply(channel_axis(data_format), lambda _: filters)
+    for i in (0, 1):
+        shape.apply(data_format.index("H") + i, grow(i))
+    return shape
+
+
+def _dilate(kernel: Any, window: Sequence[int], dilation: Sequence[int]) -> Any:
+    """Returns the kernel with zeros between its taps.
+
+    TensorFlow has no transposed convolution with a dilation for both data formats.
+    """
+    if list(dilation) == [1, 1]:
+        return kernel
+    (rows, columns), (down, across) = window, dilation
+    channels = kernel.shape.as_list()[2:]
+    apart = tf.reshape(kernel, [rows, 1, columns, 1, *channels])
+    apart = tf.pad(apart, [[0, 0], [0, down - 1], [0, 0], [0, across - 1], [0, 0], [0, 0]])
+    spread = tf.reshape(apart, [rows * down, columns * across, *channels])
+    return spread[: (rows - 1) * down + 1, : (columns - 1) * across + 1]

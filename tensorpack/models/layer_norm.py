@@ -1,16 +1,17 @@
-"""Normalization within each example: over all its values, or over each channel."""
+"""Normalization within each example: over all its values, or each channel or group of them."""
 
 from typing import Any, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
+from tensorpack.utils.checks import as_count
 
-from ._affine import get_affine, parameter_dtype
+from ._affine import Affine, get_affine, normalize_by_moments
 from ._checks import channel_axis, check_floating, check_image
 from ._legacy_names import RENAMED
 from .registry import layer_register
 
-__all__ = ["InstanceNorm", "LayerNorm"]
+__all__ = ["GroupNorm", "InstanceNorm", "LayerNorm"]
 
 
 @layer_register(log_shape=False, spelling=RENAMED["LayerNorm"])
@@ -87,6 +88,52 @@ def InstanceNorm(
     return _normalize(inputs, axes, axis, epsilon, center, scale, gamma_initializer)
 
 
+@layer_register(log_shape=False, spelling=RENAMED["GroupNorm"])
+def GroupNorm(
+    inputs: tf.Tensor,
+    groups: int = 32,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    data_format: str = "channels_last",
+    *,
+    gamma_initializer: Any = None,
+) -> tf.Tensor:
+    """Normalizes each group of channels of each image to mean 0 and variance 1.
+
+    Variables and arguments that are not listed are those of `LayerNorm`.
+
+    Reference: Wu and He, "Group Normalization", 2018.
+
+    Args:
+      inputs: floating, `[N, H, W, C]` or `[N, C, H, W]`; C must be known.
+      groups: how many; C must be a multiple of it, and neighbouring channels form a group.
+
+    Returns:
+      The op `<layer>/output`, like `inputs`, with the `.variables` `beta` and `gamma`.
+
+    Raises:
+      ValueError: the input is not such a tensor, or the groups are not equal.
+    """
+    data_format = get_data_format(data_format)
+    inputs = check_image("GroupNorm", inputs, data_format)
+    groups = as_count("GroupNorm", "groups", groups)
+    axis = channel_axis(data_format)
+    channels = inputs.shape.as_list()[axis]
+    if channels % groups:
+        raise ValueError(
+            f"GroupNorm: groups={groups} must divide the number of channels, {channels}."
+        )
+    affine = get_affine(channels, inputs.dtype, center, scale, gamma_initializer=gamma_initializer)
+    sizes = tf.unstack(tf.shape(inputs), num=4)
+    split = [groups, channels // groups]
+    parted = tf.reshape(inputs, tf.stack([*sizes[:axis], *split, *sizes[axis + 1 :]]))
+    axes = [i for i in (1, 2, 3, 4) if i != axis]
+    shape = [1] * axis + split + [1] * (3 - axis)
+    normalized = normalize_by_moments(parted, axes, affine, shape, epsilon)[0]
+    return _finish(tf.reshape(normalized, tf.stack(sizes)), inputs, affine)
+
+
 def _normalize(
     inputs: tf.Tensor,
     axes: List[int],
@@ -99,12 +146,12 @@ def _normalize(
     """Normalizes over `axes`, then applies `gamma` and `beta` along the axis of the channels."""
     channels = inputs.shape.as_list()[channels_at]
     affine = get_affine(channels, inputs.dtype, center, scale, gamma_initializer=gamma_initializer)
-    aligned = [1] * inputs.shape.ndims
-    aligned[channels_at] = channels
-    beta, gamma = (None if each is None else tf.reshape(each, aligned) for each in affine)
-    precise = tf.cast(inputs, parameter_dtype(inputs.dtype))
-    mean, variance = tf.nn.moments(precise, axes, keep_dims=True)
-    normalized = tf.nn.batch_normalization(precise, mean, variance, beta, gamma, epsilon)
-    output = tf.identity(tf.cast(normalized, inputs.dtype), name="output")
+    shape = [channels if i == channels_at else 1 for i in range(inputs.shape.ndims)]
+    return _finish(normalize_by_moments(inputs, axes, affine, shape, epsilon)[0], inputs, affine)
+
+
+def _finish(normalized: tf.Tensor, inputs: tf.Tensor, affine: Affine) -> tf.Tensor:
+    output = tf.identity(normalized, name="output")
+    output.set_shape(inputs.shape)
     output.variables = affine.as_variables()
     return output

@@ -4,12 +4,14 @@ from typing import Any, Callable, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
+from tensorpack.utils.checks import as_count
 
-from ._checks import IntPair, check_padding, check_pair, check_rank, per_axis
+from ._checks import IntPair, check_floating, check_padding, check_pair, check_rank, per_axis
 from ._legacy_names import RENAMED
 from .registry import layer_register
+from .shape_utils import StaticDynamicShape
 
-__all__ = ["AvgPooling", "FixedUnPooling", "GlobalAvgPooling", "MaxPooling"]
+__all__ = ["AvgPooling", "BilinearUpSample", "FixedUnPooling", "GlobalAvgPooling", "MaxPooling"]
 
 
 @layer_register(spelling=RENAMED["MaxPooling"])
@@ -103,14 +105,38 @@ def FixedUnPooling(
     spread = tf.expand_dims(tf.expand_dims(inputs, height_axis + 1), height_axis + 3)
     trailing = [1] * (3 - (height_axis + 1))
     filled = spread * tf.reshape(matrix, [block[0], 1, block[1], *trailing])
-    running, known = tf.unstack(tf.shape(inputs), num=4), inputs.shape.as_list()
-    for i, factor in enumerate(block):
-        axis = height_axis + i
-        running[axis] = running[axis] * factor
-        known[axis] = known[axis] * factor if known[axis] is not None else None
-    output = tf.reshape(filled, tf.stack(running), name="output")
-    output.set_shape(known)
+    grown = StaticDynamicShape(inputs)
+    grown.apply(height_axis, lambda size: size * block[0])
+    grown.apply(height_axis + 1, lambda size: size * block[1])
+    output = tf.reshape(filled, grown.get_dynamic(), name="output")
+    output.set_shape(grown.get_static())
     return output
+
+
+@layer_register(spelling=RENAMED["BilinearUpSample"])
+def BilinearUpSample(inputs: tf.Tensor, shape: int) -> tf.Tensor:
+    """Enlarges images by bilinear interpolation between the centres of pixels.
+
+    Beyond the outermost centres the image continues with its border.
+
+    Args:
+      inputs: floating `[N, H, W, C]`.
+      shape: the factor, a whole number.
+
+    Returns:
+      The op `<layer>/output`, `[N, H * shape, W * shape, C]`.
+
+    Raises:
+      ValueError: the input is not such a tensor, or the factor is not a whole number above 0.
+    """
+    inputs = check_floating("BilinearUpSample", check_rank("BilinearUpSample", inputs))
+    factor = as_count("BilinearUpSample", "shape", shape)
+    grown = StaticDynamicShape(inputs)
+    for axis in (1, 2):
+        grown.apply(axis, lambda size: size * factor)
+    enlarged = tf.image.resize_bilinear(inputs, grown.get_dynamic()[1:3], half_pixel_centers=True)
+    enlarged.set_shape(grown.get_static())
+    return tf.identity(tf.cast(enlarged, inputs.dtype), name="output")
 
 
 def _pool(

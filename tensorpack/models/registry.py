@@ -103,7 +103,8 @@ def layer_register(
       aliases: additional names of the layer.
 
     Raises:
-      ValueError: the name belongs to another function.
+      ValueError: the name belongs to another function. The layers of this package may be
+        replaced, with a warning.
     """
 
     def decorate(function: Callable[..., Any]) -> Layer:
@@ -119,9 +120,12 @@ def _register(name: str, layer: Layer) -> None:
     taken = _layers.get(name)
     # Running a notebook cell again replaces the definition by itself.
     if taken is not None and _origin(taken) != _origin(layer):
-        raise ValueError(
-            f"The layer name {name!r} is taken by {_origin(taken)}; rename {_origin(layer)}."
-        )
+        # Old scripts define layers that came into this package later.
+        if not taken.__module__.startswith(f"{__package__}."):
+            raise ValueError(
+                f"The layer name {name!r} is taken by {_origin(taken)}; rename {_origin(layer)}."
+            )
+        logger.warning(f"LinearWrap.{name} is {_origin(layer)} now, not {_origin(taken)}.")
     _layers[name] = layer
 
 

@@ -68,21 +68,31 @@ def Dropout(
     return drop() if training else tf.identity(inputs)
 
 
-def l2_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
-    """Returns a function of a variable: `scale * sum(w ** 2) / 2`, with a scale of 0 or more."""
+def l2_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any], tf.Tensor]:
+    """Returns a function of a variable: `scale * sum(w ** 2) / 2`, with a scale of 0 or more.
+
+    Args:
+      scope: name of the resulting op, `l2_regularizer` by default.
+    """
     scale = as_number("l2_regularizer", "scale", scale, least=0)
     return lambda variable: tf.multiply(
-        tf.nn.l2_loss(variable), tf.cast(scale, variable.dtype.base_dtype), name="l2_regularizer"
+        tf.nn.l2_loss(variable),
+        tf.cast(scale, variable.dtype.base_dtype),
+        name=scope or "l2_regularizer",
     )
 
 
-def l1_regularizer(scale: float) -> Callable[[Any], tf.Tensor]:
-    """Returns a function of a variable: `scale * sum(abs(w))`, with a scale of 0 or more."""
+def l1_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any], tf.Tensor]:
+    """Returns a function of a variable: `scale * sum(abs(w))`, with a scale of 0 or more.
+
+    Args:
+      scope: name of the resulting op, `l1_regularizer` by default.
+    """
     scale = as_number("l1_regularizer", "scale", scale, least=0)
     return lambda variable: tf.multiply(
         tf.reduce_sum(tf.abs(variable)),
         tf.cast(scale, variable.dtype.base_dtype),
-        name="l1_regularizer",
+        name=scope or "l1_regularizer",
     )
 
 

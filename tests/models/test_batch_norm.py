@@ -1,10 +1,11 @@
-"""Tests of BatchNorm."""
+"""Tests of BatchNorm and BatchRenorm."""
 
 import numpy as np
 import pytest
 
+from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
-from tensorpack.models import BatchNorm
+from tensorpack.models import BatchNorm, BatchRenorm
 from tensorpack.tfutils.tower import TowerContext
 
 from .tools import graph_of, image, normalize, run, variable_shapes
@@ -113,3 +114,172 @@ def test_channels_first_and_axis():
 def test_bad_arguments(shape, options, message):
     with pytest.raises(ValueError, match=message):
         BatchNorm("bn", tf.placeholder(tf.float32, shape), **options)
+
+
+@pytest.mark.parametrize("given", [3, 1, tf.float32, "NHWC"])
+def test_the_second_position_is_training_and_no_axis(given):
+    with pytest.raises(
+        TypeError, match=r"training must be .* got .*BatchNorm\(name, inputs, axis="
+    ):
+        BatchNorm("b", tf.zeros([1, 4, 4, 3]), given)
+    assert BatchNorm("c", tf.zeros([1, 4, 4, 3]), np.bool_(True)).shape.as_list() == [1, 4, 4, 3]
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_a_virtual_batch_is_normalized_by_itself(data_format):
+    x, values = image(6, 4, 5, 3)
+    axes, channels = ((0, 1, 2), 3) if data_format == "NHWC" else ((0, 2, 3), 4)
+    output = BatchNorm(
+        "bn", x, training=True, virtual_batch_size=2, data_format=data_format, momentum=0.0
+    )
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    variables = output.variables
+    gradient = tf.gradients(tf.pow(output, 3), x)[0]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        result, gradient, _ = sess.run([output, gradient, updates])
+        mean, variance = sess.run([variables.mean, variables.variance])
+    parts = [values[i::3] for i in range(3)]
+    for i, part in enumerate(parts):
+        np.testing.assert_allclose(result[i::3], normalize(part, axes), atol=1e-4)
+    np.testing.assert_allclose(mean, np.mean([each.mean(axes) for each in parts], 0), atol=1e-5)
+    np.testing.assert_allclose(variance, np.mean([each.var(axes) for each in parts], 0), rtol=1e-4)
+    assert mean.shape == ((3,) if data_format == "NHWC" else (4,))
+    assert np.abs(gradient).max() > 0
+    assert output.shape.as_list() == [6, 4, 5, 3]
+
+
+def test_virtual_batches_of_vectors_of_unknown_number():
+    x, values = image(4, 3)
+    fed = tf.placeholder(tf.float32, [None, 3])
+    output = BatchNorm("bn", fed, training=True, virtual_batch_size=4)
+    assert output.shape.as_list() == [None, 3]
+    np.testing.assert_allclose(run(output, {fed: values}), normalize(values, 0), atol=1e-3)
+    with pytest.raises(ValueError, match="virtual_batch_size=3 must divide the batch size, 4"):
+        BatchNorm("c", x, training=True, virtual_batch_size=3)
+    averages = BatchNorm("d", x, training=False, virtual_batch_size=3)
+    np.testing.assert_allclose(run(averages), values, rtol=1e-4)
+
+
+@pytest.mark.skipif(is_tfv2(), reason="tf.layers is gone")
+@pytest.mark.parametrize("options", [{}, {"virtual_batch_size": 2}])
+def test_virtual_batches_are_those_of_tf_layers(options):
+    x, _ = image(6, 4, 4, 3)
+    ours = BatchNorm("ours", x, training=True, **options)
+    theirs = tf.layers.batch_normalization(
+        x, training=True, epsilon=1e-5, momentum=0.9, name="theirs", **options
+    )
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        results = sess.run([ours, theirs])
+        sess.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+        averages = sess.run([ours.variables.mean, ours.variables.variance])
+        moving = [each for each in tf.global_variables() if "theirs/moving" in each.op.name]
+        expected = sess.run(moving)
+    np.testing.assert_allclose(*results, atol=1e-4)
+    for average, value in zip(averages, expected):
+        np.testing.assert_allclose(average, np.squeeze(value), atol=1e-5)
+
+
+def test_statistics_of_one_tower_are_in_step_and_of_several_are_refused():
+    def graph(**options):
+        def build():
+            with TowerContext("", is_training=True):
+                BatchNorm("bn", tf.ones([4, 3]), **options)
+
+        return graph_of(build)
+
+    assert graph() == graph(sync_statistics=None) == graph(sync_statistics="nccl")
+    with pytest.raises(ValueError, match="must be None or 'nccl', got 'horovod'"):
+        graph(sync_statistics="horovod")
+    with TowerContext("tower1", is_training=True, index=1, vs_name="tower1"):
+        with pytest.raises(ValueError, match="training tower 1: statistics over several towers"):
+            BatchNorm("bn", tf.ones([4, 3]), sync_statistics="nccl")
+
+
+def renormalize(values, rmax, dmax, mean=0.0, variance=1.0):
+    """The result of BatchRenorm for `[N, C]` while training, by definition."""
+    batch_mean, batch_deviation = values.mean(0), np.sqrt(values.var(0) + 1e-5)
+    deviation = np.sqrt(variance + 1e-5)
+    r = np.clip(batch_deviation / deviation, 1 / rmax, rmax)
+    d = np.clip((batch_mean - mean) / deviation, -dmax, dmax)
+    return (values - batch_mean) / batch_deviation * r + d
+
+
+@pytest.mark.parametrize("rmax, dmax", [(1, 0), (1.2, 0.3), (3.0, 5.0), (100.0, 100.0)])
+def test_renormalization_is_the_published_one(rmax, dmax):
+    x, values = image(8, 3)
+    x, values = x * 2 + 0.5, values * 2 + 0.5
+    with TowerContext("", is_training=True):
+        output = BatchRenorm("bn", x, rmax, dmax)
+    expected = renormalize(values, rmax, dmax)
+    np.testing.assert_allclose(run(output), expected, atol=1e-4)
+    if rmax == 100:
+        np.testing.assert_allclose(expected, values, atol=1e-4)
+    assert output.op.name == "bn/output"
+    assert variable_shapes() == {"bn/beta": [3], "bn/gamma": [3]}
+
+
+def test_renormalization_after_updates_and_in_inference():
+    x, values = image(8, 3)
+    with TowerContext("", is_training=True):
+        output = BatchRenorm("bn", x, 2.0, 1.0, momentum=0.5)
+    with TowerContext("towerp0", is_training=False):
+        predicted = BatchRenorm("bn", x, 2.0, 1.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+        result, inference = sess.run([output, predicted])
+    mean, variance = 0.5 * values.mean(0), 0.5 + 0.5 * values.var(0, ddof=1)
+    np.testing.assert_allclose(result, renormalize(values, 2.0, 1.0, mean, variance), atol=1e-4)
+    expected = (values - mean) / np.sqrt(variance + 1e-5)
+    np.testing.assert_allclose(inference, expected, atol=1e-4)
+
+
+def test_no_gradient_flows_through_the_corrections():
+    x, values = image(8, 3)
+    with TowerContext("", is_training=True):
+        renormalized = BatchRenorm("r", x, 1.5, 0.5, use_scale=False)
+        normalized = BatchNorm("n", x, use_scale=False)
+    weights = tf.constant(values**2)
+    gradients = run([tf.gradients(each, x, weights)[0] for each in (renormalized, normalized)])
+    r = np.clip(values.std(0), 1 / 1.5, 1.5)
+    np.testing.assert_allclose(gradients[0], gradients[1] * r, atol=1e-4)
+
+
+def test_limits_may_follow_a_schedule_and_gamma_scales_both_corrections():
+    x, values = image(8, 3)
+    rmax = tf.placeholder(tf.float32, [])
+    with TowerContext("", is_training=True):
+        output = BatchRenorm("bn", x, rmax, rmax - 1, gamma_initializer=2.0, use_bias=False)
+    for limit in (1.0, 1.5):
+        expected = 2 * renormalize(values, limit, limit - 1)
+        np.testing.assert_allclose(run(output, {rmax: limit}), expected, atol=1e-4)
+
+
+def test_renormalization_spellings_and_limits():
+    def old():
+        BatchRenorm("a", tf.ones([4, 3]), 3, 5, 0.8, 1e-3, False, True, "NHWC")
+
+    def later():
+        BatchRenorm("a", tf.ones([4, 3]), rmax=3, dmax=5, momentum=0.8, epsilon=1e-3, scale=False)
+
+    assert graph_of(old) == graph_of(later)
+    with pytest.raises(ValueError, match="rmax must be at least 1, got 0.5"):
+        BatchRenorm("b", tf.ones([4, 3]), 0.5, 1)
+    with pytest.raises(ValueError, match="dmax must be at least 0"):
+        BatchRenorm("b", tf.ones([4, 3]), 1, -1)
+    with pytest.raises(ValueError, match="BatchRenorm needs 2 or 4 dimensions"):
+        BatchRenorm("b", tf.ones([4]), 1, 1)
+
+
+@pytest.mark.skipif(is_tfv2(), reason="tf.layers is gone")
+def test_renormalization_is_that_of_tf_layers():
+    x, _ = image(6, 4, 4, 3)
+    with TowerContext("", is_training=True):
+        ours = BatchRenorm("ours", x * 2 + 1, 1.5, 0.5)
+    clipping = {"rmin": 1 / 1.5, "rmax": 1.5, "dmax": 0.5}
+    theirs = tf.layers.batch_normalization(
+        x * 2 + 1, training=True, epsilon=1e-5, renorm=True, renorm_clipping=clipping
+    )
+    np.testing.assert_allclose(*run([ours, theirs]), atol=1e-4)

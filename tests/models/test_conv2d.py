@@ -198,6 +198,24 @@ def test_transpose_channels_first():
     assert output.shape.as_list() == [None, 3, 8, 10]
 
 
+@pytest.mark.parametrize("padding, size", [("valid", (12, 9)), ("same", (10, 5))])
+def test_transpose_with_a_dilation_spreads_the_kernel(padding, size):
+    x, values = image(2, 5, 5, 2)
+    output = Conv2DTranspose(
+        "d", x, 3, [2, 3], strides=[2, 1], padding=padding, dilation_rate=[3, 2]
+    )
+    assert variable_shapes() == {"d/W": [2, 3, 3, 2], "d/b": [3]}
+    kernel, result, gradient = run(
+        [output.variables.W, output, tf.gradients(output, output.variables.W)[0]]
+    )
+    assert result.shape == (2, *size, 3) == tuple(output.shape.as_list())
+    spread = np.zeros((4, 5, 3, 2), np.float32)
+    spread[::3, ::2] = kernel
+    plain = tf.nn.conv2d_transpose(x, spread, [2, *size, 3], [1, 2, 1, 1], padding.upper())
+    np.testing.assert_allclose(result, run(plain), atol=1e-5)
+    assert gradient.shape == kernel.shape and gradient.any()
+
+
 def test_transpose_refuses_half_an_output_shape():
     with pytest.raises(ValueError, match="height, width, channels"):
         Deconv2D("d", tf.zeros([1, 4, 4, 2]), (7, 8), 3, 2)

@@ -1,10 +1,11 @@
-"""Tests of LayerNorm and InstanceNorm."""
+"""Tests of LayerNorm, InstanceNorm and GroupNorm."""
 
 import numpy as np
 import pytest
 
+from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
-from tensorpack.models import InstanceNorm, LayerNorm
+from tensorpack.models import GroupNorm, InstanceNorm, LayerNorm
 
 from .tools import graph_of, image, normalize, run, variable_shapes
 
@@ -61,3 +62,57 @@ def test_images_only():
         InstanceNorm("n", tf.ones([2, 3]))
     with pytest.raises(ValueError, match="LayerNorm needs images"):
         LayerNorm("n", tf.ones([2, 3, 4]))
+
+
+def normalize_groups(values, groups):
+    """The result of GroupNorm for `[N, C, H, W]`, by definition."""
+    parted = values.reshape(len(values), groups, -1)
+    return normalize(parted, 2).reshape(values.shape)
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("groups", [1, 2, 6])
+def test_groups_of_channels(data_format, groups):
+    first = data_format == "channels_first"
+    values = np.random.RandomState(0).randn(2, 6, 4, 5).astype(np.float32)
+    expected = normalize_groups(values, groups) * np.arange(1, 7).reshape(6, 1, 1)
+    if not first:
+        values, expected = (np.moveaxis(each, 1, 3) for each in (values, expected))
+    x = tf.placeholder(tf.float32, [None, 6, None, 5] if first else [None, None, 5, 6])
+    gamma = tf.constant_initializer(np.arange(1.0, 7.0))
+    output = GroupNorm("gn", x, groups, data_format=data_format, gamma_initializer=gamma)
+    np.testing.assert_allclose(run(output, {x: values}), expected, atol=1e-4)
+    assert output.op.name == "gn/output"
+    assert output.shape.as_list() == x.shape.as_list()
+    assert variable_shapes() == {"gn/beta": [6], "gn/gamma": [6]}
+    gradients = tf.gradients(tf.pow(output, 3), [x, *output.variables.all()])
+    assert all(np.abs(each).max() > 0 for each in run(gradients, {x: values}))
+
+
+def test_groups_of_one_and_of_all_channels_are_the_other_two_layers():
+    x, _ = image(2, 3, 4, 6)
+    pairs = [
+        (GroupNorm("a", x, 6), InstanceNorm("b", x)),
+        (GroupNorm("c", x, 1), LayerNorm("d", x)),
+    ]
+    for pair in pairs:
+        np.testing.assert_allclose(*run(pair), atol=1e-5)
+
+
+@pytest.mark.skipif(is_tfv2(), reason="tf.contrib is gone")
+@pytest.mark.parametrize("axis, axes", [(-1, (-3, -2)), (-3, (-2, -1))])
+def test_groups_are_those_of_tf_contrib(axis, axes):
+    from tensorflow.contrib.layers import group_norm
+
+    x, _ = image(2, 64, 5, 64)
+    data_format = "NHWC" if axis == -1 else "NCHW"
+    ours = GroupNorm("gn", x, epsilon=1e-6, data_format=data_format)
+    theirs = group_norm(x, channels_axis=axis, reduction_axes=axes)
+    np.testing.assert_allclose(*run([ours, theirs]), atol=1e-4)
+
+
+def test_groups_must_be_equal():
+    with pytest.raises(ValueError, match="groups=32 must divide the number of channels, 6"):
+        GroupNorm("gn", tf.ones([1, 2, 2, 6]))
+    with pytest.raises(ValueError, match="GroupNorm needs images"):
+        GroupNorm("gn", tf.ones([1, 6]))

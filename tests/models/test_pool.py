@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.models import AvgPooling, FixedUnPooling, GlobalAvgPooling, MaxPooling
+from tensorpack.models import (
+    AvgPooling,
+    BilinearUpSample,
+    FixedUnPooling,
+    GlobalAvgPooling,
+    MaxPooling,
+)
 
 from .tools import graph_of, image, run
 
@@ -90,6 +96,35 @@ def test_unpooling_is_a_kronecker_product(data_format):
 def test_unpooling_refuses_another_matrix():
     with pytest.raises(ValueError, match=r"\[2, 2\], got \(3, 3\)"):
         FixedUnPooling("up", tf.zeros([1, 2, 2, 1]), 2, np.ones([3, 3]))
+
+
+def enlarge(values, factor, axis):
+    """Linear interpolation between centres of pixels, by definition."""
+    size = values.shape[axis]
+    points = (np.arange(size * factor) + 0.5) / factor - 0.5
+    interpolate = lambda row: np.interp(points, np.arange(size), row)  # noqa: E731
+    return np.apply_along_axis(interpolate, axis, values)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3, 4])
+def test_bilinear_enlargement(factor):
+    x = tf.placeholder(tf.float32, [None, 3, None, 2])
+    values = np.random.RandomState(0).randn(2, 3, 4, 2).astype(np.float32)
+    output = BilinearUpSample("up", x, factor)
+    result, gradient = run([output, tf.gradients(output, x)[0]], {x: values})
+    np.testing.assert_allclose(result, enlarge(enlarge(values, factor, 1), factor, 2), atol=1e-5)
+    np.testing.assert_allclose(gradient.sum(), result.size, rtol=1e-5)
+    assert output.op.name == "up/output"
+    assert output.shape.as_list() == [None, 3 * factor, None, 2]
+
+
+def test_bilinear_enlargement_keeps_the_dtype_and_needs_a_whole_factor():
+    x = tf.zeros([1, 2, 2, 1], tf.float16)
+    assert BilinearUpSample("up", x=x, shape=2).dtype == tf.float16
+    with pytest.raises(ValueError, match="shape must be a whole number"):
+        BilinearUpSample("up", x, 1.5)
+    with pytest.raises(ValueError, match="BilinearUpSample needs floating-point"):
+        BilinearUpSample("up", tf.zeros([1, 2, 2, 1], tf.uint8), 2)
 
 
 @pytest.mark.parametrize("layer", [MaxPooling, AvgPooling, FixedUnPooling])

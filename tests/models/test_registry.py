@@ -9,6 +9,7 @@ from tensorpack.models import (
     Deconv2D,
     Dropout,
     FullyConnected,
+    LinearWrap,
     MaxPooling,
     PReLU,
     VariableHolder,
@@ -16,6 +17,7 @@ from tensorpack.models import (
     get_registered_layer,
     layer_register,
     registry,
+    rename_tflayer_get_variable,
 )
 from tensorpack.models import common as old_address
 from tensorpack.tfutils.tower import TowerContext
@@ -156,9 +158,26 @@ def test_a_name_can_be_taken_once_or_by_the_same_definition_again(make_layer):
     define()
     second = define()
     assert get_registered_layer("Again") is second
-    second.__name__ = "Conv2D"
-    with pytest.raises(ValueError, match="'Conv2D' is taken by .*models.conv2d"):
-        make_layer()(second)
+
+    def Again(x):
+        return x
+
+    with pytest.raises(ValueError, match="'Again' is taken by .*define.*rename .*Again"):
+        make_layer()(Again)
+
+
+def test_a_script_may_define_a_layer_of_this_package_its_own_way(make_layer, lines):
+    @make_layer()
+    def GroupNorm(x, group=32):
+        return x * group
+
+    assert get_registered_layer("GroupNorm") is GroupNorm
+    wrap = LinearWrap(tf.ones([])).GroupNorm("gn", group=3)
+    with tf.Session() as sess:
+        assert sess.run(wrap()) == 3
+    assert lines[0].startswith("LinearWrap.GroupNorm is ") and lines[0].endswith(
+        "not tensorpack.models.layer_norm.GroupNorm."
+    )
 
 
 def test_lookup_by_name_and_the_old_address():
@@ -167,6 +186,7 @@ def test_lookup_by_name_and_the_old_address():
     assert get_registered_layer("conv2d") is None
     assert old_address.layer_register is layer_register
     assert old_address.VariableHolder is VariableHolder
+    assert old_address.rename_tflayer_get_variable is rename_tflayer_get_variable
 
 
 def test_variable_holder():

@@ -1,0 +1,115 @@
+"""Statistics of batches and their moving averages, for BatchNorm and BatchRenorm."""
+
+from typing import Any, NamedTuple, Optional, Tuple
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
+from tensorpack.utils.argtools import get_data_format
+
+from ._affine import Affine
+from ._checks import channel_axis, check_channels, check_floating
+
+
+class Statistics(NamedTuple):
+    """One mean and one variance for each channel."""
+
+    mean: Any
+    variance: Any
+
+
+def as_images(
+    layer_name: str, inputs: Any, data_format: str, axis: Optional[int] = None
+) -> Tuple[tf.Tensor, str]:
+    """Returns the input as a tensor of four dimensions, and its data format."""
+    data_format = get_data_format(data_format)
+    tensor = check_floating(layer_name, tf.convert_to_tensor(inputs))
+    rank = tensor.shape.ndims
+    if rank not in (2, 4):
+        raise ValueError(
+            f"{layer_name} needs 2 or 4 dimensions, got {tensor.name} with shape {tensor.shape}."
+        )
+    if axis is not None:
+        if axis not in ((1, -1) if rank == 2 else (1, 3, -1)):
+            raise ValueError(f"{layer_name}: axis must be 1 or the last one, got {axis!r}.")
+        data_format = "NCHW" if axis == 1 else "NHWC"
+    check_channels(layer_name, tensor, 1 if data_format == "NCHW" else -1)
+    if rank == 2:
+        tensor, data_format = tf.expand_dims(tf.expand_dims(tensor, 1), 1), "NHWC"
+    return tensor, data_format
+
+
+def in_training_tower() -> bool:
+    """Returns whether the statistics of the batch are used by default."""
+    tower = get_current_tower_context()
+    return tower is not None and tower.is_training
+
+
+def get_averages(channels: int) -> Statistics:
+    """Gets the moving averages, `[channels]`, from the current variable scope."""
+    collections = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES]
+
+    def get(name: str, initializer: Any) -> Any:
+        return tf.get_variable(
+            name, [channels], initializer=initializer, trainable=False, collections=collections
+        )
+
+    # The variance starts at 1, so that an untrained model does not divide by epsilon alone.
+    return Statistics(
+        get("mean/EMA", tf.zeros_initializer()), get("variance/EMA", tf.ones_initializer())
+    )
+
+
+def normalize(
+    images: tf.Tensor,
+    statistics: Optional[Statistics],
+    affine: Affine,
+    epsilon: float,
+    data_format: str,
+) -> Tuple[tf.Tensor, Statistics]:
+    """Returns the normalized images, and the statistics used: for None, those of the batch."""
+    channels = images.shape.as_list()[channel_axis(data_format)]
+    normalized, mean, variance = tf.nn.fused_batch_norm(
+        images,
+        tf.ones([channels]) if affine.gamma is None else affine.gamma,
+        tf.zeros([channels]) if affine.beta is None else affine.beta,
+        mean=None if statistics is None else statistics.mean,
+        variance=None if statistics is None else statistics.variance,
+        epsilon=epsilon,
+        data_format=data_format,
+        is_training=statistics is None,
+    )
+    return normalized, Statistics(mean, variance)
+
+
+def update(
+    normalized: tf.Tensor,
+    averages: Statistics,
+    batch: Statistics,
+    momentum: float,
+    ema_update: str = "collection",
+) -> tf.Tensor:
+    """Moves the averages in the main training tower, see BatchNorm; returns `normalized`."""
+    if ema_update == "skip" or not in_main_training_tower():
+        return normalized
+    updates = [
+        tf.assign_sub(average, (average - new) * (1 - momentum)).op
+        for average, new in zip(averages, batch)
+    ]
+    if ema_update == "internal":
+        with tf.control_dependencies(updates):
+            return tf.identity(normalized)
+    for each in updates:
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, each)
+    return normalized
+
+
+def finish(
+    normalized: tf.Tensor, inputs: tf.Tensor, affine: Affine, averages: Statistics
+) -> tf.Tensor:
+    """Returns the op `output`, of the rank of the layer's inputs, with its `.variables`."""
+    if inputs.shape.ndims == 2:
+        normalized = tf.squeeze(normalized, [1, 2])
+    output = tf.identity(normalized, name="output")
+    output.variables = affine.as_variables()
+    output.variables.mean, output.variables.variance = averages
+    return output

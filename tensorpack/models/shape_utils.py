@@ -1,0 +1,78 @@
+"""Shapes of which a part is known while the graph is built and the rest when it runs."""
+
+from typing import Any, Callable, List, Optional
+
+from tensorpack.compat import tfv1 as tf
+
+__all__ = ["StaticDynamicAxis", "StaticDynamicShape"]
+
+
+class StaticDynamicAxis:
+    """The size of one axis, in both forms.
+
+    Args:
+      static: the size, or None if it is unknown until the graph runs.
+      dynamic: the size as an int32 scalar tensor, or as a number where it is known.
+    """
+
+    def __init__(self, static: Optional[int], dynamic: Any) -> None:
+        self.static = static
+        self.dynamic = dynamic
+
+    def apply(self, f: Callable[[Any], Any]) -> "StaticDynamicAxis":
+        """Returns the axis of size `f(size)`; `f` takes a number or a tensor, and is called once.
+
+        The size becomes known if `f` returns a number.
+        """
+        size = f(self.dynamic if self.static is None else self.static)
+        return StaticDynamicAxis(None if tf.is_tensor(size) else size, size)
+
+    def __repr__(self) -> str:
+        return f"StaticDynamicAxis(static={self.static}, dynamic={self.dynamic})"
+
+
+class StaticDynamicShape:
+    """The shape of a tensor, which `apply` changes axis by axis into that of another one::
+
+        shape = StaticDynamicShape(images)             # [None, 32, None, 3]
+        shape.apply(1, lambda size: size * 2)
+        shape.apply(2, lambda size: size * 2)
+        larger = tf.reshape(values, shape.get_dynamic())
+        larger.set_shape(shape.get_static())           # [None, 64, None, 3]
+
+    Args:
+      tensor: of known rank.
+
+    Raises:
+      ValueError: the rank is unknown.
+    """
+
+    def __init__(self, tensor: tf.Tensor) -> None:
+        rank = tensor.shape.ndims
+        if rank is None:
+            raise ValueError(
+                f"StaticDynamicShape needs a tensor of known rank, got {tensor.name}. "
+                "Give it one with set_shape()."
+            )
+        running = tf.unstack(tf.shape(tensor), num=rank)
+        known = tensor.shape.as_list()
+        self._axes = [StaticDynamicAxis(*pair) for pair in zip(known, running)]
+
+    @property
+    def ndims(self) -> int:
+        """The number of axes."""
+        return len(self._axes)
+
+    def apply(self, axis: int, f: Callable[[Any], Any]) -> None:
+        """Changes the size of one axis to `f(size)`, see `StaticDynamicAxis.apply`."""
+        self._axes[axis] = self._axes[axis].apply(f)
+
+    def get_static(self) -> List[Optional[int]]:
+        """Returns the sizes that are known; None for the others."""
+        return [each.static for each in self._axes]
+
+    def get_dynamic(self, axis: Optional[int] = None) -> Any:
+        """Returns the shape as an int32 tensor, or the size of one axis."""
+        if axis is not None:
+            return self._axes[axis].dynamic
+        return tf.stack([each.dynamic for each in self._axes])
