@@ -7,6 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.utils import logger
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_number
 
 from ._checks import check_floating
@@ -68,6 +69,7 @@ def Dropout(
     return drop() if training else tf.identity(inputs)
 
 
+@accepts_old_keywords(x="scale")
 def l2_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any], tf.Tensor]:
     """Returns a function of a variable: `scale * sum(w ** 2) / 2`, with a scale of 0 or more.
 
@@ -82,6 +84,7 @@ def l2_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any],
     )
 
 
+@accepts_old_keywords(l="scale")
 def l1_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any], tf.Tensor]:
     """Returns a function of a variable: `scale * sum(abs(w))`, with a scale of 0 or more.
 
