@@ -15,7 +15,6 @@ from tests.examples.test_dqn import SCALARS
 from tests.examples.test_dqn_model import SHAPES, VARIABLES
 from tests.harness import NEVER, Child
 from tests.RL.players import breakout_rom
-from tests.tfutils import test_model_utils
 
 SCRIPT = EXAMPLE / "DQN.py"
 
@@ -26,7 +25,25 @@ TINY = [
 
 # Below are the lines from the first one to the second "Start Epoch", without time and place.
 # {} is a number, {logdir} the log directory.
-TABLE = [line.rstrip() for line in test_model_utils.TABLE.splitlines()]
+TABLE = """
+Model Parameters:
+name           shape               dim
+-------------  --------------  -------
+conv0/W:0      [8, 8, 4, 32]      8192
+conv0/b:0      [32]                 32
+conv0/alpha:0  []                    1
+conv1/W:0      [4, 4, 32, 64]    32768
+conv1/b:0      [64]                 64
+conv1/alpha:0  []                    1
+conv2/W:0      [3, 3, 64, 64]    36864
+conv2/b:0      [64]                 64
+conv2/alpha:0  []                    1
+fc0/W:0        [7744, 512]     3964928
+fc0/b:0        [512]               512
+fct/W:0        [512, 4]           2048
+fct/b:0        [4]                   4
+Total #vars=13, #param=4045479 (15.43 MB assuming all float32)
+""".split("\n")[1:-1]
 
 BEFORE_TRAINING = [
     "Number of Legal actions: 4",
