@@ -261,6 +261,7 @@ from tensorpack.tfutils import describe_trainable_vars as describe_trainable_var
 from tensorpack.tfutils import dump_chkpt_vars as dump_chkpt_vars
 from tensorpack.tfutils import dump_session_params as dump_session_params
 from tensorpack.tfutils import freeze_collection as freeze_collection
+from tensorpack.tfutils import freeze_get_variable as freeze_get_variable
 from tensorpack.tfutils import freeze_variables as freeze_variables
 from tensorpack.tfutils import get_all_checkpoints as get_all_checkpoints
 from tensorpack.tfutils import get_arg_scope as get_arg_scope
@@ -270,6 +271,7 @@ from tensorpack.tfutils import get_default_sess_config as get_default_sess_confi
 from tensorpack.tfutils import get_global_step_value as get_global_step_value
 from tensorpack.tfutils import get_global_step_var as get_global_step_var
 from tensorpack.tfutils import get_model_loader as get_model_loader
+from tensorpack.tfutils import get_name_scope_name as get_name_scope_name
 from tensorpack.tfutils import get_op_or_tensor_by_name as get_op_or_tensor_by_name
 from tensorpack.tfutils import get_op_tensor_name as get_op_tensor_name
 from tensorpack.tfutils import get_savename_from_varname as get_savename_from_varname
@@ -284,7 +286,9 @@ from tensorpack.tfutils import load_chkpt_vars as load_chkpt_vars
 from tensorpack.tfutils import model_utils as model_utils
 from tensorpack.tfutils import optimizer as optimizer
 from tensorpack.tfutils import record_variables as record_variables
+from tensorpack.tfutils import remap_get_variable as remap_get_variable
 from tensorpack.tfutils import remap_variables as remap_variables
+from tensorpack.tfutils import replace_get_variable as replace_get_variable
 from tensorpack.tfutils import restore_collection as restore_collection
 from tensorpack.tfutils import save_checkpoint_vars as save_checkpoint_vars
 from tensorpack.tfutils import save_chkpt_vars as save_chkpt_vars
@@ -343,6 +347,7 @@ from tensorpack.utils import get_num_gpu as get_num_gpu
 from tensorpack.utils import get_rng as get_rng
 from tensorpack.utils import get_tqdm as get_tqdm
 from tensorpack.utils import get_tqdm_kwargs as get_tqdm_kwargs
+from tensorpack.utils import graph_memoized as graph_memoized
 from tensorpack.utils import humanize_time_delta as humanize_time_delta
 from tensorpack.utils import log_once as log_once
 from tensorpack.utils import logger as logger

@@ -102,13 +102,14 @@ _NAMES = {  # package or module -> its public names
         "auto_reuse_variable_scope backup_collection build_twin cached_name_scope "
         "collect_env_info create_histogram_summary create_scalar_summary custom_getter_scope "
         "dependency_of_fetches dependency_of_targets describe_model describe_trainable_vars "
-        "dump_chkpt_vars dump_session_params freeze_collection freeze_variables "
-        "get_all_checkpoints get_arg_scope get_checkpoint_path get_current_tower_context "
-        "get_default_sess_config get_global_step_value get_global_step_var get_model_loader "
-        "get_op_or_tensor_by_name get_op_tensor_name get_savename_from_varname get_shape_str "
-        "get_tensors_by_names get_tf_version_number get_tf_version_tuple is_training_name "
-        "load_checkpoint_vars load_chkpt_vars record_variables remap_variables restore_collection "
-        "save_checkpoint_vars save_chkpt_vars under_name_scope"
+        "dump_chkpt_vars dump_session_params freeze_collection freeze_get_variable "
+        "freeze_variables get_all_checkpoints get_arg_scope get_checkpoint_path "
+        "get_current_tower_context get_default_sess_config get_global_step_value "
+        "get_global_step_var get_model_loader get_name_scope_name get_op_or_tensor_by_name "
+        "get_op_tensor_name get_savename_from_varname get_shape_str get_tensors_by_names "
+        "get_tf_version_number get_tf_version_tuple is_training_name load_checkpoint_vars "
+        "load_chkpt_vars record_variables remap_get_variable remap_variables replace_get_variable "
+        "restore_collection save_checkpoint_vars save_chkpt_vars under_name_scope"
     ),
     "train": (
         "AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS DataEnded FeedfreeTrainerBase "
@@ -120,10 +121,10 @@ _NAMES = {  # package or module -> its public names
         "Accuracy BinaryStatistics DIE IterSpeedCounter LoopThread OnlineMoments OrderedContainer "
         "RatioCounter ShareSessionThread StatCounter StoppableThread Timer change_env change_gpu "
         "download ensure_proc_terminate execute_only_once fix_rng_seed get_dataset_path "
-        "get_nr_gpu get_num_gpu get_rng get_tqdm get_tqdm_kwargs humanize_time_delta log_once "
-        "logger map_arg mask_sigint memoized memoized_ignoreargs memoized_method mkdir_p normpath "
-        "print_total_timer recursive_walk shape2d shape4d start_proc_mask_signal subproc_call "
-        "timed_operation total_timer"
+        "get_nr_gpu get_num_gpu get_rng get_tqdm get_tqdm_kwargs graph_memoized "
+        "humanize_time_delta log_once logger map_arg mask_sigint memoized memoized_ignoreargs "
+        "memoized_method mkdir_p normpath print_total_timer recursive_walk shape2d shape4d "
+        "start_proc_mask_signal subproc_call timed_operation total_timer"
     ),
     # end names
 }

@@ -7,6 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_global_step_var, get_op_tensor_name
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.checks import as_count, as_names
+from tensorpack.utils.naming import GLOBAL_STEP_INCR_OP_NAME
 
 from .base import Callback
 from .graph import ProcessTensors
@@ -33,7 +34,7 @@ class MaintainStepCounter(Callback):
         with tf.device(step.device), tf.control_dependencies(behind):
             add = tf.assign_add(step, 1).op
             with tf.name_scope(None):
-                increment = tf.group(add, name="global_step_incr")
+                increment = tf.group(add, name=GLOBAL_STEP_INCR_OP_NAME)
         self._request = tf.train.SessionRunArgs(increment)
 
     def _before_train(self) -> None:

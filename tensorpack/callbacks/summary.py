@@ -8,6 +8,7 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_names
+from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 
 from .base import Callback
 from .graph import ProcessTensors, RunOp
@@ -23,7 +24,7 @@ class MovingAverageSummary(RunOp):
       train_op: run them only along with runs of this op, where a step has several runs.
     """
 
-    def __init__(self, collection: str = "MOVING_SUMMARY_OPS", train_op: Any = None) -> None:
+    def __init__(self, collection: str = MOVING_SUMMARY_OPS_KEY, train_op: Any = None) -> None:
         super().__init__(self._group, run_before=False, run_as_trigger=False, run_step=True)
         self._collection = collection
         self._train_op = train_op

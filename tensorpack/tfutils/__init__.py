@@ -41,7 +41,12 @@ from .optimizer import (
     apply_grad_processors,
 )
 from .precision import ComputeOptions
-from .scope_utils import auto_reuse_variable_scope, cached_name_scope, under_name_scope
+from .scope_utils import (
+    auto_reuse_variable_scope,
+    cached_name_scope,
+    get_name_scope_name,
+    under_name_scope,
+)
 from .sesscreate import NewSessionCreator, ReuseSessionCreator, SessionCreatorAdapter
 from .sessinit import (
     ChainInit,
@@ -85,7 +90,14 @@ from .varmanip import (
     load_chkpt_vars,
     save_chkpt_vars,
 )
-from .varreplace import custom_getter_scope, freeze_variables, remap_variables
+from .varreplace import (
+    custom_getter_scope,
+    freeze_get_variable,
+    freeze_variables,
+    remap_get_variable,
+    remap_variables,
+    replace_get_variable,
+)
 
 __all__ = [
     "AccumGradOptimizer",
@@ -147,6 +159,7 @@ __all__ = [
     "dump_chkpt_vars",
     "dump_session_params",
     "freeze_collection",
+    "freeze_get_variable",
     "freeze_variables",
     "get_all_checkpoints",
     "get_arg_scope",
@@ -156,6 +169,7 @@ __all__ = [
     "get_global_step_value",
     "get_global_step_var",
     "get_model_loader",
+    "get_name_scope_name",
     "get_op_or_tensor_by_name",
     "get_op_tensor_name",
     "get_savename_from_varname",
@@ -167,7 +181,9 @@ __all__ = [
     "load_checkpoint_vars",
     "load_chkpt_vars",
     "record_variables",
+    "remap_get_variable",
     "remap_variables",
+    "replace_get_variable",
     "restore_collection",
     "save_checkpoint_vars",
     "save_chkpt_vars",

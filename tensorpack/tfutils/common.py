@@ -3,7 +3,6 @@
 Also the default configuration of sessions, and what a report of a problem should name.
 """
 
-import functools
 import importlib
 import os
 import platform
@@ -30,7 +29,6 @@ __all__ = [
     "get_tensors_by_names",
     "get_tf_version_number",
     "get_tf_version_tuple",
-    "graph_memoized",
     "root_variable",
 ]
 
@@ -65,24 +63,6 @@ class PerGraph(Generic[T]):
         if self not in values:
             values[self] = self._make()
         return values[self]
-
-
-def graph_memoized(func: Callable[..., T]) -> Callable[..., T]:
-    """Decorates a function so that it runs once for each default graph and set of arguments.
-
-    The arguments must be hashable. A call that raises is not remembered.
-    """
-    results: PerGraph = PerGraph(dict)
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> T:
-        known = results.get()
-        key = (args, tuple(sorted(kwargs.items())))
-        if key not in known:
-            known[key] = func(*args, **kwargs)
-        return known[key]
-
-    return wrapper
 
 
 def get_default_sess_config(mem_fraction: float = 0.99) -> tf.ConfigProto:

@@ -8,7 +8,12 @@ from tensorpack.compat import tfv1 as tf
 
 from .common import PerGraph
 
-__all__ = ["auto_reuse_variable_scope", "cached_name_scope", "under_name_scope"]
+__all__ = [
+    "auto_reuse_variable_scope",
+    "cached_name_scope",
+    "get_name_scope_name",
+    "under_name_scope",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,19 +45,28 @@ def auto_reuse_variable_scope(func: F) -> F:
 def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
     """Returns a decorator that runs a function under a new name scope at each call.
 
+    A call of the decorated function may name its scope: `rms(x, name_scope="activation")`.
+
     Args:
-      name_scope: name of the scope; by default that of the function.
+      name_scope: name of the scope where the call does not name one; by default that of the
+        function.
     """
 
     def decorate(func: F) -> F:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with tf.name_scope(func.__name__ if name_scope is None else name_scope):
+            scope = kwargs.pop("name_scope", name_scope)
+            with tf.name_scope(func.__name__ if scope is None else scope):
                 return func(*args, **kwargs)
 
         return wrapper  # type: ignore[return-value]
 
     return decorate
+
+
+def get_name_scope_name() -> str:
+    """Returns the full name of the open name scope, without a `/` at its end; "" for the root."""
+    return tf.get_default_graph().get_name_scope()
 
 
 @contextmanager

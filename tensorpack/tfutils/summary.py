@@ -6,10 +6,11 @@ name scope `summaries/`, so no name of the model is taken.
 """
 
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils.naming import MOVING_SUMMARY_OPS_KEY
 
 from .common import PerGraph, root_variable
 from .tower import get_current_tower_context, in_main_training_tower
@@ -28,8 +29,6 @@ __all__ = [
     "root_mean_square",
     "tag_of_tensor",
 ]
-
-MOVING_SUMMARY_OPS_KEY = "MOVING_SUMMARY_OPS"  # collection of the ops that update the averages
 
 _SUMMARY_TYPES = ["histogram", "mean", "rms", "scalar", "sparsity"]
 
@@ -136,29 +135,29 @@ def average_states(graph: Optional[tf.Graph] = None) -> List[tf.Variable]:
 
 
 def create_scalar_summary(
-    tag: str, tensor: Any, collections: Optional[Iterable[str]] = None
+    name: str, v: Any, collections: Optional[Iterable[str]] = None
 ) -> tf.Tensor:
     """Adds a summary of a numeric scalar under exactly this tag, and returns it (a string scalar).
 
     Args:
-      tag: what the value is called in the log and in TensorBoard.
-      tensor: a numeric scalar.
+      name: the tag: what the value is called in the log and in TensorBoard.
+      v: a numeric scalar.
       collections: names of the collections that get the summary; `SUMMARIES` by default.
     """
     with tf.name_scope(None), tf.name_scope("summaries/"):
         summary = tf.raw_ops.ScalarSummary(
-            tags=tag, values=tf.convert_to_tensor(tensor), name=op_name_of_tag(tag)
+            tags=name, values=tf.convert_to_tensor(v), name=op_name_of_tag(name)
         )
     return _collect(summary, collections)
 
 
 def create_histogram_summary(
-    tag: str, tensor: Any, collections: Optional[Iterable[str]] = None
+    name: str, v: Any, collections: Optional[Iterable[str]] = None
 ) -> tf.Tensor:
     """Adds a histogram of a numeric tensor of any shape; otherwise as `create_scalar_summary`."""
     with tf.name_scope(None), tf.name_scope("summaries/"):
         summary = tf.raw_ops.HistogramSummary(
-            tag=tag, values=tf.convert_to_tensor(tensor), name=op_name_of_tag(tag) + "-histogram"
+            tag=name, values=tf.convert_to_tensor(v), name=op_name_of_tag(name) + "-histogram"
         )
     return _collect(summary, collections)
 
@@ -224,7 +223,7 @@ def add_tensor_summary(
 
 def add_activation_summary(
     x: tf.Tensor,
-    types: Optional[Sequence[str]] = None,
+    types: Union[Sequence[str], str, None] = None,
     name: Optional[str] = None,
     collections: Optional[Iterable[str]] = None,
 ) -> None:
@@ -232,13 +231,22 @@ def add_activation_summary(
 
     Args:
       x: a numeric tensor of rank 2 or more; others are left out with a warning.
-      types: as in `add_tensor_summary`; by default `sparsity`, `rms` and `histogram`.
+      types: a list as in `add_tensor_summary`; by default `sparsity`, `rms` and `histogram`. A
+        string in this place is the name, as in 2017.
       name: by default the name of the tensor's op.
       collections: names of the collections that get the summaries; `SUMMARIES` by default.
 
     Raises:
+      TypeError: a string is given for the types that cannot be the name.
       ValueError: there is no such type of summary.
     """
+    if isinstance(types, str):
+        if name is not None or types in _SUMMARY_TYPES:
+            raise TypeError(
+                f"add_activation_summary() got types={types!r}, it needs a list of types: "
+                f"types=[{types!r}]. If it is the name, pass name={types!r}."
+            )
+        types, name = None, types
     if x.shape.ndims is not None and x.shape.ndims < 2:
         logger.warn(f"{x.name} has no activation summary: its rank is {x.shape.ndims}, below 2.")
         return
@@ -289,7 +297,9 @@ def _statistic(x: tf.Tensor, kind: str) -> tf.Tensor:
 
 
 def _check_types(types: Sequence[str]) -> None:
-    for kind in [types] if isinstance(types, str) else types:
+    if isinstance(types, str):
+        raise ValueError(f"The types of a summary are a list: [{types!r}] instead of {types!r}.")
+    for kind in types:
         if kind not in _SUMMARY_TYPES:
             raise ValueError(
                 f"There is no summary of the type {kind!r}: give a list of {_SUMMARY_TYPES}."

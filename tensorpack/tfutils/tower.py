@@ -4,10 +4,11 @@ A tower function is called once for each tower, inside a `TowerContext`, and ask
 `get_current_tower_context()` which copy it is building. What it has built is found through handles.
 """
 
-from contextlib import ExitStack, contextmanager
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
+from contextlib import ExitStack
+from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.naming import TOWER_FREEZE_KEYS
 
 from .collection import freeze_collection
 from .common import PerGraph, get_op_tensor_name, get_tensor_of_graph
@@ -23,28 +24,69 @@ __all__ = [
     "in_main_training_tower",
 ]
 
-# What only the main training tower may add to: the others repeat the same model.
-_MAIN_TOWER_COLLECTIONS = [tf.GraphKeys.SUMMARIES, "MOVING_SUMMARY_OPS", tf.GraphKeys.UPDATE_OPS]
-
 _open_contexts: PerGraph = PerGraph(list)  # innermost last
 
 
 class BaseTowerContext:
-    """What is known about the tower under construction.
+    """One tower: what is known about it, and a `with` block within which it is built.
+
+    The block opens the scopes of the tower, and closes them also after an error. Ops go under the
+    name scope `ns_name`. A tower without own variables reuses the existing ones and may create no
+    trainable variable; all but the main training tower leave summaries and update ops alone.
+
+    Entering raises a RuntimeError if another tower is being built, or if the name is taken; leaving
+    does if a tower without own variables made new trainable ones.
+
+    Args:
+      ns_name: name scope of the tower's ops; "" for none.
+      vs_name: variable scope for a tower that has variables of its own.
+      is_training: whether this copy is built for training; by default unless `ns_name` is that of a
+        predictor (`towerp...`).
+      index: which one of the training towers, from 0.
 
     Attributes:
-      ns_name: name scope of the tower's ops, "" for the main training tower of a single-tower run.
-      vs_name: variable scope of the tower's variables, "" where they are the shared ones.
-      is_training: whether this copy is built for training.
-      index: which one of the training towers, from 0.
+      ns_name, vs_name, is_training, index: the same.
+      graph: the graph that the tower is built in.
     """
 
-    def __init__(self, ns_name: str, is_training: bool, index: int = 0, vs_name: str = "") -> None:
+    def __init__(
+        self, ns_name: str, vs_name: str = "", *, is_training: Optional[bool] = None, index: int = 0
+    ) -> None:
         self.ns_name = ns_name
+        self.vs_name = vs_name
+        if is_training is None:
+            is_training = not ns_name.startswith("towerp")
         self.is_training = bool(is_training)
         self.index = index
-        self.vs_name = vs_name
         self.graph = tf.get_default_graph()
+        self._scopes = ExitStack()
+
+    def __enter__(self) -> "BaseTowerContext":
+        outer = get_current_tower_context()
+        if outer is not None:
+            raise RuntimeError(
+                f"Tower {self.ns_name!r} cannot be built inside of {outer!r}: leave that context "
+                "first."
+            )
+        self.graph = tf.get_default_graph()
+        contexts = _open_contexts.get()
+        with ExitStack() as stack:
+            _enter_scopes(stack, self)
+            contexts.append(self)
+            stack.callback(contexts.pop)
+            self._scopes = stack.pop_all()
+        self._trainable_before = len(tf.trainable_variables())
+        return self
+
+    def __exit__(self, error_type: Any, error: Any, traceback: Any) -> None:
+        with self._scopes:
+            added = tf.trainable_variables()[self._trainable_before :]
+            if error is None and added and not self.has_own_variables:
+                names = ", ".join(each.op.name for each in added)
+                raise RuntimeError(
+                    f"{self!r} shares the variables of the first tower, but created {names}. Make "
+                    "variables with tf.get_variable, under names that do not depend on the tower."
+                )
 
     @property
     def name(self) -> str:
@@ -65,10 +107,10 @@ class BaseTowerContext:
         """
         return self.is_main_training_tower or bool(self.vs_name) or not self.ns_name
 
-    def filter_vars_by_vs_name(self, variables: Sequence[tf.Variable]) -> List[tf.Variable]:
+    def filter_vars_by_vs_name(self, varlist: Sequence[tf.Variable]) -> List[tf.Variable]:
         """Returns those of the variables that live under this tower's variable scope."""
         prefix = self.vs_name + "/" if self.vs_name else ""
-        return [each for each in variables if each.op.name.startswith(prefix)]
+        return [each for each in varlist if each.op.name.startswith(prefix)]
 
     def get_collection_in_tower(self, key: str) -> List[Any]:
         """Returns the members of a graph collection that this tower created."""
@@ -81,6 +123,40 @@ class BaseTowerContext:
         return f"TowerContext({where}, {kind})"
 
 
+class TowerContext(BaseTowerContext):
+    """The context within which one tower is built, see `BaseTowerContext`.
+
+    The variable scope may also be the third positional argument, as in the later spelling:
+    `TowerContext("tower0", True, "scope")`.
+
+    Args:
+      tower_name: name scope of the tower; "" for none.
+      is_training: by default unless `tower_name` is that of a predictor (`towerp...`).
+      index: which one of the training towers, from 0.
+      vs_name: variable scope for a tower that has variables of its own.
+
+    Raises:
+      TypeError: there are two variable scopes.
+    """
+
+    def __init__(
+        self,
+        tower_name: str,
+        is_training: Optional[bool] = None,
+        index: Union[int, str] = 0,
+        vs_name: str = "",
+    ) -> None:
+        if isinstance(index, str):
+            if vs_name:
+                raise TypeError(
+                    f"TowerContext() got the variable scopes {index!r} and {vs_name!r}: pass one, "
+                    "and an integer as the index."
+                )
+            vs_name = index
+            index = 0
+        super().__init__(tower_name, vs_name, is_training=is_training, index=index)
+
+
 def get_current_tower_context() -> Optional[BaseTowerContext]:
     """Returns the context of the tower under construction in the default graph, or None."""
     contexts = _open_contexts.get()
@@ -91,50 +167,6 @@ def in_main_training_tower() -> bool:
     """Returns whether summaries count here: outside of towers, and in the main training tower."""
     context = get_current_tower_context()
     return context is None or context.is_main_training_tower
-
-
-@contextmanager
-def TowerContext(
-    tower_name: str, is_training: Optional[bool] = None, index: int = 0, vs_name: str = ""
-) -> Iterator[BaseTowerContext]:
-    """Opens the scopes within which one tower is built, and closes them whatever happens.
-
-    Ops go under the name scope `tower_name`. A tower without own variables reuses the existing ones
-    and may create no trainable variable; all but the main training tower leave summaries and update
-    ops alone.
-
-    Args:
-      tower_name: name scope of the tower; "" for none.
-      is_training: defaults to whether `tower_name` is not that of a predictor (`towerp...`).
-      index: which one of the training towers, from 0.
-      vs_name: variable scope for a tower that has variables of its own.
-
-    Raises:
-      RuntimeError: another tower is being built, the name is taken, or an inference tower made new
-        trainable variables.
-    """
-    outer = get_current_tower_context()
-    if outer is not None:
-        raise RuntimeError(
-            f"Tower {tower_name!r} cannot be built inside of {outer!r}: leave that context first."
-        )
-    if is_training is None:
-        is_training = not tower_name.startswith("towerp")
-    context = BaseTowerContext(tower_name, is_training, index=index, vs_name=vs_name)
-    contexts = _open_contexts.get()
-    with ExitStack() as stack:
-        _enter_scopes(stack, context)
-        contexts.append(context)
-        stack.callback(contexts.pop)
-        trainable_before = len(tf.trainable_variables())
-        yield context
-        added = tf.trainable_variables()[trainable_before:]
-        if added and not context.has_own_variables:
-            names = ", ".join(each.op.name for each in added)
-            raise RuntimeError(
-                f"{context!r} shares the variables of the first tower, but created {names}. Make "
-                "variables with tf.get_variable, under names that do not depend on the tower."
-            )
 
 
 def _enter_scopes(stack: ExitStack, context: BaseTowerContext) -> None:
@@ -151,14 +183,14 @@ def _enter_scopes(stack: ExitStack, context: BaseTowerContext) -> None:
                 "give each tower a name of its own."
             )
     if not context.is_main_training_tower:
-        stack.enter_context(freeze_collection(_MAIN_TOWER_COLLECTIONS))
+        stack.enter_context(freeze_collection(TOWER_FREEZE_KEYS))
 
 
 class TowerTensorHandle:
     """Finds tensors and variables of one finished tower.
 
     Args:
-      context: the context under which the tower was built.
+      ctx: the context under which the tower was built.
       inputs: the tensors that the tower function was called with.
       outputs: what it returned.
       input_signature: the specs of the inputs, so that they can be found by their names.
@@ -170,17 +202,17 @@ class TowerTensorHandle:
 
     def __init__(
         self,
-        context: BaseTowerContext,
+        ctx: BaseTowerContext,
         inputs: Sequence[tf.Tensor],
         outputs: Any,
         input_signature: Optional[Sequence[tf.TensorSpec]] = None,
     ) -> None:
-        self._context = context
+        self._context = ctx
         self.inputs = list(inputs)
         self.outputs = outputs
-        self.is_training = context.is_training
-        self.ns_name = context.ns_name
-        self.vs_name = context.vs_name
+        self.is_training = ctx.is_training
+        self.ns_name = ctx.ns_name
+        self.vs_name = ctx.vs_name
         named = zip(input_signature or [], self.inputs)
         self._by_input_name = {get_op_tensor_name(spec.name)[1]: each for spec, each in named}
 
@@ -223,9 +255,23 @@ class TowerTensorHandle:
         """Returns `get_variable` of each name."""
         return [self.get_variable(name) for name in names]
 
-    def get_collection(self, key: str) -> List[Any]:
-        """Returns the members of a graph collection that this tower created."""
-        return self._context.get_collection_in_tower(key)
+    def get_collection(self, key: Optional[str] = None, name: Optional[str] = None) -> List[Any]:
+        """Returns the members of a graph collection that this tower created.
+
+        Args:
+          key: name of the collection.
+          name: the same; the argument's other name.
+
+        Raises:
+          TypeError: not exactly one of the two is given.
+        """
+        keys = [each for each in (key, name) if each is not None]
+        if len(keys) != 1:
+            raise TypeError(
+                f"get_collection() needs the name of one collection, got key={key!r} and "
+                f"name={name!r}. Pass key."
+            )
+        return self._context.get_collection_in_tower(keys[0])
 
     def __getitem__(self, name: str) -> tf.Tensor:
         return self.get_tensor(name)

@@ -1,11 +1,19 @@
 """Changes what `tf.get_variable` gives inside a block: frozen, remapped or custom variables."""
 
+import inspect
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["custom_getter_scope", "freeze_variables", "remap_variables"]
+__all__ = [
+    "custom_getter_scope",
+    "freeze_get_variable",
+    "freeze_variables",
+    "remap_get_variable",
+    "remap_variables",
+    "replace_get_variable",
+]
 
 
 @contextmanager
@@ -50,3 +58,22 @@ def freeze_variables(stop_gradient: bool = True, skip_collection: bool = False) 
         return tf.stop_gradient(variable) if stop_gradient else variable
 
     return custom_getter_scope(custom)
+
+
+# Their names of 2017; `remap_get_variable` never worked then.
+freeze_get_variable = freeze_variables
+remap_get_variable = remap_variables
+
+
+def replace_get_variable(fn: Callable[..., Any]) -> Any:
+    """Returns `custom_getter_scope(fn)`, whose name of 2017 this is.
+
+    Raises:
+      TypeError: `fn` is a replacement of `tf.get_variable`, not a custom getter.
+    """
+    if next(iter(inspect.signature(fn).parameters), None) == "name":
+        raise TypeError(
+            f"replace_get_variable() got {fn!r}, which takes the name of a variable first. A "
+            "custom getter takes what it replaces first: fn(getter, name, *args, **kwargs)."
+        )
+    return custom_getter_scope(fn)

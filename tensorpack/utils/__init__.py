@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from . import logger
     from .argtools import (
         execute_only_once,
+        graph_memoized,
         log_once,
         map_arg,
         memoized,
@@ -68,6 +69,7 @@ __all__ = [
     "get_rng",
     "get_tqdm",
     "get_tqdm_kwargs",
+    "graph_memoized",
     "humanize_time_delta",
     "log_once",
     "logger",
@@ -90,8 +92,8 @@ __all__ = [
 
 _NAMES = {  # module -> its public names
     "argtools": (
-        "execute_only_once log_once map_arg memoized memoized_ignoreargs memoized_method "
-        "shape2d shape4d"
+        "execute_only_once graph_memoized log_once map_arg memoized memoized_ignoreargs "
+        "memoized_method shape2d shape4d"
     ),
     "concurrency": (
         "DIE LoopThread OrderedContainer ShareSessionThread StoppableThread "

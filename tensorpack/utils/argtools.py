@@ -13,6 +13,7 @@ __all__ = [
     "call_only_once",
     "execute_only_once",
     "get_data_format",
+    "graph_memoized",
     "log_once",
     "map_arg",
     "memoized",
@@ -112,6 +113,36 @@ def memoized_method(func: _Function) -> _Function:
         key = (args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
         if key not in results:
             results[key] = func(self, *args, **kwargs)
+        return results[key]
+
+    return wrapper  # type: ignore[return-value]
+
+
+def graph_memoized(func: _Function) -> _Function:
+    """Decorator that computes once for each default graph and combination of hashable arguments.
+
+    Results, including None, are kept on the graph and released with it. A call that raises is not
+    remembered.
+
+    Raises:
+      RuntimeError: at the call, TensorFlow has not been imported, so that there is no graph.
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        tensorflow = sys.modules.get("tensorflow")
+        if tensorflow is None:
+            raise RuntimeError(
+                f"{func.__qualname__}() computes once for each TensorFlow graph, and there is "
+                "none: import TensorFlow first, or use memoized."
+            )
+        graph = tensorflow.compat.v1.get_default_graph()
+        results = getattr(graph, "_memoized_results", None)
+        if results is None:
+            results = graph._memoized_results = {}
+        key = (wrapper, args, tuple(sorted(kwargs.items(), key=operator.itemgetter(0))))
+        if key not in results:
+            results[key] = func(*args, **kwargs)
         return results[key]
 
     return wrapper  # type: ignore[return-value]

@@ -21,7 +21,6 @@ from tensorpack.tfutils.common import (
     get_tensors_by_names,
     get_tf_version_number,
     get_tf_version_tuple,
-    graph_memoized,
 )
 
 
@@ -43,19 +42,6 @@ def test_per_graph_does_not_keep_a_graph_alive():
     del graph
     gc.collect()
     assert gone() is None
-
-
-def test_graph_memoized_runs_once_for_each_graph_and_argument():
-    calls = []
-
-    @graph_memoized
-    def make(name, scale=1):
-        calls.append((name, scale))
-        return len(calls)
-
-    assert [make("a"), make("a"), make("a", scale=2), make("a", scale=3)] == [1, 1, 2, 3]
-    with tf.Graph().as_default():
-        assert make("a") == 4
 
 
 def test_session_config_leaves_the_threads_to_tensorflow_and_refuses_a_share_out_of_range():

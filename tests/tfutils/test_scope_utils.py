@@ -3,7 +3,12 @@
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils import auto_reuse_variable_scope, cached_name_scope, under_name_scope
+from tensorpack.tfutils import (
+    auto_reuse_variable_scope,
+    cached_name_scope,
+    get_name_scope_name,
+    under_name_scope,
+)
 
 
 def op_name(name="x"):
@@ -49,7 +54,14 @@ def test_functions_run_under_a_name_scope_of_their_own():
 
     named = under_name_scope("other")(op_name)
     assert [compute("y"), compute("y"), named()] == ["compute/y", "compute_1/y", "other/x"]
+    assert [compute("y", name_scope="z"), named(name_scope=None)] == ["z/y", "op_name/x"]
     assert (compute.__name__, compute.__doc__) == ("compute", "Makes an op.")
+
+
+def test_the_open_name_scope_is_known():
+    with tf.name_scope("a"), tf.name_scope("b"):
+        assert get_name_scope_name() == "a/b"
+    assert get_name_scope_name() == ""
 
 
 def test_cached_scope_is_opened_again_from_anywhere():

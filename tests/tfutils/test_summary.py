@@ -127,7 +127,7 @@ def test_only_the_main_training_tower_is_summarised(session):
 
 def test_tags_are_exact_even_when_given_twice(session):
     create_scalar_summary("a tag", 1)
-    create_scalar_summary("a tag", 2.5)
+    create_scalar_summary(name="a tag", v=2.5)
     create_histogram_summary("a tag", [1.0, 2.0])
     sess = session()
     run = [values_of(sess.run(each)) for each in tf.get_collection(tf.GraphKeys.SUMMARIES)]
@@ -163,6 +163,8 @@ def test_unknown_types_are_refused_with_the_known_ones():
         add_param_summary((".*", ["median"]))
     with pytest.raises(ValueError, match="median.*rms"):
         add_tensor_summary(tf.constant(1.0), ["median"])
+    with pytest.raises(ValueError, match=r"\['rms'\]"):
+        add_tensor_summary(tf.constant(1.0), "rms")
 
 
 def test_activation_summary_of_a_layer(session, log_lines):
@@ -177,6 +179,16 @@ def test_activation_summary_of_a_layer(session, log_lines):
         "activation-summary/other-mean": -0.25,
     }
     assert [level for level, text in log_lines if "vector" in text] == ["warn"]
+
+
+def test_a_string_after_the_activation_is_its_name(session):
+    add_activation_summary(tf.ones([1, 2]), "foo", collections=["mine"])
+    sess = session()
+    tags = {tag for each in tf.get_collection("mine") for tag in values_of(sess.run(each))}
+    assert tags == {f"activation-summary/foo-{kind}" for kind in ("sparsity", "rms", "histogram")}
+    for name in ("foo", None):
+        with pytest.raises(TypeError, match=r"types=\['mean'\]"):
+            add_activation_summary(tf.ones([1, 2]), "mean", name)
 
 
 def test_statistics_of_integers_are_not_rounded(session):

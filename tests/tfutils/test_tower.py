@@ -3,7 +3,13 @@
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.tower import TowerContext, TowerFunc, get_current_tower_context
+from tensorpack.tfutils.tower import (
+    BaseTowerContext,
+    TowerContext,
+    TowerFunc,
+    TowerTensorHandle,
+    get_current_tower_context,
+)
 
 SPEC = [tf.TensorSpec([None, 2], tf.float32, "x")]
 
@@ -70,6 +76,43 @@ def test_a_name_can_be_used_once():
     with pytest.raises(RuntimeError, match="exists already"):
         with TowerContext("towerp0", is_training=False):
             raise AssertionError("must not be entered")
+
+
+def test_the_positions_of_the_later_spelling():
+    with TowerContext("tower0", True, "replica") as context:
+        dense(tf.zeros([1, 2]))
+    assert (context.index, context.vs_name) == (0, "replica")
+    assert context.filter_vars_by_vs_name(varlist=tf.global_variables())[0].op.name == (
+        "replica/weight"
+    )
+    assert TowerContext("tower1", True, 1, "replica").index == 1
+    assert BaseTowerContext("tower1", "replica").vs_name == "replica"
+    with pytest.raises(TypeError, match="'a' and 'b'"):
+        TowerContext("tower0", True, "a", "b")
+
+
+def test_a_context_is_known_before_it_is_entered():
+    context = TowerContext("towerp0")
+    assert isinstance(context, BaseTowerContext)
+    assert (context.name, context.is_training, context.has_own_variables) == (
+        "towerp0",
+        False,
+        False,
+    )
+    with tf.Graph().as_default() as graph, context as entered:
+        assert entered is context is get_current_tower_context()
+        assert context.graph is graph
+
+
+def test_a_handle_takes_both_names_of_its_arguments():
+    with TowerContext("tower0", is_training=True) as context:
+        summary = tf.constant(0)
+        tf.add_to_collection("mine", summary)
+    handle = TowerTensorHandle(ctx=context, inputs=[], outputs=None)
+    assert handle.get_collection("mine") == handle.get_collection(name="mine") == [summary]
+    for names in ({}, {"key": "mine", "name": "mine"}):
+        with pytest.raises(TypeError, match="one collection"):
+            handle.get_collection(**names)
 
 
 def test_a_tower_function_says_what_is_wrong_with_a_call():

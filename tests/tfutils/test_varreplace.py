@@ -1,7 +1,16 @@
 """Tests of custom getters: what get_variable gives, and that no scope changes."""
 
+import pytest
+
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.varreplace import custom_getter_scope, freeze_variables, remap_variables
+from tensorpack.tfutils.varreplace import (
+    custom_getter_scope,
+    freeze_get_variable,
+    freeze_variables,
+    remap_get_variable,
+    remap_variables,
+    replace_get_variable,
+)
 
 
 def test_getter_is_called_inside_the_block_only_and_leaves_scopes_alone():
@@ -41,3 +50,20 @@ def test_variables_can_be_kept_out_of_the_collection_and_trained_by_hand():
         frozen = tf.get_variable("frozen", initializer=1.0)
     assert tf.trainable_variables() == []
     assert tf.gradients(frozen * 2.0, frozen) != [None]
+
+
+def test_the_names_of_2017():
+    with replace_get_variable(fn=lambda getter, *args, **kwargs: getter(*args, **kwargs) * 3.0):
+        tripled = tf.get_variable("tripled", initializer=1.0)
+    with freeze_get_variable(), remap_get_variable(lambda v: v * 2.0):
+        doubled = tf.get_variable("doubled", initializer=1.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run([tripled, doubled]) == [3.0, 2.0]
+    gradients = tf.gradients(tripled * doubled, tf.trainable_variables())
+    assert [each is None for each in gradients] == [False, True]
+
+
+def test_a_replacement_of_get_variable_is_no_getter():
+    with pytest.raises(TypeError, match=r"fn\(getter, name"):
+        replace_get_variable(lambda name, shape=None, **kwargs: None)

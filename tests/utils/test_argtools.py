@@ -3,6 +3,7 @@
 import gc
 import inspect
 import re
+import sys
 import weakref
 
 import numpy as np
@@ -13,6 +14,7 @@ from tensorpack.utils.argtools import (
     call_only_once,
     execute_only_once,
     get_data_format,
+    graph_memoized,
     log_once,
     map_arg,
     memoized,
@@ -100,6 +102,31 @@ def test_memoized_computes_once_for_each_value():
 def test_memoized_ignoreargs_keeps_the_first_result():
     function = memoized_ignoreargs(lambda a: a)
     assert [function(None), function(2)] == [None, None]
+
+
+def test_graph_memoized_computes_once_for_each_graph_and_value():
+    tf = pytest.importorskip("tensorflow").compat.v1
+    calls = []
+
+    @graph_memoized
+    def function(name, scale=1):
+        calls.append((name, scale))
+
+    for _ in range(2):
+        assert function("a") is function("a", scale=2) is None
+    with tf.Graph().as_default() as graph:
+        function("a")
+    assert calls == [("a", 1), ("a", 2), ("a", 1)]
+    gone = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert gone() is None
+
+
+def test_graph_memoized_needs_tensorflow(monkeypatch):
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    with pytest.raises(RuntimeError, match="import TensorFlow first"):
+        graph_memoized(lambda: 0)()
 
 
 def test_memoized_method_distinguishes_keyword_values_and_keeps_none():

@@ -1,0 +1,16 @@
+"""The names are those under which TensorFlow and our own parts know the things."""
+
+import pytest
+
+from tensorpack.utils import naming
+
+
+def test_collections_are_those_of_tensorflow():
+    keys = pytest.importorskip("tensorflow").compat.v1.GraphKeys
+    assert naming.SUMMARY_BACKUP_KEYS == [keys.SUMMARIES, "MOVING_SUMMARY_OPS"]
+    assert naming.TOWER_FREEZE_KEYS == [*naming.SUMMARY_BACKUP_KEYS, keys.UPDATE_OPS]
+
+
+def test_outputs_are_those_of_the_ops():
+    assert naming.GLOBAL_STEP_INCR_VAR_NAME == naming.GLOBAL_STEP_INCR_OP_NAME + ":0"
+    assert naming.LOCAL_STEP_VAR_NAME == naming.LOCAL_STEP_OP_NAME + ":0"
