@@ -16,6 +16,7 @@ MODULES = {
     "concurrency": "tensorpack.utils.concurrency",
     "dataflow": "tensorpack.dataflow",
     "dftools": "tensorpack.dataflow.dftools",
+    "distributions": "tensorpack.tfutils.distributions",
     "fs": "tensorpack.utils.fs",
     "gradproc": "tensorpack.tfutils.gradproc",
     "graph_builder": "tensorpack.graph_builder",
@@ -102,13 +103,14 @@ _NAMES = {  # package or module -> its public names
         "auto_reuse_variable_scope backup_collection build_twin cached_name_scope "
         "collect_env_info create_histogram_summary create_scalar_summary custom_getter_scope "
         "dependency_of_fetches dependency_of_targets describe_model describe_trainable_vars "
-        "dump_chkpt_vars dump_session_params freeze_collection freeze_get_variable "
-        "freeze_variables get_all_checkpoints get_arg_scope get_checkpoint_path "
-        "get_current_tower_context get_default_sess_config get_global_step_value "
-        "get_global_step_var get_model_loader get_name_scope_name get_op_or_tensor_by_name "
-        "get_op_tensor_name get_savename_from_varname get_shape_str get_tensors_by_names "
-        "get_tf_version_number get_tf_version_tuple is_training_name load_checkpoint_vars "
-        "load_chkpt_vars record_variables remap_get_variable remap_variables replace_get_variable "
+        "dump_chkpt_vars dump_session_params enable_argscope_for_function "
+        "enable_argscope_for_module freeze_collection freeze_get_variable freeze_variables "
+        "get_all_checkpoints get_arg_scope get_checkpoint_path get_current_tower_context "
+        "get_default_sess_config get_global_step_value get_global_step_var get_model_loader "
+        "get_name_scope_name get_op_or_tensor_by_name get_op_tensor_name "
+        "get_savename_from_varname get_shape_str get_tensors_by_names get_tf_version_number "
+        "get_tf_version_tuple is_training_name load_checkpoint_vars load_chkpt_vars "
+        "record_variables remap_get_variable remap_variables replace_get_variable "
         "restore_collection save_checkpoint_vars save_chkpt_vars under_name_scope"
     ),
     "train": (

@@ -26,8 +26,8 @@ OLD_MODULES = {
     "utils": "argtools concurrency fs logger serialize stats timer viz",
     "dataflow": "dataset dftools imgaug",
     "tfutils": (
-        "collection export gradproc model_utils optimizer scope_utils sesscreate sessinit "
-        "summary symbolic_functions tower varmanip varreplace"
+        "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "
+        "sessinit summary symbolic_functions tower varmanip varreplace"
     ),
 }
 

@@ -5,11 +5,10 @@ A layer is called as `Conv2D("conv0", x, 32, 3)`, and is also a method of `Linea
 
 import functools
 import inspect
-from difflib import get_close_matches
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.argscope import get_layer_defaults
+from tensorpack.tfutils.argscope import add_defaults, check_arguments
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.model_utils import get_shape_str
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
@@ -143,17 +142,14 @@ def _make_layer(
         scope_name, args = _split_scope_name(layer_name, use_scope, args)
         given = translate(layer_name, spelling, kwargs)
         inputs = _find_inputs(layer_name, parameters, args, given)
-        defaults = get_layer_defaults(layer)
-        for name in [*list(parameters)[: len(args)], *given]:
-            defaults.pop(name, None)
-        call = functools.partial(function, *args, **defaults, **given)
+        call = functools.partial(function, *args, **add_defaults(layer, parameters, args, given))
         if scope_name is None:
             return call()
         return _call_in_scope(call, scope_name, inputs, log_shape)
 
     def spell(kwargs: Mapping[str, Any]) -> Dict[str, Any]:
         translated = translate(layer_name, spelling, kwargs)
-        _check_arguments(layer_name, parameters, spelling, translated)
+        check_arguments(layer_name, parameters, spelling, translated)
         return translated
 
     layer: Layer = functools.update_wrapper(call_layer, function)
@@ -213,19 +209,3 @@ def _name_in_tower(scope_name: str) -> str:
     tower = get_current_tower_context()
     prefix = f"{tower.vs_name}/" if tower is not None and tower.vs_name else ""
     return scope_name[len(prefix) :] if scope_name.startswith(prefix) else scope_name
-
-
-def _check_arguments(
-    layer_name: str, parameters: Mapping[str, Any], spelling: Renaming, arguments: Mapping[str, Any]
-) -> None:
-    """Raises if the layer does not have one of the arguments, given by their internal names."""
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
-        return
-    unknown = [name for name in arguments if name not in parameters]
-    if unknown:
-        known = sorted([*parameters, *spelling])
-        near = [match for name in unknown for match in get_close_matches(name, known, 3)]
-        hint = f"Did you mean {', '.join(near)}?" if near else f"It takes {', '.join(known)}."
-        raise TypeError(
-            f"argscope() got {', '.join(unknown)}, which {layer_name} does not take. {hint}"
-        )

@@ -1,6 +1,11 @@
 """TensorFlow helpers with no opinion about training: graphs, sessions, variables, checkpoints."""
 
-from .argscope import argscope, get_arg_scope
+from .argscope import (
+    argscope,
+    enable_argscope_for_function,
+    enable_argscope_for_module,
+    get_arg_scope,
+)
 from .checkpoint import (
     CheckpointCorrupt,
     get_all_checkpoints,
@@ -158,6 +163,8 @@ __all__ = [
     "describe_trainable_vars",
     "dump_chkpt_vars",
     "dump_session_params",
+    "enable_argscope_for_function",
+    "enable_argscope_for_module",
     "freeze_collection",
     "freeze_get_variable",
     "freeze_variables",

@@ -1,11 +1,19 @@
 """Small ops that models of 2017 use; new models should call TensorFlow directly."""
 
-from typing import Optional, Sequence, Union
+from contextlib import contextmanager
+from typing import Iterator, Optional, Sequence, Union
 
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import memoized
 
+from .embedding_losses import (
+    contrastive_loss,
+    siamese_cosine_loss,
+    soft_triplet_loss,
+    triplet_loss,
+)
 from .summary import create_scalar_summary, root_mean_square
 
 __all__ = [
@@ -13,8 +21,10 @@ __all__ = [
     "batch_flatten",
     "class_balanced_cross_entropy",
     "class_balanced_sigmoid_cross_entropy",
+    "contrastive_loss",
     "flatten",
     "get_scalar_var",
+    "guided_relu",
     "huber_loss",
     "prediction_incorrect",
     "print_stat",
@@ -22,6 +32,9 @@ __all__ = [
     "rms",
     "saliency_map",
     "shapeless_placeholder",
+    "siamese_cosine_loss",
+    "soft_triplet_loss",
+    "triplet_loss",
 ]
 
 
@@ -172,6 +185,33 @@ def psnr(
     error = tf.reduce_mean(tf.squared_difference(prediction, ground_truth))
     to_decibels = 10.0 / float(np.log(10.0))
     return tf.subtract(20.0 * float(np.log10(peak)), to_decibels * tf.log(error), name=name)
+
+
+@contextmanager
+def guided_relu() -> Iterator[None]:
+    """Opens a block in which each new `tf.nn.relu` passes only positive gradients back.
+
+    The gradient is that of the ReLU where the incoming gradient is positive, else 0: guided
+    backpropagation, see "Striving for Simplicity", https://arxiv.org/abs/1412.6806. ::
+
+        with guided_relu():
+            logits = network(image)
+        saliency = saliency_map(logits, image)
+    """
+    with tf.get_default_graph().gradient_override_map({"Relu": _guided_gradient()}):
+        yield
+
+
+@memoized
+def _guided_gradient() -> str:
+    """The name of the gradient; TensorFlow refuses to register one twice."""
+    name = "TensorpackGuidedRelu"
+
+    @tf.RegisterGradient(name)
+    def gradient(op: tf.Operation, incoming: tf.Tensor) -> tf.Tensor:
+        return tf.nn.relu(incoming) * tf.cast(op.outputs[0] > 0, incoming.dtype)
+
+    return name
 
 
 def saliency_map(output: tf.Tensor, input: tf.Tensor, name: str = "saliency_map") -> tf.Tensor:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.naming import TOWER_FREEZE_KEYS
 
 from .collection import freeze_collection
@@ -255,23 +256,10 @@ class TowerTensorHandle:
         """Returns `get_variable` of each name."""
         return [self.get_variable(name) for name in names]
 
-    def get_collection(self, key: Optional[str] = None, name: Optional[str] = None) -> List[Any]:
-        """Returns the members of a graph collection that this tower created.
-
-        Args:
-          key: name of the collection.
-          name: the same; the argument's other name.
-
-        Raises:
-          TypeError: not exactly one of the two is given.
-        """
-        keys = [each for each in (key, name) if each is not None]
-        if len(keys) != 1:
-            raise TypeError(
-                f"get_collection() needs the name of one collection, got key={key!r} and "
-                f"name={name!r}. Pass key."
-            )
-        return self._context.get_collection_in_tower(keys[0])
+    @accepts_old_keywords(name="key")
+    def get_collection(self, key: str) -> List[Any]:
+        """Returns the members of a graph collection that this tower created."""
+        return self._context.get_collection_in_tower(key)
 
     def __getitem__(self, name: str) -> tf.Tensor:
         return self.get_tensor(name)

@@ -12,7 +12,11 @@ def log_lines(monkeypatch):
     lines = []
     for level in ["info", "warn", "warning", "error"]:
         kind = {"warning": "warn"}.get(level, level)
-        monkeypatch.setattr(logger, level, lambda text, kind=kind: lines.append((kind, text)))
+
+        def log(text, kind=kind, stacklevel=1):
+            lines.append((kind, text))
+
+        monkeypatch.setattr(logger, level, log)
     return lines
 
 

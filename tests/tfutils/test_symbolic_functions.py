@@ -110,3 +110,14 @@ def test_shapeless_placeholder_opens_dimensions(session):
     assert sess.run(opened, {opened: np.ones([4, 2, 1])}).shape == (4, 2, 1)
     with pytest.raises(ValueError, match="Dimension 0 of open:0 is open"):
         symbolic.shapeless_placeholder(opened, 0)
+
+
+def test_guided_relus_pass_positive_gradients_only(session):
+    x = tf.constant([1.0, 1.0, -1.0, -1.0])
+    factors = tf.constant([2.0, -2.0, 2.0, -2.0])
+    for _ in range(2):
+        with symbolic.guided_relu():
+            guided = tf.nn.relu(x)
+    plain = tf.nn.relu(x)
+    values = session().run([guided] + [tf.gradients(y * factors, x)[0] for y in (guided, plain)])
+    assert [each.tolist() for each in values] == [[1, 1, 0, 0], [2, 0, 0, 0], [2, -2, 0, 0]]
