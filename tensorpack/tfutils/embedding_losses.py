@@ -91,7 +91,7 @@ def triplet_loss(
     extra: bool = False,
     scope: str = "triplet_loss",
 ) -> LossAndDistances:
-    """Wants the negative farther from the anchor than the positive, by a margin of the squares.
+    """Pushes the negative farther from the anchor than the positive, by a margin of the squares.
 
     The loss is the mean of `max(0, |anchor - positive|^2 - |anchor - negative|^2 + margin)`. See
     "FaceNet: A Unified Embedding for Face Recognition and Clustering",
@@ -126,11 +126,14 @@ def soft_triplet_loss(
     extra: bool = True,
     scope: str = "soft_triplet_loss",
 ) -> LossAndDistances:
-    """Wants the negative farther from the anchor than the positive, without a margin.
+    """Pushes the negative farther from the anchor than the positive, without a margin.
 
-    The softmax of the two distances is the probability that the negative is the farther one; the
-    loss is the mean of its negative logarithm, `log(1 + exp(|anchor - positive| - |anchor -
-    negative|))`. The softmax is that of "Deep Metric Learning Using Triplet Network",
+    The softmax of the two distances is the probability that the negative is the farther one. The
+    loss is the mean of its negative logarithm::
+
+        log(1 + exp(|anchor - positive| - |anchor - negative|))
+
+    The softmax is that of "Deep Metric Learning Using Triplet Network",
     https://arxiv.org/abs/1412.6622, which squares its error instead of taking the logarithm.
 
     Args:
