@@ -89,7 +89,12 @@ _NAMES = {  # package or module -> its public names
         "disable_layer_logging get_registered_layer l1_regularizer l2_regularizer layer_register "
         "regularize_cost regularize_cost_from_collection rename_tflayer_get_variable"
     ),
-    "predict": "OfflinePredictor OnlinePredictor PredictConfig PredictorBase",
+    "predict": (
+        "AsyncPredictorBase DataParallelOfflinePredictor DatasetPredictorBase FeedfreePredictor "
+        "MultiProcessDatasetPredictor MultiProcessPredictWorker MultiProcessQueuePredictWorker "
+        "MultiThreadAsyncPredictor MultiTowerOfflinePredictor OfflinePredictor OnlinePredictor "
+        "PredictConfig PredictorBase PredictorFactory SimpleDatasetPredictor"
+    ),
     "tfutils": (
         "AccumGradOptimizer BaseTowerContext ChainInit CheckGradient CheckpointCorrupt "
         "ComputeOptions DictRestore FilterNoneGrad GlobalNormClip GradientProcessor InitFrom "

@@ -66,8 +66,6 @@ class MultiProcessRunner(ProcessFlow):
     raised by the iteration; then all processes are ended, and the next pass starts new ones.
     """
 
-    _environments: Optional[List[Dict[str, str]]] = None  # what each process adds to its own
-
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
     def __init__(
         self,
@@ -203,7 +201,7 @@ class MultiProcessRunner(ProcessFlow):
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             run_flow,
-            (self.ds, self.strict, self._environments),
+            (self.environments, self.ds, self.strict),
             ("ds", self.ds),
             self.num_proc,
             self._limits,
@@ -257,7 +255,7 @@ class PrefetchOnGPUs(MultiProcessRunnerZMQ):
             raise ValueError("PrefetchOnGPUs needs the number of at least one GPU.")
         self.gpus = [int(gpu) for gpu in gpus]
         super().__init__(ds, num_proc=len(self.gpus))
-        self._environments = [{"CUDA_VISIBLE_DEVICES": str(gpu)} for gpu in self.gpus]
+        self.environments = [{"CUDA_VISIBLE_DEVICES": str(gpu)} for gpu in self.gpus]
 
 
 MultiProcessPrefetchData = PrefetchData = MultiProcessRunner

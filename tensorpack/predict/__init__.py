@@ -1,6 +1,31 @@
 """Predictors: from arrays to arrays, with the graph that trains or with one of their own."""
 
-from .base import OfflinePredictor, OnlinePredictor, PredictorBase
+from .base import AsyncPredictorBase, OfflinePredictor, OnlinePredictor, PredictorBase
+from .concurrency import (
+    MultiProcessPredictWorker,
+    MultiProcessQueuePredictWorker,
+    MultiThreadAsyncPredictor,
+)
 from .config import PredictConfig
+from .dataset import DatasetPredictorBase, MultiProcessDatasetPredictor, SimpleDatasetPredictor
+from .factory import PredictorFactory
+from .feedfree import FeedfreePredictor
+from .multigpu import DataParallelOfflinePredictor, MultiTowerOfflinePredictor
 
-__all__ = ["OfflinePredictor", "OnlinePredictor", "PredictConfig", "PredictorBase"]
+__all__ = [
+    "AsyncPredictorBase",
+    "DataParallelOfflinePredictor",
+    "DatasetPredictorBase",
+    "FeedfreePredictor",
+    "MultiProcessDatasetPredictor",
+    "MultiProcessPredictWorker",
+    "MultiProcessQueuePredictWorker",
+    "MultiThreadAsyncPredictor",
+    "MultiTowerOfflinePredictor",
+    "OfflinePredictor",
+    "OnlinePredictor",
+    "PredictConfig",
+    "PredictorBase",
+    "PredictorFactory",
+    "SimpleDatasetPredictor",
+]

@@ -1,24 +1,24 @@
 """Predictors: functions from input arrays to output arrays."""
 
 import threading
+from concurrent.futures import Future
 from typing import Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.inference import build_inference
+from tensorpack.tfutils.inference import Inference, build_inference
 from tensorpack.tfutils.prepared import pick, prepare
 
 from .config import PredictConfig
 
-__all__ = ["OfflinePredictor", "OnlinePredictor", "PredictorBase"]
+__all__ = ["AsyncPredictorBase", "OfflinePredictor", "OnlinePredictor", "PredictorBase"]
 
 
 class PredictorBase:
     """A callable that takes one array per input and returns a list with one array per output.
 
-    Call it as `predictor(a, b)` or, as in 2017, `predictor([a, b])`. With a single input, pass the
-    array itself, or a list that holds only that array.
+    Call it as `predictor(a, b)` or, as in 2017, with all inputs in one list: `predictor([a, b])`.
 
     Attributes:
       return_input: whether calls return `(inputs, outputs)` instead of `outputs`.
@@ -27,8 +27,9 @@ class PredictorBase:
     return_input = False
 
     def __call__(self, *inputs: Any) -> Any:
-        if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)) and _holds_arrays(inputs[0]):
-            inputs = tuple(inputs[0])
+        if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
+            if self._is_datapoint(inputs[0]):
+                inputs = tuple(inputs[0])
         outputs = self._do_call(inputs)
         return (list(inputs), outputs) if self.return_input else outputs
 
@@ -36,15 +37,66 @@ class PredictorBase:
         """Override to compute the outputs from one array per input."""
         raise NotImplementedError(f"{type(self).__name__} must override _do_call().")
 
+    def _is_datapoint(self, argument: Sequence[Any]) -> bool:
+        """Returns whether the only argument of a call is a list of all inputs, not the only input.
 
-def _holds_arrays(datapoint: Sequence[Any]) -> bool:
-    return all(isinstance(each, np.ndarray) for each in datapoint)
+        Override it where the inputs are known.
+        """
+        return all(isinstance(each, np.ndarray) for each in argument)
+
+
+class AsyncPredictorBase(PredictorBase):
+    """A predictor that takes one datapoint at a time and returns a future of its outputs.
+
+    Used like this::
+
+        with predictor:                              # start(), and close() at the end
+            future = predictor.put_task(datapoint)   # on any thread, any number of times
+            outputs = future.result()                # raises what went wrong
+
+    A call, `predictor(a, b)`, puts a task and waits for it.
+    """
+
+    def start(self) -> None:
+        """Override to start what computes; called once."""
+        raise NotImplementedError(f"{type(self).__name__} must override start().")
+
+    def put_task(
+        self, dp: Sequence[Any], callback: Optional[Callable[[Future], Any]] = None
+    ) -> Future:
+        """Override to take a request.
+
+        Args:
+          dp: one array per input.
+          callback: called with the future once that is done, on the thread that has computed it.
+
+        Returns:
+          the future of a list with one array per output.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must override put_task().")
+
+    def close(self) -> None:
+        """Override to stop and join what `start` has started."""
+
+    def _do_call(self, inputs: Sequence[Any]) -> List[np.ndarray]:
+        return self.put_task(inputs).result()
+
+    def __enter__(self) -> "AsyncPredictorBase":
+        self.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
 
 
 class OnlinePredictor(PredictorBase):
     """Predicts in a session that it does not own, such as that of a trainer.
 
     Several threads may call it at once; a call reads the current values of the variables.
+
+    With several inputs, a single list is taken for all of them. With one, `predictor([a])` is taken
+    for `predictor(a)` if `a` has as many dimensions as the input, and for a batch otherwise; where
+    the input has an unknown number of dimensions, if `a` is an array.
 
     Args:
       input_tensors: tensors to feed the arguments of a call to.
@@ -74,6 +126,14 @@ class OnlinePredictor(PredictorBase):
             call, (where,) = prepare(sess, [self.output_tensors], self.input_tensors)
             self._run = lambda *arrays: pick(call(*arrays), where)
             return self._run
+
+    def _is_datapoint(self, argument: Sequence[Any]) -> bool:
+        if len(self.input_tensors) != 1:
+            return True
+        if len(argument) != 1:
+            return False
+        ndims = self.input_tensors[0].shape.ndims
+        return isinstance(argument[0], np.ndarray) if ndims is None else _ndim(argument[0]) == ndims
 
     def _do_call(self, inputs: Sequence[Any]) -> List[np.ndarray]:
         if len(inputs) != len(self.input_tensors):
@@ -105,10 +165,14 @@ class OfflinePredictor(OnlinePredictor):
     """
 
     def __init__(self, config: PredictConfig) -> None:
-        inputs, outputs, sess = build_inference(config)
+        self._own(build_inference(config), config.return_input)
+
+    def _own(self, built: Inference, return_input: bool) -> None:
+        """Predicts with what was built, and closes its session in the end."""
+        inputs, outputs, sess = built
         self.graph = sess.graph
         try:
-            super().__init__(inputs, outputs, return_input=config.return_input, sess=sess)
+            super().__init__(inputs, outputs, return_input, sess)
             self.bind(sess)
         except BaseException:
             sess.close()
@@ -123,3 +187,11 @@ class OfflinePredictor(OnlinePredictor):
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _ndim(value: Any) -> int:
+    """Returns the number of dimensions of an array, or of the array that nested lists make."""
+    levels = 0
+    while isinstance(value, (list, tuple)) and value:
+        value, levels = value[0], levels + 1
+    return levels + np.ndim(value)

@@ -1,6 +1,7 @@
 """The configuration of a predictor: the model, its weights, its input and output tensors."""
 
-from typing import Any, Callable, List, Optional, Sequence
+import functools
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDescBase
@@ -10,49 +11,81 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
 from tensorpack.tfutils.tower import TowerFunc
 
-__all__ = ["PredictConfig"]
+__all__ = ["PredictConfig", "tower_func_of"]
 
 _MEM_FRACTION = 0.4  # of a GPU, which a predictor often shares
+_POSITIONS_OF_2017 = (
+    "model",
+    "session_creator",
+    "session_init",
+    "input_names",
+    "output_names",
+    "return_input",
+    "create_graph",
+    "session_config",
+)
+# By position, where the later order has an argument of another kind.
+_KINDS_OF_2017 = {1: tf.train.SessionCreator, 2: SessionInit, 5: bool, 6: bool, 7: tf.ConfigProto}
+
+
+def _accepts_positions_of_2017(init: Callable[..., None]) -> Callable[..., None]:
+    """Decorates `PredictConfig.__init__` to take positional arguments in the order of 2017, too."""
+
+    @functools.wraps(init)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = [(args[at], kind) for at, kind in _KINDS_OF_2017.items() if at < len(args)]
+        named: Dict[str, Any] = {}
+        if any(isinstance(each, kind) for each, kind in given):
+            named = dict(zip(_POSITIONS_OF_2017, args))
+            args = args[len(named) :]
+        init(self, *args, **named, **kwargs)
+
+    return call
 
 
 class PredictConfig:
-    """Options of an `OfflinePredictor`. Use keywords; the positional order is that of 2017.
+    """Options of a predictor. The positional order of 2017 is taken as well.
 
     Args:
       model: a `ModelDescBase`. Or give `tower_func` and `input_signature` instead.
-      session_creator: defaults to `NewSessionCreator()` with `session_config`.
-      session_init: where the weights come from; by default variables keep their initial values.
+      tower_func: a function of one tensor per input, or a `TowerFunc`.
+      input_signature: the `tf.TensorSpec` of each input, with `tower_func`.
       input_names: names of the tensors to feed, inputs of the model or any tensor in it; all inputs
         by default.
       output_names: names of the tensors to compute; required.
+      session_creator: defaults to `NewSessionCreator()` with `session_config`.
+      session_init: where the weights come from; by default variables keep their initial values.
       return_input: whether calls return `(inputs, outputs)`.
       create_graph: whether to build in a new graph instead of the default graph.
       session_config: a `tf.ConfigProto` for the default session creator.
-      tower_func: a function of one tensor per input, or a `TowerFunc`.
-      input_signature: the `tf.TensorSpec` of each input, with `tower_func`.
       precision: "fp32", "bf16" or "fp16", as in `TrainConfig`; None leaves it to `session_config`.
       xla: whether XLA compiles what it can.
+
+    Attributes:
+      model: the same, or None.
 
     Raises:
       ValueError: there are no outputs, neither or both of `model` and `tower_func`, or both of
         `session_creator` and `session_config`.
     """
 
+    @_accepts_positions_of_2017
     def __init__(
         self,
         model: Optional[ModelDescBase] = None,
-        session_creator: Any = None,
-        session_init: Optional[SessionInit] = None,
+        tower_func: Optional[Callable[..., Any]] = None,
+        input_signature: Optional[Sequence[tf.TensorSpec]] = None,
         input_names: Optional[Sequence[str]] = None,
         output_names: Optional[Sequence[str]] = None,
+        session_creator: Any = None,
+        session_init: Optional[SessionInit] = None,
         return_input: bool = False,
         create_graph: bool = True,
         session_config: Optional[tf.ConfigProto] = None,
-        tower_func: Optional[Callable[..., Any]] = None,
-        input_signature: Optional[Sequence[tf.TensorSpec]] = None,
         precision: Optional[str] = None,
         xla: bool = False,
     ) -> None:
+        self.model = model
         self.tower_func = _tower_func(model, tower_func, input_signature)
         self.input_signature = self.tower_func.input_signature
         default_inputs = [spec.name for spec in self.input_signature]
@@ -81,14 +114,19 @@ def _tower_func(model: Any, function: Any, signature: Any) -> TowerFunc:
     if (model is None) == (function is None):
         raise ValueError("Give either a model, or a tower_func with its input_signature.")
     if model is not None:
-        if not isinstance(model, ModelDescBase):
-            raise TypeError(f"model must be a ModelDescBase, got {type(model).__name__}.")
-        return TowerFunc(model.build_graph, model.get_input_signature())
+        return tower_func_of(model)
     if isinstance(function, TowerFunc):
         return function
     if signature is None:
         raise ValueError("A tower_func needs its input_signature, a list of tf.TensorSpec.")
     return TowerFunc(function, signature)
+
+
+def tower_func_of(model: Any) -> TowerFunc:
+    """Returns the tower function of a `ModelDescBase`."""
+    if not isinstance(model, ModelDescBase):
+        raise TypeError(f"model must be a ModelDescBase, got {type(model).__name__}.")
+    return TowerFunc(model.build_graph, model.get_input_signature())
 
 
 def _names(argument: str, names: Optional[Sequence[str]]) -> List[str]:

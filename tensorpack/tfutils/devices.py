@@ -8,7 +8,7 @@ from tensorpack.utils.gpu import get_num_gpu
 __all__ = ["tower_device"]
 
 
-def tower_device(gpu: int) -> Union[str, Callable[[tf.Operation], str]]:
+def tower_device(gpu: Union[int, str]) -> Union[str, Callable[[tf.Operation], str]]:
     """Returns what to give to `tf.device` around a tower.
 
     Everything asks for the GPU, and soft placement puts it on the CPU where there is none. Only for
@@ -16,8 +16,10 @@ def tower_device(gpu: int) -> Union[str, Callable[[tf.Operation], str]]:
     for the CPU at once.
 
     Args:
-      gpu: the relative id of a GPU, or -1 for the CPU.
+      gpu: the relative id of a GPU, -1 for the CPU, or the name of a device, which is taken as is.
     """
+    if isinstance(gpu, str):
+        return gpu
     if gpu < 0:
         return "/device:CPU:0"
     device = f"/device:GPU:{gpu}"

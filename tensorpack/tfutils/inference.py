@@ -1,6 +1,6 @@
 """Builds a model for inference and loads its weights, in a session of its own."""
 
-from typing import Any, Iterable, List, NamedTuple, Tuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Tuple
 
 from tensorpack.compat import tfv1 as tf
 
@@ -9,7 +9,14 @@ from .sessinit import SessionInit
 from .tower import TowerContext
 from .varmanip import weights_of
 
-__all__ = ["Inference", "build_inference", "build_tower", "open_session", "require_weights"]
+__all__ = [
+    "Inference",
+    "build_inference",
+    "build_tower",
+    "graph_of",
+    "open_session",
+    "require_weights",
+]
 
 
 class Inference(NamedTuple):
@@ -32,29 +39,34 @@ def build_inference(config: Any) -> Inference:
       KeyError: the tower has no tensor of one of the names.
       ValueError: see `open_session`.
     """
-    graph = tf.Graph() if config.create_graph else tf.get_default_graph()
-    with graph.as_default():
+    with graph_of(config).as_default():
         signature = config.input_signature
         tensors = [tf.placeholder(spec.dtype, spec.shape, spec.name) for spec in signature]
-        inputs, outputs = build_tower(config, tensors)
+        inputs, outputs = build_tower(config, lambda: tensors)
         return Inference(inputs, outputs, open_session(config, inputs, outputs))
 
 
+def graph_of(config: Any) -> tf.Graph:
+    """Returns the graph that a `PredictConfig` asks for: a new one, or the default graph."""
+    return tf.Graph() if config.create_graph else tf.get_default_graph()
+
+
 def build_tower(
-    config: Any, tensors: Iterable[tf.Tensor], name: str = ""
+    config: Any, make_tensors: Callable[[], Iterable[tf.Tensor]], name: str = ""
 ) -> Tuple[List[tf.Tensor], List[tf.Tensor]]:
     """Builds an inference tower in the default graph; returns the tensors to feed and to compute.
 
     Args:
       config: a `PredictConfig`.
-      tensors: what the tower function is called with.
+      make_tensors: returns what the tower function is called with; called in the scopes of the
+        tower.
       name: name scope of the tower. One without a name has to be the first; others share variables.
 
     Raises:
       KeyError: the tower has no tensor of one of the names.
     """
     with TowerContext(name, is_training=False), config.computing.scope():
-        config.tower_func(*tensors)
+        config.tower_func(*make_tensors())
     handle = config.tower_func.towers[-1]
     return handle.get_tensors(config.input_names), handle.get_tensors(config.output_names)
 

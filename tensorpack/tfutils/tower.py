@@ -5,6 +5,7 @@ A tower function is called once for each tower, inside a `TowerContext`, and ask
 """
 
 from contextlib import ExitStack
+from difflib import get_close_matches
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
@@ -232,9 +233,19 @@ class TowerTensorHandle:
         except (KeyError, ValueError) as error:
             known = ", ".join(self._by_input_name) or "none"
             raise KeyError(
-                f"Tower {self.ns_name!r} has no tensor {full_name!r}. It must be made inside the "
-                f"tower function, under this name. Inputs: {known}."
+                f"Tower {self.ns_name!r} has no tensor {full_name!r}.{self._hint(tensor_name)} It "
+                f"must be made inside the tower function, under this name. Inputs: {known}."
             ) from error
+
+    def _hint(self, tensor_name: str) -> str:
+        """Names the tensors of the tower whose names are like this one, if any."""
+        wanted, prefix = get_op_tensor_name(tensor_name)[0], f"{self.ns_name}/" * bool(self.ns_name)
+        ops = self._context.graph.get_operations()
+        own = [op.name[len(prefix) :] for op in ops if op.outputs and op.name.startswith(prefix)]
+        own += [get_op_tensor_name(each)[0] for each in self._by_input_name]
+        in_scopes = [each for each in own if each.rpartition("/")[2] == wanted]
+        near = in_scopes[:3] or get_close_matches(wanted, own, 3)
+        return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
     def get_tensors(self, names: Sequence[str]) -> List[tf.Tensor]:
         """Returns `get_tensor` of each name."""

@@ -1,18 +1,17 @@
 """Trainers with a tower function, which they build for training and, on request, for prediction."""
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.finite import StopIfNonFinite
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
-from tensorpack.input_source import InputSource, PlaceholderInput
+from tensorpack.input_source import InputSource
 from tensorpack.predict.base import OnlinePredictor
-from tensorpack.tfutils.devices import tower_device
+from tensorpack.predict.factory import PredictorFactory
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.precision import ComputeOptions
-from tensorpack.tfutils.tower import TowerContext, TowerFunc, TowerTensorHandle, TowerTensorHandles
-from tensorpack.utils import logger
+from tensorpack.tfutils.tower import TowerFunc, TowerTensorHandles
 from tensorpack.utils.argtools import call_only_once
 
 from .base import Trainer
@@ -78,13 +77,16 @@ class TowerTrainer(Trainer):
         Args:
           input_names: names of inputs, or of any tensor of the tower, to be fed.
           output_names: names of the tensors to compute.
-          tower: index into `TrainConfig.predict_tower`.
-          device: a GPU id, or -1 for the CPU, instead of `tower` (the later spelling).
+          tower: index into `TrainConfig.predict_tower`. A negative number, or any number if that
+            is `[0]`, the default, is taken for a `device`, the later spelling's third argument.
+          device: a GPU id, or -1 for the CPU, instead of `tower`.
         """
-        name, gpu = self._predict_tower(tower) if device is None else self._tower_on(device)
-        handle = self._predict_handle(name, gpu)
-        inputs, outputs = handle.get_tensors(input_names), handle.get_tensors(output_names)
-        predictor = OnlinePredictor(inputs, outputs)
+        if device is None and (tower < 0 or self._predict_ids == [0]):
+            device = tower
+        with self.graph.as_default():
+            predictor = self.predictor_factory.get_predictor(
+                input_names, output_names, tower, device
+            )
         if self.sess is not None:
             predictor.bind(self.sess)
         self._predictors.append(predictor)
@@ -96,6 +98,12 @@ class TowerTrainer(Trainer):
         """Returns n predictors, on the predict towers in turn."""
         count = len(self._predict_ids)
         return [self.get_predictor(input_names, output_names, tower=i % count) for i in range(n)]
+
+    @property
+    def predictor_factory(self) -> PredictorFactory:
+        """Builds the towers of the predictors."""
+        vs_name = self.vs_name_for_predictor
+        return PredictorFactory(self.tower_func, self._predict_ids, vs_name, self.computing)
 
     @property
     def computing(self) -> ComputeOptions:
@@ -119,41 +127,6 @@ class TowerTrainer(Trainer):
     @property
     def _predict_ids(self) -> List[int]:
         return self.config.predict_tower if self.config else [0]
-
-    def _predict_tower(self, tower: int) -> Tuple[str, int]:
-        ids = self._predict_ids
-        if tower >= len(ids):
-            logger.warning(
-                f"There are {len(ids)} predict towers, number {tower} was asked for: "
-                f"using number {tower % len(ids)}."
-            )
-        index = tower % len(ids)
-        return f"towerp{index}", ids[index]
-
-    def _tower_on(self, device: int) -> Tuple[str, int]:
-        """The name of the tower on a device: one of `predict_tower`, or one beside them."""
-        ids = self._predict_ids
-        if device in ids:
-            return f"towerp{ids.index(device)}", device
-        if device < 0:
-            return "towerp-cpu", device
-        taken = device < len(ids)  # by a tower of that index on another device
-        return f"towerp-gpu{device}" if taken else f"towerp{device}", device
-
-    def _predict_handle(self, name: str, gpu: int) -> TowerTensorHandle:
-        towers = self.towers
-        if name in towers:
-            return towers[name]
-        shown = f"/gpu:{gpu}" if gpu >= 0 else "/cpu:0"
-        logger.info(f"Building predictor tower '{name}' on device {shown} ...")
-        # the caller may be inside of scopes of its own
-        with self.graph.as_default(), tf.name_scope(None), tf.device(tower_device(gpu)):
-            source = PlaceholderInput()
-            source.setup(self.input_signature)
-            with TowerContext(name, is_training=False, vs_name=self.vs_name_for_predictor):
-                with self.computing.scope():
-                    self.tower_func(*source.get_input_tensors())
-        return self.towers[name]
 
 
 class SingleCostTrainer(TowerTrainer):

@@ -1,12 +1,17 @@
 """Predictors give what the graph gives."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.predict import OfflinePredictor, OnlinePredictor, PredictConfig
+from tensorpack.predict import (
+    AsyncPredictorBase,
+    OfflinePredictor,
+    OnlinePredictor,
+    PredictConfig,
+)
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.tfutils.sessinit import DictRestore, SaverRestore, SessionInit, SmartInit
 from tests.computing import compiled, run_nodes
@@ -32,6 +37,58 @@ def config(tower, shape=(), **options):
 def test_call_in_both_spellings(doubler):
     for result in (doubler(np.float32([1, 2])), doubler([np.float32([1, 2])]), doubler([1, 2])):
         np.testing.assert_array_equal(result, [[2, 4], [2, 3]])
+
+
+@pytest.mark.parametrize(
+    "shape, argument, value",
+    [
+        ([None, 2], [[[1, 2]]], [[1, 2]]),  # of 2017: a list of one input, a batch of one state
+        ([None, 2], [np.float32([[1, 2], [3, 4]])], [[1, 2], [3, 4]]),
+        ([None, 2], ([[1, 2]],), [[1, 2]]),
+        ([None, 2], [[1, 2]], [[1, 2]]),  # a batch of one state
+        ([None, 2], [np.float32([1, 2])], [[1, 2]]),
+        ([None, 2], [np.float32([1, 2]), np.float32([3, 4])], [[1, 2], [3, 4]]),
+        ([None], [1], [1]),
+        ([], [5], 5),
+        (None, [np.float32([1, 2])], [1, 2]),
+        (None, [[1, 2]], [[1, 2]]),
+    ],
+)
+def test_a_list_for_one_input_is_told_apart_by_dimensions(shape, argument, value):
+    x = tf.placeholder(tf.float32, shape)
+    with tf.Session() as sess:
+        result = OnlinePredictor([x], [tf.identity(x)], sess=sess)(argument)[0]
+    np.testing.assert_array_equal(result, value)
+    assert np.shape(result) == np.shape(value)
+
+
+def test_a_list_for_several_inputs_holds_all_of_them():
+    x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [None], name="y")
+    with tf.Session() as sess:
+        predictor = OnlinePredictor([x, y], [x + y], sess=sess)
+        np.testing.assert_array_equal(predictor([1, [2, 3]]), [[3, 4]])
+        with pytest.raises(ValueError, match=r"takes 2 arrays \(Placeholder:0, y:0\), got 3"):
+            predictor([1, 2, 3])
+
+
+def test_an_asynchronous_predictor_can_be_called():
+    class Doubles(AsyncPredictorBase):
+        tape = ()
+
+        def start(self):
+            self.tape = ["start"]
+
+        def put_task(self, dp, callback=None):
+            future = Future()
+            future.set_result([2 * each for each in dp])
+            return future
+
+        def close(self):
+            self.tape.append("close")
+
+    with Doubles() as predictor:
+        assert predictor(1, 2) == [2, 4]
+    assert predictor.tape == ["start", "close"]
 
 
 def test_return_input():

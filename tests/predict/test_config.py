@@ -5,7 +5,15 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.predict import PredictConfig
 from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.tfutils.sessinit import JustCurrentSession
 from tests.helpers import TinyModel
+
+MODEL = TinyModel()
+
+
+def TOWER(x):
+    return tf.identity(x, "out")
+
 
 SPEC = [tf.TensorSpec([None], tf.float32, "x")]
 CREATED = {"model": TinyModel(), "session_creator": NewSessionCreator()}
@@ -25,6 +33,43 @@ def test_tower_func_instead_of_a_model():
     assert config.input_signature == SPEC
     again = PredictConfig(tower_func=config.tower_func, output_names=["out"])
     assert again.tower_func is config.tower_func
+
+
+CREATOR, INIT = NewSessionCreator(), JustCurrentSession()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (None, TOWER, SPEC, ["x"], ["out"], CREATOR, INIT, True, False),  # of 0.11
+        (None, TOWER, SPEC, ["x"], ["out"], CREATOR, INIT, True),
+        (None, TOWER, SPEC, ["x"], ["out"], None, INIT),
+        (MODEL, CREATOR, INIT, ["x"], ["out"], True, False),  # of 2017
+        (MODEL, CREATOR, INIT, ["x"], ["out"]),
+        (MODEL, None, INIT, ["x"], ["out"], True),
+        (MODEL, None, None, ["x"], ["out"], True),
+        (MODEL, None, None, ["x"], ["out"], False, True),
+        (MODEL, None, None, ["x"], ["out"]),  # of both
+    ],
+)
+def test_positions_of_both_generations(arguments):
+    config = PredictConfig(*arguments)
+    assert config.model is arguments[0]
+    assert config.input_names == ["x"] and config.output_names == ["out"]
+    assert (config.session_creator is CREATOR) == (CREATOR in arguments)
+    assert (config.session_init is INIT) == (INIT in arguments)
+    flags = [each for each in arguments if isinstance(each, bool)]
+    assert [config.return_input, config.create_graph][: len(flags)] == flags
+
+
+def test_a_position_of_2017_beside_keywords():
+    proto = tf.ConfigProto(inter_op_parallelism_threads=3)
+    config = PredictConfig(MODEL, None, None, None, ["out"], False, True, proto, precision="fp32")
+    assert config.session_creator.config.inter_op_parallelism_threads == 3
+    with pytest.raises(TypeError, match="multiple values .*'session_init'"):
+        PredictConfig(MODEL, None, INIT, session_init=INIT)
+    with pytest.raises(TypeError, match="multiple values"):
+        PredictConfig(MODEL, None, None, None, ["out"], False, True, proto, None)
 
 
 @pytest.mark.parametrize(

@@ -126,3 +126,20 @@ def test_a_tower_function_says_what_is_wrong_with_a_call():
         function.towers[0].get_tensor("nothing")
     with pytest.raises(ValueError, match="needs a name"):
         TowerFunc(dense, [tf.TensorSpec([2], tf.float32)])
+
+
+@pytest.mark.parametrize(
+    "asked, meant",
+    [("ouut", "'out'"), ("last", "'scope/last'"), ("out:3", "'out'"), ("xx", "'x'")],
+)
+def test_a_name_like_that_of_a_tensor_is_suggested(asked, meant):
+    def tower(x):
+        with tf.name_scope("scope"):
+            tf.identity(x, "last")
+        return dense(x)
+
+    function = TowerFunc(tower, SPEC)
+    with TowerContext("towerp0", is_training=False, vs_name="own"):
+        function(tf.placeholder(tf.float32, [None, 2]))
+    with pytest.raises(KeyError, match=f"Did you mean {meant}"):
+        function.towers[0].get_tensor(asked)

@@ -55,6 +55,9 @@ def test_predictors_of_one_tower_share_it(capfd):
         ({"predict_tower": [3, -1]}, {"tower": 1}, "towerp1", "/device:CPU:0"),
         ({"predict_tower": [3]}, {"tower": 4}, "towerp0", "/device:GPU:3"),
         ({}, {"device": 2}, "towerp2", "/device:GPU:2"),
+        ({}, {"tower": 2}, "towerp2", "/device:GPU:2"),  # 0.11's device, in third position
+        ({}, {"tower": -1}, "towerp-cpu", "/device:CPU:0"),
+        ({"predict_tower": [3, 4]}, {"tower": -1}, "towerp-cpu", "/device:CPU:0"),
         ({"predict_tower": [1]}, {"device": 1}, "towerp0", "/device:GPU:1"),
         ({"predict_tower": [1]}, {"device": 0}, "towerp-gpu0", "/device:GPU:0"),
         ({}, {"device": -1}, "towerp-cpu", "/device:CPU:0"),
@@ -66,6 +69,13 @@ def test_names_and_devices_in_both_spellings(options, where, name, device):
     with run.sess:
         assert run.towers[name]["predicted"].op.device == device
         assert run.towers[name]["predicted"].name == f"{name}/predicted:0"
+
+
+def test_the_factory_of_a_trainer_knows_its_towers():
+    run = trainer(Predicts(), predict_tower=[3])
+    run.setup()
+    with run.sess:
+        assert run.predictor_factory.has_built("towerp0")
 
 
 def test_several_predictors_go_round_the_towers():

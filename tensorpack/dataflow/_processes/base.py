@@ -14,7 +14,7 @@ from ..map import checked_function
 from .pool import WorkerPool
 from .sender import Limits
 from .start_method import choose_start_method
-from .worker_loop import draw_seed, map_inputs
+from .worker_loop import Environments, draw_seed, map_inputs
 
 
 class WorkerPools:
@@ -78,6 +78,7 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
     """A flow whose passes use worker processes. `buffer_bytes` bounds what is in flight."""
 
     strict = False
+    environments: Environments = None
 
     def __init__(
         self, ds: DataFlow, num_proc: int, buffer_bytes: float, start_method: Optional[str]
@@ -169,7 +170,7 @@ class ProcessMap(ProcessFlow):
     def _make_pool(self) -> WorkerPool:
         return WorkerPool(
             map_inputs,
-            (self._work, draw_seed(get_rng(self))),
+            (self.environments, self._work, draw_seed(get_rng(self))),
             ("map_func", self.func),
             self.num_proc,
             self._limits,

@@ -22,6 +22,8 @@ BEGUN, DROPPED, FAILED = FIRST_EVENT, FIRST_EVENT + 1, FIRST_EVENT + 2
 # Tags of a share: the end of the pass, and what is added to the position of a shift.
 END, SHIFTED = 2**64 - 1, 2**63
 
+Environments = Optional[List[Dict[str, str]]]  # what each worker adds to its environment
+
 _PATIENCE_MS = 50  # until a worker says that it waits
 
 
@@ -81,6 +83,11 @@ class WorkerLoop:
             obj = None
 
 
+def _update_environment(environments: Environments, index: int) -> None:
+    if environments:
+        os.environ.update(environments[index])
+
+
 def draw_seed(rng: np.random.RandomState) -> int:
     """Draws a seed that can be sent to a worker as a number."""
     return int(rng.randint(0, 2**62, dtype=np.int64))
@@ -117,24 +124,26 @@ class DatapointSeeds:
         random.seed(int.from_bytes(digest[16:], "little"))
 
 
-def map_inputs(loop: WorkerLoop, index: int, function: Callable[[Any], Any], seed: int) -> None:
+def map_inputs(
+    loop: WorkerLoop,
+    index: int,
+    environments: Environments,
+    function: Callable[[Any], Any],
+    seed: int,
+) -> None:
     """The worker of a `ProcessMap`: answers inputs, with random streams of its own."""
+    _update_environment(environments, index)
     seed_process(seed + index)
     loop.answer(function)
 
 
 def run_flow(
-    loop: WorkerLoop,
-    index: int,
-    ds: DataFlow,
-    strict: bool,
-    environments: Optional[List[Dict[str, str]]],
+    loop: WorkerLoop, index: int, environments: Environments, ds: DataFlow, strict: bool
 ) -> None:
     """The worker of a `MultiProcessRunner`; its orders are for shares of passes if `strict`, else
-    for passes without end. `environments` are what each worker adds to its environment.
+    for passes without end.
     """
-    if environments:
-        os.environ.update(environments[index])
+    _update_environment(environments, index)
     make = _send_share if strict else _send_for_ever
     loop.carry_out(lambda order, send: make(ds, order, send))
 

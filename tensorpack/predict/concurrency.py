@@ -1,0 +1,243 @@
+"""Predictors that serve many callers: in batches, by threads; and in processes of their own."""
+
+import threading
+from collections import deque
+from concurrent.futures import Future
+from multiprocessing.context import ForkProcess
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import call_only_once
+from tensorpack.utils.checks import as_list, check_counts
+from tensorpack.utils.concurrency import DIE, ShareSessionThread
+
+from .base import AsyncPredictorBase, OfflinePredictor, OnlinePredictor
+from .config import PredictConfig
+
+__all__ = [
+    "MultiProcessPredictWorker",
+    "MultiProcessQueuePredictWorker",
+    "MultiThreadAsyncPredictor",
+]
+
+_WAITING_PER_PREDICTOR = 100  # requests; put_task then waits
+
+
+class _Request(NamedTuple):
+    datapoint: List[Any]
+    future: Future
+
+
+class MultiThreadAsyncPredictor(AsyncPredictorBase):
+    """Answers single requests in batches, with a thread for each predictor.
+
+    A free thread takes the requests that wait, at most `batch_size` and at least one, stacks them
+    along a new first dimension, and gives each request its row of the outputs. If a batch fails,
+    its requests are computed one by one, so that only those that are wrong get the error.
+
+    Where there is a default session at `start`, the threads and the callbacks of requests run under
+    it.
+
+    Args:
+      predictors: `OnlinePredictor`s of the same inputs and outputs, all of which have a first
+        dimension for the batch.
+      batch_size: the number of requests in a batch, at most.
+
+    Raises:
+      TypeError: one of them is not an `OnlinePredictor`, or `batch_size` is not an integer.
+      ValueError: there are none, one has `return_input`, or `batch_size` is less than 1.
+    """
+
+    def __init__(self, predictors: Sequence[OnlinePredictor], batch_size: int = 5) -> None:
+        self._predictors = as_list(self, "predictors", predictors)
+        check_counts(self, predictors=len(self._predictors), batch_size=batch_size)
+        for each in self._predictors:
+            _check_predictor(each)
+        self._batch_size = batch_size
+        self._most = _WAITING_PER_PREDICTOR * len(self._predictors)
+        self._threads: List[threading.Thread] = []
+        self._waiting: Deque[_Request] = deque()
+        self._closed = False
+        self._changed = threading.Condition()  # guards the two above
+
+    @call_only_once
+    def start(self) -> None:
+        """Starts the threads.
+
+        Raises:
+          RuntimeError: it was called before.
+        """
+        has_session = tf.get_default_session() is not None
+        for number, predictor in enumerate(self._predictors):
+            name = f"{type(self).__name__}-{number}"
+            thread = threading.Thread(target=self._work, args=(predictor,), name=name, daemon=True)
+            thread = ShareSessionThread(thread) if has_session else thread
+            thread.start()
+            self._threads.append(thread)
+
+    def put_task(
+        self, dp: Sequence[Any], callback: Optional[Callable[[Future], Any]] = None
+    ) -> Future:
+        """Takes a request; waits while too many others do, unless a callback makes it.
+
+        Requests that come before `start` wait for it.
+
+        Args:
+          dp: one array per input, without the dimension of the batch.
+          callback: called with the future once that is done, on the thread that has computed it.
+
+        Returns:
+          the future of a list with one array per output, likewise.
+
+        Raises:
+          RuntimeError: the predictor is closed.
+          ValueError: there is not one array per input.
+        """
+        inputs = self._predictors[0].input_tensors
+        if len(dp) != len(inputs):
+            names = ", ".join(each.name for each in inputs)
+            raise ValueError(
+                f"A request needs {len(inputs)} arrays ({names}), without the dimension of the "
+                f"batch, got {len(dp)}."
+            )
+        request = _Request(list(dp), Future())
+        if callback is not None:
+            request.future.add_done_callback(callback)
+        with self._changed:
+            self._changed.wait_for(self._can_take)
+            if self._closed:
+                raise RuntimeError(
+                    f"This {type(self).__name__} is closed: put tasks before close()."
+                )
+            self._waiting.append(request)
+            self._changed.notify_all()
+        return request.future
+
+    def close(self) -> None:
+        """Cancels the requests that wait, and joins the threads when they have finished theirs.
+
+        May be called again, and on any thread.
+        """
+        with self._changed:
+            self._closed = True
+            left = list(self._waiting)
+            self._waiting.clear()
+            self._changed.notify_all()
+        for request in left:
+            request.future.cancel()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def _can_take(self) -> bool:
+        if self._closed or len(self._waiting) < self._most:
+            return True
+        return threading.current_thread() in self._threads
+
+    def _work(self, predictor: OnlinePredictor) -> None:
+        for requests in iter(self._take, []):
+            running = [each for each in requests if each.future.set_running_or_notify_cancel()]
+            if running:
+                _answer(predictor, running)
+
+    def _take(self) -> List[_Request]:
+        """Waits for requests; returns none if the predictor is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            count = min(len(self._waiting), self._batch_size)
+            taken = [self._waiting.popleft() for _ in range(count)]
+            self._changed.notify_all()
+        return taken
+
+
+def _check_predictor(predictor: Any) -> None:
+    if not isinstance(predictor, OnlinePredictor):
+        raise TypeError(
+            f"Each of the predictors must be an OnlinePredictor, got {type(predictor).__name__}."
+        )
+    if predictor.return_input:
+        raise ValueError(
+            "A predictor with return_input=True cannot be shared: leave that out, a request knows "
+            "its inputs."
+        )
+
+
+def _answer(predictor: OnlinePredictor, requests: List[_Request]) -> None:
+    try:
+        rows = _compute(predictor, [each.datapoint for each in requests])
+    except BaseException as error:  # a thread must not end while requests wait
+        if len(requests) == 1:
+            requests[0].future.set_exception(error)
+            return
+        for each in requests:
+            _answer(predictor, [each])
+        return
+    for each, row in zip(requests, rows):
+        each.future.set_result(row)
+
+
+def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[List[np.ndarray]]:
+    """Returns the outputs of each datapoint."""
+    outputs = predictor(*[np.stack(column) for column in zip(*datapoints)])
+    for output, tensor in zip(outputs, predictor.output_tensors):
+        if np.shape(output)[:1] != (len(datapoints),):
+            raise ValueError(
+                f"The output {tensor.name!r} has the shape {np.shape(output)} for a batch of "
+                f"{len(datapoints)}: its first dimension must be that of the batch."
+            )
+    return [[output[index] for output in outputs] for index in range(len(datapoints))]
+
+
+class MultiProcessPredictWorker(ForkProcess):
+    """A process with a predictor of its own, in the spelling of 2017.
+
+    Override `run`, and call `_init_runtime` in it first. Start it before this process has a
+    TensorFlow session or other threads: it is forked. Whoever starts it joins it; a `ProcessGroup`
+    and `StartProcOrThread` do.
+
+    Args:
+      idx: its number, for messages.
+      config: what to predict.
+
+    Attributes:
+      idx, config: the same.
+      predictor: the `OfflinePredictor`, in the process, after `_init_runtime`.
+    """
+
+    def __init__(self, idx: int, config: PredictConfig) -> None:
+        super().__init__(name=f"{type(self).__name__}-{idx}")
+        self.idx = idx
+        self.config = config
+
+    def _init_runtime(self) -> None:
+        """Builds the predictor; called in the process."""
+        self.predictor = OfflinePredictor(self.config)
+
+
+class MultiProcessQueuePredictWorker(MultiProcessPredictWorker):
+    """Predicts what comes in one queue and puts the outputs into another.
+
+    It takes pairs of an id and a datapoint, and puts pairs of the id and the outputs. The id `DIE`
+    ends it; it puts `(DIE, None)` then. An exception ends it with the exit code 1.
+
+    Args:
+      idx, config: as in the base class.
+      inqueue, outqueue: queues of `multiprocessing`.
+    """
+
+    def __init__(self, idx: int, inqueue: Any, outqueue: Any, config: PredictConfig) -> None:
+        super().__init__(idx, config)
+        self.inqueue = inqueue
+        self.outqueue = outqueue
+
+    def run(self) -> None:
+        """What happens in the process; called by `start`."""
+        self._init_runtime()
+        with self.predictor:
+            number, datapoint = self.inqueue.get()
+            while number is not DIE:
+                self.outqueue.put((number, self.predictor(*datapoint)))
+                number, datapoint = self.inqueue.get()
+        self.outqueue.put((DIE, None))

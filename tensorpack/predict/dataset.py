@@ -1,0 +1,179 @@
+"""Predictions for all datapoints of a dataflow, in this process or in several."""
+
+import os
+from typing import Any, Dict, Iterator, List, Optional
+
+from tensorpack.dataflow import DataFlow, MapData, MultiProcessMapData
+from tensorpack.utils.gpu import get_num_gpu
+from tensorpack.utils.progress import get_tqdm
+
+from .base import OfflinePredictor
+from .config import PredictConfig
+
+__all__ = ["DatasetPredictorBase", "MultiProcessDatasetPredictor", "SimpleDatasetPredictor"]
+
+_IN_FLIGHT_PER_PROCESS = 4  # datapoints
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class DatasetPredictorBase:
+    """Predicts for every datapoint of a dataflow, and shows the progress.
+
+    Args:
+      config: what to predict.
+      dataset: a finite `DataFlow`; its datapoints have one component for each of
+        `config.input_names`.
+      results: a flow of what is predicted for each datapoint; a subclass that overrides
+        `get_result` needs none.
+
+    Attributes:
+      config, dataset: the same.
+
+    Raises:
+      TypeError: `config` or `dataset` is something else.
+    """
+
+    def __init__(
+        self, config: PredictConfig, dataset: DataFlow, results: Optional[DataFlow] = None
+    ) -> None:
+        self.config = _check("config", config, PredictConfig)
+        self.dataset = _check("dataset", dataset, DataFlow)
+        self._results = results
+        self._is_reset = False
+        self._closed = False
+
+    def get_result(self) -> Iterator[Any]:
+        """Begins a pass over the dataset; yields what an `OfflinePredictor` returns, for each
+        datapoint.
+
+        Raises (while iterating):
+          RuntimeError: this predictor is closed.
+          Exception: what the dataset or a prediction raised.
+        """
+        if self._results is None:
+            raise NotImplementedError(f"{type(self).__name__} must override get_result().")
+        if self._closed:
+            raise RuntimeError(f"This {type(self).__name__} is closed: make a new one.")
+        if not self._is_reset:  # a dataflow is reset once per process
+            self._results.reset_state()
+            self._is_reset = True
+        with get_tqdm(total=_size(self.dataset)) as bar:
+            for result in self._results:
+                yield result
+                bar.update()
+
+    def get_all_result(self) -> List[Any]:
+        """Returns a list of all that `get_result` yields."""
+        return list(self.get_result())
+
+    def close(self) -> None:
+        """Ends what predicts, and closes the dataset. May be called again."""
+        self._closed = True
+        if self._results is not None:
+            self._results.close()
+
+    def __enter__(self) -> "DatasetPredictorBase":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+class SimpleDatasetPredictor(DatasetPredictorBase):
+    """Predicts in this process, with one `OfflinePredictor`.
+
+    Args:
+      config, dataset: as in the base class.
+
+    Attributes:
+      predictor: the `OfflinePredictor`.
+    """
+
+    def __init__(self, config: PredictConfig, dataset: DataFlow) -> None:
+        predict = _Predict(config)
+        super().__init__(config, dataset, MapData(dataset, predict))
+        self.predictor = predict.predictor()
+
+    def close(self) -> None:
+        """Closes the predictor and the dataset."""
+        try:
+            super().close()
+        finally:
+            self.predictor.close()
+
+
+class MultiProcessDatasetPredictor(DatasetPredictorBase):
+    """Predicts in several processes, each with an `OfflinePredictor`.
+
+    The dataset is iterated in this process. The processes are started at once: they are forked
+    while that is safe, which is before TensorFlow has a session here, see `MultiProcessRunner`;
+    after that, `config` must be picklable. Results may consist of what a `MultiProcessRunner` can
+    send; their arrays are read-only. An exception in a process, or its death, is raised by the
+    iteration.
+
+    Args:
+      config, dataset: as in the base class.
+      nr_proc: the number of processes.
+      use_gpu: whether they take the visible GPUs in turn, one each; otherwise they see none.
+      ordered: whether the results come in the order of the datapoints; otherwise as they are ready.
+
+    Raises:
+      TypeError: as in the base class, or `config` cannot be sent to a process.
+      ValueError: `nr_proc` is less than 1.
+    """
+
+    def __init__(
+        self,
+        config: PredictConfig,
+        dataset: DataFlow,
+        nr_proc: int,
+        use_gpu: bool = True,
+        ordered: bool = True,
+    ) -> None:
+        most = _IN_FLIGHT_PER_PROCESS * nr_proc
+        results = MultiProcessMapData(
+            dataset, nr_proc, _Predict(config), buffer_size=most, strict=ordered
+        )
+        super().__init__(config, dataset, results)
+        results.environments = _environments(nr_proc, use_gpu)
+        results.start_processes()
+
+
+class _Predict:
+    """A function from a datapoint to what is predicted; builds the predictor where it is called."""
+
+    def __init__(self, config: PredictConfig) -> None:
+        self._config = config
+        self._predictor: Optional[OfflinePredictor] = None
+
+    def predictor(self) -> OfflinePredictor:
+        if self._predictor is None:
+            self._predictor = OfflinePredictor(self._config)
+        return self._predictor
+
+    def __call__(self, datapoint: Any) -> Any:
+        return self.predictor()(*datapoint)
+
+
+def _check(argument: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{argument} must be a {kind.__name__}, got {type(value).__name__}.")
+    return value
+
+
+def _size(dataset: DataFlow) -> Optional[int]:
+    try:
+        return len(dataset)
+    except NotImplementedError:
+        return None
+
+
+def _environments(count: int, use_gpu: bool) -> Optional[List[Dict[str, str]]]:
+    """What each of so many processes adds to its environment, to see its GPU alone, or none."""
+    if not use_gpu:
+        return [{_VISIBLE: ""}] * count
+    number = get_num_gpu()
+    if number == 0:
+        return None
+    gpus = os.environ.get(_VISIBLE, ",".join(map(str, range(number)))).split(",")[:number]
+    return [{_VISIBLE: gpus[index % number]} for index in range(count)]

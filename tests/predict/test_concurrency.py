@@ -1,0 +1,187 @@
+"""Requests come one by one, are computed in batches, and each gets its own answer or error."""
+
+import threading
+from concurrent.futures import CancelledError
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.predict import MultiThreadAsyncPredictor, OnlinePredictor, PredictorBase
+from tests.helpers import wait_until
+
+
+class Gate:
+    """Holds up every prediction until it is opened; counts the rows of each."""
+
+    def __init__(self):
+        self.opened = threading.Event()
+        self.rows = []
+
+    def __call__(self, x):
+        self.rows.append(len(x))
+        assert self.opened.wait(5)
+        return x
+
+
+@pytest.fixture
+def sess():
+    with tf.Session() as session:
+        yield session
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+@pytest.fixture
+def gated(sess, gate):
+    """A predictor that doubles, behind the gate."""
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    held = tf.reshape(tf.py_func(gate, [x], tf.float32), tf.shape(x))
+    return OnlinePredictor([x], [held * 2, tf.reduce_sum(held, 1)], sess=sess)
+
+
+def request(number):
+    return [np.float32([number, 1])]
+
+
+def test_single_requests_are_answered_in_batches(gated, gate):
+    with MultiThreadAsyncPredictor([gated], batch_size=3) as predictor:
+        first = predictor.put_task(request(0))
+        wait_until(lambda: gate.rows)
+        futures = [first] + [predictor.put_task(request(i)) for i in range(1, 6)]
+        gate.opened.set()
+        for number, future in enumerate(futures):
+            doubled, total = future.result(5)
+            np.testing.assert_array_equal(doubled, [2 * number, 2])
+            assert total == number + 1
+    assert gate.rows == [1, 3, 2]
+
+
+def test_every_predictor_has_a_thread(gated, gate):
+    with MultiThreadAsyncPredictor([gated, gated], batch_size=1) as predictor:
+        futures = [predictor.put_task(request(i)) for i in range(2)]
+        wait_until(lambda: gate.rows == [1, 1])
+        gate.opened.set()
+        assert [future.result(5)[1] for future in futures] == [1, 2]
+
+
+def test_a_call_waits_for_its_answer(gated, gate):
+    gate.opened.set()
+    with MultiThreadAsyncPredictor([gated]) as predictor:
+        np.testing.assert_array_equal(predictor(np.float32([3, 4]))[0], [6, 8])
+
+
+def test_a_callback_gets_the_future_under_the_session_of_start(gated, gate, sess):
+    gate.opened.set()
+    seen = []
+
+    def callback(future):
+        seen.append((future.result()[1], tf.get_default_session()))
+
+    with sess.as_default(), MultiThreadAsyncPredictor([gated]) as predictor:
+        predictor.put_task(request(4), callback=callback).result(5)
+    assert seen == [(5, sess)]
+
+
+def test_a_wrong_request_fails_alone(gated, gate):
+    with MultiThreadAsyncPredictor([gated], batch_size=9) as predictor:
+        first = predictor.put_task(request(0))
+        wait_until(lambda: gate.rows)
+        wrong = predictor.put_task([np.zeros(3)])
+        right = predictor.put_task(request(1))
+        gate.opened.set()
+        assert first.result(5)[1] == 1 and right.result(5)[1] == 2
+        with pytest.raises(ValueError, match=r"'x:0' takes float32 .*, got the shape \(1, 3\)"):
+            wrong.result(5)
+
+
+def test_an_output_without_the_dimension_of_the_batch_is_named(sess):
+    x = tf.placeholder(tf.float32, [None])
+    predicted = OnlinePredictor([x], [tf.reduce_sum(x, name="total")], sess=sess)
+    with MultiThreadAsyncPredictor([predicted]) as predictor:
+        with pytest.raises(ValueError, match="'total:0' has the shape .* for a batch of 1"):
+            predictor.put_task([1.0]).result(5)
+
+
+def test_close_cancels_what_waits_and_finishes_what_runs(gated, gate):
+    predictor = MultiThreadAsyncPredictor([gated], batch_size=1)
+    predictor.start()
+    running = predictor.put_task(request(0))
+    wait_until(lambda: gate.rows)
+    waiting = predictor.put_task(request(1))
+    closing = threading.Thread(target=predictor.close)
+    closing.start()
+    with pytest.raises(CancelledError):
+        waiting.result(5)
+    closing.join(0.1)
+    assert closing.is_alive()
+    gate.opened.set()
+    assert running.result(5)[1] == 1
+    closing.join(5)
+    predictor.close()
+    with pytest.raises(RuntimeError, match="is closed"):
+        predictor.put_task(request(2))
+
+
+def test_put_task_waits_for_room_until_close(gated, gate):
+    predictor = MultiThreadAsyncPredictor([gated], batch_size=1)
+    for number in range(100):
+        predictor.put_task(request(number))
+    errors = []
+
+    def put():
+        try:
+            predictor.put_task(request(100))
+        except RuntimeError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=put)
+    thread.start()
+    thread.join(0.1)
+    assert thread.is_alive()
+    predictor.close()
+    thread.join(5)
+    assert "is closed" in str(errors[0])
+
+
+def test_a_cancelled_request_is_not_computed(gated, gate):
+    gate.opened.set()
+    predictor = MultiThreadAsyncPredictor([gated])
+    cancelled, other = predictor.put_task(request(0)), predictor.put_task(request(1))
+    assert cancelled.cancel()
+    with predictor:
+        assert other.result(5)[1] == 2
+    assert gate.rows == [1]
+
+
+def test_it_starts_once_and_may_be_closed_by_a_callback(gated, gate):
+    gate.opened.set()
+    predictor = MultiThreadAsyncPredictor([gated])
+    predictor.start()
+    with pytest.raises(RuntimeError, match="only once"):
+        predictor.start()
+    predictor.put_task(request(0), callback=lambda future: predictor.close()).result(5)
+    predictor.close()
+
+
+@pytest.mark.parametrize(
+    "make, error, text",
+    [
+        (lambda good: [], ValueError, "predictors must be at least 1"),
+        (lambda good: [PredictorBase()], TypeError, "OnlinePredictor, got PredictorBase"),
+        (lambda good: good, TypeError, "predictors must be a list"),
+        (lambda good: [OnlinePredictor([], [], return_input=True)], ValueError, "return_input"),
+    ],
+)
+def test_what_are_no_predictors(gated, make, error, text):
+    with pytest.raises(error, match=text):
+        MultiThreadAsyncPredictor(make(gated))
+
+
+def test_a_request_without_all_inputs(gated):
+    predictor = MultiThreadAsyncPredictor([gated])
+    with pytest.raises(ValueError, match=r"needs 1 arrays \(x:0\), .* got 2"):
+        predictor.put_task([1, 2])
