@@ -18,6 +18,7 @@ LAYERS = [
     "callbacks",
     "predict",
     "train",
+    "_addresses",
 ]
 RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
 
@@ -130,7 +131,7 @@ def reexported_names(path: Path) -> Set[str]:
 
 def packages() -> List[str]:
     """The packages of the library that exist, lowest row first, then by name."""
-    names = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
+    names = [path.parent.name for path in PACKAGE.glob("[!_]*/__init__.py")]
     return sorted(names, key=lambda name: (RANK.get(name, len(LAYERS)), name))
 
 

@@ -85,3 +85,5 @@ __all__ = [
     "Triggerable",
     "Watchdog",
 ]
+
+__path__.append(f"{__path__[0]}/../_addresses/callbacks")  # modules under their old names

@@ -174,3 +174,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> List[str]:
     return list(__all__)
+
+
+__path__.append(f"{__path__[0]}/../_addresses/dataflow")  # modules under their old names

@@ -23,3 +23,5 @@ __all__ = [
     "StagingInput",
     "TensorInput",
 ]
+
+__path__.append(f"{__path__[0]}/../_addresses/input_source")  # modules under their old names

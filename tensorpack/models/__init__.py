@@ -64,3 +64,5 @@ __all__ = [
     "regularize_cost_from_collection",
     "rename_tflayer_get_variable",
 ]
+
+__path__.append(f"{__path__[0]}/../_addresses/models")  # modules under their old names

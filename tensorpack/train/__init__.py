@@ -35,3 +35,5 @@ __all__ = [
     "launch_train_with_config",
     "prepare_log_dir",
 ]
+
+__path__.append(f"{__path__[0]}/../_addresses/train")  # modules under their old names

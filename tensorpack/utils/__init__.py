@@ -126,3 +126,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> List[str]:
     return list(__all__)
+
+
+__path__.append(f"{__path__[0]}/../_addresses/utils")  # modules under their old names

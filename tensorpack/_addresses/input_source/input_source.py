@@ -1,4 +1,4 @@
-"""The address of the input sources in scripts of 2017; they live in `tensorpack.input_source`."""
+"""`tensorpack.input_source.input_source` of older versions; see `tensorpack.input_source`."""
 
 from tensorpack.input_source import (
     BatchQueueInput,
@@ -6,9 +6,9 @@ from tensorpack.input_source import (
     EnqueueThread,
     FeedfreeInput,
     FeedInput,
-    InputSource,
     PlaceholderInput,
     QueueInput,
+    StagingInput,
     TensorInput,
 )
 
@@ -18,8 +18,8 @@ __all__ = [
     "EnqueueThread",
     "FeedInput",
     "FeedfreeInput",
-    "InputSource",
     "PlaceholderInput",
     "QueueInput",
+    "StagingInput",
     "TensorInput",
 ]

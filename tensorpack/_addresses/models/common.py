@@ -1,12 +1,12 @@
-"""The old address of `layer_register` and related names, see `registry.py` and `tflayer.py`."""
+"""`tensorpack.models.common` of older versions; see `tensorpack.models`."""
 
-from .registry import (
+from tensorpack.models import (
     VariableHolder,
     disable_layer_logging,
     get_registered_layer,
     layer_register,
+    rename_tflayer_get_variable,
 )
-from .tflayer import rename_tflayer_get_variable
 
 __all__ = [
     "VariableHolder",

@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.callbacks` had in older versions."""

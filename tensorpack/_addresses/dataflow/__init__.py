@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.dataflow` had in older versions."""

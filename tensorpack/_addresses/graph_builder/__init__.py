@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.graph_builder` had in older versions."""

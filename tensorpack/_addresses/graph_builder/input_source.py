@@ -1,0 +1,25 @@
+"""`tensorpack.graph_builder.input_source` of older versions; see `tensorpack.input_source`."""
+
+from tensorpack.input_source import (
+    BatchQueueInput,
+    DummyConstantInput,
+    EnqueueThread,
+    FeedfreeInput,
+    FeedInput,
+    InputSource,
+    PlaceholderInput,
+    QueueInput,
+    TensorInput,
+)
+
+__all__ = [
+    "BatchQueueInput",
+    "DummyConstantInput",
+    "EnqueueThread",
+    "FeedInput",
+    "FeedfreeInput",
+    "InputSource",
+    "PlaceholderInput",
+    "QueueInput",
+    "TensorInput",
+]

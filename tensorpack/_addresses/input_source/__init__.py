@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.input_source` had in older versions."""

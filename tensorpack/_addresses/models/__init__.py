@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.models` had in older versions."""

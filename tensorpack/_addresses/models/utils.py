@@ -1,0 +1,9 @@
+"""`tensorpack.models.utils` of older versions; see `tensorpack.models`."""
+
+from tensorpack.models import (
+    VariableHolder,
+)
+
+__all__ = [
+    "VariableHolder",
+]

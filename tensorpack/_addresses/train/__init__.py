@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.train` had in older versions."""

@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.utils` had in older versions."""
