@@ -18,9 +18,12 @@ LAYERS = [
     "callbacks",
     "predict",
     "train",
-    "_addresses",
+    "_addresses tf1",
 ]
 RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
+
+# Packages that are only run, by `python -m`, and have no public names.
+PROGRAMS = {"tf1"}
 
 # Modules that old scripts reach as attributes of `tensorpack`, beside the packages themselves.
 OLD_MODULES = {
@@ -130,8 +133,8 @@ def reexported_names(path: Path) -> Set[str]:
 
 
 def packages() -> List[str]:
-    """The packages of the library that exist, lowest row first, then by name."""
-    names = [path.parent.name for path in PACKAGE.glob("[!_]*/__init__.py")]
+    """The packages of the library that can be imported, lowest row first, then by name."""
+    names = {path.parent.name for path in PACKAGE.glob("[!_]*/__init__.py")} - PROGRAMS
     return sorted(names, key=lambda name: (RANK.get(name, len(LAYERS)), name))
 
 

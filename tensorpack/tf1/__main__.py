@@ -1,0 +1,104 @@
+"""Runs a script for TensorFlow 1: `python -m tensorpack.tf1 script.py args...`.
+
+On TensorFlow 2, `import tensorflow` gives the version 1 interface in this process and in those that
+`multiprocessing` starts from it. Everything else is as with `python script.py args...`.
+"""
+
+import argparse
+import os
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Optional, Sequence
+
+from . import FOLDER
+
+__all__ = ["main"]
+
+
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """Runs the script that a command line names, by default that of the program.
+
+    Raises:
+      SystemExit: with code 2 where there is no such script, 0 after `--help`, and what the script
+        itself raises. Any other error of the script is raised after it was printed.
+    """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    parser = _make_parser()
+    script = parser.parse_args(argv[:1]).script
+    try:
+        source = Path(script).read_bytes()
+    except OSError as error:
+        parser.error(f"can't open file {script!r}: [Errno {error.errno}] {error.strerror}")
+    sys.argv = argv
+    _enter_folders(script)
+    try:
+        # Of this function's own __future__ imports the script gets none.
+        code = compile(source, _path_of(script), "exec", dont_inherit=True)
+        exec(code, vars(_make_main_module(_path_of(script))))
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _print_without_this_file(error)
+        raise
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tensorpack.tf1",
+        usage="%(prog)s [-h] SCRIPT [ARG ...]",
+        description="Runs a script for TensorFlow 1, unchanged. On TensorFlow 2, 'import "
+        "tensorflow' gives it the version 1 interface, with tf.layers by tf-keras and "
+        "tf.contrib.{layers,slim,framework,rnn} by tf-slim; what is gone raises an error that "
+        "names a replacement. On TensorFlow 1 the script simply runs.",
+        epilog="pip install 'tensorpack[tf1-scripts]' installs tf-keras and tf-slim. "
+        "docs/migration.md says how to make this program unnecessary.",
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="its path; its arguments follow as usual")
+    return parser
+
+
+def _enter_folders(script: str) -> None:
+    """Puts the script's folder first on `sys.path`, and ours after it.
+
+    Nothing is replaced where Python itself adds no folder (`-I`, `-P`).
+    """
+    if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+        sys.path[0] = os.path.dirname(os.path.realpath(script))
+        sys.path.insert(1, FOLDER)
+    else:
+        sys.path.insert(0, FOLDER)
+
+
+def _path_of(script: str) -> str:
+    """Returns what `__file__` is in a script; since Python 3.9 an absolute path."""
+    return os.path.abspath(script) if sys.version_info >= (3, 9) else script
+
+
+def _make_main_module(path: str) -> ModuleType:
+    """Makes and returns the module `__main__`, with what Python gives a script."""
+    module = ModuleType("__main__")
+    names = {"__file__": path, "__cached__": None, "__builtins__": sys.modules["builtins"]}
+    vars(module).update(names, __loader__=SourceFileLoader("__main__", path))
+    sys.modules["__main__"] = module
+    return module
+
+
+def _print_without_this_file(error: BaseException) -> None:
+    """Prints an error of the script as Python does, without the frames that called the script.
+
+    The interpreter then ends on the error, but prints nothing more.
+    """
+    assert error.__traceback__ is not None
+    error.__traceback__ = error.__traceback__.tb_next
+    sys.excepthook(type(error), error, error.__traceback__)
+    sys.excepthook = _print_nothing
+
+
+def _print_nothing(*_: Any) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    main()

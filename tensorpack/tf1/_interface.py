@@ -1,0 +1,117 @@
+"""Puts the version 1 interface of TensorFlow 2 in the place of `tensorflow`, in this process."""
+
+import importlib
+import os
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import Any
+
+from . import FOLDER
+from ._contrib import ContribFinder, require_keras
+from ._replaced import advice
+
+__all__ = ["install"]
+
+_FROM_KERAS = ("tensorflow.layers", "tensorflow.keras", "tensorflow.nn.rnn_cell")
+# What numpy has dropped since: other names of Python's types, and names that it changed.
+_PYTHON_TYPES = (bool, int, float, complex, object, str)
+_NUMPY_RENAMES = {
+    "float_": "float64",
+    "complex_": "complex128",
+    "string_": "bytes_",
+    "unicode_": "str_",
+    "Inf": "inf",
+    "infty": "inf",
+    "NaN": "nan",
+    "product": "prod",
+}
+
+
+def install() -> None:
+    """Imports the installed TensorFlow; if it is a TensorFlow 2, puts version 1 in its place.
+
+    With it come names of numpy that current versions lack, such as `np.int`.
+
+    Raises:
+      ModuleNotFoundError: no TensorFlow is installed.
+    """
+    # Where tf.layers and tf.nn.rnn_cell come from; read while TensorFlow is loaded.
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    installed = _import_installed()
+    if installed.__version__.startswith("1."):
+        return
+    v1: Any = importlib.import_module("tensorflow.compat.v1")
+    _disable_v2_behavior(v1)
+    if find_spec("tf_keras") is None:
+        missing = _NeedsKeras("tf_keras")
+        v1.layers = v1.keras = v1.nn.rnn_cell = missing
+        sys.modules.update(dict.fromkeys(_FROM_KERAS, missing))
+    module = _Version1("tensorflow", v1.__doc__)
+    vars(module).update({name: getattr(v1, name) for name in dir(v1)})
+    for name in ("__name__", "__package__", "__file__", "__spec__", "__loader__", "compat"):
+        setattr(module, name, getattr(installed, name))
+    module.__path__ = [entry for entry in (*v1.__path__, *installed.__path__) if entry]
+    sys.modules["tensorflow"] = module
+    for name, value in vars(module).items():
+        # One that is loaded lazily has no name yet; it is found by `__path__`.
+        if isinstance(value, ModuleType) and f".v1.{name}" in vars(value).get("__name__", ""):
+            sys.modules.setdefault(f"tensorflow.{name}", value)
+    sys.meta_path.append(ContribFinder())
+    _restore_numpy_names()
+
+
+def _import_installed() -> ModuleType:
+    """Imports TensorFlow as if `FOLDER` were not on `sys.path`."""
+    spec = PathFinder.find_spec("tensorflow", [entry for entry in sys.path if entry != FOLDER])
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(
+            "No module named 'tensorflow'. Install it with: pip install 'tensorpack[tf]'",
+            name="tensorflow",
+        )
+    module = sys.modules["tensorflow"] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return sys.modules["tensorflow"]  # TensorFlow 1.15 puts another one there
+
+
+def _disable_v2_behavior(v1: Any) -> None:
+    """Makes graphs the default, and variables, loops and shapes those of version 1."""
+    verbosity = v1.logging.get_verbosity()
+    v1.logging.set_verbosity(v1.logging.ERROR)  # the call warns about itself
+    try:
+        v1.disable_v2_behavior()
+    finally:
+        v1.logging.set_verbosity(verbosity)
+
+
+def _restore_numpy_names() -> None:
+    names = vars(importlib.import_module("numpy"))
+    old = {each.__name__: each for each in _PYTHON_TYPES}
+    old.update({name: names[new] for name, new in _NUMPY_RENAMES.items()})
+    names.update({name: value for name, value in old.items() if name not in names})
+
+
+class _Version1(ModuleType):
+    """What `import tensorflow` gives: the names of version 1, and TensorFlow's own modules."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns a module that has been imported, or `contrib`.
+
+        Raises:
+          AttributeError: there is no such name; the message says what to use instead.
+        """
+        if name == "contrib":
+            return importlib.import_module("tensorflow.contrib")
+        if f"tensorflow.{name}" in sys.modules:
+            return sys.modules[f"tensorflow.{name}"]
+        raise AttributeError(advice(f"tf.{name}"))
+
+
+class _NeedsKeras(ModuleType):
+    """Stands for `tf.layers`, `tf.keras` and `tf.nn.rnn_cell` where tf-keras is not installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # asked of any module
+            raise AttributeError(name)
+        return getattr(require_keras(), name)

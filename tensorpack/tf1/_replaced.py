@@ -1,0 +1,63 @@
+"""Names of TensorFlow 1 that are gone from TensorFlow 2, and what to use instead."""
+
+__all__ = ["advice", "is_known"]
+
+_CELL = "a cell of tf.nn.rnn_cell with tf.nn.dynamic_rnn"
+_COPY = (
+    "there is no replacement; its source, to copy from, is in "
+    "https://github.com/tensorflow/tensorflow/tree/r1.15/tensorflow/contrib"
+)
+_DATASETS = "the flows of tensorpack.dataflow.dataset, or numpy for files of your own"
+_FILES = "tf.train.load_checkpoint or tf.train.NewCheckpointReader"
+_IMAGES = "tf.image, or OpenCV in a dataflow"
+_TRAIN = "tensorpack's TrainConfig and launch_train_with_config, or tf.train.MonitoredSession"
+
+# A name or the beginning of one -> what to use. The longest that fits counts.
+_REPLACEMENTS = {
+    "tf.contrib": "",
+    "tf.contrib.cudnn_rnn": _CELL,
+    "tf.contrib.data": "tf.data.experimental",
+    "tf.contrib.distributions": "tf.distributions, or tensorflow_probability.distributions",
+    "tf.contrib.eager": "the same name in tf or tf.compat.v2",
+    "tf.contrib.estimator": _TRAIN,
+    "tf.contrib.framework.nest": "tf.nest",
+    "tf.contrib.image": _IMAGES,
+    "tf.contrib.layers": "tf.layers, tf.nn, or for columns tf.feature_column",
+    "tf.contrib.learn": _TRAIN,
+    "tf.contrib.learn.datasets": _DATASETS,
+    "tf.contrib.lookup": "tf.lookup",
+    "tf.contrib.nccl": "tensorpack's trainers for several GPUs, or tf.distribute",
+    "tf.contrib.predictor": "tensorpack's OfflinePredictor, or tf.saved_model.load",
+    "tf.contrib.rnn": _CELL,
+    "tf.contrib.seq2seq": f"{_CELL}, or tf.while_loop",
+    "tf.contrib.legacy_seq2seq": _CELL,
+    "tf.contrib.staging": "tensorpack's StagingInput, or tf.data.Dataset.prefetch",
+    "tf.contrib.stateless": "tf.random.stateless_normal and the like",
+    "tf.contrib.summary": "tf.summary, or tf.compat.v2.summary",
+    "tf.contrib.tensorboard": "the package tensorboard",
+    "tf.contrib.training.HParams": "argparse.Namespace or types.SimpleNamespace",
+    "tf.contrib.training": "tf.train, or tf.data",
+    "tf.estimator": _TRAIN,
+    "tf.examples": _DATASETS,
+    "tf.python.estimator": _TRAIN,
+    "tf.pywrap_tensorflow": _FILES,
+}
+
+
+def is_known(name: str) -> bool:
+    """Returns whether a name, such as "tf.contrib.seq2seq", is or lies in one that is gone."""
+    return bool(_longest(name))
+
+
+def advice(name: str) -> str:
+    """Returns the message of an error about a name that TensorFlow 2 does not have."""
+    found = _longest(name)
+    if not found:
+        return f"module 'tensorflow' has no attribute {name[3:]!r}"
+    use = _REPLACEMENTS[found]
+    return f"TensorFlow 2 has no {name}: " + (f"use {use} instead" if use else _COPY) + "."
+
+
+def _longest(name: str) -> str:
+    fits = [each for each in _REPLACEMENTS if name == each or name.startswith(each + ".")]
+    return max(fits, key=len, default="")

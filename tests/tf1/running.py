@@ -1,0 +1,22 @@
+"""Runs scripts by `python -m tensorpack.tf1`."""
+
+import os
+import subprocess
+import sys
+
+from tests.checks import ROOT
+
+
+def run_script(*args):
+    """Runs a script with arguments until it ends; shows what it printed if the test fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tensorpack.tf1", *map(str, args)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=300,
+    )
+    sys.stdout.write(done.stdout)
+    return done
