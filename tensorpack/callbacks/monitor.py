@@ -4,25 +4,68 @@ import struct
 import time
 import zlib
 from array import array
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.legacy_names import give_both_names, names_from
 
 from .base import Callback
 
-__all__ = ["MonitorBase", "Monitors", "ScalarRecord", "TrainingMonitor"]
+__all__ = [
+    "MonitorBase",
+    "Monitors",
+    "ScalarRecord",
+    "TrainingMonitor",
+    "as_images",
+    "to_png",
+]
 
 _PNG_COLOURS = {1: 0, 3: 2, 4: 6}  # channels -> colour type of the format
 _SUFFIX = "-summary"  # appended to the names of summaries by older models
 
 
-class ScalarRecord(NamedTuple):
-    """One value of a scalar, and when it was put."""
+class ScalarRecord(float):
+    """One value of a scalar, and when it was put.
+
+    It is a number, as in the histories of 2017, and like a tuple `(global_step, value)`, as in
+    later ones: it can be unpacked, indexed, and compared with a tuple. A numpy array of records has
+    the values.
+    """
 
     global_step: int
-    value: float
+
+    def __new__(cls, global_step: int, value: float) -> "ScalarRecord":
+        self = super().__new__(cls, value)
+        self.global_step = global_step
+        return self
+
+    def __getnewargs__(self) -> Tuple[int, float]:  # type: ignore[override]
+        return self.global_step, self.value
+
+    @property
+    def value(self) -> float:
+        """The value alone."""
+        return float(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.global_step, self.value))
+
+    # It has no length: numpy before 1.19 would take it for a sequence.
+    def __getitem__(self, index: Any) -> Any:
+        return (self.global_step, self.value)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == other if isinstance(other, tuple) else float(self) == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = float.__hash__
+
+    def __repr__(self) -> str:
+        return f"ScalarRecord(global_step={self.global_step}, value={self.value!r})"
 
 
 class _Records(NamedTuple):
@@ -36,8 +79,14 @@ class MonitorBase(Callback):
     """Receives what callbacks and the graph report, through the methods named `process...`.
 
     Every scalar comes twice: to `process_scalar` as a number, and in a `tf.Summary` to
-    `process_summary`. A monitor overrides the one that suits it.
+    `process_summary`. A monitor overrides the one that suits it. Each method also has its name of
+    2017, with `put` instead of `process`, by which it can be called and overridden too.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for old_name, name in _NAMES_OF_2017.items():
+            give_both_names(cls, name, old_name)
 
     def process(self, name: str, val: Any) -> None:
         """Receives a scalar; called by the default `process_scalar`."""
@@ -55,41 +104,19 @@ class MonitorBase(Callback):
     def process_event(self, evt: tf.Event) -> None:
         """Receives an event whose step and time are set."""
 
+    put, put_scalar, put_image = process, process_scalar, process_image
+    put_summary, put_event = process_summary, process_event
 
-class TrainingMonitor(MonitorBase):
-    """A monitor in the spelling of 2017: overrides `put...` instead of `process...`."""
 
-    def put(self, name: str, val: Any) -> None:
-        """Receives a scalar; called by the default `put_scalar`."""
+_NAMES_OF_2017 = {
+    "put": "process",
+    "put_event": "process_event",
+    "put_image": "process_image",
+    "put_scalar": "process_scalar",
+    "put_summary": "process_summary",
+}
 
-    def put_scalar(self, name: str, val: float) -> None:
-        """Receives a scalar."""
-        self.put(name, val)
-
-    def put_image(self, name: str, val: np.ndarray) -> None:
-        """Receives images, uint8 `[N, H, W, C]`."""
-
-    def put_summary(self, summary: tf.Summary) -> None:
-        """Receives a summary."""
-
-    def put_event(self, evt: tf.Event) -> None:
-        """Receives an event."""
-
-    def process_scalar(self, name: str, val: float) -> None:
-        """Hands over to `put_scalar`."""
-        self.put_scalar(name, val)
-
-    def process_image(self, name: str, val: np.ndarray) -> None:
-        """Hands over to `put_image`."""
-        self.put_image(name, val)
-
-    def process_summary(self, summary: tf.Summary) -> None:
-        """Hands over to `put_summary`."""
-        self.put_summary(summary)
-
-    def process_event(self, evt: tf.Event) -> None:
-        """Hands over to `put_event`."""
-        self.put_event(evt)
+TrainingMonitor = MonitorBase  # the name of 2017
 
 
 class Monitors(Callback):
@@ -164,7 +191,8 @@ class Monitors(Callback):
         Raises:
           ValueError: it has another shape.
         """
-        images, summary = _image_summary(name, val)
+        images = as_images(name, val)
+        summary = _image_summary(name, images)
         for monitor in self._monitors:
             monitor.process_image(name, images)
             monitor.process_summary(summary)
@@ -187,7 +215,7 @@ class Monitors(Callback):
         return self._records(name).values[-1]
 
     def get_history(self, name: str) -> List[ScalarRecord]:
-        """Returns all values of a scalar as `(global_step, value)`, oldest first.
+        """Returns all values of a scalar as `ScalarRecord`s, oldest first.
 
         Raises:
           KeyError: it has none yet.
@@ -250,8 +278,8 @@ def _clean_tag(tag: str) -> str:
     return tag
 
 
-def _image_summary(name: str, val: np.ndarray) -> Tuple[np.ndarray, tf.Summary]:
-    """Returns the images as uint8 `[N, H, W, C]`, and a summary with one value for each."""
+def as_images(name: str, val: Any) -> np.ndarray:
+    """Returns what `Monitors.put_image` takes as uint8 `[N, H, W, C]`."""
     images = np.asarray(val)
     if images.ndim == 2:
         images = images[:, :, np.newaxis]
@@ -264,15 +292,19 @@ def _image_summary(name: str, val: np.ndarray) -> Tuple[np.ndarray, tf.Summary]:
         )
     if images.dtype != np.uint8:
         images = np.clip(images, 0, 255).astype(np.uint8)
+    return images
+
+
+def _image_summary(name: str, images: np.ndarray) -> tf.Summary:
     summary = tf.Summary()
     for i, image in enumerate(images):
         value = summary.value.add(tag=name if len(images) == 1 else f"{name}/{i}")
         value.image.height, value.image.width, value.image.colorspace = image.shape
-        value.image.encoded_image_string = _to_png(image)
-    return images, summary
+        value.image.encoded_image_string = to_png(image)
+    return summary
 
 
-def _to_png(image: np.ndarray) -> bytes:
+def to_png(image: np.ndarray) -> bytes:
     """Returns a uint8 image `[H, W, C]` in the PNG format."""
     height, width, channels = image.shape
     rows = np.zeros([height, 1 + width * channels], np.uint8)  # each begins with filter type 0
@@ -284,3 +316,15 @@ def _to_png(image: np.ndarray) -> bytes:
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+# Scripts look for the other monitors here.
+__getattr__ = names_from(
+    __name__,
+    "csv_monitor",
+    "event_writer",
+    "json_writer",
+    "misc",
+    "online_monitors",
+    "scalar_printer",
+)

@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 
+from tensorpack.utils.legacy_names import give_both_names, owner_of
 from tensorpack.utils.rng import get_rng, is_seeded
 
 from ._flow import call_optional, check_state, is_flow, what_instead
-from ._legacy_names import give_both_names, owner_of
 from ._length import UnknownLength, checked_length, length_of
 
 __all__ = [

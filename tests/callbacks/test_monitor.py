@@ -1,8 +1,11 @@
+import pickle
+
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import MonitorBase, Monitors, TrainingMonitor
-from tensorpack.callbacks.monitor import _to_png
+from tensorpack import callbacks
+from tensorpack.callbacks import JSONWriter, MonitorBase, Monitors, TrainingMonitor, monitor
+from tensorpack.callbacks.monitor import to_png
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 
@@ -109,7 +112,7 @@ def test_an_image_of_another_shape_is_refused(monitors):
 def test_an_image_is_a_png(channels):
     image = np.random.RandomState(0).randint(0, 256, [6, 5, channels]).astype(np.uint8)
     with tf.Session() as sess:
-        assert np.array_equal(sess.run(tf.image.decode_png(_to_png(image))), image)
+        assert np.array_equal(sess.run(tf.image.decode_png(to_png(image))), image)
 
 
 def test_an_event_gets_its_step_and_time(monitors, spy):
@@ -135,6 +138,47 @@ def test_an_unknown_name_is_a_key_error_and_stays_unknown(monitors):
             monitors.get_latest("score")
     with pytest.raises(KeyError):
         monitors.get_history("score")
+
+
+def test_a_history_is_one_of_numbers_as_in_2017(monitors):
+    for value in 3.0, 1.0, 2.0:
+        monitors.put_scalar("cost", value)
+        monitors.trainer.global_step += 1
+    history = monitors.get_history("cost")
+    assert (min(history), max(history), sum(history)) == (1.0, 3.0, 6.0)
+    assert history[-1] > history[-2] and history == [3.0, 1.0, 2.0]
+    assert np.mean(history[-2:]) == 1.5
+    np.testing.assert_array_equal(np.array(history), [3.0, 1.0, 2.0])
+
+
+def test_a_history_is_one_of_tuples_as_later(monitors):
+    monitors.put_scalar("cost", 2)
+    (record,) = monitors.get_history("cost")
+    step, value = record
+    assert (step, value) == (record[0], record[1]) == tuple(record) == (7, 2.0)
+    assert record == (7, 2.0) and not record != (7, 2.0) and record != (8, 2.0)
+    assert dict([record]) == {7: 2.0} and type(record.value) is float
+    assert repr(pickle.loads(pickle.dumps(record))) == "ScalarRecord(global_step=7, value=2.0)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["CSVMonitor", "CometMLMonitor", "JSONWriter", "ScalarPrinter", "SendMonitorData"]
+    + ["TFEventWriter", "TFSummaryWriter", "TrainingMonitor"],
+)
+def test_scripts_find_every_monitor_in_this_module(name):
+    assert getattr(monitor, name) is getattr(callbacks, name)
+
+
+def test_a_monitor_of_ours_has_the_methods_of_2017():
+    class Twice(JSONWriter):
+        def put_scalar(self, name, val):
+            super().put_scalar(name, 2 * val)
+
+    writer = Twice()
+    writer.process_scalar("cost", 2)
+    writer.put_scalar("score", 1)
+    assert writer._scalars == {"cost": 4, "score": 2}
 
 
 def test_the_spelling_of_2017():
