@@ -12,7 +12,7 @@ from ._disk import ERRORS, disk_trouble
 from ._event_files import cut_file, drop_file, event_files, mark_of, marked_files, new_file
 from .monitor import MonitorBase
 
-__all__ = ["TFEventWriter"]
+__all__ = ["TFEventWriter", "TFSummaryWriter"]
 
 
 class TFEventWriter(MonitorBase):
@@ -32,6 +32,8 @@ class TFEventWriter(MonitorBase):
       flush_secs: how long they may wait there, in seconds, while others come.
       split_files: whether each epoch gets a file of its own.
     """
+
+    sets_up_last = True  # a saver may set the log directory
 
     def __init__(
         self,
@@ -211,3 +213,6 @@ class TFEventWriter(MonitorBase):
         if path:
             with suppress(OSError):  # readers stop at half a record; the disk may not let it
                 os.truncate(path, self._size)
+
+
+TFSummaryWriter = TFEventWriter  # the name of 2017

@@ -8,7 +8,9 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.utils import logger
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_names
+from tensorpack.utils.legacy_names import names_from
 
 from .base import Callback
 
@@ -36,6 +38,7 @@ class RunOp(Callback):
 
     _chief_only = False
 
+    @accepts_old_keywords(setup_func="op")
     def __init__(
         self,
         op: Union[tf.Operation, tf.Tensor, Callable[[], Any]],
@@ -171,3 +174,7 @@ class CheckNumerics(RunOp):
             if each.dtype.is_floating
         ]
         return tf.group(*checks, name="check_numerics")
+
+
+# Scripts look for DumpTensorAsImage here.
+__getattr__ = names_from(__name__, "dump_image")

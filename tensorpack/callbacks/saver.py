@@ -1,6 +1,7 @@
 """Saves the model, and with it the state of the run, every so often."""
 
 import os
+import sys
 import threading
 import time
 from typing import Any, Callable, List, Optional, Sequence, Union
@@ -8,8 +9,10 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
+from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
 from tensorpack.utils.checks import as_names
+from tensorpack.utils.legacy_names import names_from
 
 from ._disk import ERRORS, disk_trouble
 from .base import Callback
@@ -33,15 +36,20 @@ class ModelSaver(Callback):
     Args:
       max_to_keep: how many checkpoints are kept, at least two; 0 for all.
       keep_checkpoint_every_n_hours: one is kept for ever each time so many hours have passed.
-      checkpoint_dir: where to save; the log directory by default.
+      checkpoint_dir: where to save; the log directory by default. If there is none, one is made as
+        by `logger.auto_set_dir`, a new one where the first is taken.
       var_collections: name or names of the collections of variables to save; all global variables
         by default.
       asynchronous: whether the training waits only until the values have been copied, and the
         files are written while it continues. A save waits until the one before is written.
+
+    Raises:
+      TypeError: `asynchronous` is not a bool, as where a script of 2017 passes `keep_recent` there.
     """
 
     sets_up_last = True  # variables that others add while they are set up are saved too
 
+    @accepts_old_keywords(keep_recent="max_to_keep", keep_freq="keep_checkpoint_every_n_hours")
     def __init__(
         self,
         max_to_keep: int = 10,
@@ -50,9 +58,15 @@ class ModelSaver(Callback):
         var_collections: Union[None, str, Sequence[str]] = None,
         asynchronous: bool = False,
     ) -> None:
-        self.saves_all = var_collections is None
-        collections = tf.GraphKeys.GLOBAL_VARIABLES if self.saves_all else var_collections
+        if not isinstance(asynchronous, bool):
+            raise TypeError(
+                f"ModelSaver: asynchronous must be True or False, but got {asynchronous!r}. The "
+                "fifth argument of 2017 was keep_recent, which is max_to_keep: pass it by name."
+            )
+        everything = tf.GraphKeys.GLOBAL_VARIABLES
+        collections = everything if var_collections is None else var_collections
         self._collections = as_names(self, "var_collections", collections)
+        self.saves_all = self._collections == [everything]
         self._max_to_keep = max_to_keep
         self._keep_hours = keep_checkpoint_every_n_hours
         self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
@@ -207,11 +221,24 @@ class _BackgroundJob:
 
 
 def find_directory(given: str, who: str) -> str:
-    """Returns the directory of the checkpoints: the given one, or the log directory."""
+    """Returns the directory of the checkpoints: the given one, or the log directory.
+
+    Raises:
+      RuntimeError: there is neither, and no script to name a directory after.
+    """
     directory = given or logger.get_logger_dir()
-    if directory is None:
+    if directory is not None:
+        return directory
+    if not hasattr(sys.modules["__main__"], "__file__"):
         raise RuntimeError(
             f"{who} does not know where the checkpoints are: call logger.set_logger_dir(), or give "
             "checkpoint_dir."
         )
+    logger.auto_set_dir("new")
+    directory = str(logger.get_logger_dir())
+    logger.info(f"{who} keeps its checkpoints in {directory}: no log directory had been set.")
     return directory
+
+
+# Scripts look for MinSaver and MaxSaver here.
+__getattr__ = names_from(__name__, "best_saver")

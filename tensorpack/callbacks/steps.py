@@ -12,7 +12,13 @@ from tensorpack.utils.naming import GLOBAL_STEP_INCR_OP_NAME
 from .base import Callback
 from .graph import ProcessTensors
 
-__all__ = ["MaintainStepCounter", "ProgressBar", "SessionRunTimeout", "TensorPrinter"]
+__all__ = [
+    "MaintainStepCounter",
+    "ProgressBar",
+    "SessionRunTimeout",
+    "StepTensorPrinter",
+    "TensorPrinter",
+]
 
 _BAR_SECONDS = 0.2  # between two updates of the bar, which are not free
 
@@ -121,6 +127,9 @@ class TensorPrinter(ProcessTensors):
     def _print(self, *values: Any) -> None:
         for name, value in zip(self._names, values):
             logger.info(f"{name}: {value}")
+
+
+StepTensorPrinter = TensorPrinter  # the name of 2017
 
 
 class SessionRunTimeout(Callback):

@@ -158,10 +158,10 @@ class Callback:
         return None
 
     def after_run(
-        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+        self, run_context: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
     ) -> None:
         """Called after each run of the hooked session, with what `before_run` asked for."""
-        self._after_run(ctx, run_values)
+        self._after_run(run_context, run_values)
 
     def _after_run(
         self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
@@ -262,9 +262,9 @@ class Callback:
     def chief_only(self, value: bool) -> None:
         self._chief_only = bool(value)
 
-    def set_chief_only(self, value: bool = True) -> "Callback":
+    def set_chief_only(self, v: bool = True) -> "Callback":
         """Sets `chief_only` and returns the callback itself."""
-        self.chief_only = value
+        self.chief_only = v
         return self
 
     def get_tensors_maybe_in_tower(self, names: Sequence[str]) -> List[Any]:

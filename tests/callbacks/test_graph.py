@@ -51,6 +51,12 @@ def test_an_op_can_be_given_itself(capsys):
     assert log_lines(capsys) == ["Running Op nothing ..."]
 
 
+def test_the_op_has_its_name_of_2017(capsys):
+    callback = RunOp(setup_func=lambda: tf.no_op("nothing"), run_as_trigger=False, verbose=True)
+    MiniTrainer([callback]).train()
+    assert log_lines(capsys) == ["Running Op RunOp/nothing ..."]
+
+
 def test_something_other_than_an_op_is_refused():
     with pytest.raises(TypeError, match="needs an op or a function that returns one, got None"):
         MiniTrainer([RunOp(lambda: None)]).train()

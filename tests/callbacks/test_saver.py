@@ -1,12 +1,22 @@
 import os
 import re
+import sys
 from contextlib import nullcontext
 
 import pytest
 
-from tensorpack.callbacks import MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
+from tensorpack.callbacks import (
+    CallbackFactory,
+    JSONWriter,
+    MaxSaver,
+    MinSaver,
+    ModelSaver,
+    PeriodicTrigger,
+    TFEventWriter,
+)
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import DirectoryReplaced, newest_valid, verify
+from tensorpack.utils import logger
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 
 
@@ -90,9 +100,51 @@ def test_an_empty_collection_is_an_error(tmp_path):
         run([ModelSaver(var_collections=["mine"])], tmp_path)
 
 
-def test_without_a_directory_it_does_not_start():
+PUTTING = CallbackFactory(trigger=lambda cb: cb.trainer.monitors.put_scalar("cost", 1))
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Lets the program look as a script `mnist.py` in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", "/somewhere/mnist.py", raising=False)
+    yield tmp_path / "train_log"
+    logger.close_logger_dir()
+
+
+def test_without_a_log_directory_one_is_named_after_the_script(script, capsys):
+    run([PUTTING, ModelSaver()], monitors=[TFEventWriter(), JSONWriter()])
+    names = sorted(os.listdir(str(script / "mnist")))
+    assert {"checkpoint", "log.log", "model-2.index", "stats.json"} <= set(names)
+    assert any(name.startswith("events.out") for name in names)
+    line = "ModelSaver keeps its checkpoints in train_log/mnist: no log directory had been set."
+    assert line in log_lines(capsys)
+
+
+def test_such_a_directory_is_a_new_one(script):
+    (script / "mnist").mkdir(parents=True)
+    (script / "mnist" / "model-2.index").write_text("of another run")
+    run([PUTTING, ModelSaver(), MaxSaver("cost")])
+    assert checkpoints(script / "mnist-1") == ["max-cost", "model-2"]
+    assert os.listdir(str(script / "mnist")) == ["model-2.index"]
+
+
+def test_without_a_script_to_name_it_after_it_does_not_start(monkeypatch):
+    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
     with pytest.raises(RuntimeError, match="ModelSaver does not know where"):
         run([ModelSaver()])
+
+
+def test_the_arguments_of_2017(tmp_path):
+    run(
+        [ModelSaver(keep_recent=2, keep_freq=9, var_collections="variables")], tmp_path, max_epoch=4
+    )
+    assert checkpoints(tmp_path) == ["model-6", "model-8"]
+    assert ModelSaver(var_collections="variables").saves_all
+    with pytest.raises(TypeError, match="'keep_recent' and 'max_to_keep'"):
+        ModelSaver(max_to_keep=3, keep_recent=2)
+    with pytest.raises(TypeError, match="got 2. The fifth argument of 2017 was keep_recent"):
+        ModelSaver(10, 0.5, None, None, 2)
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
