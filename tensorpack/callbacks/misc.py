@@ -1,10 +1,12 @@
 """Callbacks for the user: statistics sent by a command, the time left, a shell."""
 
 import os
+import re
 import shlex
 import time
 from collections import deque
-from typing import Any, Dict, Optional, Sequence
+from string import Formatter
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -22,14 +24,18 @@ class SendStat(Callback):
     """Runs a command with scalars in its arguments when triggered, which is every epoch by default.
 
     Args:
-      command: the command line, such as `"notify-send cost={cost}"`. It is split into arguments
-        as a shell would, but no shell runs it; the names in braces are filled in.
+      command: a list of arguments, such as `["notify-send", "cost={cost:.3f}"]`, or a command line
+        that is split into such a list as a shell would do it. The names in braces are filled in, by
+        `str.format`. No shell runs it.
       names: names of scalars in `trainer.monitors`.
+
+    Raises:
+      ValueError: a name in braces is not in `names`, or the command line needs a shell.
     """
 
-    def __init__(self, command: str, names: Sequence[str]) -> None:
-        self._command = command
+    def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
         self._names = as_names(self, "names", names)
+        self._command = _as_command(self, command, self._names)
 
     def _trigger(self) -> None:
         monitors = self.trainer.monitors
@@ -42,11 +48,14 @@ class SendMonitorData(MonitorBase):
     Args:
       command: as in `SendStat`.
       names: names of scalars.
+
+    Raises:
+      ValueError: as in `SendStat`.
     """
 
-    def __init__(self, command: str, names: Sequence[str]) -> None:
-        self._command = command
+    def __init__(self, command: Union[str, Sequence[str]], names: Sequence[str]) -> None:
         self._names = as_names(self, "names", names)
+        self._command = _as_command(self, command, self._names)
         self._values: Dict[str, float] = {}
 
     def process_scalar(self, name: str, val: float) -> None:
@@ -71,12 +80,52 @@ class SendMonitorData(MonitorBase):
         self._values = {name: val for name, val in state["values"].items() if name in self._names}
 
 
-def _send(command: str, values: Dict[str, float]) -> None:
-    arguments = [part.format(**values) for part in shlex.split(command)]
-    output, code = subproc_call(arguments)
+# Of a command line: what a shell takes as it is, what it does not split or take as an operator, and
+# what it acts on elsewhere.
+_LITERAL = re.compile(r"'[^']*'|\\.|\{[^{}]*\}", re.DOTALL)
+_QUOTED = re.compile(r'"[^"]*"', re.DOTALL)
+_OPERATORS = re.compile(r"[|&;<>*\n]|(?:^|\s)~")
+
+
+class _Fields(Formatter):
+    """Fills in whole names, also if there are dots in them."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        return kwargs[field_name], field_name
+
+
+def _as_command(
+    owner: Callback, command: Union[str, Sequence[str]], names: Sequence[str]
+) -> List[str]:
+    """Returns the arguments of a command whose names in braces are all among some names."""
+    parts = (
+        _split(owner, command) if isinstance(command, str) else as_names(owner, "command", command)
+    )
+    for part in parts:
+        for _, field, _, _ in Formatter().parse(part):
+            if field is not None and field not in names:
+                raise ValueError(
+                    f"{owner}: the command has {{{field}}}, which is not among the names "
+                    f"{list(names)}. Add it there, or write {{{{ and }}}} for braces."
+                )
+    return parts
+
+
+def _split(owner: Callback, command: str) -> List[str]:
+    expanded = _LITERAL.sub("", command)
+    if _OPERATORS.search(_QUOTED.sub("", expanded)) or re.search("[$`]", expanded):
+        raise ValueError(
+            f"{owner}: {command!r} needs a shell, and none runs it. Give a list of arguments; if "
+            f'it must be a shell: ["sh", "-c", {command!r}].'
+        )
+    return shlex.split(command)
+
+
+def _send(command: List[str], values: Dict[str, float]) -> None:
+    output, code = subproc_call([_Fields().vformat(part, (), values) for part in command])
     if code != 0:
         text = output.decode(errors="replace")
-        logger.error(f"Command {command!r} with {values} failed with code {code}: {text}")
+        logger.error(f"Command {command} with {values} failed with code {code}: {text}")
 
 
 class EstimatedTimeLeft(Callback):

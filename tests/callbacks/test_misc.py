@@ -14,24 +14,68 @@ def putting():
 
 
 def command(path):
-    return f'{sys.executable} -c "{WRITE}" {path} "cost={{cost}} $HOME"'
+    return [sys.executable, "-c", WRITE, str(path), "cost={cost:.2f} $HOME | {{}}"]
 
 
-def test_a_command_gets_the_scalars_and_no_shell_sees_it(tmp_path):
+def test_a_list_of_arguments_gets_the_scalars_and_no_shell_sees_it(tmp_path):
     sent = tmp_path / "sent"
-    MiniTrainer([putting(), SendStat(command(sent), ["cost"])], max_epoch=2).train()
-    assert sent.read_text() == "cost=1.0 $HOME\ncost=2.0 $HOME\n"
+    MiniTrainer([putting(), SendStat(command(sent), "cost")], max_epoch=2).train()
+    assert sent.read_text() == "cost=1.00 $HOME | {}\ncost=2.00 $HOME | {}\n"
+
+
+def test_a_command_line_is_split_into_such_a_list(tmp_path):
+    sent = tmp_path / "sent"
+    line = f"{sys.executable} -c \"{WRITE}\" {sent} 'cost={{cost}} $HOME'"
+    MiniTrainer([putting(), SendStat(line, ["cost"])]).train()
+    assert sent.read_text() == "cost=1.0 $HOME\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo {cost} | mail me",
+        "echo {cost} >> file",
+        "a && b",
+        "a; b",
+        'echo "$HOME {cost}"',
+        "echo `date`",
+        "~/notify {cost}",
+        "rm *.tmp",
+    ],
+)
+@pytest.mark.parametrize("make", [SendStat, SendMonitorData])
+def test_a_command_line_that_needs_a_shell_is_refused(make, line):
+    with pytest.raises(ValueError, match=r'needs a shell.*\["sh", "-c", '):
+        make(line, ["cost"])
+    make(["sh", "-c", line], ["cost"])
+
+
+@pytest.mark.parametrize(
+    "line", ["notify {cost:>8}", "curl 'http://x?a=$1&b=2'", 'echo "a|b; c"', r"echo \$5"]
+)
+def test_what_a_shell_would_take_as_it_is_needs_none(line):
+    SendStat(line, ["cost"])
+
+
+def test_a_name_in_braces_must_be_among_the_names():
+    with pytest.raises(
+        ValueError, match=r"the command has \{score\}, which is not among the names"
+    ):
+        SendStat(["echo", "{score}"], ["cost"])
+    SendStat("echo {validation.error}", ["validation.error"])
 
 
 def test_a_monitor_sends_each_value_once(tmp_path):
     sent = tmp_path / "sent"
     MiniTrainer([putting()], [SendMonitorData(command(sent), ["cost"])], max_epoch=2).train()
-    assert sent.read_text() == "cost=1.0 $HOME\ncost=2.0 $HOME\n"
+    assert sent.read_text() == "cost=1.00 $HOME | {}\ncost=2.00 $HOME | {}\n"
 
 
 def test_a_command_that_fails_is_an_error_in_the_log(capsys):
     MiniTrainer([putting(), SendStat("false", ["cost"])]).train()
-    assert log_lines(capsys)[0].startswith("Command 'false' with {'cost': 1.0} failed with code 1")
+    assert log_lines(capsys)[0].startswith(
+        "Command ['false'] with {'cost': 1.0} failed with code 1"
+    )
 
 
 def test_a_scalar_without_a_value_is_an_error():
