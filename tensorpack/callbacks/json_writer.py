@@ -2,52 +2,29 @@
 
 import json
 import math
-import os
 from contextlib import suppress
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Dict, List, Optional
 
-from tensorpack.utils import logger
-from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
-from tensorpack.utils.untrusted import read_untrusted
-
-from .monitor import MonitorBase
+from .epoch_table import EpochTable, Loaded, is_epoch
 
 __all__ = ["JSONWriter"]
 
-_MOST_BYTES = 1 << 30  # of the file
-_FILENAME = "stats.json"
-_RESERVED = ("epoch_num", "global_step")
 
-
-class JSONWriter(MonitorBase):
+class JSONWriter(EpochTable):
     """Keeps `stats.json` in the log directory: a list with one object for each epoch, such as ::
 
         {"epoch_num": 1, "global_step": 25000, "cost": 0.001137, "learning_rate": 0.001}
 
     The values are the last ones put in that epoch; NaN and infinite ones, which JSON does not
-    have, are written as `null`. A scalar named `epoch_num` or `global_step` is written under
-    `scalar/epoch_num` or `scalar/global_step`. The file is replaced atomically after each epoch.
-    To make a table of it: `jq -r '.[] | [.epoch_num, .cost] | @tsv' stats.json`.
-
-    A resumed run continues the file from its saved state: epochs that an earlier run wrote after
-    that state are dropped, and the old file is kept as `stats.json.MMDD-HHMMSS`. Without a state, a
-    run that starts with the epoch after the last one in the file continues it, and any other run
-    renames the file in that way. A file that cannot be read to its end is renamed to
-    `stats.json.corrupt`, and its complete epochs are used.
+    have, are written as `null`. Names, resumed runs and damaged files are treated as in
+    `EpochTable`. To make a table of it: `jq -r '.[] | [.epoch_num, .cost] | @tsv' stats.json`;
+    or use `CSVMonitor`.
 
     Args:
       logdir: the directory; the log directory by default. Without one, nothing is written.
     """
 
-    def __init__(self, logdir: Optional[str] = None) -> None:
-        self._logdir = logdir
-        self._epochs: List[Dict[str, Any]] = []
-        self._resumed = False
-        self._began = False
-        self._taken_over = False
-        self._scalars: Dict[str, float] = {}
-        self._warned = False
-        self._renamed: Set[str] = set()
+    FILENAME = "stats.json"
 
     @staticmethod
     def load_existing_json(dir: Optional[str] = None) -> Optional[List[Dict[str, Any]]]:
@@ -55,7 +32,7 @@ class JSONWriter(MonitorBase):
 
         The directory is the log directory by default. None is returned if there is no file.
         """
-        loaded = _load(_path(dir))
+        loaded = JSONWriter.load(dir)
         return None if loaded is None else loaded.epochs
 
     @staticmethod
@@ -64,181 +41,31 @@ class JSONWriter(MonitorBase):
         epochs = JSONWriter.load_existing_json(dir)
         return int(epochs[-1]["epoch_num"]) if epochs else None
 
-    def _setup_graph(self) -> None:
-        self._logdir = self._logdir or logger.get_logger_dir()
-        if self._logdir is None:
-            logger.warning(f"No {_FILENAME} is written: there is no log directory to put it in.")
+    @staticmethod
+    def encode(epochs: List[Dict[str, Any]]) -> str:
+        """Returns them as JSON."""
+        return json.dumps(epochs, allow_nan=False)
 
-    def _before_train(self) -> None:
-        self._began = True
-        if self._logdir is None:
-            return
-        try:
-            self._take_over()
-        except OSError as error:
-            self._warn(error)
+    @staticmethod
+    def decode(text: str) -> Loaded:
+        """Returns the epochs in a file."""
+        unfit: List[str] = []
 
-    def state_dict(self) -> Dict[str, Any]:
-        """The epochs, once the file has been read, and the pending scalars."""
-        state: Dict[str, Any] = {"scalars": dict(self._scalars)}
-        if self._began or self._resumed:
-            state["tail"] = [dict(each) for each in self._epochs]
-        return state
+        def number(text: str) -> Optional[float]:
+            value = float(text)
+            if math.isfinite(value):
+                return value
+            unfit.append(text)
+            return None
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores it; the file is read in `before_train`."""
-        for name, val in state["scalars"].items():
-            self.process_scalar(name, val)
-        if "tail" in state:  # of an older version: the last epochs; the file has those before
-            self._epochs = [dict(each) for each in state["tail"]]
-            self._resumed = True
-
-    def _take_over(self) -> None:
-        """Loads the epochs of an earlier run; after an `OSError` it is tried again."""
-        if self._taken_over:
-            return
-        path = _path(self._logdir)
-        loaded = _load(path)
-        epochs, whole, unfit = loaded or _Loaded([], True, 0)
-        if unfit:
-            logger.warning(
-                f"{path} has {unfit} numbers that are NaN, infinite or too large; they become null."
-            )
-        if not whole:
-            corrupt = move_to_backup(path, ".corrupt")
-            logger.warning(
-                f"{path} cannot be read to its end and was renamed to {corrupt}; its first "
-                f"{len(epochs)} epochs are whole."
-            )
-        if self._resumed:
-            self._resume(path, epochs, whole)
-        else:
-            self._append_to(path, epochs, whole)
-        self._taken_over = True
-
-    def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool) -> None:
-        """Continues after the epochs of a saved state."""
-        first = self._epochs[0]["global_step"] if self._epochs else 0
-        self._epochs = [each for each in found if each["global_step"] < first] + self._epochs
-        known = {(each["epoch_num"], each["global_step"]) for each in self._epochs}
-        dropped = [each for each in found if (each["epoch_num"], each["global_step"]) not in known]
-        if dropped and whole:
-            kept = keep_backup(path) if self._epochs else move_to_backup(path)
-            logger.info(
-                f"{len(dropped)} epochs in {path} are later than the state that this run resumes "
-                f"and are dropped; the old file is kept as {kept}."
-            )
-        elif found:
-            self._log_append(path, found)
-        if self._epochs and (self._epochs != found or not whole):
-            self._write(path)
-
-    def _append_to(self, path: str, epochs: List[Dict[str, Any]], whole: bool) -> None:
-        """Continues the file if this run starts with the epoch after its last one."""
-        first = self.trainer.starting_epoch
-        if epochs and epochs[-1]["epoch_num"] == first - 1:
-            self._epochs = epochs + self._epochs
-            self._log_append(path, epochs)
-        elif whole and epochs:
-            logger.warning(
-                f"{path} ends with epoch {epochs[-1]['epoch_num']}, but this run begins with "
-                f"epoch {first}: it is renamed to {move_to_backup(path)}."
-            )
-
-    def _log_append(self, path: str, epochs: List[Dict[str, Any]]) -> None:
-        logger.info(f"This run appends to {path}, which ends with epoch {epochs[-1]['epoch_num']}.")
-
-    def process_scalar(self, name: str, val: float) -> None:
-        """Keeps the last value until the end of the epoch."""
-        if name in _RESERVED:
-            key = f"scalar/{name}"
-            if name not in self._renamed:
-                self._renamed.add(name)
-                logger.error(
-                    f"A scalar is named {name!r}, which {_FILENAME} has for the epoch itself: it "
-                    f"is written there as {key!r}. Give it another name."
-                )
-            name = key
-        self._scalars[name] = val
-
-    def _before_epoch(self) -> None:
-        self._amend()
-
-    def _trigger(self) -> None:
-        if not self._scalars:
-            return
-        last = self._epochs[-1] if self._epochs else {}
-        if last.get("epoch_num") != self.epoch_num:
-            self._epochs.append({"epoch_num": self.epoch_num})
-        self._epochs[-1]["global_step"] = self.global_step
-        self._take_scalars()
-
-    def _after_train(self) -> None:
-        self._amend()
-
-    def _amend(self) -> None:
-        """Adds the scalars that later callbacks put for the last epoch."""
-        if self._scalars and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
-            self._take_scalars()
-
-    def _take_scalars(self) -> None:
-        finite = {k: v if math.isfinite(v) else None for k, v in self._scalars.items()}
-        self._epochs[-1].update(finite)
-        self._scalars.clear()
-        if self._logdir is None:
-            return
-        try:
-            self._take_over()  # if the disk failed before
-            os.makedirs(self._logdir, exist_ok=True)
-            self._write(_path(self._logdir))
-        except OSError as error:
-            self._warn(error)
-
-    def _write(self, path: str) -> None:
-        write_atomic(path, json.dumps(self._epochs, allow_nan=False).encode())
-
-    def _warn(self, error: OSError) -> None:
-        if not self._warned:
-            self._warned = True
-            logger.warning(f"Cannot write {_path(self._logdir)}, the training continues: {error}")
-
-
-def _path(directory: Optional[str]) -> str:
-    directory = directory or logger.get_logger_dir()
-    if directory is None:
-        raise ValueError("Where is stats.json? Give its directory, or set_logger_dir() first.")
-    return os.path.join(directory, _FILENAME)
-
-
-class _Loaded(NamedTuple):
-    epochs: List[Dict[str, Any]]  # the leading ones that are complete
-    whole: bool  # whether they are all of the file
-    unfit: int  # how many numbers are NaN, infinite or too large; they are read as None
-
-
-def _load(path: str) -> Optional[_Loaded]:
-    """Reads a file; None if there is none. A link, a FIFO or a huge file is an OSError."""
-    try:
-        text = read_untrusted(path, _MOST_BYTES).decode("utf-8", errors="replace")
-    except FileNotFoundError:
-        return None
-    unfit: List[str] = []
-
-    def number(text: str) -> Optional[float]:
-        value = float(text)
-        if math.isfinite(value):
-            return value
-        unfit.append(text)
-        return None
-
-    decoder = json.JSONDecoder(parse_float=number, parse_constant=number)
-    with suppress(ValueError, RecursionError):
-        epochs: List[Dict[str, Any]] = decoder.decode(text)
-        if isinstance(epochs, list) and all(_is_epoch(each) for each in epochs):
-            return _Loaded(epochs, True, len(unfit))
-    unfit.clear()
-    epochs = _salvage(decoder, text)
-    return _Loaded(epochs, False, len(unfit))
+        decoder = json.JSONDecoder(parse_float=number, parse_constant=number)
+        with suppress(ValueError, RecursionError):
+            epochs: List[Dict[str, Any]] = decoder.decode(text)
+            if isinstance(epochs, list) and all(is_epoch(each) for each in epochs):
+                return Loaded(epochs, True, len(unfit))
+        unfit.clear()
+        epochs = _salvage(decoder, text)
+        return Loaded(epochs, False, len(unfit))
 
 
 def _salvage(decoder: json.JSONDecoder, text: str) -> List[Dict[str, Any]]:
@@ -247,11 +74,7 @@ def _salvage(decoder: json.JSONDecoder, text: str) -> List[Dict[str, Any]]:
         end = text.index("[")
         while True:
             epoch, end = decoder.raw_decode(text, text.index("{", end))
-            if not _is_epoch(epoch):
+            if not is_epoch(epoch):
                 break
             epochs.append(epoch)
     return epochs
-
-
-def _is_epoch(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(value.get(key), int) for key in _RESERVED)

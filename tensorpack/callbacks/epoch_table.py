@@ -1,0 +1,233 @@
+"""Keeps the scalars of every epoch in a file; the base of the writers of JSON and CSV."""
+
+import math
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Set
+
+from tensorpack.utils import logger
+from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
+from tensorpack.utils.untrusted import read_untrusted
+
+from .monitor import MonitorBase
+
+__all__ = ["EpochTable", "Loaded", "RESERVED", "is_epoch"]
+
+_MOST_BYTES = 1 << 30  # of the file
+RESERVED = ("epoch_num", "global_step")  # what every epoch has
+
+
+class Loaded(NamedTuple):
+    """What was found in the file of a table."""
+
+    epochs: List[Dict[str, Any]]  # the leading ones that are complete
+    whole: bool  # whether they are all of the file
+    unfit: int = 0  # how many numbers are NaN, infinite or too large; they are read as None
+
+
+class EpochTable(MonitorBase):
+    """Keeps a file in the log directory with the last value of every scalar in each epoch.
+
+    Values that are NaN or infinite are kept as None. A scalar named `epoch_num` or `global_step` is
+    written under `scalar/epoch_num` or `scalar/global_step`. The file is replaced atomically after
+    each epoch. A failing disk causes one warning, and the next epoch tries again.
+
+    A resumed run continues the file from its saved state: epochs that an earlier run wrote after
+    that state are dropped, and the old file is kept with `.MMDD-HHMMSS` behind its name. Without a
+    state, a run that starts with the epoch after the last one in the file continues it, and any
+    other run renames the file in that way. A file that cannot be read to its end is renamed with
+    `.corrupt` behind its name, and its complete epochs are used.
+
+    A subclass defines `FILENAME`, `decode` and `encode`.
+
+    Args:
+      logdir: the directory; the log directory by default. Without one, nothing is written.
+    """
+
+    FILENAME = ""
+    sets_up_last = True  # a saver may set the log directory
+
+    def __init__(self, logdir: Optional[str] = None) -> None:
+        self._logdir = logdir
+        self._epochs: List[Dict[str, Any]] = []
+        self._resumed = False
+        self._began = False
+        self._taken_over = False
+        self._scalars: Dict[str, float] = {}
+        self._warned = False
+        self._renamed: Set[str] = set()
+
+    @staticmethod
+    def decode(text: str) -> Loaded:
+        """Returns the epochs in the text of a file, each with `epoch_num` and `global_step`."""
+        raise NotImplementedError("A table must define decode().")
+
+    @staticmethod
+    def encode(epochs: List[Dict[str, Any]]) -> str:
+        """Returns the text of a file with these epochs; their values are numbers or None."""
+        raise NotImplementedError("A table must define encode().")
+
+    @classmethod
+    def load(cls, directory: Optional[str] = None) -> Optional[Loaded]:
+        """Reads the file in a directory, the log directory by default; None if there is none.
+
+        Raises:
+          ValueError: no directory is given, and no log directory is set.
+          OSError: the file cannot be read, or it is a link, a FIFO or huge.
+        """
+        directory = directory or logger.get_logger_dir()
+        if directory is None:
+            raise ValueError(
+                f"Where is {cls.FILENAME}? Give its directory, or set_logger_dir() first."
+            )
+        try:
+            content = read_untrusted(os.path.join(directory, cls.FILENAME), _MOST_BYTES)
+        except FileNotFoundError:
+            return None
+        return cls.decode(content.decode("utf-8", errors="replace"))
+
+    def _setup_graph(self) -> None:
+        self._logdir = self._logdir or logger.get_logger_dir()
+        if self._logdir is None:
+            logger.warning(
+                f"No {self.FILENAME} is written: there is no log directory to put it in."
+            )
+
+    def _before_train(self) -> None:
+        self._began = True
+        if self._logdir is None:
+            return
+        try:
+            self._take_over()
+        except OSError as error:
+            self._warn(error)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The epochs, once the file has been read, and the pending scalars."""
+        state: Dict[str, Any] = {"scalars": dict(self._scalars)}
+        if self._began or self._resumed:
+            state["tail"] = [dict(each) for each in self._epochs]
+        return state
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores it; the file is read in `before_train`."""
+        for name, val in state["scalars"].items():
+            self.process_scalar(name, val)
+        if "tail" in state:  # of an older version: the last epochs; the file has those before
+            self._epochs = [dict(each) for each in state["tail"]]
+            self._resumed = True
+
+    def _take_over(self) -> None:
+        """Loads the epochs of an earlier run; after an `OSError` it is tried again."""
+        if self._taken_over:
+            return
+        path = self._path()
+        epochs, whole, unfit = self.load(self._logdir) or Loaded([], True)
+        if unfit:
+            logger.warning(
+                f"{path} has {unfit} numbers that are NaN, infinite or too large; they become null."
+            )
+        if not whole:
+            corrupt = move_to_backup(path, ".corrupt")
+            logger.warning(
+                f"{path} cannot be read to its end and was renamed to {corrupt}; its first "
+                f"{len(epochs)} epochs are whole."
+            )
+        if self._resumed:
+            self._resume(path, epochs, whole)
+        else:
+            self._append_to(path, epochs, whole)
+        self._taken_over = True
+
+    def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool) -> None:
+        """Continues after the epochs of a saved state."""
+        first = self._epochs[0]["global_step"] if self._epochs else 0
+        self._epochs = [each for each in found if each["global_step"] < first] + self._epochs
+        known = {(each["epoch_num"], each["global_step"]) for each in self._epochs}
+        dropped = [each for each in found if (each["epoch_num"], each["global_step"]) not in known]
+        if dropped and whole:
+            kept = keep_backup(path) if self._epochs else move_to_backup(path)
+            logger.info(
+                f"{len(dropped)} epochs in {path} are later than the state that this run resumes "
+                f"and are dropped; the old file is kept as {kept}."
+            )
+        elif found:
+            self._log_append(path, found)
+        if self._epochs and (self._epochs != found or not whole):
+            self._write(path)
+
+    def _append_to(self, path: str, epochs: List[Dict[str, Any]], whole: bool) -> None:
+        """Continues the file if this run starts with the epoch after its last one."""
+        first = self.trainer.starting_epoch
+        if epochs and epochs[-1]["epoch_num"] == first - 1:
+            self._epochs = epochs + self._epochs
+            self._log_append(path, epochs)
+        elif whole and epochs:
+            logger.warning(
+                f"{path} ends with epoch {epochs[-1]['epoch_num']}, but this run begins with "
+                f"epoch {first}: it is renamed to {move_to_backup(path)}."
+            )
+
+    def _log_append(self, path: str, epochs: List[Dict[str, Any]]) -> None:
+        logger.info(f"This run appends to {path}, which ends with epoch {epochs[-1]['epoch_num']}.")
+
+    def process_scalar(self, name: str, val: float) -> None:
+        """Keeps the last value until the end of the epoch."""
+        if name in RESERVED:
+            key = f"scalar/{name}"
+            if name not in self._renamed:
+                self._renamed.add(name)
+                logger.error(
+                    f"A scalar is named {name!r}, which {self.FILENAME} has for the epoch itself: "
+                    f"it is written there as {key!r}. Give it another name."
+                )
+            name = key
+        self._scalars[name] = val
+
+    def _before_epoch(self) -> None:
+        self._amend()
+
+    def _trigger(self) -> None:
+        if not self._scalars:
+            return
+        last = self._epochs[-1] if self._epochs else {}
+        if last.get("epoch_num") != self.epoch_num:
+            self._epochs.append({"epoch_num": self.epoch_num})
+        self._epochs[-1]["global_step"] = self.global_step
+        self._take_scalars()
+
+    def _after_train(self) -> None:
+        self._amend()
+
+    def _amend(self) -> None:
+        """Adds the scalars that later callbacks put for the last epoch."""
+        if self._scalars and self._epochs and self._epochs[-1]["global_step"] == self.global_step:
+            self._take_scalars()
+
+    def _take_scalars(self) -> None:
+        finite = {k: v if math.isfinite(v) else None for k, v in self._scalars.items()}
+        self._epochs[-1].update(finite)
+        self._scalars.clear()
+        if self._logdir is None:
+            return
+        try:
+            self._take_over()  # if the disk failed before
+            os.makedirs(self._logdir, exist_ok=True)
+            self._write(self._path())
+        except OSError as error:
+            self._warn(error)
+
+    def _write(self, path: str) -> None:
+        write_atomic(path, self.encode(self._epochs).encode())
+
+    def _warn(self, error: OSError) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(f"Cannot write {self._path()}, the training continues: {error}")
+
+    def _path(self) -> str:
+        return os.path.join(self._logdir or "", self.FILENAME)
+
+
+def is_epoch(value: Any) -> bool:
+    """Returns whether a value from a file is an epoch of a table."""
+    return isinstance(value, dict) and all(isinstance(value.get(key), int) for key in RESERVED)
