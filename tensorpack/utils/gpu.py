@@ -1,11 +1,10 @@
 """Counts and chooses GPUs without touching them, and sets environment variables for a block."""
 
-import itertools
 import os
 from contextlib import contextmanager
 from typing import ContextManager, Iterator, Optional, Sequence, Union
 
-from .optional import require
+from .nvml import NVMLContext, visible_devices
 from .processes import subproc_call
 
 __all__ = ["change_env", "change_gpu", "get_nr_gpu", "get_num_gpu"]
@@ -55,9 +54,9 @@ def get_num_gpu() -> int:
     Counts the devices in CUDA_VISIBLE_DEVICES if that is set; otherwise the GPUs of the machine, by
     nvidia-ml-py or `nvidia-smi`. Returns 0 without either.
     """
-    visible = os.environ.get(_VARIABLE)
+    visible = visible_devices()
     if visible is not None:
-        return _count_visible(visible)
+        return len(visible)
     count = _count_by_nvml()
     return _count_by_smi() if count is None else count
 
@@ -65,25 +64,12 @@ def get_num_gpu() -> int:
 get_nr_gpu = get_num_gpu  # the spelling of 2017
 
 
-def _count_visible(visible: str) -> int:
-    # CUDA reads the list up to the first entry that is not a device.
-    entries = map(str.strip, visible.split(","))
-    return len(list(itertools.takewhile(lambda entry: entry and entry[0] != "-", entries)))
-
-
 def _count_by_nvml() -> Optional[int]:
     try:
-        pynvml = require("pynvml")
-    except ImportError:
+        with NVMLContext() as nvml:
+            return nvml.num_devices()
+    except (ImportError, RuntimeError):  # not installed; or there is no driver
         return None
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:  # there is no driver
-        return None
-    try:
-        return int(pynvml.nvmlDeviceGetCount())
-    finally:
-        pynvml.nvmlShutdown()
 
 
 def _count_by_smi() -> int:

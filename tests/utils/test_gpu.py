@@ -3,12 +3,12 @@
 import os
 import stat
 import sys
-import types
 
 import pytest
 
 from tensorpack.utils import change_env
 from tensorpack.utils.gpu import change_gpu, get_nr_gpu, get_num_gpu
+from tests.recorded_nvml import RecordedNvml
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 
@@ -32,36 +32,13 @@ def test_change_gpu(val, text):
     assert os.environ.get(VARIABLE) == before
 
 
-class FakeNvml(types.ModuleType):
-    """Stands for the module of nvidia-ml-py: a driver with some GPUs, or none."""
-
-    class NVMLError(Exception):
-        pass
-
-    def __init__(self, count):
-        super().__init__("pynvml")
-        self.count = count
-        self.open = 0
-
-    def nvmlInit(self):
-        if self.count is None:
-            raise self.NVMLError
-        self.open += 1
-
-    def nvmlDeviceGetCount(self):
-        return self.count
-
-    def nvmlShutdown(self):
-        self.open -= 1
-
-
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
     """Sets what nvidia-ml-py and nvidia-smi would find on the machine; None for no such thing."""
 
     def make(nvml=None, smi=None):
         monkeypatch.delenv(VARIABLE, raising=False)
-        module = FakeNvml(nvml)
+        module = RecordedNvml(nvml)
         monkeypatch.setitem(sys.modules, "pynvml", module)
         monkeypatch.setenv("PATH", str(tmp_path))
         if smi is not None:

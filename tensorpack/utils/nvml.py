@@ -1,0 +1,109 @@
+"""What the driver of NVIDIA knows about the GPUs of this machine, by nvidia-ml-py."""
+
+import os
+from typing import Any, Dict, List, Optional, Union
+
+from .optional import require
+
+__all__ = ["NVMLContext", "NvidiaDevice", "visible_devices"]
+
+
+class NVMLContext:
+    """Opens NVML, the library of the driver, for a `with` block; TensorFlow is not involved.
+
+    Raises:
+      ImportError: nvidia-ml-py is not installed.
+      RuntimeError: on entering, there is no driver; the message is NVML's own.
+    """
+
+    def __init__(self) -> None:
+        self._nvml: Any = require("pynvml")
+
+    def __enter__(self) -> "NVMLContext":
+        try:
+            self._nvml.nvmlInit()
+        except self._nvml.NVMLError as error:
+            raise RuntimeError(
+                f"The driver of NVIDIA cannot be asked about GPUs: {error}. Does nvidia-smi work?"
+            ) from error
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self._nvml.nvmlShutdown()
+
+    def num_devices(self) -> int:
+        """Returns the number of GPUs of the machine, whatever CUDA_VISIBLE_DEVICES says."""
+        return int(self._nvml.nvmlDeviceGetCount())
+
+    def devices(self) -> List["NvidiaDevice"]:
+        """Returns all GPUs of the machine."""
+        return [self.device(index) for index in range(self.num_devices())]
+
+    def device(self, idx: Union[int, str]) -> "NvidiaDevice":
+        """Returns a GPU, by its index in the order of `nvidia-smi` or by its UUID.
+
+        Raises:
+          ValueError: there is no such GPU.
+        """
+        try:
+            if isinstance(idx, str) and not idx.isdigit():
+                return NvidiaDevice(self._nvml, self._nvml.nvmlDeviceGetHandleByUUID(idx))
+            return NvidiaDevice(self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(int(idx)))
+        except self._nvml.NVMLError as error:
+            raise ValueError(
+                f"There is no GPU {idx!r} among the {self.num_devices()} of this machine: {error}."
+            ) from error
+
+
+class NvidiaDevice:
+    """One GPU; made by `NVMLContext`, whose block must be open.
+
+    Its methods raise RuntimeError if the driver does not answer, as for a part of a GPU (MIG).
+    """
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml = nvml
+        self._handle = handle
+
+    def name(self) -> str:
+        """Returns the name of the product."""
+        return _text(self._ask("nvmlDeviceGetName"))
+
+    def uuid(self) -> str:
+        """Returns its UUID, such as `GPU-5a6d...`."""
+        return _text(self._ask("nvmlDeviceGetUUID"))
+
+    def memory(self) -> Dict[str, int]:
+        """Returns the bytes of its memory as "total", "used" and "free"."""
+        info = self._ask("nvmlDeviceGetMemoryInfo")
+        return {"total": int(info.total), "used": int(info.used), "free": int(info.free)}
+
+    def utilization(self) -> Dict[str, int]:
+        """Returns "gpu" and "memory": in how many percent of the time, over a period of up to a
+        second that the driver chooses, an op ran, and the memory was read or written.
+        """
+        rates = self._ask("nvmlDeviceGetUtilizationRates")
+        return {"gpu": int(rates.gpu), "memory": int(rates.memory)}
+
+    def _ask(self, function: str) -> Any:
+        try:
+            return getattr(self._nvml, function)(self._handle)
+        except self._nvml.NVMLError as error:
+            raise RuntimeError(f"{function} of NVML failed: {error}.") from error
+
+
+def visible_devices() -> Optional[List[str]]:
+    """Returns the indices or UUIDs in CUDA_VISIBLE_DEVICES; None if it is not set."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return None
+    found: List[str] = []
+    for entry in map(str.strip, visible.split(",")):
+        if not entry or entry.startswith("-"):  # CUDA reads the list up to here
+            break
+        found.append(entry)
+    return found
+
+
+def _text(value: Union[str, bytes]) -> str:
+    return value.decode() if isinstance(value, bytes) else value  # bytes before version 11.500
