@@ -50,16 +50,19 @@ _NAMES = {  # package or module -> its public names
         "PreventStuck ProxyPlayer ReplayMemory check_rom epsilon_greedy find_rom"
     ),
     "callbacks": (
-        "Callback CallbackFactory CallbackToHook Callbacks CheckNumerics DumpTensor DumpTensors "
-        "EnableCallbackIf EstimatedTimeLeft GraphProfiler GraphVarParam HookToCallback "
-        "HumanHyperParamSetter HyperParam HyperParamSetter HyperParamSetterWithFunc InjectShell "
-        "JSONWriter MaintainStepCounter MaxSaver MergeAllSummaries MinSaver ModelSaver "
-        "MonitorBase Monitors MovingAverageSummary NonFiniteError ObjAttrParam PeriodicCallback "
-        "PeriodicRunHooks PeriodicTrigger ProcessTensors ProgressBar ProxyCallback RunOp "
-        "RunUpdateOps ScalarPrinter ScalarRecord ScheduledHyperParamSetter SendMonitorData "
-        "SendStat SessionRunTimeout SimpleMovingAverage StalledTraining StartProcOrThread "
-        "StatMonitorParamSetter StopIfNonFinite TFEventWriter TensorPrinter ThroughputTracker "
-        "TimeReport TrainingMonitor Triggerable Watchdog"
+        "CSVMonitor Callback CallbackFactory CallbackToHook Callbacks CheckNumerics "
+        "CometMLMonitor DumpParamAsImage DumpTensor DumpTensorAsImage DumpTensors "
+        "EnableCallbackIf EstimatedTimeLeft GPUMemoryTracker GPUUtilizationTracker GraphProfiler "
+        "GraphVarParam HookToCallback HostMemoryTracker HumanHyperParamSetter HyperParam "
+        "HyperParamSetter HyperParamSetterWithFunc InjectShell JSONWriter MaintainStepCounter "
+        "MaxSaver MergeAllSummaries MinSaver ModelSaver MonitorBase Monitors MovingAverageSummary "
+        "NonFiniteError ObjAttrParam PeakMemoryTracker PeriodicCallback PeriodicRunHooks "
+        "PeriodicTrigger ProcessTensors ProgressBar ProxyCallback RunOp RunUpdateOps "
+        "ScalarPrinter ScalarRecord ScheduledHyperParamSetter SendMonitorData SendStat "
+        "SessionRunTimeout SimpleMovingAverage StalledTraining StartProcOrThread "
+        "StatMonitorParamSetter StepTensorPrinter StopIfNonFinite TFEventWriter "
+        "TFLocalCLIDebugHook TFSummaryWriter TensorPrinter ThroughputTracker TimeReport "
+        "TrainingMonitor Triggerable WandbMonitor Watchdog"
     ),
     "compat": "tfv1",
     "dataflow": (

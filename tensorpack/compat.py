@@ -4,6 +4,7 @@ Everything else in the package asks this module and never TensorFlow itself, so 
 between TensorFlow 1.15 and 2.x is found here. Nothing is patched and no setting is changed.
 """
 
+import importlib
 import re
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -14,7 +15,15 @@ try:
 except ImportError:
     _CallableOptions = None
 
-__all__ = ["TensorSpec", "is_tfv2", "make_raw_callable", "tf_version", "tfv1"]
+__all__ = [
+    "TensorSpec",
+    "gpu_memory_peak",
+    "is_tfv2",
+    "local_cli_debug_hook",
+    "make_raw_callable",
+    "tf_version",
+    "tfv1",
+]
 
 TensorSpec = tfv1.TensorSpec
 
@@ -65,3 +74,36 @@ def make_raw_callable(
     if in_caller:
         options.run_options.inter_op_thread_pool = -1
     return make(options)
+
+
+def gpu_memory_peak(device: str) -> Callable[[Any], int]:
+    """Returns a function of a session that tells the most bytes that TensorFlow has had in use on a
+    GPU since the process began.
+
+    On TensorFlow 1 it adds an op, so call it while the graph is built.
+
+    Args:
+      device: such as "/gpu:0".
+    """
+    if is_tfv2():
+        ask = importlib.import_module("tensorflow").config.experimental.get_memory_info
+        return lambda sess: int(ask(device.lstrip("/").upper())["peak"])
+    stats = importlib.import_module("tensorflow.contrib.memory_stats")
+    with tfv1.device(device):
+        peak = stats.MaxBytesInUse()
+    return lambda sess: int(sess.run(peak))
+
+
+def local_cli_debug_hook() -> Callable[..., Any]:
+    """Returns the class of the hook by which TensorFlow's own debugger, tfdbg, joins a session.
+
+    Raises:
+      RuntimeError: this TensorFlow has none.
+    """
+    try:
+        return importlib.import_module("tensorflow.python.debug").LocalCLIDebugHook
+    except (ImportError, AttributeError) as error:
+        raise RuntimeError(
+            f"TensorFlow {tfv1.__version__} has no tfdbg for sessions. CheckNumerics finds bad "
+            "variables, StopIfNonFinite bad costs, and DumpTensors writes tensors to files."
+        ) from error

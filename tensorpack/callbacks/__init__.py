@@ -3,14 +3,17 @@
 from .base import Callback, CallbackFactory, ProxyCallback, Triggerable
 from .best_saver import MaxSaver, MinSaver
 from .concurrency import StartProcOrThread
-from .event_writer import TFEventWriter
+from .csv_monitor import CSVMonitor
+from .dump_image import DumpParamAsImage, DumpTensorAsImage
+from .event_writer import TFEventWriter, TFSummaryWriter
 from .finite import NonFiniteError, StopIfNonFinite
 from .graph import CheckNumerics, DumpTensor, DumpTensors, ProcessTensors, RunOp, RunUpdateOps
 from .group import Callbacks
-from .hooks import CallbackToHook, HookToCallback
+from .hooks import CallbackToHook, HookToCallback, TFLocalCLIDebugHook
 from .json_writer import JSONWriter
 from .misc import EstimatedTimeLeft, InjectShell, SendMonitorData, SendStat
 from .monitor import MonitorBase, Monitors, ScalarRecord, TrainingMonitor
+from .online_monitors import CometMLMonitor, WandbMonitor
 from .param import GraphVarParam, HyperParam, ObjAttrParam
 from .param_setters import (
     HumanHyperParamSetter,
@@ -22,26 +25,45 @@ from .param_setters import (
 from .prof import GraphProfiler
 from .saver import ModelSaver
 from .scalar_printer import ScalarPrinter
-from .steps import MaintainStepCounter, ProgressBar, SessionRunTimeout, TensorPrinter
+from .steps import (
+    MaintainStepCounter,
+    ProgressBar,
+    SessionRunTimeout,
+    StepTensorPrinter,
+    TensorPrinter,
+)
 from .summary import MergeAllSummaries, MovingAverageSummary, SimpleMovingAverage
 from .throughput import ThroughputTracker
 from .time_report import TimeReport
+from .trackers import (
+    GPUMemoryTracker,
+    GPUUtilizationTracker,
+    HostMemoryTracker,
+    PeakMemoryTracker,
+)
 from .trigger import EnableCallbackIf, PeriodicCallback, PeriodicRunHooks, PeriodicTrigger
 from .watchdog import StalledTraining, Watchdog
 
 __all__ = [
+    "CSVMonitor",
     "Callback",
     "CallbackFactory",
     "CallbackToHook",
     "Callbacks",
     "CheckNumerics",
+    "CometMLMonitor",
+    "DumpParamAsImage",
     "DumpTensor",
+    "DumpTensorAsImage",
     "DumpTensors",
     "EnableCallbackIf",
     "EstimatedTimeLeft",
+    "GPUMemoryTracker",
+    "GPUUtilizationTracker",
     "GraphProfiler",
     "GraphVarParam",
     "HookToCallback",
+    "HostMemoryTracker",
     "HumanHyperParamSetter",
     "HyperParam",
     "HyperParamSetter",
@@ -58,6 +80,7 @@ __all__ = [
     "MovingAverageSummary",
     "NonFiniteError",
     "ObjAttrParam",
+    "PeakMemoryTracker",
     "PeriodicCallback",
     "PeriodicRunHooks",
     "PeriodicTrigger",
@@ -76,13 +99,17 @@ __all__ = [
     "StalledTraining",
     "StartProcOrThread",
     "StatMonitorParamSetter",
+    "StepTensorPrinter",
     "StopIfNonFinite",
     "TFEventWriter",
+    "TFLocalCLIDebugHook",
+    "TFSummaryWriter",
     "TensorPrinter",
     "ThroughputTracker",
     "TimeReport",
     "TrainingMonitor",
     "Triggerable",
+    "WandbMonitor",
     "Watchdog",
 ]
 

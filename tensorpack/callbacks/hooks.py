@@ -2,11 +2,18 @@
 
 from typing import Any
 
+from tensorpack.compat import local_cli_debug_hook
 from tensorpack.compat import tfv1 as tf
 
 from .base import Callback, ProxyCallback
 
-__all__ = ["CallbackToHook", "HookToCallback", "sees_runs", "sees_steps"]
+__all__ = [
+    "CallbackToHook",
+    "HookToCallback",
+    "TFLocalCLIDebugHook",
+    "sees_runs",
+    "sees_steps",
+]
 
 
 class CallbackToHook(tf.train.SessionRunHook):
@@ -60,6 +67,26 @@ class HookToCallback(Callback):
         sess, self._sess = self._sess, None
         if sess is not None:
             self._hook.end(sess)
+
+
+class TFLocalCLIDebugHook(HookToCallback):
+    """Opens TensorFlow's own debugger, tfdbg, at the terminal around each run of a step.
+
+    Its commands are in https://github.com/tensorflow/docs/blob/master/site/en/r1/guide/debugger.md
+
+    Args:
+      args, kwargs: of `LocalCLIDebugHook`, such as `ui_type="readline"`.
+
+    Raises:
+      RuntimeError: this TensorFlow has no tfdbg.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(local_cli_debug_hook()(*args, **kwargs))
+
+    def add_tensor_filter(self, *args: Any, **kwargs: Any) -> None:
+        """Adds a filter to the debugger, see its `add_tensor_filter(name, function)`."""
+        self._hook.add_tensor_filter(*args, **kwargs)
 
 
 def sees_runs(callback: Callback) -> bool:

@@ -1,3 +1,6 @@
+import sys
+
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
@@ -6,6 +9,7 @@ from tensorpack.callbacks import (
     PeriodicTrigger,
     ProgressBar,
     ProxyCallback,
+    TFLocalCLIDebugHook,
 )
 from tensorpack.callbacks.hooks import CallbackToHook, sees_runs, sees_steps
 from tensorpack.compat import tfv1 as tf
@@ -74,6 +78,24 @@ def test_what_a_hook_of_tensorflow_raises_ends_the_run():
 def test_something_else_is_refused():
     with pytest.raises(TypeError, match="got CallbackSpy"):
         HookToCallback(CallbackSpy())
+
+
+def test_the_debugger_of_tensorflow_sees_each_run(monkeypatch, capsys):
+    commands = ["run", "lt", "run", "run"]
+    monkeypatch.setattr("builtins.input", lambda *prompt: commands.pop(0))
+    debugger = TFLocalCLIDebugHook(ui_type="readline")
+    debugger.add_tensor_filter("large", lambda datum, tensor: np.max(tensor) > 1000)
+    value = tf.add(tf.random_uniform([]), 1.0, name="debugged")
+    MiniTrainer([debugger], train_op=value.op).train()
+    assert commands == []
+    output = capsys.readouterr().out
+    assert "run-end: run #2" in output and "debugged:0" in output and "* large" in output
+
+
+def test_a_tensorflow_without_its_debugger_says_what_else_there_is(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow.python.debug", None)
+    with pytest.raises(RuntimeError, match="has no tfdbg for sessions. CheckNumerics finds"):
+        TFLocalCLIDebugHook()
 
 
 class Runs(Callback):

@@ -1,0 +1,178 @@
+"""Monitors that send the scalars and images of a run to a service for experiments."""
+
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from tensorpack.utils.checks import as_names
+from tensorpack.utils.optional import require
+
+from .monitor import MonitorBase
+
+__all__ = ["CometMLMonitor", "WandbMonitor"]
+
+
+class _OnlineMonitor(MonitorBase):
+    """Sends to a record of the service, which it opens unless it is given one.
+
+    A record that it opened is also closed by it, and continued by a resumed run.
+
+    A subclass defines how to open, identify and close one, and sends to `self._record()`.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        self._opened: Any = None
+        self._key: Optional[str] = None  # of the record that an earlier run opened
+
+    def _open(self, key: Optional[str]) -> Any:
+        """Override to open a new record, or the one with a key."""
+        raise NotImplementedError
+
+    def _key_of(self, record: Any) -> str:
+        """Override to return what identifies a record."""
+        raise NotImplementedError
+
+    def _close(self, record: Any) -> None:
+        """Override to close a record, so that everything has been sent."""
+        raise NotImplementedError
+
+    def _record(self) -> Any:
+        if self._given is not None:
+            return self._given
+        if self._opened is None:
+            self._opened = self._open(self._key)
+            self._key = self._key_of(self._opened)
+        return self._opened
+
+    def _before_train(self) -> None:
+        self._record()
+
+    def _after_train(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            self._close(opened)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """What identifies the record that it opened."""
+        return {} if self._key is None else {"key": self._key}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Lets that record be continued."""
+        self._key = state["key"]
+
+
+class CometMLMonitor(_OnlineMonitor):
+    """Sends scalars and images to https://www.comet.com, by `comet_ml`.
+
+    Import `comet_ml` before TensorFlow if it is to log more by itself. A resumed run continues the
+    experiment of the earlier one.
+
+    Args:
+      experiment: a `comet_ml.Experiment`; by default one is made when it is first used, and ended
+        after the training.
+      tags: added to the experiment.
+      kwargs: of the `comet_ml.Experiment` that is made, such as `project_name`.
+
+    Raises:
+      ImportError: `comet_ml` is not installed: `pip install comet_ml`.
+      TypeError: both an experiment and its arguments are given.
+    """
+
+    def __init__(
+        self, experiment: Any = None, tags: Optional[List[str]] = None, **kwargs: Any
+    ) -> None:
+        if experiment is not None and kwargs:
+            raise TypeError(
+                f"CometMLMonitor: {', '.join(sorted(kwargs))} would be arguments of an Experiment "
+                "that it makes, but it is given one."
+            )
+        super().__init__(experiment)
+        self._comet = require("comet_ml") if experiment is None else None
+        self._arguments = kwargs
+        self._tags = [] if tags is None else as_names(self, "tags", tags)
+        if experiment is not None and self._tags:
+            experiment.add_tags(self._tags)
+
+    @property
+    def experiment(self) -> Any:
+        """The `comet_ml.Experiment`."""
+        return self._record()
+
+    def process_scalar(self, name: str, val: float) -> None:
+        """Sends it."""
+        self._record().log_metric(name, val, step=self.global_step)
+
+    def process_image(self, name: str, val: np.ndarray) -> None:
+        """Sends each image, the second one as `{name}_1`."""
+        for i, image in enumerate(val):
+            title = f"{name}_{i}" if i else name
+            self._record().log_image(image, name=title, step=self.global_step)
+
+    def _open(self, key: Optional[str]) -> Any:
+        if key is None:
+            experiment = self._comet.Experiment(**self._arguments)
+        else:
+            experiment = self._comet.ExistingExperiment(previous_experiment=key, **self._arguments)
+        if self._tags:
+            experiment.add_tags(self._tags)
+        return experiment
+
+    def _key_of(self, record: Any) -> str:
+        return str(record.get_key())
+
+    def _close(self, record: Any) -> None:
+        record.end()
+
+
+class WandbMonitor(_OnlineMonitor):
+    """Sends scalars and images to https://wandb.ai, or keeps them for it, by `wandb`::
+
+        TrainConfig(..., monitors=DEFAULT_MONITORS() + [WandbMonitor(project="mnist")])
+
+    A resumed run continues the run of the earlier one. There, steps that were sent already keep the
+    values that they have.
+
+    Args:
+      run: what `wandb.init` returned; by default it is called when the run is first used, and the
+        run is finished after the training.
+      kwargs: of `wandb.init`, such as `project`, `name`, `config` and `mode="offline"`.
+
+    Raises:
+      ImportError: `wandb` is not installed: `pip install wandb`.
+      TypeError: both a run and its arguments are given.
+    """
+
+    def __init__(self, run: Any = None, **kwargs: Any) -> None:
+        if run is not None and kwargs:
+            raise TypeError(
+                f"WandbMonitor: {', '.join(sorted(kwargs))} would be arguments of wandb.init(), "
+                "but it is given a run."
+            )
+        super().__init__(run)
+        self._wandb = require("wandb")
+        self._arguments = kwargs
+
+    @property
+    def run(self) -> Any:
+        """The run of `wandb`."""
+        return self._record()
+
+    def process_scalar(self, name: str, val: float) -> None:
+        """Sends it."""
+        self._record().log({name: val}, step=self.global_step)
+
+    def process_image(self, name: str, val: np.ndarray) -> None:
+        """Sends the images together."""
+        images = [self._wandb.Image(each) for each in val]
+        self._record().log({name: images}, step=self.global_step)
+
+    def _open(self, key: Optional[str]) -> Any:
+        again = {} if key is None else {"id": key, "resume": "allow"}
+        return self._wandb.init(**{**again, **self._arguments})
+
+    def _key_of(self, record: Any) -> str:
+        return str(record.id)
+
+    def _close(self, record: Any) -> None:
+        record.finish()
