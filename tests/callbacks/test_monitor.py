@@ -3,8 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tensorpack import callbacks
-from tensorpack.callbacks import JSONWriter, MonitorBase, Monitors, TrainingMonitor, monitor
+from tensorpack.callbacks import JSONWriter, MonitorBase, Monitors, TrainingMonitor
 from tensorpack.callbacks.monitor import to_png
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
@@ -159,15 +158,6 @@ def test_a_history_is_one_of_tuples_as_later(monitors):
     assert record == (7, 2.0) and not record != (7, 2.0) and record != (8, 2.0)
     assert dict([record]) == {7: 2.0} and type(record.value) is float
     assert repr(pickle.loads(pickle.dumps(record))) == "ScalarRecord(global_step=7, value=2.0)"
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["CSVMonitor", "CometMLMonitor", "JSONWriter", "ScalarPrinter", "SendMonitorData"]
-    + ["TFEventWriter", "TFSummaryWriter", "TrainingMonitor"],
-)
-def test_scripts_find_every_monitor_in_this_module(name):
-    assert getattr(monitor, name) is getattr(callbacks, name)
 
 
 def test_a_monitor_of_ours_has_the_methods_of_2017():

@@ -4,7 +4,7 @@ import types
 import pytest
 
 from tensorpack import callbacks as cb
-from tensorpack.callbacks import prof, trackers
+from tensorpack.callbacks import trackers
 from tensorpack.compat import gpu_memory_peak, is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines, when
@@ -175,8 +175,3 @@ def test_elsewhere_than_on_linux_psutil_tells_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)
     with tf.Graph().as_default(), pytest.raises(ImportError, match="pip install psutil"):
         train(cb.HostMemoryTracker())
-
-
-@pytest.mark.parametrize("name", [*trackers.__all__, "GraphProfiler", "ThroughputTracker"])
-def test_scripts_find_them_in_prof(name):
-    assert getattr(prof, name) is getattr(cb, name)
