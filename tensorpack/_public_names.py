@@ -17,6 +17,7 @@ MODULES = {
     "dataflow": "tensorpack.dataflow",
     "dftools": "tensorpack.dataflow.dftools",
     "distributions": "tensorpack.tfutils.distributions",
+    "export": "tensorpack.tfutils.export",
     "fs": "tensorpack.utils.fs",
     "gradproc": "tensorpack.tfutils.gradproc",
     "graph_builder": "tensorpack.graph_builder",
@@ -101,11 +102,11 @@ _NAMES = {  # package or module -> its public names
     "tfutils": (
         "AccumGradOptimizer BaseTowerContext ChainInit CheckGradient CheckpointCorrupt "
         "ComputeOptions DictRestore FilterNoneGrad GlobalNormClip GradientProcessor InitFrom "
-        "JustCurrentSession LossScaleOptimizer MOVING_SUMMARY_OPS_KEY MapGradient "
-        "NewSessionCreator ParamRestore PostProcessOptimizer PrintGradient ProxyOptimizer "
-        "ReuseSessionCreator SaverRestore SaverRestoreRelaxed ScaleGradient SessionCreatorAdapter "
-        "SessionInit SessionUpdate SmartInit SummaryGradient TowerContext TowerFunc "
-        "TowerFuncWrapper TowerTensorHandle TowerTensorHandles TryResumeTraining "
+        "JustCurrentSession LossScaleOptimizer MOVING_SUMMARY_OPS_KEY MapGradient ModelExport "
+        "ModelExporter NewSessionCreator ParamRestore PostProcessOptimizer PrintGradient "
+        "ProxyOptimizer ReuseSessionCreator SaverRestore SaverRestoreRelaxed ScaleGradient "
+        "SessionCreatorAdapter SessionInit SessionUpdate SmartInit SummaryGradient TowerContext "
+        "TowerFunc TowerFuncWrapper TowerTensorHandle TowerTensorHandles TryResumeTraining "
         "VariableAssignmentOptimizer VariableMismatch VariablePairs add_activation_summary "
         "add_moving_summary add_param_summary add_tensor_summary apply_grad_processors argscope "
         "auto_reuse_variable_scope backup_collection build_twin cached_name_scope "

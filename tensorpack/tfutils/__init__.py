@@ -26,6 +26,7 @@ from .common import (
     get_tf_version_tuple,
 )
 from .dependency import dependency_of_fetches, dependency_of_targets
+from .export import ModelExport, ModelExporter
 from .gradproc import (
     CheckGradient,
     FilterNoneGrad,
@@ -120,6 +121,8 @@ __all__ = [
     "LossScaleOptimizer",
     "MOVING_SUMMARY_OPS_KEY",
     "MapGradient",
+    "ModelExport",
+    "ModelExporter",
     "NewSessionCreator",
     "ParamRestore",
     "PostProcessOptimizer",

@@ -224,12 +224,15 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
 
     Raises:
       TypeError: a value is not an array of numbers, booleans or strings.
+      ValueError: the path is that of an `.npy` file.
     """
     arrays = dict(zip(names_without_output(dic), map(np.asarray, dic.values())))
     for name, array in arrays.items():
         if array.dtype == object:
             raise TypeError(f"{name} cannot be saved: it is an array of objects, not of one type.")
     target = os.fspath(path)
+    if target.endswith(".npy"):
+        raise ValueError(f"{target}: several arrays in an .npy file are a pickle. Write .npz.")
     os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
     if target.endswith(".npz"):
         with open_atomic(target) as file:

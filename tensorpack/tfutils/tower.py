@@ -327,6 +327,9 @@ class TowerFunc:
                 raise ValueError(
                     f"Every input of a tower function needs a name, this one has none: {spec}."
                 )
+        names = [spec.name for spec in self.input_signature]
+        if len(set(names)) < len(names):
+            raise ValueError(f"Inputs of a tower function need different names, got {names}.")
         self._handles: List[TowerTensorHandle] = []
 
     @property

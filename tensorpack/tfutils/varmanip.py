@@ -196,6 +196,7 @@ def dump_session_params(path: PathLike) -> None:
 
     Raises:
       RuntimeError: there is no default session.
+      ValueError: the path is that of an `.npy` file.
     """
     session = _default_session("dump_session_params")
     save_checkpoint_vars(session.run(weights_of(session.graph)), path)

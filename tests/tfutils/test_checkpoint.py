@@ -74,6 +74,11 @@ def test_saved_values_come_back(tmp_path, name):
     assert [each for each in os.listdir(str(tmp_path)) if "tmp" in each] == []
 
 
+def test_saved_values_are_no_pickle(tmp_path):
+    with pytest.raises(ValueError, match="saved.npy: .* Write .npz"):
+        save_checkpoint_vars({"W": 1.0}, tmp_path / "saved.npy")
+
+
 def test_saved_values_can_be_restored_by_tensorflow(tmp_path):
     save_checkpoint_vars({"w": np.float32([1, 2])}, tmp_path / "saved")
     w = tf.get_variable("w", [2])

@@ -126,6 +126,8 @@ def test_a_tower_function_says_what_is_wrong_with_a_call():
         function.towers[0].get_tensor("nothing")
     with pytest.raises(ValueError, match="needs a name"):
         TowerFunc(dense, [tf.TensorSpec([2], tf.float32)])
+    with pytest.raises(ValueError, match="need different names, got .'x', 'x'"):
+        TowerFunc(dense, [tf.TensorSpec([2], tf.float32, "x")] * 2)
 
 
 @pytest.mark.parametrize(

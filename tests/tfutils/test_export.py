@@ -1,0 +1,287 @@
+"""Exports compute what the model computes, also where this package is not installed."""
+
+import ast
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import is_tfv2
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import ModelDesc
+from tensorpack.models import BatchNorm, FullyConnected
+from tensorpack.predict import OfflinePredictor, PredictConfig
+from tensorpack.tfutils import _export_check, export
+from tensorpack.tfutils.checkpoint import load_checkpoint_vars, save_checkpoint_vars
+from tensorpack.tfutils.export import ModelExport, ModelExporter
+from tensorpack.tfutils.sesscreate import ReuseSessionCreator
+from tensorpack.tfutils.sessinit import DictRestore, SmartInit
+from tests.checks import ROOT
+
+BATCH = np.float32([[1, 2, 3, 4], [0, -1, 0.5, 0], [5, 0, 0, -5]])
+WEIGHTS = {
+    "fc/W": np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3),
+    "fc/b": np.float32([0.5, -0.5, 0.25]),
+    "bn/beta": np.float32([1, 2, 3]),
+    "bn/gamma": np.float32([3, 2, 1]),
+    "bn/mean/EMA": np.float32([0.1, 0.2, 0.3]),
+    "bn/variance/EMA": np.float32([1, 4, 9]),
+}
+
+
+class Classifier(ModelDesc):
+    """Two outputs and, beside what they need, a label and a variable."""
+
+    def inputs(self):
+        return [tf.TensorSpec([None, 4], tf.float32, "x"), tf.TensorSpec([None], tf.int32, "y")]
+
+    def build_graph(self, x, y):
+        hidden = BatchNorm("bn", FullyConnected("fc", x, 3))
+        hidden = tf.identity(hidden, "hidden")
+        tf.nn.softmax(hidden, name="prob")
+        tf.identity(tf.get_variable("unused", []) + tf.cast(y, tf.float32), "label")
+        tf.reduce_max(tf.check_numerics(hidden, "a check"), axis=1, name="scores/max")
+
+
+def classifier(inputs=("x",), outputs=("prob", "scores/max"), **options):
+    options = {"session_init": DictRestore(WEIGHTS), **options}
+    return PredictConfig(
+        model=Classifier(), input_names=list(inputs), output_names=list(outputs), **options
+    )
+
+
+def tower(function, shape=(None, 4), **options):
+    """The config of a model without weights whose output is `out`."""
+    signature = [tf.TensorSpec(shape, tf.float32, "x")]
+    return PredictConfig(
+        tower_func=function, input_signature=signature, output_names=["out"], **options
+    )
+
+
+def expected(config, *arrays):
+    with OfflinePredictor(config) as predictor:
+        return predictor(*arrays)
+
+
+def run_frozen(path, feed, fetches):
+    graph_def = tf.GraphDef.FromString(path.read_bytes())
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.import_graph_def(graph_def, name="")
+        return graph_def, sess.run(fetches, feed)
+
+
+def assert_alike(values, others):
+    for value, other in zip(values, others):
+        np.testing.assert_allclose(value, other, rtol=1e-5)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_a_frozen_graph_computes_the_outputs_under_their_names(tmp_path, optimize):
+    ModelExporter(classifier()).export_compact(tmp_path / "m.pb", optimize=optimize)
+    fetches = ["prob:0", "scores/max:0"]
+    graph_def, values = run_frozen(tmp_path / "m.pb", {"x:0": BATCH}, fetches)
+    assert_alike(values, expected(classifier(), BATCH))
+    ops = {node.op for node in graph_def.node}
+    assert ("CheckNumerics" in ops) != optimize
+    assert not ops & {"VariableV2", "VarHandleOp", "RestoreV2"}
+    assert {node.device for node in graph_def.node} == {""}
+    assert os.listdir(str(tmp_path)) == ["m.pb"]
+
+
+def test_inputs_that_are_no_placeholders_become_some_and_unused_ones_stay(tmp_path):
+    config = classifier(["hidden", "y"], ["prob"], session_init=None)
+    ModelExporter(config).export_compact(tmp_path / "m.pb")
+    hidden = np.float32([[1, 2, 3]])
+    feed = {"hidden:0": hidden, "y:0": [7]}
+    graph_def, values = run_frozen(tmp_path / "m.pb", feed, ["prob:0"])
+    assert_alike(values, expected(classifier(["hidden"], ["prob"], session_init=None), hidden))
+    ops = sorted((node.name, node.op) for node in graph_def.node)
+    assert ops == [("hidden", "Placeholder"), ("prob", "Softmax"), ("y", "Placeholder")]
+
+
+def test_identities_that_order_or_branch_are_kept(tmp_path):
+    def build(x):
+        with tf.control_dependencies([tf.identity(x, "before")]):
+            x = tf.identity(tf.identity(x, "first"), "second")
+        count, total = tf.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, tf.identity(y) * 2), [0, x]
+        )
+        total = tf.cond(count > 2, lambda: tf.identity(total), lambda: -total)
+        tf.add(tf.stop_gradient(total + 0), tf.identity(x), name="out")
+
+    ModelExporter(tower(build)).export_compact(tmp_path / "m.pb")
+    graph_def, values = run_frozen(tmp_path / "m.pb", {"x:0": BATCH}, ["out:0"])
+    np.testing.assert_array_equal(values[0], BATCH * 9)
+    assert "before" in [node.name for node in graph_def.node]
+    assert "StopGradient" not in [node.op for node in graph_def.node]
+
+
+def run_saved_model(path, tags, name):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        signature = tf.saved_model.load(sess, tags, str(path)).signature_def[name]
+        feed = {signature.inputs["x"].name: BATCH}
+        return sess.run({key: each.name for key, each in signature.outputs.items()}, feed)
+
+
+@pytest.mark.parametrize("name", ["prediction_pipeline", "serving_default"])
+def test_a_saved_model_has_a_signature_of_both_names(tmp_path, name):
+    ModelExporter(classifier()).export_serving(tmp_path / "new" / "1")
+    values = run_saved_model(tmp_path / "new" / "1", ["serve"], name)
+    assert sorted(values) == ["prob", "scores/max"]
+    assert_alike([values["prob"], values["scores/max"]], expected(classifier(), BATCH))
+    assert os.listdir(str(tmp_path / "new")) == ["1"]
+
+
+def test_a_saved_model_initialises_tables_and_local_variables(tmp_path):
+    def build(x):
+        table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer([1, 2], [10.0, 20.0], tf.int64, tf.float32), -1.0
+        )
+        local = tf.get_variable("local", initializer=0.5, collections=["local_variables"])
+        tf.add(table.lookup(tf.cast(x, tf.int64)), local, name="out")
+
+    ModelExporter(tower(build)).export_serving(tmp_path / "m", tags="mine", signature_name="s")
+    values = run_saved_model(tmp_path / "m", ["mine"], "s")
+    assert values["out"][0].tolist() == [10.5, 20.5, -0.5, -0.5]
+    with pytest.raises(ValueError, match=r"is a table.* use export_serving\(\)"):
+        ModelExporter(tower(build)).export_compact(tmp_path / "m.pb")
+
+
+def test_a_directory_that_has_something_in_it_is_left_alone(tmp_path):
+    (tmp_path / "note").write_text("mine")
+    for path in tmp_path, tmp_path / "note":
+        with pytest.raises(FileExistsError, match="is a directory of its own"):
+            ModelExporter(classifier()).export_serving(path)
+    assert os.listdir(str(tmp_path)) == ["note"]
+
+
+SCORE = """
+import sys
+import numpy as np
+w = np.load(sys.argv[1])
+x = np.load(sys.argv[2]) @ w["fc/W"] + w["fc/b"]
+x = (x - w["bn/mean/EMA"]) / np.sqrt(w["bn/variance/EMA"] + 1e-5) * w["bn/gamma"] + w["bn/beta"]
+np.save(sys.argv[2], x.max(axis=1))
+assert not [name for name in sys.modules if name.startswith("tensor")]
+"""
+
+
+def test_weights_as_arrays_serve_numpy_alone_and_load_again(tmp_path):
+    weights, batch = str(tmp_path / "w.npz"), str(tmp_path / "batch.npy")
+    ModelExporter(classifier()).export_npz(weights)
+    assert load_checkpoint_vars(weights).keys() == WEIGHTS.keys()
+    np.save(batch, BATCH)
+    subprocess.run([sys.executable, "-c", SCORE, weights, batch], check=True, timeout=60)
+    outputs = expected(classifier(), BATCH)
+    np.testing.assert_allclose(np.load(batch), outputs[1], rtol=1e-5)
+    assert_alike(expected(classifier(session_init=SmartInit(weights)), BATCH), outputs)
+    with pytest.raises(ValueError, match="Arrays are written to NAME.npz, got 'w'"):
+        ModelExporter(classifier()).export_npz("w")
+
+
+def test_the_exporter_of_2017_writes_a_version(tmp_path):
+    save_checkpoint_vars(WEIGHTS, tmp_path / "model")
+    exporter = ModelExport(Classifier(), ["x"], ["prob", "scores/max"])
+    exporter.export(str(tmp_path / "model"), tmp_path / "served", version=3)
+    values = run_saved_model(tmp_path / "served" / "3", ["serve"], "prediction_pipeline")
+    assert_alike([values["prob"], values["scores/max"]], expected(classifier(), BATCH))
+
+
+def test_the_session_of_another_stays_open(tmp_path):
+    x = tf.placeholder(tf.float32, [])
+    with tf.Session() as sess:
+        creator = ReuseSessionCreator(sess)
+        config = tower(lambda x: tf.negative(x, "out"), session_creator=creator, create_graph=False)
+        ModelExporter(config).export_compact(tmp_path / "m.pb")
+        assert sess.run(x + 1, {x: 1}) == 2
+
+
+def call_python(x):
+    tf.identity(tf.py_func(lambda array: array, [x], tf.float32), "out")
+
+
+@pytest.mark.parametrize(
+    "config, options, error",
+    [
+        (tower(call_python), {}, "calls a Python function"),
+        (classifier(session_init=DictRestore({"fc/W": WEIGHTS["fc/W"]})), {}, "no value to load"),
+        (classifier(), {"check_inputs": [BATCH, BATCH]}, "an array for each of x, got 2"),
+    ],
+)
+def test_what_cannot_be_exported_leaves_nothing_behind(tmp_path, config, options, error):
+    exporter = ModelExporter(config)
+    for method in exporter.export_compact, exporter.export_serving, exporter.export_tflite:
+        with pytest.raises(ValueError, match=error):
+            method(tmp_path / "model", **options)
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_the_script_that_runs_exports_needs_nothing_of_this_package():
+    tree = ast.parse((ROOT / "tensorpack" / "tfutils" / "_run_exported.py").read_text("utf-8"))
+    imports = [each for each in ast.walk(tree) if isinstance(each, (ast.Import, ast.ImportFrom))]
+    names = {alias.name for each in imports for alias in each.names}
+    assert names == {"json", "sys", "numpy", "tensorflow.compat.v1"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["export_compact", "export_serving", "export_tflite"])
+def test_exports_compute_the_same_in_a_clean_process(tmp_path, method, monkeypatch):
+    found = []
+    run = _export_check._run_exported
+    monkeypatch.setattr(
+        _export_check, "_run_exported", lambda *args: found.append(run(*args)) or found[-1]
+    )
+    getattr(ModelExporter(classifier()), method)(tmp_path / "model", check_inputs=[BATCH])
+    assert_alike(found[0], expected(classifier(), BATCH))
+    assert os.listdir(str(tmp_path)) == ["model"]
+
+
+NATIVE = """
+import sys
+import numpy as np
+import tensorflow as tf
+served = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+values = served(x=tf.constant(np.load(sys.argv[3])))
+np.savez(sys.argv[2], **{name: each.numpy() for name, each in values.items()})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_tfv2(), reason="TensorFlow 1 has no such function")
+def test_a_saved_model_loads_as_an_object_of_tensorflow_2(tmp_path):
+    ModelExporter(classifier()).export_serving(tmp_path / "m")
+    np.save(str(tmp_path / "x.npy"), BATCH)
+    paths = [str(tmp_path / name) for name in ("m", "out.npz", "x.npy")]
+    subprocess.run([sys.executable, "-c", NATIVE, *paths], check=True, timeout=120)
+    with np.load(paths[1]) as values:
+        assert_alike([values["prob"], values["scores/max"]], expected(classifier(), BATCH))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damage, error",
+    [
+        (lambda data: data.replace(np.float32(9).tobytes(), np.float32(1).tobytes()), "another"),
+        (lambda data: data[:-20], "cannot be loaded"),
+    ],
+)
+def test_an_export_that_is_wrong_is_not_written(tmp_path, monkeypatch, damage, error):
+    write = export._write
+    monkeypatch.setattr(export, "_write", lambda path, data: write(path, damage(data)))
+    (tmp_path / "model.pb").write_text("the last one")
+    with pytest.raises(RuntimeError, match=error):
+        ModelExporter(classifier()).export_compact(tmp_path / "model.pb", check_inputs=[BATCH])
+    assert (tmp_path / "model.pb").read_text() == "the last one"
+    assert os.listdir(str(tmp_path)) == ["model.pb"]
+
+
+@pytest.mark.slow
+def test_a_frozen_graph_can_be_tried_on_tflite(tmp_path):
+    ModelExporter(classifier()).export_compact(tmp_path / "m.pb", toco_compatible=True)
+    assert os.listdir(str(tmp_path)) == ["m.pb"]
+    inverse = tower(lambda x: tf.linalg.inv(x, name="out"), (4, 4))
+    with pytest.raises(Exception, match="MatrixInverse"):
+        ModelExporter(inverse).export_compact(tmp_path / "inverse.pb", toco_compatible=True)
+    assert os.listdir(str(tmp_path)) == ["m.pb"]
