@@ -1,5 +1,6 @@
 """Monitors that send the scalars and images of a run to a service for experiments."""
 
+import io
 from typing import Any, Dict, List, Optional
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from tensorpack.utils.checks import as_names
 from tensorpack.utils.optional import require
 
-from .monitor import MonitorBase
+from .monitor import MonitorBase, to_png
 
 __all__ = ["CometMLMonitor", "WandbMonitor"]
 
@@ -107,7 +108,9 @@ class CometMLMonitor(_OnlineMonitor):
         """Sends each image, the second one as `{name}_1`."""
         for i, image in enumerate(val):
             title = f"{name}_{i}" if i else name
-            self._record().log_image(image, name=title, step=self.global_step)
+            # As a file: comet_ml needs matplotlib for arrays, and fails on those of one colour.
+            file = io.BytesIO(to_png(image))
+            self._record().log_image(file, name=title, step=self.global_step)
 
     def _open(self, key: Optional[str]) -> Any:
         if key is None:
