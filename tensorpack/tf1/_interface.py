@@ -5,6 +5,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +16,20 @@ from ._replaced import advice
 __all__ = ["install"]
 
 _FROM_KERAS = ("tensorflow.layers", "tensorflow.keras", "tensorflow.nn.rnn_cell")
+# Where private modules of TensorFlow had names that are now elsewhere -> where version 1 has them.
+# Scripts import some from there, and tf-slim most of them.
+_MOVED = {
+    "framework.ops.IndexedSlices": "IndexedSlices",
+    "framework.ops.Tensor": "Tensor",
+    "ops.array_ops.stack": "stack",
+    "ops.array_ops.unstack": "unstack",
+    "ops.control_flow_ops.Assert": "Assert",
+    "ops.control_flow_ops.case": "case",
+    "ops.control_flow_ops.cond": "cond",
+    "ops.control_flow_ops.while_loop": "while_loop",
+    "ops.variable_scope.variable": "Variable",
+    "pywrap_tensorflow.NewCheckpointReader": "train.NewCheckpointReader",
+}
 # What numpy has dropped since: other names of Python's types, and names that it changed.
 _PYTHON_TYPES = (bool, int, float, complex, object, str)
 _NUMPY_RENAMES = {
@@ -32,7 +47,7 @@ _NUMPY_RENAMES = {
 def install() -> None:
     """Imports the installed TensorFlow; if it is a TensorFlow 2, puts version 1 in its place.
 
-    With it come names of numpy that current versions lack, such as `np.int`.
+    With it come names that current versions of private modules and of numpy lack, such as `np.int`.
 
     Raises:
       ModuleNotFoundError: no TensorFlow is installed.
@@ -59,6 +74,7 @@ def install() -> None:
         if isinstance(value, ModuleType) and f".v1.{name}" in vars(value).get("__name__", ""):
             sys.modules.setdefault(f"tensorflow.{name}", value)
     sys.meta_path.append(ContribFinder())
+    _restore_private_names(v1)
     _restore_numpy_names()
 
 
@@ -83,6 +99,14 @@ def _disable_v2_behavior(v1: Any) -> None:
         v1.disable_v2_behavior()
     finally:
         v1.logging.set_verbosity(verbosity)
+
+
+def _restore_private_names(v1: Any) -> None:
+    for old, new in _MOVED.items():
+        home, _, name = old.rpartition(".")
+        module = importlib.import_module(f"tensorflow.python.{home}")
+        if not hasattr(module, name):
+            setattr(module, name, attrgetter(new)(v1))
 
 
 def _restore_numpy_names() -> None:

@@ -34,7 +34,7 @@ _REPLACEMENTS = {
     "tf.contrib.staging": "tensorpack's StagingInput, or tf.data.Dataset.prefetch",
     "tf.contrib.stateless": "tf.random.stateless_normal and the like",
     "tf.contrib.summary": "tf.summary, or tf.compat.v2.summary",
-    "tf.contrib.tensorboard": "the package tensorboard",
+    "tf.contrib.tensorboard": "the modules of the package tensorboard",
     "tf.contrib.training.HParams": "argparse.Namespace or types.SimpleNamespace",
     "tf.contrib.training": "tf.train, or tf.data",
     "tf.estimator": _TRAIN,

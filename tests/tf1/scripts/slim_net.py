@@ -9,6 +9,7 @@ import tensorflow.contrib.slim as slim
 from tensorflow.contrib.framework.python.ops import add_arg_scope
 from tensorflow.contrib.layers.python.layers import utils
 from tensorflow.contrib.slim.nets import alexnet
+from tensorflow.python import pywrap_tensorflow
 
 tf.set_random_seed(1)
 
@@ -57,6 +58,7 @@ with tf.Session() as sess:
     kernel = sess.run("fc/weights:0")
     path = tf.train.Saver().save(sess, os.path.join(folder, "model"))
 
+assert np.array_equal(pywrap_tensorflow.NewCheckpointReader(path).get_tensor("fc/weights"), kernel)
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     restored = slim.get_variables_to_restore(exclude=["conv"])
