@@ -10,8 +10,8 @@ from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
 
+from ._images import as_images, to_png
 from .base import Callback
-from .monitor import as_images, to_png
 
 __all__ = ["DumpParamAsImage", "DumpTensorAsImage"]
 

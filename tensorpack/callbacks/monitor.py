@@ -1,8 +1,6 @@
 """Monitors receive the scalars, images and summaries of a run; a group passes them on to all."""
 
-import struct
 import time
-import zlib
 from array import array
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
@@ -11,18 +9,11 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.legacy_names import give_both_names, names_from
 
+from ._images import as_images, image_summary
 from .base import Callback
 
-__all__ = [
-    "MonitorBase",
-    "Monitors",
-    "ScalarRecord",
-    "TrainingMonitor",
-    "as_images",
-    "to_png",
-]
+__all__ = ["MonitorBase", "Monitors", "ScalarRecord", "TrainingMonitor"]
 
-_PNG_COLOURS = {1: 0, 3: 2, 4: 6}  # channels -> colour type of the format
 _SUFFIX = "-summary"  # appended to the names of summaries by older models
 
 
@@ -192,7 +183,7 @@ class Monitors(Callback):
           ValueError: it has another shape.
         """
         images = as_images(name, val)
-        summary = _image_summary(name, images)
+        summary = image_summary(name, images)
         for monitor in self._monitors:
             monitor.process_image(name, images)
             monitor.process_summary(summary)
@@ -276,46 +267,6 @@ def _clean_tag(tag: str) -> str:
     if tag.endswith(_SUFFIX) and tag != _SUFFIX:
         tag = tag[: -len(_SUFFIX)]
     return tag
-
-
-def as_images(name: str, val: Any) -> np.ndarray:
-    """Returns what `Monitors.put_image` takes as uint8 `[N, H, W, C]`."""
-    images = np.asarray(val)
-    if images.ndim == 2:
-        images = images[:, :, np.newaxis]
-    if images.ndim == 3:
-        images = images[np.newaxis]
-    if images.ndim != 4 or images.shape[3] not in _PNG_COLOURS:
-        raise ValueError(
-            f"Image {name!r} must have shape [H, W], [H, W, C] or [N, H, W, C] with C of 1, 3 or "
-            f"4, got {list(np.shape(val))}."
-        )
-    if images.dtype != np.uint8:
-        images = np.clip(images, 0, 255).astype(np.uint8)
-    return images
-
-
-def _image_summary(name: str, images: np.ndarray) -> tf.Summary:
-    summary = tf.Summary()
-    for i, image in enumerate(images):
-        value = summary.value.add(tag=name if len(images) == 1 else f"{name}/{i}")
-        value.image.height, value.image.width, value.image.colorspace = image.shape
-        value.image.encoded_image_string = to_png(image)
-    return summary
-
-
-def to_png(image: np.ndarray) -> bytes:
-    """Returns a uint8 image `[H, W, C]` in the PNG format."""
-    height, width, channels = image.shape
-    rows = np.zeros([height, 1 + width * channels], np.uint8)  # each begins with filter type 0
-    rows[:, 1:] = image.reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, _PNG_COLOURS[channels], 0, 0, 0)
-    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 # Scripts look for the other monitors here.

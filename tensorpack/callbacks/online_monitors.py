@@ -8,7 +8,8 @@ import numpy as np
 from tensorpack.utils.checks import as_names
 from tensorpack.utils.optional import require
 
-from .monitor import MonitorBase, to_png
+from ._images import to_png
+from .monitor import MonitorBase
 
 __all__ = ["CometMLMonitor", "WandbMonitor"]
 

@@ -51,10 +51,16 @@ def test_a_command_line_that_needs_a_shell_is_refused(make, line):
 
 
 @pytest.mark.parametrize(
-    "line", ["notify {cost:>8}", "curl 'http://x?a=$1&b=2'", 'echo "a|b; c"', r"echo \$5"]
+    "line, argument",
+    [
+        ("notify {cost:>8}", "{cost:>8}"),
+        ("curl 'http://x?a=$1&b=2'", "http://x?a=$1&b=2"),
+        ('echo "a|b; c"', "a|b; c"),
+        (r"echo \$5", "$5"),
+    ],
 )
-def test_what_a_shell_would_take_as_it_is_needs_none(line):
-    SendStat(line, ["cost"])
+def test_what_a_shell_would_take_as_it_is_needs_none(line, argument):
+    assert SendStat(line, ["cost"])._command[1:] == [argument]
 
 
 def test_a_name_in_braces_must_be_among_the_names():

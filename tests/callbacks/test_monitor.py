@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import JSONWriter, MonitorBase, Monitors, TrainingMonitor
-from tensorpack.callbacks.monitor import to_png
+from tensorpack.callbacks._images import to_png
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 
