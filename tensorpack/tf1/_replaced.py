@@ -7,7 +7,7 @@ _COPY = (
     "there is no replacement; its source, to copy from, is in "
     "https://github.com/tensorflow/tensorflow/tree/r1.15/tensorflow/contrib"
 )
-_DATASETS = "the flows of tensorpack.dataflow.dataset, or numpy for files of your own"
+_DATASETS = "tf.keras.datasets, such as tf.keras.datasets.mnist.load_data(),"
 _FILES = "tf.train.load_checkpoint or tf.train.NewCheckpointReader"
 _IMAGES = "tf.image, or OpenCV in a dataflow"
 _TRAIN = "tensorpack's TrainConfig and launch_train_with_config, or tf.train.MonitoredSession"
@@ -26,7 +26,7 @@ _REPLACEMENTS = {
     "tf.contrib.learn": _TRAIN,
     "tf.contrib.learn.datasets": _DATASETS,
     "tf.contrib.lookup": "tf.lookup",
-    "tf.contrib.nccl": "tensorpack's trainers for several GPUs, or tf.distribute",
+    "tf.contrib.nccl": "tf.distribute",
     "tf.contrib.predictor": "tensorpack's OfflinePredictor, or tf.saved_model.load",
     "tf.contrib.rnn": _CELL,
     "tf.contrib.seq2seq": f"{_CELL}, or tf.while_loop",

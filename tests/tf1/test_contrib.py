@@ -28,7 +28,7 @@ GONE = {
     "import tensorflow.estimator": ("ModuleNotFoundError", "TrainConfig"),
     "from tensorflow.examples.tutorials.mnist import input_data": (
         "ModuleNotFoundError",
-        "use the flows of tensorpack.dataflow.dataset",
+        "use tf.keras.datasets, such as",
     ),
     "from tensorflow.python.estimator import model_fn": ("ModuleNotFoundError", "TrainConfig"),
     "from tensorflow.no_such import a": ("ModuleNotFoundError", "No module named 'tensorflow.no_"),
