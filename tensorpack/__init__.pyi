@@ -173,7 +173,11 @@ from tensorpack.input_source import InputSource as InputSource
 from tensorpack.input_source import PlaceholderInput as PlaceholderInput
 from tensorpack.input_source import QueueInput as QueueInput
 from tensorpack.input_source import StagingInput as StagingInput
+from tensorpack.input_source import StagingInputWrapper as StagingInputWrapper
+from tensorpack.input_source import TFDatasetInput as TFDatasetInput
 from tensorpack.input_source import TensorInput as TensorInput
+from tensorpack.input_source import ZMQInput as ZMQInput
+from tensorpack.input_source import remap_input_source as remap_input_source
 from tensorpack.models import AvgPooling as AvgPooling
 from tensorpack.models import BNReLU as BNReLU
 from tensorpack.models import BatchNorm as BatchNorm

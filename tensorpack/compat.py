@@ -25,6 +25,8 @@ __all__ = [
     "tfv1",
 ]
 
+_A_YEAR = 365 * 24 * 60 * 60 * 1000  # milliseconds
+
 TensorSpec = tfv1.TensorSpec
 
 
@@ -46,6 +48,7 @@ def make_raw_callable(
     targets: Sequence[Any],
     feeds: Sequence[Any],
     in_caller: bool = False,
+    waits: bool = False,
 ) -> Optional[Callable[..., List[Any]]]:
     """Returns a function from arrays, one for each fed tensor, to the values of the fetched ones.
 
@@ -59,6 +62,8 @@ def make_raw_callable(
       targets: ops that merely run.
       feeds: tensors.
       in_caller: whether the thread that calls also computes, which is for graphs of an op or two.
+      waits: whether it may wait for as long as it takes, as an enqueue does for room, even if the
+        session has `operation_timeout_in_ms`.
 
     Returns:
       None if this TensorFlow, or this kind of session, cannot do it.
@@ -73,6 +78,8 @@ def make_raw_callable(
     )
     if in_caller:
         options.run_options.inter_op_thread_pool = -1
+    if waits:
+        options.run_options.timeout_in_ms = _A_YEAR  # 0 would be that of the session
     return make(options)
 
 

@@ -24,6 +24,7 @@ from .repeat import RepeatedData
 __all__ = ["RemoteDataZMQ", "make_remote_key", "send_dataflow_zmq"]
 
 _SEND = "send_dataflow_zmq"
+_FORMATS = (None, "zmq_op", "zmq_ops")
 _LOG_EVERY = 1000  # malformed messages
 
 
@@ -58,7 +59,8 @@ def send_dataflow_zmq(
       addr: such as `tcp://127.0.0.1:5555` or `ipc:///home/me/run/data`. One that leaves the
         machine needs a key.
       hwm: how many datapoints may wait on this side.
-      format: None; there is one format.
+      format: there is one format: None; 'zmq_op' and 'zmq_ops', those of a `ZMQInput` of earlier
+        years, mean the same.
       bind: whether to bind to the address instead of connecting to it. The other side does the
         other.
       print_interval: the progress bar is drawn at most once for so many datapoints.
@@ -283,9 +285,9 @@ def _either_order(format: Any, bind: Any, print_interval: int) -> Tuple[bool, in
         format, bind, print_interval = (None if bind is False else bind), False, format
     if not isinstance(bind, bool):
         raise TypeError(f"bind is True or False, but got {bind!r}.")
-    if format is not None:
+    if format not in _FORMATS:
         raise ValueError(
-            f"There is no format {format!r} here: leave it out. 'zmq_ops' was for receivers inside "
-            "of TensorFlow graphs; use RemoteDataZMQ and an input source."
+            f"There is no format {format!r} here: leave it out. There is one, which RemoteDataZMQ "
+            "and ZMQInput read."
         )
     return bind, print_interval

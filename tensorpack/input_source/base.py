@@ -1,11 +1,16 @@
 """The contract of an input source: where the tensors that a model is built on come from."""
 
-from typing import Any, List, Optional, Sequence
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
+from tensorpack.utils import logger
+from tensorpack.utils.argtools import accepts_old_keywords
 
-__all__ = ["FeedfreeInput", "InputSource"]
+__all__ = ["FeedfreeInput", "InputSource", "PositionNotKept", "start_over"]
+
+_INPUT_DESC = ("type", "shape", "name")  # the fields of an `InputDesc`, the spec of 2017
 
 
 class InputSource:
@@ -30,12 +35,15 @@ class InputSource:
     def __init__(self) -> None:
         self._signature: Optional[List[tf.TensorSpec]] = None
         self._callbacks: List[Callback] = []
+        self._name_scope: Optional[str] = None
 
+    @accepts_old_keywords(inputs_desc="input_signature")
     def setup(self, input_signature: Sequence[tf.TensorSpec]) -> List[Callback]:
         """Prepares the source for the default graph.
 
         Args:
-          input_signature: what the model takes; each spec has a name of its own.
+          input_signature: what the model takes; each spec has a name of its own. `InputDesc`, that
+            of 2017, is accepted as well.
 
         Returns:
           the callbacks without which the source does not work, as `get_callbacks`.
@@ -96,6 +104,21 @@ class InputSource:
         """
         self._release()
 
+    def unblock(self) -> None:
+        """Ends what a step waits for; called on another thread, if the run is to end."""
+        self._unblock()
+
+    @contextmanager
+    def cached_name_scope(self) -> Iterator[str]:
+        """Opens a name scope named like the class, in the root: the same one at each call.
+
+        Yields:
+          the scope's full name, ending with `/`.
+        """
+        with tf.name_scope(None), tf.name_scope(self._name_scope or type(self).__name__) as scope:
+            self._name_scope = scope
+            yield scope
+
     def size(self) -> int:
         """Returns how many steps go through the data once.
 
@@ -120,6 +143,9 @@ class InputSource:
 
     def _release(self) -> None:
         """Override to release what `_setup` took; it may have failed, or be released already."""
+
+    def _unblock(self) -> None:
+        """Override if a step may wait for something else than a queue of the graph."""
 
     def _size(self) -> int:
         raise NotImplementedError(
@@ -146,16 +172,58 @@ class _ResetInput(Callback):
         self._source.reset_state()
 
 
+class PositionNotKept(Callback):
+    """Says, where a run is resumed, that an input begins from the start.
+
+    Args:
+      message: which input, and what of it is not saved.
+      instead: how to resume exactly.
+    """
+
+    def __init__(self, message: str, instead: str) -> None:
+        self._message, self._instead = message, instead
+        self._begun = False
+
+    def _before_train(self) -> None:
+        self._begun = True
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns that there is no position, once the data has begun."""
+        return {"position": None} if self._begun else {}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Warns; RuntimeError if the run is to be resumed strictly."""
+        self._begun = True
+        start_over(self.trainer, self._message, self._instead)
+
+
+def start_over(trainer: Any, message: str, instead: str) -> None:
+    """Warns that a resumed run reads an input from the start.
+
+    Raises:
+      RuntimeError: the run is to be resumed strictly.
+    """
+    if trainer.resume_strictly:
+        raise RuntimeError(f"{message} {instead}")
+    logger.warning(f"{message} It starts over.")
+
+
 def _check_signature(signature: Sequence[Any]) -> List[tf.TensorSpec]:
-    for spec in signature:
-        if not isinstance(spec, tf.TensorSpec):
-            raise TypeError(
-                f"An input signature is a list of tf.TensorSpec, got {type(spec).__name__} in it."
-            )
-    names = [spec.name for spec in signature]
+    specs = [_to_spec(each) for each in signature]
+    names = [spec.name for spec in specs]
     if None in names or len(set(names)) < len(names):
         raise ValueError(f"Each input needs a name of its own, got {names}.")
-    return list(signature)
+    return specs
+
+
+def _to_spec(described: Any) -> tf.TensorSpec:
+    if getattr(described, "_fields", None) == _INPUT_DESC:
+        return tf.TensorSpec(described.shape, described.type, described.name)
+    if not isinstance(described, tf.TensorSpec):
+        raise TypeError(
+            f"An input signature is a list of tf.TensorSpec, got {type(described).__name__} in it."
+        )
+    return described
 
 
 def _check_tensors(tensors: Any, signature: Sequence[tf.TensorSpec], source: str) -> None:

@@ -61,6 +61,7 @@ class FlowCursor:
         self._start: Optional[Dict[str, Any]] = None
         self._check_stop: Callable[[], None] = lambda: None
         self._without_state = self._is_callback
+        self._restarted = False
         self.count = 0
 
     def begin_at(
@@ -117,6 +118,20 @@ class FlowCursor:
                 logger.warning(f"{self._cannot_continue()} It starts over, with other data.")
         return self._counted(source)
 
+    def restart(self, count: int) -> Generator[Any, None, None]:
+        """Begins another pass; the iterator of `begin` was closed.
+
+        A dataflow without a state cannot be brought to later positions by counting any more.
+
+        Args:
+          count: the number that the last datapoint gets which was used.
+
+        Returns:
+          an iterator from there on.
+        """
+        self.count, self._restarted = count, True
+        return self._counted(self._passes(begun=iter(self._ds)))
+
     def flow_state(self) -> Optional[Dict[str, Any]]:
         """Returns the state of the dataflow behind the last datapoint; None if it keeps none."""
         if self._without_state:
@@ -136,7 +151,7 @@ class FlowCursor:
         return {
             "count": count,
             "flow": flow_state,
-            "seeded": bool(self._ds.seeded),
+            "seeded": bool(self._ds.seeded) and not self._restarted,
             "callback": self._is_callback,
         }
 
@@ -150,11 +165,13 @@ class FlowCursor:
                 self.count += 1
                 yield datapoint
 
-    def _passes(self, rest: bool = False) -> Generator[Any, None, None]:
-        """Yields pass after pass; the first one may be the rest of one, which may be empty."""
+    def _passes(self, rest: bool = False, begun: Any = None) -> Generator[Any, None, None]:
+        """Yields pass after pass; the first one may be the rest of one, which may be empty, or have
+        been begun.
+        """
         while True:
             empty = not rest
-            one_pass = iter(self._ds)
+            one_pass, begun = begun or iter(self._ds), None
             try:
                 for datapoint in one_pass:
                     empty = False

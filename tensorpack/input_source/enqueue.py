@@ -37,8 +37,11 @@ class QueueInput(FeedfreeInput):
         inputs. Defaults to a `tf.FIFOQueue` named `input_queue`, with room for 50 datapoints.
 
     Attributes:
+      ds: the dataflow.
       queue: the `tf.QueueBase`; None before the setup if none was given.
-      consumed: the `ConsumedCount` of what steps have taken; it exists after the setup.
+      thread: the `EnqueueThread`; it exists after the setup, as the following ones.
+      input_placehdrs: the placeholders of a datapoint.
+      consumed: the `ConsumedCount` of what steps have taken.
 
     Raises:
       TypeError: `queue` is not a queue.
@@ -50,13 +53,26 @@ class QueueInput(FeedfreeInput):
 
     def __init__(self, ds: DataFlow, queue: Any = None) -> None:
         super().__init__()
-        self._ds = check_is_dataflow(ds)
+        self.ds = check_is_dataflow(ds)
         if queue is not None:
             _check_queue(queue)
         self.queue = queue
 
+    def refill_queue(self) -> None:
+        """Drops the datapoints that wait in the queue, and fills it from a new pass on.
+
+        For a callback that has changed what the dataflow gives, between two steps. It returns when
+        the dataflow has given a datapoint; before the training it does nothing.
+
+        Raises:
+          RuntimeError: the source is not set up; or datapoints wait where they cannot be dropped,
+            in a `StagingInput` or in a queue with `min_after_dequeue`.
+        """
+        self._require_setup("refill_queue")
+        self._filler.refill()
+
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
-        self._ds.start_processes()  # while there is no session yet, see there
+        self.ds.start_processes()  # while there is no session yet, see there
         logger.info("Setting up the queue for CPU prefetching ...")
         signature = self._datapoint_signature(input_signature)
         self._specs = list(input_signature)
@@ -65,10 +81,10 @@ class QueueInput(FeedfreeInput):
                 self.queue = self._make_queue(signature)
             _check_suits(self.queue, signature)
             with tf.name_scope("QueueInput"):
-                placeholders = make_placeholders(signature)
+                fed = self.input_placehdrs = make_placeholders(signature)
                 self.consumed = ConsumedCount()
                 self._probe = WaitProbe(self.queue)
-                self._thread = EnqueueThread(self.queue, self._ds, placeholders, signature)
+                self.thread = EnqueueThread(self.queue, self.ds, fed, signature)
             # without a name the op would be called input_queue_Size, and the tag be taken
             size = self.queue.size(name="QueueInput/size")
             add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
@@ -98,13 +114,14 @@ class QueueInput(FeedfreeInput):
         return values
 
     def _get_callbacks(self) -> List[Callback]:
-        return [EnqueueCallback(self._thread, self.consumed)]
+        self._filler = EnqueueCallback(self.thread, self.consumed)
+        return [self._filler]
 
     def _release(self) -> None:
-        self._ds.close()
+        self.ds.close()
 
     def _size(self) -> int:
-        return len(self._ds)
+        return len(self.ds)
 
 
 class BatchQueueInput(QueueInput):
@@ -127,7 +144,7 @@ class BatchQueueInput(QueueInput):
     def __init__(self, ds: DataFlow, batch_size: int, queue: Any = None) -> None:
         super().__init__(ds, queue)
         check_counts(self, batch_size=batch_size)
-        self._batch_size = self._datapoints_per_step = int(batch_size)
+        self.batch_size = self._datapoints_per_step = int(batch_size)
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         queue = self.queue
@@ -142,11 +159,11 @@ class BatchQueueInput(QueueInput):
     def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
         signature = []
         for spec in input_signature:
-            if not spec.shape.ndims or not spec.shape[:1].is_compatible_with([self._batch_size]):
+            if not spec.shape.ndims or not spec.shape[:1].is_compatible_with([self.batch_size]):
                 raise ValueError(
-                    f"BatchQueueInput makes batches of {self._batch_size}, but input "
+                    f"BatchQueueInput makes batches of {self.batch_size}, but input "
                     f"{spec.name!r} has the shape {spec.shape}: its first dimension must be None "
-                    f"or {self._batch_size}."
+                    f"or {self.batch_size}."
                 )
             signature.append(tf.TensorSpec(spec.shape[1:], spec.dtype, spec.name))
         return signature
@@ -162,10 +179,10 @@ class BatchQueueInput(QueueInput):
         return tf.FIFOQueue(self._default_capacity, dtypes, shapes, name="input_queue")
 
     def _dequeue(self) -> Any:
-        return self.queue.dequeue_many(self._batch_size, name="input_deque")
+        return self.queue.dequeue_many(self.batch_size, name="input_deque")
 
     def _size(self) -> int:
-        return len(self._ds) // self._batch_size
+        return len(self.ds) // self.batch_size
 
 
 def _check_queue(queue: Any) -> None:

@@ -87,8 +87,7 @@ class EnqueueCallback(Callback):
 
     def _check_suits_a_step(self) -> None:
         control, needed = self._enqueuer.control, self._consumed.per_run
-        op, capacity = control.op, control.capacity
-        kept = op.get_attr("min_after_dequeue") if op.type == "RandomShuffleQueueV2" else 0
+        op, capacity, kept = control.op, control.capacity, control.kept
         if kept > 0 or 0 < capacity < needed:
             raise ValueError(
                 f"In a deterministic run queue {op.name!r} must give and hold the {needed} "
@@ -116,6 +115,24 @@ class EnqueueCallback(Callback):
         positions = self._thread.positions
         if positions is not None and self._enqueuer.control.capacity <= 0:
             positions.forget(self._begun_at + self._read_consumed())
+
+    def refill(self) -> None:
+        """Drops what waits in the queue, and begins another pass over the dataflow; see
+        `QueueInput.refill_queue`.
+        """
+        control = self._enqueuer.control
+        if self._consumed.deferred or control.kept:
+            where = "a StagingInput" if self._consumed.deferred else f"queue {control.op.name!r}"
+            raise RuntimeError(
+                f"The queue cannot be refilled: {where} keeps datapoints that cannot be dropped."
+            )
+        if not self._begun:
+            return  # nothing was made ahead
+        count = self._begun_at + self._read_consumed()
+        if self._in_step:
+            self._enqueuer.restart(count)
+        else:
+            self._thread.refill(count, self.trainer.check_stop)
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the position behind the last datapoint that was consumed.

@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from contextlib import closing
-from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .cursor import FlowCursor, check_is_dataflow
 
 __all__ = ["EnqueueThread", "Enqueuer", "Positions", "private"]
 
+_POLL_SECONDS = 0.02
 _SMALL = 4096  # bytes; up to here aligning costs more than a second copy
 # What running an op on a closed queue, or in a closed session, raises.
 _CLOSED = (tf.errors.CancelledError, RuntimeError)
@@ -68,6 +69,12 @@ class Positions:
                 raise KeyError(count)
             return self._states[0][1]
 
+    def restart(self, count: int, state: Optional[Dict[str, Any]]) -> None:
+        """Knows nothing but the state behind the datapoint of this number."""
+        with self._lock:
+            self._states.clear()
+            self._states.append((count, state))
+
     def forget(self, before: int) -> None:
         """Forgets what belongs to datapoints before this number."""
         with self._lock:
@@ -105,8 +112,15 @@ class Enqueuer:
 
     def begin(self, sess: tf.Session) -> None:
         """Goes to where the cursor begins, which may take long. The dataflow has been reset."""
-        self.put = prepare(sess, [self._enqueue_op], self._placeholders, in_caller=True).call
+        self.put = prepare(
+            sess, [self._enqueue_op], self._placeholders, in_caller=True, waits=True
+        ).call
         self._source = self.cursor.begin()
+
+    def restart(self, count: int) -> None:
+        """Leaves the pass and begins another; the next datapoint is the one behind this number."""
+        self.close()
+        self._source = self.cursor.restart(count)
 
     def take(self) -> List[np.ndarray]:
         """Returns the arrays of the next datapoint, to be given to `put`, which enqueues them."""
@@ -152,6 +166,8 @@ class EnqueueThread(ShareSessionThread):
         self.positions: Optional[Positions] = None
         self.is_reset = threading.Event()
         self._enqueuing = threading.Lock()  # held while the enqueue op runs
+        self._restart_at: Optional[int] = None  # while `refill` runs: the count of what was used
+        self._paused, self._resumed = threading.Event(), threading.Event()
 
     def run(self) -> None:
         """Fills the queue; called by `start`."""
@@ -187,6 +203,27 @@ class EnqueueThread(ShareSessionThread):
             finally:
                 self._enqueuing.release()
 
+    def refill(self, count: int, check_stop: Callable[[], None]) -> None:
+        """Drops what waits in the queue, and fills it from another pass over the dataflow.
+
+        To be called by the only consumer. Waits until the dataflow has given a datapoint.
+
+        Args:
+          count: the number of the last datapoint that was consumed.
+          check_stop: called now and then; may raise.
+        """
+        self._paused.clear()
+        self._resumed.clear()
+        self._restart_at = count
+        try:
+            while self.is_alive() and not self._paused.wait(_POLL_SECONDS):
+                check_stop()
+                self.enqueuer.control.empty(self._sess)  # it may wait for room
+            self.enqueuer.control.empty(self._sess)
+        finally:
+            self._restart_at = None
+            self._resumed.set()
+
     def close_queue(self) -> None:
         """Closes the queue; after an error, once the stop token has the reason."""
         if self._sess is not None:
@@ -208,10 +245,21 @@ class EnqueueThread(ShareSessionThread):
                 arrays = enqueuer.take()
                 if self.stopped():
                     return
+                if self._restart_at is not None:
+                    self._restart(self._restart_at)
+                    continue
                 # Before the enqueue: right after it a step may take the datapoint and be saved.
                 self._record()
                 if not self._put(arrays):
                     return
+
+    def _restart(self, count: int) -> None:
+        self.enqueuer.restart(count)
+        if self.positions is not None:
+            self.positions.restart(count, self.enqueuer.cursor.flow_state())
+        self._paused.set()
+        while not (self._resumed.wait(_POLL_SECONDS) or self.stopped()):
+            pass
 
     def _record(self) -> None:
         if self.positions is not None:

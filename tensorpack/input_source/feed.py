@@ -57,7 +57,7 @@ class FeedInput(InputSource):
 
     def __init__(self, ds: DataFlow, infinite: bool = True) -> None:
         super().__init__()
-        self._ds = check_is_dataflow(ds)
+        self.ds = check_is_dataflow(ds)
         self._infinite = infinite
         self._reset_done = False
         self._check: Optional[DatapointChecker] = None
@@ -98,7 +98,7 @@ class FeedInput(InputSource):
         return self.cursor.start()
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
-        self._ds.start_processes()  # while there is no session yet, see there
+        self.ds.start_processes()  # while there is no session yet, see there
         self._placeholders = make_placeholders(input_signature)
         self._check = DatapointChecker(input_signature)
 
@@ -112,19 +112,19 @@ class FeedInput(InputSource):
         try:
             self.close()
         finally:
-            self._ds.close()
+            self.ds.close()
 
     def _reset_state(self) -> None:
         self.close()
         if self._reset_done:
-            self.cursor = FlowCursor(self._ds, self._infinite)
+            self.cursor = FlowCursor(self.ds, self._infinite)
         else:  # a dataflow is reset once per process
-            self._ds.reset_state()
+            self.ds.reset_state()
             self._reset_done = True
         self._datapoints = self.cursor.begin()
 
     def _size(self) -> int:
-        return len(self._ds)
+        return len(self.ds)
 
 
 class _Feeder(Callback):

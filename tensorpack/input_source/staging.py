@@ -7,12 +7,12 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.utils import logger
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_names, check_counts
 
 from .base import FeedfreeInput
 from .enqueue import QueueInput
 
-__all__ = ["StagingInput"]
+__all__ = ["StagingInput", "StagingInputWrapper"]
 
 
 class StagingInput(FeedfreeInput):
@@ -82,6 +82,27 @@ class StagingInput(FeedfreeInput):
 
     def _size(self) -> int:
         return self._input.size()
+
+
+class StagingInputWrapper(StagingInput):
+    """`StagingInput` in the spelling of 2017.
+
+    Args:
+      input: where the batches come from.
+      devices: of the buffers: with one, that of all of them; with several, which 2017 gave to the
+        towers in turn, each buffer is on the device of its tower.
+      nr_stage: batches in each buffer between two steps.
+
+    Raises:
+      TypeError: `devices` are not names; see also `StagingInput`.
+      ValueError: there is no device; see also `StagingInput`.
+    """
+
+    def __init__(self, input: FeedfreeInput, devices: Sequence[str], nr_stage: int = 5) -> None:
+        devices = as_names(self, "devices", devices)
+        if not devices:
+            raise ValueError("StagingInputWrapper needs a device for its buffers.")
+        super().__init__(input, nr_stage, devices[0] if len(devices) == 1 else None)
 
 
 class _Buffer:

@@ -35,11 +35,11 @@ class TensorInput(FeedfreeInput):
             )
         if size is not None and size <= 0:
             raise ValueError(f"size is a number of steps, at least 1, or None, got {size}.")
-        self._get_tensor_fn = get_tensor_fn
+        self.get_tensor_fn = get_tensor_fn
         self._given_size = None if size is None else int(size)
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
-        return self._get_tensor_fn()
+        return self.get_tensor_fn()
 
     def _size(self) -> int:
         return super()._size() if self._given_size is None else self._given_size
@@ -54,13 +54,13 @@ class DummyConstantInput(TensorInput):
 
     def __init__(self, shapes: Sequence[Sequence[int]]) -> None:
         super().__init__(self._zeros)
-        self._shapes = [list(shape) for shape in shapes]
+        self.shapes = [list(shape) for shape in shapes]
         logger.warning("Using dummy input for debug!")
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
-        if len(self._shapes) != len(input_signature):
+        if len(self.shapes) != len(input_signature):
             raise ValueError(
-                f"DummyConstantInput has {len(self._shapes)} shapes for {len(input_signature)} "
+                f"DummyConstantInput has {len(self.shapes)} shapes for {len(input_signature)} "
                 f"inputs ({', '.join(spec.name for spec in input_signature)}): give one for each."
             )
         self._specs = list(input_signature)
@@ -70,5 +70,5 @@ class DummyConstantInput(TensorInput):
         suffix = f"-{tower.name}" if tower is not None and tower.name else ""
         return [
             tf.zeros(shape, spec.dtype, name=f"dummy-{spec.name}{suffix}")
-            for spec, shape in zip(self._specs, self._shapes)
+            for spec, shape in zip(self._specs, self.shapes)
         ]

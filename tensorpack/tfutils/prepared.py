@@ -30,7 +30,11 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    sess: Any, structures: Sequence[Any], feeds: Sequence[Any] = (), in_caller: bool = False
+    sess: Any,
+    structures: Sequence[Any],
+    feeds: Sequence[Any] = (),
+    in_caller: bool = False,
+    waits: bool = False,
 ) -> Prepared:
     """Prepares runs that compute several structures of fetches together, each tensor once.
 
@@ -42,6 +46,7 @@ def prepare(
         of structures. Whatever else `Session.run` takes is given to that.
       feeds: tensors to be fed.
       in_caller: whether the thread that calls also computes, which is for graphs of an op or two.
+      waits: whether `operation_timeout_in_ms` of the session does not count here.
     """
     fetched = _Fetched(sess.graph, [each.name for each in feeds if isinstance(each, tf.Tensor)])
     try:
@@ -51,7 +56,7 @@ def prepare(
         return _prepare_unusual(sess, structures, feeds)
     if not fetched.tensors and not fetched.ops:  # a callable that computes nothing cannot be made
         return Prepared(lambda *arrays: [], where)
-    call = make_raw_callable(sess, fetched.tensors, fetched.ops, fed, in_caller)
+    call = make_raw_callable(sess, fetched.tensors, fetched.ops, fed, in_caller, waits)
     if call is None:
         return _prepare_unusual(sess, structures, feeds)
     return Prepared(_checking(call, fed) if fed else call, where)

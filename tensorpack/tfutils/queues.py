@@ -38,11 +38,16 @@ class QueueControl:
     Attributes:
       op: the same.
       capacity: of the queue; not positive if it has no limit.
+      kept: how many elements stay in the queue until it is closed, see `tf.RandomShuffleQueue`.
+      ended: whether what fills the queue has come to its end, so that it is closed in order.
     """
 
     def __init__(self, op: tf.Operation) -> None:
         self.op = op
+        self.ended = False
         self.capacity = op.get_attr("capacity")
+        shuffles = op.type == "RandomShuffleQueueV2"
+        self.kept = op.get_attr("min_after_dequeue") if shuffles else 0
         handle, raw = op.outputs[0], tf.raw_ops
         types = list(op.get_attr("component_types"))
         if op.type == "PriorityQueueV2":
@@ -71,15 +76,21 @@ class QueueControl:
         with suppress(RuntimeError, tf.errors.CancelledError):
             sess.run(self._close)
 
-    def make_room(self, sess: tf.Session) -> bool:
-        """Takes one element out if the queue is full; returns whether it was.
+    def empty(self, sess: tf.Session) -> None:
+        """Takes out all elements but `kept`, while nothing else does."""
+        for _ in range(self.size(sess) - self.kept):
+            sess.run(self._dequeue)
 
-        For `QueueDrain`: if another consumer takes the last element in between, this waits for the
-        next one, or until the queue is closed.
+    def make_room(self, sess: tf.Session) -> bool:
+        """Takes half of the elements out if the queue is full; returns whether it was.
+
+        For `QueueDrain`: if another consumer takes elements in between, this waits for the next
+        ones, or until the queue is closed.
         """
         full = 0 < self.capacity <= self.size(sess)
-        if full:
-            sess.run(self._dequeue)
+        if full:  # not one: a producer may have thousands of elements to add in one run
+            for _ in range(max(1, (self.capacity - self.kept) // 2)):
+                sess.run(self._dequeue)
         return full
 
 

@@ -77,6 +77,8 @@ class Shutdown:
         self._unblocked, end_wait = True, self._end_wait
         if end_wait is not None:
             end_wait()
+        for source in self._inputs:
+            source.unblock()
         for queue in self._queues:
             queue.close(self._sess)
 
@@ -186,7 +188,9 @@ class Shutdown:
 
     def _closed_queues(self) -> List[str]:
         try:
-            closed = [each for each in self._queues if each.is_closed(self._sess)]
+            closed = [
+                each for each in self._queues if not each.ended and each.is_closed(self._sess)
+            ]
         except RuntimeError:  # the session is closed, too
             return []
         return [f"Queue {each.op.name!r}" for each in closed]

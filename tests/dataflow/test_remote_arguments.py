@@ -32,9 +32,9 @@ def test_the_arguments_of_both_releases(arguments, keywords, receive):
 @pytest.mark.parametrize(
     "arguments, kind, says",
     [
-        ((10, 5, "zmq_ops"), ValueError, "no format 'zmq_ops' here"),
-        ((10, "zmq_ops"), ValueError, "no format 'zmq_ops' here"),
-        ((10, "zmq_ops", True), ValueError, "no format 'zmq_ops' here"),
+        ((10, 5, "proto"), ValueError, "no format 'proto' here"),
+        ((10, "proto"), ValueError, "no format 'proto' here"),
+        ((10, "proto", True), ValueError, "no format 'proto' here"),
         ((10, 5, True), ValueError, "no format True here"),
         ((10, None, "zmq_ops"), TypeError, "bind is True or False, but got 'zmq_ops'"),
         ((0,), ValueError, "hwm must be a whole number of at least 1"),

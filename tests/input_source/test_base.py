@@ -1,6 +1,7 @@
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import InputDesc
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.callback import Callback
 
@@ -82,3 +83,20 @@ def test_what_must_be_overridden_says_so():
         source.get_input_tensors()
     with pytest.raises(NotImplementedError, match="steps_per_epoch"):
         source.size()
+
+
+def test_a_name_scope_is_the_same_at_each_call():
+    source, other = Given(), Given()
+    with tf.name_scope("elsewhere"):
+        scopes = [each.cached_name_scope for each in (source, source, other)]
+        found = []
+        for scope in scopes:
+            with scope() as name:
+                found.append((name, tf.zeros([]).op.name.rpartition("/")[0] + "/"))
+    assert found == [("Given/", "Given/")] * 2 + [("Given_1/", "Given_1/")]
+
+
+def test_the_keyword_and_the_specs_of_2017():
+    source = Given()
+    source.setup(inputs_desc=[InputDesc(tf.float32, (2, None), "image")])
+    assert source._signature == [tf.TensorSpec([2, None], tf.float32, "image")]

@@ -14,6 +14,7 @@ from tensorpack.input_source import (
     PlaceholderInput,
     QueueInput,
     StagingInput,
+    StagingInputWrapper,
     TensorInput,
 )
 from tensorpack.tfutils.tower import TowerContext
@@ -259,3 +260,17 @@ def test_wrong_arguments():
         with pytest.raises(TypeError, match="nr_stage must be an integer, but got"):
             StagingInput(queue, nr_stage=wrong)
     StagingInput(queue, nr_stage=np.int64(2))
+
+
+@pytest.mark.parametrize(
+    "devices, device", [(["/cpu:0"], "/device:CPU:0"), (["/cpu:0", "/gpu:0"], "")]
+)
+def test_the_spelling_of_2017(devices, device):
+    source = StagingInputWrapper(QueueInput(numbers(3)), devices)
+    source.setup(SIGNATURE)
+    (tensor,) = source.get_input_tensors()
+    assert isinstance(source, StagingInput) and tensor.device == device
+    with pytest.raises(TypeError, match="devices must be a list"):
+        StagingInputWrapper(QueueInput(numbers(3)), 2)
+    with pytest.raises(ValueError, match="needs a device"):
+        StagingInputWrapper(QueueInput(numbers(3)), [])

@@ -1,0 +1,195 @@
+"""An input that reads a `tf.data.Dataset`, or a dataflow as one."""
+
+import threading
+from contextlib import closing
+from typing import Any, Callable, Iterator, List, Sequence, Tuple
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow, DataFlowTerminated
+from tensorpack.tfutils.callback import Callback
+from tensorpack.utils.checks import as_list
+from tensorpack.utils.stopping import Failed, StopRequested
+
+from .base import FeedfreeInput, PositionNotKept
+from .check import DatapointChecker
+from .cursor import FlowCursor, check_is_dataflow
+from .enqueue_thread import private
+
+__all__ = ["TFDatasetInput"]
+
+_ANY_DATASET = tf.data.Dataset.__bases__[0]  # the class of TensorFlow 2; that of 1 is derived
+
+
+class TFDatasetInput(FeedfreeInput):
+    """The elements of a `tf.data.Dataset`, one for each step.
+
+    The dataset begins from the start before the training, and when `reset_state` is called. If it
+    ends, so does the training, with `DataEnded`: call `repeat()` on it. It is made in the graph
+    that is trained. `tf.data` cannot be interrupted: where a step waits for an element for long,
+    the run ends only `Trainer.stop_grace` seconds after a signal.
+
+    A dataflow is read by `tf.data`, pass after pass, and checked as by `DatapointChecker`; an error
+    in it ends the run as it is. `QueueInput` makes its datapoints ahead, and continues behind the
+    last one in a resumed run: prefer it. `tf.data` does not say where it is, so this one starts
+    over, with a warning, and `resume="must"` refuses.
+
+    Args:
+      dataset: a `tf.data.Dataset` whose elements are tuples with a component for each input of the
+        model, in their order, or dictionaries by their names, or the only component. Or a
+        `DataFlow`.
+
+    Raises:
+      TypeError: `dataset` is something else.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        super().__init__()
+        self._flow = _FlowReader(dataset) if isinstance(dataset, DataFlow) else None
+        if self._flow is None and not isinstance(dataset, _ANY_DATASET):
+            raise TypeError(
+                f"TFDatasetInput takes a tf.data.Dataset or a DataFlow, got "
+                f"{type(dataset).__name__}."
+            )
+        self._dataset = dataset
+
+    @staticmethod
+    def dataflow_to_dataset(df: DataFlow, types: Sequence[tf.DType]) -> tf.data.Dataset:
+        """Returns a dataset of one pass over a dataflow, which is reset here.
+
+        The caller closes the dataflow when the dataset is not used any more, if it has processes,
+        threads or connections.
+
+        Args:
+          df: its datapoints are lists or tuples.
+          types: the dtype of each component.
+
+        Raises:
+          TypeError: `types` is not a list or tuple.
+          ValueError: `df` is not a `DataFlow`.
+        """
+        types = as_list("dataflow_to_dataset", "types", types)
+        check_is_dataflow(df).reset_state()
+        return tf.data.Dataset.from_generator(lambda: map(tuple, df), tuple(types))
+
+    def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
+        self._specs = list(input_signature)
+        with tf.device("/cpu:0"), self.cached_name_scope():
+            dataset = self._flow.dataset(self._specs) if self._flow else self._dataset
+            try:
+                self._iterator = tf.data.make_initializable_iterator(dataset)
+            except (RuntimeError, TypeError, ValueError) as error:
+                raise ValueError(
+                    "The dataset was made in another graph, or eagerly: make it in the graph that "
+                    "is trained. Call tf.compat.v1.disable_eager_execution() first thing, or use "
+                    f"`with graph.as_default()`. TensorFlow says: {error}"
+                ) from error
+
+    def _get_input_tensors(self) -> Sequence[tf.Tensor]:
+        with tf.device("/cpu:0"):
+            element = self._iterator.get_next(name="next_element")
+        tensors = _components(element, [spec.name for spec in self._specs])
+        for tensor, spec in zip(tensors, self._specs):
+            if spec.shape.is_compatible_with(tensor.shape):  # else the caller says what is wrong
+                tensor.set_shape(spec.shape)
+        return tensors
+
+    def _get_callbacks(self) -> List[Callback]:
+        not_kept = PositionNotKept(
+            "TFDatasetInput cannot continue where it was: tf.data does not say how far it is.",
+            "Use a QueueInput of a DataFlow.",
+        )
+        return [not_kept, *([_FlowCallback(self._flow)] if self._flow else [])]
+
+    def _reset_state(self) -> None:
+        if self._flow is not None:
+            self._flow.begin()
+        tf.get_default_session().run(self._iterator.initializer)
+
+    def _release(self) -> None:
+        if self._flow is not None:
+            self._flow.close()
+
+    def _unblock(self) -> None:
+        self._release()
+
+    def _size(self) -> int:
+        return super()._size() if self._flow is None else len(self._dataset)
+
+
+class _FlowReader:
+    """Gives the datapoints of a dataflow to `tf.data`, which asks for them on threads of its own.
+
+    Attributes:
+      repeat: whether one pass follows another.
+      on_error: called with what goes wrong, before the dataset ends.
+    """
+
+    def __init__(self, ds: DataFlow) -> None:
+        self.repeat = True
+        self.on_error: Callable[[Exception], Any] = lambda error: None
+        self._ds = ds
+        self._is_reset = False
+        self._closed = threading.Event()
+
+    def dataset(self, signature: Sequence[tf.TensorSpec]) -> tf.data.Dataset:
+        """Returns a dataset of checked datapoints; may start processes."""
+        self._ds.start_processes()  # while there is no session yet, see there
+        self._check = DatapointChecker(signature)
+        types = tuple(spec.dtype for spec in signature)
+        shapes = tuple(spec.shape for spec in signature)
+        return tf.data.Dataset.from_generator(self._datapoints, types, shapes)
+
+    def begin(self) -> None:
+        """Prepares the dataflow for reading, from the start."""
+        self._closed.clear()
+        if not self._is_reset:  # a dataflow is reset once per process
+            self._is_reset = True
+            self._ds.reset_state()
+
+    def close(self) -> None:
+        """Ends the dataset, and closes the dataflow."""
+        self._closed.set()
+        self._ds.close()
+
+    def _datapoints(self) -> Iterator[Tuple[Any, ...]]:
+        try:
+            with closing(FlowCursor(self._ds, self.repeat).begin()) as datapoints:
+                for datapoint in datapoints:
+                    if self._closed.is_set():
+                        return
+                    yield tuple(private(each) for each in self._check(datapoint))
+        except StopRequested:
+            pass  # the dataflow looked at the stop token of this run
+        except Exception as error:
+            if not (self._closed.is_set() and isinstance(error, DataFlowTerminated)):
+                self.on_error(error)
+
+
+class _FlowCallback(Callback):
+    """Hears the errors of a dataflow that `tf.data` reads, and closes it after the training."""
+
+    def __init__(self, flow: _FlowReader) -> None:
+        self._flow = flow
+
+    def _setup_graph(self) -> None:
+        token = self.trainer.stop_token
+        self._flow.on_error = lambda error: token.request(Failed(error, "TFDatasetInput"))
+
+    def _after_train(self) -> None:
+        self._flow.close()
+
+
+def _components(element: Any, names: List[str]) -> List[tf.Tensor]:
+    """Returns the tensors of a dataset's element in the order of the inputs.
+
+    Raises:
+      ValueError: it is a dictionary with other names.
+    """
+    if not isinstance(element, dict):
+        return list(element) if isinstance(element, (list, tuple)) else [element]
+    if set(element) != set(names):
+        raise ValueError(
+            f"The elements of the dataset have components named {sorted(map(str, element))}, the "
+            f"model takes {names}."
+        )
+    return [element[name] for name in names]

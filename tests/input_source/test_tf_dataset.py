@@ -1,0 +1,193 @@
+"""Datasets, and dataflows as such, in real runs."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList
+from tensorpack.input_source import StagingInput, TFDatasetInput
+from tensorpack.train import DataEnded, SimpleTrainer, TrainingInterrupted
+from tests import helpers
+from tests.callbacks.driver import when
+from tests.contracts.input_source import InputSourceContract
+from tests.helpers import TinyModel
+from tests.input_source.running import FlowOf, hooked, numbers, running
+
+NUMBER = [tf.TensorSpec([], tf.int32, "number")]
+X = np.linspace(-1, 1, 8).astype(np.float32)
+
+
+class TestTFDatasetInputOfAFlow(InputSourceContract):
+    size = 3
+
+    def make_source(self):
+        return TFDatasetInput(DataFromList([[np.zeros((2, 3), np.float32), np.zeros(2, int)]] * 3))
+
+
+class TestTFDatasetInputOfADataset(InputSourceContract):
+    @pytest.fixture(autouse=True)
+    def make_dataset(self):
+        parts = tf.zeros([4, 2, 3]), tf.zeros([4, 2], tf.int32)
+        self.dataset = tf.data.Dataset.from_tensor_slices(parts)
+
+    def make_source(self):
+        return TFDatasetInput(self.dataset)
+
+
+def read(source, steps, signature=NUMBER):
+    """What so many steps get."""
+    with running(source, signature) as (_, sess, tensors, callbacks):
+        session = hooked(sess, callbacks)
+        return [session.run(tensors) for _ in range(steps)]
+
+
+def test_the_elements_of_a_dataset_come_in_order():
+    assert read(TFDatasetInput(tf.data.Dataset.range(5).map(to_int32)), 5) == [
+        [i] for i in range(5)
+    ]
+
+
+def to_int32(x):
+    return tf.cast(x, tf.int32)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_components_are_found_by_order_or_by_name(named):
+    signature = [tf.TensorSpec([], tf.int32, "b"), tf.TensorSpec([None], tf.float32, "a")]
+    parts = tf.constant([1, 2]), tf.ones([2, 3])
+    parts = {"a": parts[1], "b": parts[0]} if named else parts
+    found = read(TFDatasetInput(tf.data.Dataset.from_tensor_slices(parts)), 2, signature)
+    assert [number for number, _ in found] == [1, 2]
+    assert found[0][1].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: tf.data.Dataset.range(5), "must give int32.*for input 'number', got int64"),
+        (
+            lambda: tf.data.Dataset.range(5).map(to_int32).batch(2),
+            r"got int32 \(None,\)|got int32 ",
+        ),
+        (lambda: tf.data.Dataset.zip((tf.data.Dataset.range(5),) * 2), "a list of 1 tensors"),
+        (lambda: tf.data.Dataset.range(5).map(lambda x: {"other": x}), r"named \['other'\]"),
+    ],
+)
+def test_a_dataset_that_does_not_suit_the_model(make, says):
+    source = TFDatasetInput(make())
+    source.setup(NUMBER)
+    with pytest.raises(ValueError, match=says):
+        source.get_input_tensors()
+
+
+def test_a_dataset_of_another_graph():
+    with tf.Graph().as_default():
+        source = TFDatasetInput(tf.data.Dataset.range(5))
+    with pytest.raises(ValueError, match="make it in the graph that is trained"):
+        source.setup(NUMBER)
+
+
+def test_what_is_no_dataset():
+    with pytest.raises(TypeError, match="a tf.data.Dataset or a DataFlow, got list"):
+        TFDatasetInput([1])
+
+
+def test_a_dataset_that_ends_ends_the_training():
+    dataset = tf.data.Dataset.from_tensors((tf.constant(X), tf.constant(3 * X + 2))).repeat(3)
+    data = TFDatasetInput(dataset)
+    trainer = SimpleTrainer(helpers.config(model=TinyModel(), data=data, steps_per_epoch=10))
+    with pytest.raises(DataEnded, match="ran out at step 4 of 10"):
+        trainer.train()
+
+
+def test_a_model_trains_on_a_flow_as_a_dataset_pass_after_pass():
+    found = []
+    look = when(trigger_epoch=lambda cb: found.extend(cb.trainer.sess.run(variables())))
+    data = StagingInput(TFDatasetInput(DataFromList([[X, 3 * X + 2]])))
+    config = helpers.config([look], model=TinyModel(), data=data, steps_per_epoch=100)
+    SimpleTrainer(config).train()
+    np.testing.assert_allclose(found, [3, 2], atol=0.1)
+
+
+def variables():
+    return tf.trainable_variables()
+
+
+def test_a_reset_begins_from_the_start():
+    flow = numbers(3)
+    source = TFDatasetInput(flow)
+    with running(source, NUMBER) as (_, sess, (x,), _):
+        assert [sess.run(x) for _ in range(4)] == [0, 1, 2, 0]
+        source.reset_state()
+        assert [sess.run(x) for _ in range(2)] == [0, 1]
+    assert flow.resets == 1
+
+
+def test_an_error_of_the_flow_ends_the_run_as_it_is():
+    def one_pass(number):
+        yield [X, X]
+        raise KeyError("no such file")
+
+    data = TFDatasetInput(FlowOf(one_pass))
+    config = helpers.config(model=TinyModel(), data=data, steps_per_epoch=10)
+    with pytest.raises(KeyError, match="no such file"):
+        SimpleTrainer(config).train()
+
+
+def test_a_wrong_datapoint_ends_the_run():
+    data = TFDatasetInput(DataFromList([[X, None]]))
+    config = helpers.config(model=TinyModel(), data=data, steps_per_epoch=10)
+    with pytest.raises(TypeError, match="component 1 .'y'"):
+        SimpleTrainer(config).train()
+
+
+class Stuck(DataFlow):
+    """Gives one datapoint, and then nothing until it is closed."""
+
+    def __init__(self):
+        self.closed = threading.Event()
+
+    def __iter__(self):
+        yield [X, X]
+        self.closed.wait()
+        raise DataFlowTerminated("closed")
+
+    def close(self):
+        self.closed.set()
+
+
+def test_an_interrupt_ends_the_wait_for_a_flow():
+    def interrupt_soon(cb):
+        threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+
+    data = TFDatasetInput(Stuck())
+    callbacks = [when(before_epoch=interrupt_soon)]
+    config = helpers.config(callbacks, model=TinyModel(), data=data, steps_per_epoch=10)
+    with pytest.raises(TrainingInterrupted):
+        SimpleTrainer(config).train()
+
+
+def test_a_resumed_run_starts_over_or_is_refused(logged):
+    with running(TFDatasetInput(numbers(3)), NUMBER) as (_, _, _, callbacks):
+        states = [each.state_dict() for each in callbacks]
+    with tf.Graph().as_default():
+        with running(TFDatasetInput(numbers(3)), NUMBER, states=states):
+            assert any("tf.data does not say how far it is. It starts over." in m for m in logged)
+    with tf.Graph().as_default(), pytest.raises(RuntimeError, match="Use a QueueInput"):
+        with running(TFDatasetInput(numbers(3)), NUMBER, states=states, resume_strictly=True):
+            pass
+
+
+def test_a_flow_becomes_a_dataset_of_one_pass():
+    flow = numbers(3)
+    dataset = TFDatasetInput.dataflow_to_dataset(flow, [tf.int64])
+    (x,) = tf.data.make_one_shot_iterator(dataset.repeat(2)).get_next()
+    with tf.Session() as sess:
+        assert [sess.run(x) for _ in range(6)] == [0, 1, 2, 0, 1, 2]
+    assert flow.resets == 1
+    with pytest.raises(ValueError, match="takes a DataFlow, got list"):
+        TFDatasetInput.dataflow_to_dataset([1], [tf.int64])
