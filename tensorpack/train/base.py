@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.group import Callbacks
 from tensorpack.callbacks.monitor import MonitorBase, Monitors
+from tensorpack.callbacks.queue_runners import StartQueueRunners
 from tensorpack.callbacks.saver import ModelSaver
 from tensorpack.callbacks.steps import MaintainStepCounter
 from tensorpack.compat import tfv1 as tf
@@ -170,12 +171,13 @@ class Trainer(TrainerContract):
     def setup_callbacks(
         self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
     ) -> None:
-        """Sets up the step counter, `callbacks`, those registered, `monitors` and their group, in
-        this order.
+        """Sets up the step counter and the queue runners, `callbacks`, those registered, `monitors`
+        and their group, in this order.
         """
         describe_trainable_vars()
         self.monitors = Monitors(monitors)
-        everyone = [MaintainStepCounter(), *callbacks, *self._registered, *monitors, self.monitors]
+        own = [MaintainStepCounter(), StartQueueRunners()]
+        everyone = [*own, *callbacks, *self._registered, *monitors, self.monitors]
         self._callbacks = Callbacks(self._of_this_worker(everyone))
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))

@@ -9,7 +9,9 @@ from tensorpack.input_source import (
     InputSource,
     PlaceholderInput,
     QueueInput,
+    StagingInputWrapper,
     TensorInput,
+    ZMQInput,
 )
 
 __all__ = [
@@ -21,5 +23,7 @@ __all__ = [
     "InputSource",
     "PlaceholderInput",
     "QueueInput",
+    "StagingInputWrapper",
     "TensorInput",
+    "ZMQInput",
 ]

@@ -1,0 +1,309 @@
+"""Graphs with queues, queue runners and coordinators of the user start and stop in order.
+
+Most are the examples of two texts on TensorFlow's queues, as steps of a training run.
+"""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import ModelSaver, StartProcOrThread
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.input_source import BatchQueueInput, QueueInput, TensorInput
+from tensorpack.tfutils.common import get_global_step_var
+from tensorpack.train import (
+    DataEnded,
+    QueueClosed,
+    QueueInputTrainer,
+    SimpleTrainer,
+    StopTraining,
+    Trainer,
+)
+from tensorpack.utils import fix_rng_seed
+from tensorpack.utils.concurrency import ShareSessionThread
+from tests import helpers
+from tests.callbacks.driver import when
+from tests.harness import NEVER
+from tests.helpers import TinyModel
+
+NOISE = (*NEVER, "Local rendezvous is aborting with status: CANCELLED")
+
+
+@pytest.fixture(autouse=True)
+def quiet(capfd):
+    """Fails if TensorFlow prints about cancelled operations; looks at the file descriptors."""
+    yield
+    printed = "".join(capfd.readouterr())
+    assert not [each for each in NOISE if each in printed], printed
+
+
+class Steps(Trainer):
+    """Runs its fetches in each step, and keeps the values."""
+
+    def __init__(self, fetches, steps, callbacks=(), **options):
+        get_global_step_var()
+        super().__init__(helpers.config(callbacks, steps_per_epoch=steps, **options))
+        self.fetches, self.values = fetches, []
+
+    def run_step(self):
+        self.values.append(self.hooked_sess.run(self.fetches))
+
+
+def values_of(fetches, steps, *callbacks, **options):
+    """What each of the steps of a run gets."""
+    trainer = Steps(fetches, steps, callbacks, **options)
+    trainer.train()
+    return trainer.values
+
+
+def before(op):
+    """A callback that runs an op before the training."""
+    return when(before_train=lambda cb: cb.trainer.sess.run(op))
+
+
+def interrupt_soon(cb):
+    threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+
+
+def test_a_queue_that_is_added_to_from_itself():
+    queue = tf.FIFOQueue(2, "float")
+    init, increment = queue.enqueue_many([[0, 0]]), queue.enqueue([queue.dequeue() + 1])
+    ops = [before(each) for each in (init, increment, increment, increment)]
+    trainer = Steps(queue.dequeue(), 3, [*ops, when(before_epoch=interrupt_soon)])
+    with pytest.raises(KeyboardInterrupt):  # the third step waits until it is interrupted
+        trainer.train()
+    assert trainer.values == [1, 2]
+
+
+def test_a_queue_runner_with_several_ops():
+    queue = tf.FIFOQueue(10, "float")
+    counter = tf.Variable(0.0)
+    increment = tf.assign_add(counter, 1.0)
+    runner = tf.train.QueueRunner(queue, [increment, queue.enqueue(counter)] * 2)
+    tf.train.add_queue_runner(runner)
+    values = values_of(queue.dequeue(), 20)
+    assert len(values) == 20 and max(values) >= 1
+
+
+def test_threads_of_a_coordinator():
+    coordinator = tf.train.Coordinator()
+    rounds = [0] * 10
+
+    def loop(index):
+        while not coordinator.should_stop():
+            time.sleep(0.01)
+            rounds[index] += 1
+            if rounds[index] >= 2 and index == 1:
+                coordinator.request_stop()
+
+    def check(cb):
+        if coordinator.wait_for_stop(0.01):
+            raise StopTraining("the coordinator says so")
+
+    threads = [threading.Thread(target=loop, args=[i]) for i in range(10)]
+    trainer = Steps([], 1000, [StartProcOrThread(threads), when(trigger_step=check)])
+    trainer.train()
+    coordinator.join(threads)
+    assert rounds[1] == 2 and trainer.global_step < 1000
+
+
+def numbers_with_labels():
+    """A queue of 4 random numbers and a label each, and its runner."""
+    data, target = 10 * np.random.randn(1000, 4) + 1, np.random.randint(0, 2, size=1000)
+    queue = tf.FIFOQueue(50, [tf.float32, tf.int32], shapes=[[4], []])
+    enqueue = queue.enqueue_many([tf.constant(data, tf.float32), tf.constant(target, tf.int32)])
+    return queue, tf.train.QueueRunner(queue, [enqueue] * 4)
+
+
+def test_a_queue_runner_that_adds_many_at_once():
+    queue, runner = numbers_with_labels()
+    tf.train.add_queue_runner(runner)
+    values = values_of(queue.dequeue(), 100)
+    assert len(values) == 100 and values[0][0].shape == (4,)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of a header and three lines of two features and a label."""
+    paths = [tmp_path / name for name in ("data1.csv", "data2.csv")]
+    for i, path in enumerate(paths):
+        path.write_text("a,b,label\n" + "".join(f"{i},{j},{i * 3 + j}\n" for j in range(3)))
+    return [str(each) for each in paths]
+
+
+def read(files, batch=2, num_epochs=None, shuffle=False):
+    """Batches of the features and the labels of the lines."""
+    names = tf.train.string_input_producer(files, num_epochs=num_epochs, shuffle=shuffle)
+    _, value = tf.TextLineReader(skip_header_lines=1).read(names)
+    a, b, label = tf.decode_csv(value, [[0.0], [0.0], [0]])
+    parts = [tf.stack([a, b]), label]
+    if shuffle:
+        return tf.train.shuffle_batch(parts, batch, capacity=20, min_after_dequeue=5)
+    return tf.train.batch(parts, batch)
+
+
+def test_files_are_read_by_producers_and_batches(files):
+    values = values_of(read(files), 10)
+    assert [label.tolist() for _, label in values[:4]] == [[0, 1], [2, 3], [4, 5], [0, 1]]
+    np.testing.assert_array_equal(values[1][0], [[0, 2], [1, 0]])
+
+
+def test_a_shuffling_queue_in_several_threads(files):
+    values = values_of(read(files, shuffle=True), 30)
+    labels = np.concatenate([label for _, label in values])
+    assert sorted(set(labels)) == list(range(6))
+
+
+def test_files_that_end_end_the_data(files):
+    trainer = Steps(read(files, num_epochs=2), 100)
+    with pytest.raises(DataEnded, match="ran out at step 7 of 100"):
+        trainer.train()
+    assert sorted(np.concatenate([label for _, label in trainer.values])) == [
+        each for each in range(6) for _ in range(2)
+    ]
+
+
+def test_what_a_queue_runner_cannot_do_ends_the_run_as_it_is():
+    with pytest.raises(tf.errors.NotFoundError, match="no-such.csv"):
+        values_of(read(["/no-such.csv"]), 10)
+
+
+def test_a_model_trains_on_producers(tmp_path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("".join(f"{x},{3 * x + 2}\n" for x in np.linspace(-1, 1, 8)))
+
+    def tensors():
+        names = tf.train.string_input_producer([str(path)])
+        _, value = tf.TextLineReader().read(names)
+        return tf.train.batch(tf.decode_csv(value, [[0.0], [0.0]]), 8)
+
+    found = []
+    looking = when(
+        trigger_epoch=lambda cb: found.extend(cb.trainer.sess.run(tf.trainable_variables()))
+    )
+    options = {"model": TinyModel(), "data": TensorInput(tensors), "steps_per_epoch": 100}
+    SimpleTrainer(helpers.config([looking], **options)).train()
+    np.testing.assert_allclose(found, [3, 2], atol=0.1)
+
+
+TIMEOUT = tf.ConfigProto(operation_timeout_in_ms=200, allow_soft_placement=True)
+
+
+def test_a_step_that_waits_longer_than_the_operation_timeout(capfd):
+    queue = tf.FIFOQueue(20, tf.int32)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        values_of(queue.dequeue(), 1, session_config=TIMEOUT)
+    capfd.readouterr()  # TensorFlow tells of the step that it has cancelled
+
+
+def test_an_operation_timeout_is_not_for_threads_that_wait_for_room():
+    tf.train.add_queue_runner(numbers_with_labels()[1])
+    slow = when(trigger_step=lambda cb: time.sleep(0.5))
+    data = QueueInput(DataFromList([[np.ones(2, np.float32)] * 2], shuffle=False))
+    options = {"model": TinyModel(), "data": data, "steps_per_epoch": 2}
+    trainer = QueueInputTrainer(helpers.config([slow], session_config=TIMEOUT, **options))
+    trainer.train()
+    assert trainer.global_step == 2
+
+
+def test_a_queue_that_is_closed():
+    queue = tf.FIFOQueue(20, tf.int32)
+    with pytest.raises(QueueClosed, match="was closed at step 1 of 1"):
+        values_of(queue.dequeue(), 1, before(queue.close()))
+
+
+def test_a_queue_runner_whose_queue_is_closed():
+    queue = tf.FIFOQueue(20, tf.int32)
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(1)]))
+    with pytest.raises(QueueClosed, match="QueueRunner fifo_queue_enqueue cannot fill"):
+        values_of(queue.dequeue(), 1000, before(queue.close()))
+
+
+def test_the_size_of_a_queue_that_is_fed():
+    queue = tf.FIFOQueue(20, [tf.int32])
+    placeholder = tf.placeholder(tf.int32)
+    enqueue, size = queue.enqueue(placeholder), queue.size()
+    feed = when(trigger_step=lambda cb: cb.trainer.sess.run(enqueue, {placeholder: 1}))
+    assert values_of(size, 10, feed) == list(range(10))
+
+
+def test_random_numbers_of_two_threads():
+    queue = tf.FIFOQueue(20, [tf.float32])
+    enqueue, size = queue.enqueue(tf.random_uniform([])), queue.size()
+    threads = []
+
+    def run():
+        for _ in range(5):
+            tf.get_default_session().run(enqueue)
+
+    def wait(cb):
+        for each in threads:
+            each.join()
+
+    threads += [ShareSessionThread(threading.Thread(target=run)) for _ in range(2)]
+    assert values_of(size, 1, StartProcOrThread(threads), when(before_train=wait)) == [10]
+
+
+@pytest.mark.parametrize("version, number_of_dequeues", [(1, 1), (2, 1), (3, 3)])
+def test_a_run_takes_one_element_for_each_dequeue(version, number_of_dequeues):
+    ranges = tf.train.range_input_producer(100, shuffle=False)
+    number = ranges.dequeue()
+    fetches = {
+        1: lambda: [number] * 3,
+        2: lambda: [ranges.dequeue()] * 3,
+        3: lambda: [ranges.dequeue(), ranges.dequeue(), ranges.dequeue()],
+    }
+    found = np.ravel(values_of(fetches[version](), 2))
+    assert sorted(set(found)) == list(range(2 * number_of_dequeues))
+
+
+def test_a_queue_gives_the_next_element_to_each_run_that_needs_it():
+    number = tf.train.range_input_producer(100, shuffle=False).dequeue()
+    twice = number * 2
+    lost = when(trigger_step=lambda cb: cb.trainer.sess.run(twice))
+    assert values_of(number, 3, lost) == [0, 2, 4]
+
+
+def test_a_priority_queue():
+    queue = tf.PriorityQueue(10, [tf.string], [[]])
+    enqueue = queue.enqueue_many([tf.constant([2, 3, 1], tf.int64), ["b", "c", "a"]])
+    assert values_of(queue.dequeue(), 3, before(enqueue)) == [[1, b"a"], [2, b"b"], [3, b"c"]]
+
+
+def test_a_padding_queue_makes_batches_of_different_lengths():
+    flow = DataFromList([[np.ones(i, np.float32)] for i in (1, 3)], shuffle=False)
+    source = BatchQueueInput(flow, 2, tf.PaddingFIFOQueue(10, [tf.float32], [[None]]))
+    callbacks = source.setup([tf.TensorSpec([2, None], tf.float32, "x")])
+    values = values_of(source.get_input_tensors()[0], 3, *callbacks)
+    assert [each.tolist() for each in values] == [[[1, 0, 0], [1, 1, 1]]] * 3
+
+
+def test_a_run_is_interrupted_while_runners_wait(files):
+    tensors = read(files)
+    interrupts = when(before_epoch=interrupt_soon)
+    with pytest.raises(KeyboardInterrupt):
+        values_of(tensors, 10**6, interrupts, when(trigger_step=lambda cb: time.sleep(0.01)))
+
+
+def test_a_deterministic_run_refuses_queue_runners(files):
+    fix_rng_seed(1)
+    with pytest.raises(ValueError, match="read the data in a DataFlow instead"):
+        values_of(read(files), 1, deterministic=True)
+
+
+def test_a_resumed_run_reads_from_the_start(files, log_dir, capfd):
+    def run(steps, **options):
+        with tf.Graph().as_default():
+            tf.get_variable("weight", [])
+            return values_of(read(files), steps, ModelSaver(), **options)
+
+    run(2)
+    assert run(2, max_epoch=2, resume="auto")[0][1].tolist() == [0, 1]
+    assert "what they had read is not saved. It starts over." in capfd.readouterr().out
+    with pytest.raises(RuntimeError, match="Read it in a DataFlow"):
+        run(2, max_epoch=3, resume="must")
