@@ -16,8 +16,6 @@ from tensorpack.utils.optional import require
 
 from ._replaced import advice, is_known
 
-__all__ = ["ContribFinder", "require_keras"]
-
 _ROOT = "tensorflow.contrib"
 
 # Packages of contrib -> the modules that have their names.

@@ -13,8 +13,6 @@ from . import FOLDER
 from ._contrib import ContribFinder, require_keras
 from ._replaced import advice
 
-__all__ = ["install"]
-
 _FROM_KERAS = ("tensorflow.layers", "tensorflow.keras", "tensorflow.nn.rnn_cell")
 # Where private modules of TensorFlow had names that are now elsewhere -> where version 1 has them.
 # Scripts import some from there, and tf-slim most of them.

@@ -1,7 +1,5 @@
 """Names of TensorFlow 1 that are gone from TensorFlow 2, and what to use instead."""
 
-__all__ = ["advice", "is_known"]
-
 _CELL = "a cell of tf.nn.rnn_cell with tf.nn.dynamic_rnn"
 _COPY = (
     "there is no replacement; its source, to copy from, is in "
