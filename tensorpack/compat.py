@@ -78,8 +78,10 @@ def make_raw_callable(
     )
     if in_caller:
         options.run_options.inter_op_thread_pool = -1
-    if waits:
-        options.run_options.timeout_in_ms = _A_YEAR  # 0 would be that of the session
+    config = getattr(sess, "_config", None)
+    if waits and config is not None and config.operation_timeout_in_ms > 0:
+        # Only then: a run with a time-out takes a slower way through TensorFlow.
+        options.run_options.timeout_in_ms = _A_YEAR
     return make(options)
 
 
