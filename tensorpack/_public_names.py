@@ -47,8 +47,10 @@ MODULES = {
 _NAMES = {  # package or module -> its public names
     # begin names
     "RL": (
-        "AtariPlayers Batch FrameHistory GymPlayers LimitLength MapPlayerState Player PlayerStep "
-        "PreventStuck ProxyPlayer ReplayMemory check_rom epsilon_greedy find_rom"
+        "AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace FrameHistory GymEnv GymPlayers "
+        "HistoryFramePlayer LimitLength LimitLengthPlayer MapPlayerState NaiveRLEnvironment "
+        "Player PlayerStep PreventStuck PreventStuckPlayer ProxyPlayer RLEnvironment ReplayMemory "
+        "check_rom epsilon_greedy find_rom"
     ),
     "callbacks": (
         "CSVMonitor Callback CallbackFactory CallbackToHook Callbacks CheckNumerics "

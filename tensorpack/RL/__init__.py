@@ -1,8 +1,10 @@
 """Environments stepped together, replay memory and exploration; works without TensorFlow."""
 
 from .atari import AtariPlayers
-from .gymenv import GymPlayers
-from .history import FrameHistory, epsilon_greedy
+from .common import AutoRestartPlayer, LimitLengthPlayer, PreventStuckPlayer
+from .envbase import DiscreteActionSpace, NaiveRLEnvironment, RLEnvironment
+from .gymenv import GymEnv, GymPlayers
+from .history import FrameHistory, HistoryFramePlayer, epsilon_greedy
 from .player import Player, PlayerStep
 from .replay import Batch, ReplayMemory
 from .rom import check_rom, find_rom
@@ -10,15 +12,23 @@ from .wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
 
 __all__ = [
     "AtariPlayers",
+    "AutoRestartPlayer",
     "Batch",
+    "DiscreteActionSpace",
     "FrameHistory",
+    "GymEnv",
     "GymPlayers",
+    "HistoryFramePlayer",
     "LimitLength",
+    "LimitLengthPlayer",
     "MapPlayerState",
+    "NaiveRLEnvironment",
     "Player",
     "PlayerStep",
     "PreventStuck",
+    "PreventStuckPlayer",
     "ProxyPlayer",
+    "RLEnvironment",
     "ReplayMemory",
     "check_rom",
     "epsilon_greedy",

@@ -1,4 +1,4 @@
-"""Environments of gymnasium, or of the older gym, as a `Player`.
+"""Environments of gymnasium, or of the older gym, as a `Player` or as an `RLEnvironment` of 2017.
 
 Understands gymnasium and gym 0.21 to 0.26: steps of four or five parts, resets with and without
 an info. Neither has to be installed for environments that only look like theirs.
@@ -7,6 +7,8 @@ an info. Neither has to be installed for environments that only look like theirs
 import contextlib
 import importlib.util
 import inspect
+import operator
+import threading
 from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
@@ -16,9 +18,12 @@ from tensorpack.utils.checks import as_count
 from tensorpack.utils.optional import require
 
 from ._episode_tracker import EpisodeTracker
+from .envbase import DiscreteActionSpace, RLEnvironment
 from .player import Player, PlayerStep
 
-__all__ = ["GymPlayers"]
+__all__ = ["GymEnv", "GymPlayers"]
+
+_MAKING = threading.Lock()  # environments register and load things while they are made
 
 
 class GymPlayers(Player):
@@ -104,6 +109,96 @@ class GymPlayers(Player):
         return np.zeros((self.num_envs,) + self.frame_shape, dtype=self.frame_dtype)
 
 
+class GymEnv(RLEnvironment):
+    """One environment with discrete actions, as scripts of 2017 use it.
+
+    Its statistic is "score", the sum of the rewards of a game. Threads may make several at once.
+
+    Args:
+      name: id of the environment, such as "CartPole-v1".
+      dumpdir: folder for videos of some games, written by gymnasium's `RecordVideo`; it needs
+        moviepy.
+      viz: shows the game in a window. A number, in 2017 the pause between frames, counts as true;
+        the environment has its own frame rate.
+      auto_restart: a new game begins where one ends. Otherwise call `finish_episode` and
+        `restart_episode`, or wrap this in an `AutoRestartPlayer`.
+
+    Attributes:
+      gymenv: the environment of gymnasium or gym.
+
+    Raises:
+      ValueError: if actions are not discrete, observations are not arrays of one shape, or both
+        `dumpdir` and `viz` are given.
+      ImportError: if neither gymnasium nor gym is installed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        dumpdir: Optional[str] = None,
+        viz: Union[bool, float] = False,
+        auto_restart: bool = True,
+    ):
+        super().__init__()
+        if dumpdir and viz:
+            raise ValueError(
+                "GymEnv got both dumpdir and viz, but an environment draws to one place; give one."
+            )
+        mode = "rgb_array" if dumpdir else "human" if viz else None
+        with _MAKING, contextlib.ExitStack() as stack:
+            self.gymenv = _maker(name)(**({"render_mode": mode} if mode else {}))
+            stack.callback(self.gymenv.close)
+            traits = _traits(self.gymenv)
+            if dumpdir:
+                self.gymenv = require(f"{_gym()}.wrappers").RecordVideo(self.gymenv, dumpdir)
+            stack.pop_all()
+        self._auto_restart = auto_restart
+        self._actions = DiscreteActionSpace(traits.num_actions)
+        self._first_action = traits.first_action
+        self.restart_episode()
+
+    def current_state(self) -> np.ndarray:
+        """Returns the last observation, a copy."""
+        return self._state.copy()
+
+    def action(self, act: int) -> Tuple[float, bool]:
+        """Takes an action in [0, num_actions); returns the reward and whether the game is over.
+
+        Raises:
+          RuntimeError: if the game is over and `auto_restart` is off.
+          TypeError: if the action is not an integer.
+        """
+        if self._over:
+            raise RuntimeError("The game is over: call finish_episode() and restart_episode().")
+        result = self.gymenv.step(operator.index(act) + self._first_action)
+        state, reward, terminated, truncated, _ = _five_parts(result)
+        self._state = np.array(state)
+        self._score += float(reward)
+        self._over = over = bool(terminated or truncated)
+        if over and self._auto_restart:
+            self.finish_episode()
+            self.restart_episode()
+        return float(reward), over
+
+    def restart_episode(self) -> None:
+        """Begins a new game; its score counts from 0."""
+        self._state = np.array(_reset_env(self.gymenv, None)[0])
+        self._score: float = 0.0
+        self._over: bool = False
+
+    def finish_episode(self) -> None:
+        """Adds the score of the present game to `stats`."""
+        self.stats["score"].append(self._score)
+
+    def get_action_space(self) -> DiscreteActionSpace:
+        """Returns the actions."""
+        return self._actions
+
+    def close(self) -> None:
+        """Closes the environment, its window and its video."""
+        self.gymenv.close()
+
+
 class _Traits(NamedTuple):
     """Properties that all environments must share."""
 
@@ -132,8 +227,12 @@ def _traits(env: Any) -> _Traits:
 
 def _maker(env_id: str) -> Callable[[], Any]:
     """Returns a function that makes an environment by its id, with gymnasium or else gym."""
+    return partial(require(_gym()).make, env_id)
+
+
+def _gym() -> str:
     installed = [name for name in ("gymnasium", "gym") if importlib.util.find_spec(name)]
-    return partial(require((installed or ["gymnasium"])[0]).make, env_id)
+    return (installed or ["gymnasium"])[0]
 
 
 def _reset_env(env: Any, seed: Optional[int]) -> Tuple[Any, Dict[str, Any]]:

@@ -7,7 +7,9 @@ import numpy as np
 
 from tensorpack.utils.checks import check_counts
 
-__all__ = ["FrameHistory", "epsilon_greedy"]
+from .envbase import ProxyPlayer, RLEnvironment
+
+__all__ = ["FrameHistory", "HistoryFramePlayer", "epsilon_greedy"]
 
 
 class FrameHistory:
@@ -113,6 +115,54 @@ class FrameHistory:
             )
         self._states = theirs.copy()
         self._waiting.clear()
+
+
+class HistoryFramePlayer(ProxyPlayer):
+    """Gives the last frames of an `RLEnvironment` of 2017 as its state.
+
+    A state is `[H, W, hist_len * C, ...]`: frames `[H, W, C, ...]` side by side on axis 2, oldest
+    first, zeros from before the game. `FrameHistory` serves N environments.
+
+    Args:
+      player: the environment to wrap; it begins a new game by itself where one ends.
+      hist_len: frames that make one state, at least 1.
+
+    Raises:
+      ValueError: `hist_len` is not positive, or a frame has no axis 2.
+      TypeError: `hist_len` is not an integer, or the player is a `Player` of N environments.
+    """
+
+    def __init__(self, player: RLEnvironment, hist_len: int):
+        super().__init__(player)
+        check_counts(self, hist_len=hist_len)
+        frame = np.asarray(player.current_state())
+        if frame.ndim < 3:
+            raise ValueError(
+                f"HistoryFramePlayer needs frames [H, W, C], got the shape {list(frame.shape)}; "
+                "add axes with MapPlayerState."
+            )
+        self._history = FrameHistory(1, frame.shape, hist_len, frame.dtype.type)
+        self._push(True)
+
+    def current_state(self) -> np.ndarray:
+        """Returns the last frames, a new array."""
+        frames = np.moveaxis(self._history.states()[0], -1, 2)
+        return frames.reshape(frames.shape[:2] + (-1,) + frames.shape[4:])
+
+    def action(self, act: Any) -> Tuple[float, bool]:
+        """Takes an action; where the game is over, the frames before it are forgotten."""
+        reward, over = super().action(act)
+        self._push(over)
+        return reward, over
+
+    def restart_episode(self) -> None:
+        """Begins a new game and forgets the frames of the present one."""
+        super().restart_episode()
+        self._push(True)
+
+    def _push(self, starts: bool) -> None:
+        frame = np.asarray(super().current_state())
+        self._history.push(frame[np.newaxis], np.array([bool(starts)]))
 
 
 def epsilon_greedy(q_values: np.ndarray, epsilon: float, rng: np.random.RandomState) -> np.ndarray:

@@ -1,33 +1,48 @@
 """Players around players: a limit on the length of games, a way out of a standstill, mapped frames.
 
 Each wrapper takes any `Player` and is one itself. Closing the wrapper closes the wrapped player.
+`ProxyPlayer` and `MapPlayerState` also take an `RLEnvironment` of 2017, and are one then.
 """
 
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Union
 
 import numpy as np
 
 from tensorpack.utils.checks import as_count, check_integers
 
+from . import envbase
 from ._episode_tracker import EpisodeTracker
 from .player import Player, PlayerStep
 
 __all__ = ["LimitLength", "MapPlayerState", "PreventStuck", "ProxyPlayer"]
 
 
-class ProxyPlayer(Player):
+class ProxyPlayer(Player, envbase.ProxyPlayer):
     """Passes every call on to another player; the base of wrappers, which override a part.
 
+    Around an `RLEnvironment` it has the methods of that, `action` and so on, and those of `Player`
+    raise a TypeError; around a `Player` the other way round.
+
     Args:
-      player: the player to wrap; it is closed together with this one.
+      player: the player or environment to wrap; it is closed together with this one.
     """
 
-    def __init__(self, player: Player):
-        self.player = player
+    def __init__(self, player: Union[Player, envbase.RLEnvironment]):
+        self.player: Any = player
+        if envbase.is_environment(player):
+            return
         self.num_envs = player.num_envs
         self.num_actions = player.num_actions
         self.frame_shape = player.frame_shape
         self.frame_dtype = player.frame_dtype
+
+    def _check_open(self) -> None:
+        if envbase.is_environment(self.player):
+            raise TypeError(
+                f"{type(self).__name__} wraps a {type(self.player).__name__}, an RLEnvironment of "
+                "one game: call current_state(), action(act) and restart_episode()."
+            )
+        super()._check_open()
 
     @property
     def identity(self) -> Dict[str, Any]:
@@ -67,10 +82,11 @@ class LimitLength(ProxyPlayer):
 
     Raises:
       ValueError: if the limit is not a whole number of at least 1.
-      TypeError: if the limit is not a number.
+      TypeError: if the limit is not a number, or the player is an `RLEnvironment`.
     """
 
     def __init__(self, player: Player, limit: int):
+        _refuse_environment(player, "LimitLength", "LimitLengthPlayer")
         super().__init__(player)
         self._no_lives = np.zeros(self.num_envs, dtype=np.int64)  # the wrapped player counts them
         self._tracker = EpisodeTracker(self.num_envs, as_count(self, "limit", limit))
@@ -116,10 +132,12 @@ class PreventStuck(ProxyPlayer):
 
     Raises:
       ValueError: if `num_repeat` or `action` is out of range.
-      TypeError: if `num_repeat` is not a number, or `action` not an integer.
+      TypeError: if `num_repeat` is not a number, `action` not an integer, or the player is an
+        `RLEnvironment`.
     """
 
     def __init__(self, player: Player, num_repeat: int = 30, action: int = 1):
+        _refuse_environment(player, "PreventStuck", "PreventStuckPlayer")
         super().__init__(player)
         self._num_repeat = as_count(self, "num_repeat", num_repeat)
         check_integers(self, action=action)
@@ -161,21 +179,30 @@ class MapPlayerState(ProxyPlayer):
     """Changes the frames by a function, such as a crop or another size.
 
     Args:
-      player: the player to wrap.
+      player: the player or environment to wrap.
       func: takes the frames of all environments, `[N, *frame_shape]`, and returns as many, all of
         one shape and dtype. It may change its argument. It is called once with zeros, to learn
-        the shape. State that it keeps between calls is not saved with the player.
+        the shape. State that it keeps between calls is not saved with the player. Around an
+        `RLEnvironment`, it takes and returns the state of that, whatever it is.
 
     Raises:
       ValueError: if the function does not return N frames.
     """
 
-    def __init__(self, player: Player, func: Callable[[np.ndarray], np.ndarray]):
+    def __init__(
+        self, player: Union[Player, envbase.RLEnvironment], func: Callable[[np.ndarray], np.ndarray]
+    ):
         super().__init__(player)
-        self._func = func
+        self.func = func
+        if envbase.is_environment(player):
+            return
         sample = self._map(np.zeros((self.num_envs,) + tuple(self.frame_shape), self.frame_dtype))
         self.frame_shape = sample.shape[1:]
         self.frame_dtype = sample.dtype
+
+    def current_state(self) -> Any:
+        """Returns what the function makes of the state of the wrapped `RLEnvironment`."""
+        return self.func(super().current_state())
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         return self._map(super()._reset(seed))
@@ -185,10 +212,18 @@ class MapPlayerState(ProxyPlayer):
         return step._replace(frames=self._map(step.frames))
 
     def _map(self, frames: np.ndarray) -> np.ndarray:
-        mapped = np.asarray(self._func(frames))
+        mapped = np.asarray(self.func(frames))
         if mapped.shape[:1] != (self.num_envs,):
             raise ValueError(
                 f"The function of MapPlayerState returned shape {mapped.shape} for the frames of "
                 f"{self.num_envs} environments; keep the first axis."
             )
         return mapped
+
+
+def _refuse_environment(player: Any, wrapper: str, other: str) -> None:
+    if envbase.is_environment(player):
+        raise TypeError(
+            f"{wrapper} takes a Player of N environments, got a {type(player).__name__}, which is "
+            f"an RLEnvironment of one game; use {other}."
+        )

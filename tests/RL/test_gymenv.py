@@ -1,11 +1,14 @@
-"""Gym environments of both step styles as players."""
+"""Gym environments of both step styles as players, and as environments of 2017."""
 
-from types import SimpleNamespace
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tensorpack.RL.gymenv import GymPlayers
+from tensorpack.RL.common import AutoRestartPlayer
+from tensorpack.RL.gymenv import GymEnv, GymPlayers
 from tensorpack.RL.testing import PlayerContract
 
 LENGTH = 6
@@ -167,3 +170,81 @@ def test_a_step_of_three_parts_is_refused():
         player.reset()
         with pytest.raises(ValueError, match="returned 3 parts"):
             player.step([0])
+
+
+@pytest.fixture(params=[NewStyle, OldStyle])
+def made(request, monkeypatch):
+    """Stands in for gymnasium; the list of (environment, keywords) that it has made."""
+    envs = []
+
+    def make(name, **keywords):
+        assert name == "Walk-v0"
+        envs.append((request.param(), keywords))
+        return envs[-1][0]
+
+    gym, wrappers = ModuleType("gymnasium"), ModuleType("gymnasium.wrappers")
+    gym.__spec__, gym.make = ModuleSpec("gymnasium", None), make
+    wrappers.RecordVideo = lambda env, folder: SimpleNamespace(
+        inside=env, folder=folder, **api(env)
+    )
+    monkeypatch.setitem(sys.modules, "gymnasium", gym)
+    monkeypatch.setitem(sys.modules, "gymnasium.wrappers", wrappers)
+    return envs
+
+
+def api(env):
+    return {name: getattr(env, name) for name in ("reset", "step", "close")}
+
+
+def test_an_environment_of_2017(made):
+    env = GymEnv("Walk-v0")
+    assert env.get_action_space().num_actions() == 3
+    first = env.current_state()
+    assert env.action(np.int64(1)) == (1.0, False)
+    assert (env.current_state() != first).any()
+    assert env.play_one_episode(lambda state: 1) == [6.0]
+    assert [env.action(2) for _ in range(3)] == [(2.0, False), (2.0, False), (2.0, True)]
+    assert env.stats["score"] == [6.0]
+    with pytest.raises(TypeError):
+        env.action(0.5)
+
+
+def test_a_game_that_is_over_waits_where_there_is_no_restart(made):
+    env = GymEnv("Walk-v0", auto_restart=False)
+    assert [env.action(2)[1] for _ in range(3)] == [False, False, True]
+    with pytest.raises(RuntimeError, match="game is over: call finish_episode"):
+        env.action(0)
+    env.restart_episode()
+    player = AutoRestartPlayer(env)
+    assert [player.action(2)[1] for _ in range(6)] == [False, False, True] * 2
+    assert env.stats["score"] == [6.0, 6.0]
+
+
+def test_where_an_environment_of_2017_draws(made):
+    GymEnv("Walk-v0", viz=0.01)
+    env = GymEnv("Walk-v0", "videos")
+    assert [keywords for _, keywords in made] == [
+        {"render_mode": "human"},
+        {"render_mode": "rgb_array"},
+    ]
+    assert env.gymenv.inside is made[1][0] and env.gymenv.folder == "videos"
+    with pytest.raises(ValueError, match="both dumpdir and viz"):
+        GymEnv("Walk-v0", "videos", viz=True)
+
+
+def test_an_environment_that_does_not_fit_is_closed(made, monkeypatch):
+    for style in (NewStyle, OldStyle):
+        monkeypatch.setattr(style, "action_space", SimpleNamespace(shape=(2,)))
+    with pytest.raises(ValueError, match="only discrete actions"):
+        GymEnv("Walk-v0")
+    assert getattr(made[0][0], "new", made[0][0]).closed == 1
+
+
+def test_cart_pole_as_in_2017():
+    pytest.importorskip("gymnasium")
+    env = GymEnv("CartPole-v1")
+    space = env.get_action_space()
+    scores = env.play_one_episode(lambda state: space.sample())
+    assert len(scores) == 1 and 1 <= scores[0] <= 500
+    assert env.current_state().shape == (4,)
+    env.close()

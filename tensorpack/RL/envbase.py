@@ -1,0 +1,227 @@
+"""The environments of tensorpack of 2017: one game, one action at a time, with statistics.
+
+For scripts written against that API. New code uses `Player`, which steps N environments together.
+"""
+
+from collections import defaultdict
+from typing import Any, Callable, DefaultDict, List, Sequence, Tuple, Union
+
+from tensorpack.utils.checks import as_count
+from tensorpack.utils.rng import get_rng
+
+__all__ = [
+    "ActionSpace",
+    "DiscreteActionSpace",
+    "NaiveRLEnvironment",
+    "ProxyPlayer",
+    "RLEnvironment",
+    "is_environment",
+]
+
+
+class ActionSpace:
+    """The actions of an environment. Subclasses override `sample`."""
+
+    def __init__(self) -> None:
+        self.rng = get_rng(self)
+
+    def sample(self) -> Any:
+        """Returns an action by chance."""
+        raise NotImplementedError(f"{type(self).__name__} does not override sample.")
+
+
+class DiscreteActionSpace(ActionSpace):
+    """The actions 0 to num - 1.
+
+    Args:
+      num: how many, at least 1.
+
+    Raises:
+      ValueError: if `num` is not a whole number of at least 1.
+      TypeError: if `num` is not a number.
+    """
+
+    def __init__(self, num: int):
+        super().__init__()
+        self.num = as_count(self, "num", num)
+
+    def sample(self) -> int:
+        """Returns one of the actions, all equally probable."""
+        return int(self.rng.randint(self.num))
+
+    def num_actions(self) -> int:
+        """Returns the number of actions."""
+        return self.num
+
+
+class RLEnvironment:
+    """One environment. Use it like this::
+
+        state = env.current_state()
+        reward, over = env.action(choose(state))    # where over, a new game has begun already
+        env.stats["score"]                          # one value for each finished game
+
+    Subclasses override `current_state`, `action` (which calls `finish_episode` and
+    `restart_episode` where a game ends), `restart_episode`, `finish_episode` and
+    `get_action_space`, and call this constructor.
+    """
+
+    def __init__(self) -> None:
+        self.reset_stat()
+
+    @property
+    def stats(self) -> DefaultDict[str, List[Any]]:
+        """Lists of values, one for each finished game, by the name of the statistic."""
+        return self._stats
+
+    def current_state(self) -> Any:
+        """Returns the observation to act on."""
+        raise NotImplementedError(f"{type(self).__name__} does not override current_state.")
+
+    def action(self, act: Any) -> Tuple[float, bool]:
+        """Takes an action; returns the reward, and whether the game is over."""
+        raise NotImplementedError(f"{type(self).__name__} does not override action.")
+
+    def restart_episode(self) -> None:
+        """Begins a new game, whether the present one is over or not."""
+        raise NotImplementedError(f"{type(self).__name__} does not override restart_episode.")
+
+    def finish_episode(self) -> None:
+        """Adds the statistics of the present game to `stats`. By default there are none."""
+
+    def get_action_space(self) -> ActionSpace:
+        """Returns the possible actions."""
+        raise NotImplementedError(f"{type(self).__name__} does not override get_action_space.")
+
+    def reset_stat(self) -> None:
+        """Forgets all statistics."""
+        self._stats: DefaultDict[str, List[Any]] = defaultdict(list)
+
+    def play_one_episode(
+        self, func: Callable[[Any], Any], stat: Union[str, Sequence[str]] = "score"
+    ) -> List[Any]:
+        """Plays until a game is over, then forgets all statistics.
+
+        Args:
+          func: takes a state and returns an action.
+          stat: name of a statistic, or several.
+
+        Returns:
+          the values of that statistic since the last `reset_stat`; for several names, a list of
+          such lists.
+        """
+        over = False
+        while not over:
+            _, over = self.action(func(self.current_state()))
+        found = self.stats
+        values = found[stat] if isinstance(stat, str) else [found[name] for name in stat]
+        self.reset_stat()
+        return values
+
+    def close(self) -> None:
+        """Releases what the environment holds; by default nothing."""
+
+
+class NaiveRLEnvironment(RLEnvironment):
+    """A game of ten actions for tests: the state is how many were taken, the reward is the action.
+
+    Its score is the sum of the rewards.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._actions = DiscreteActionSpace(2)
+        self.restart_episode()
+
+    def current_state(self) -> int:
+        """Returns how many actions were taken in this game."""
+        return self._taken
+
+    def action(self, act: int) -> Tuple[float, bool]:
+        """Returns the action itself as the reward, and whether it is the tenth."""
+        self._taken += 1
+        self._score += act
+        over = self._taken == 10
+        if over:
+            self.finish_episode()
+            self.restart_episode()
+        return act, over
+
+    def restart_episode(self) -> None:
+        """Begins a new game."""
+        self._taken = self._score = 0
+
+    def finish_episode(self) -> None:
+        """Adds the score to `stats`."""
+        self.stats["score"].append(self._score)
+
+    def get_action_space(self) -> DiscreteActionSpace:
+        """Returns the actions 0 and 1."""
+        return self._actions
+
+
+class ProxyPlayer(RLEnvironment):
+    """Passes every call on to another environment, and shares its `stats`; the base of wrappers.
+
+    `tensorpack.RL.ProxyPlayer`, a subclass, takes a `Player` as well.
+
+    Args:
+      player: the environment to wrap.
+
+    Raises:
+      TypeError: if it is a `Player` of N environments, or no environment at all.
+    """
+
+    def __init__(self, player: RLEnvironment):
+        self.player: Any = player
+        self._environment()
+
+    def _environment(self) -> RLEnvironment:
+        """The wrapped environment; raises if what is wrapped has no `action`."""
+        if not is_environment(self.player):
+            raise TypeError(
+                f"{type(self).__name__} wraps a {type(self.player).__name__}, which is not an "
+                "RLEnvironment. A Player of N environments is played with reset() and "
+                "step(actions); its wrappers are LimitLength, PreventStuck and MapPlayerState."
+            )
+        return self.player
+
+    @property
+    def stats(self) -> DefaultDict[str, List[Any]]:
+        """Those of the wrapped environment."""
+        return self._environment().stats
+
+    def current_state(self) -> Any:
+        """Returns the state of the wrapped environment."""
+        return self._environment().current_state()
+
+    def action(self, act: Any) -> Tuple[float, bool]:
+        """Takes an action in the wrapped environment."""
+        return self._environment().action(act)
+
+    def restart_episode(self) -> None:
+        """Begins a new game in the wrapped environment."""
+        self._environment().restart_episode()
+
+    def finish_episode(self) -> None:
+        """Adds the statistics of the present game of the wrapped environment."""
+        self._environment().finish_episode()
+
+    def get_action_space(self) -> ActionSpace:
+        """Returns the actions of the wrapped environment."""
+        return self._environment().get_action_space()
+
+    def reset_stat(self) -> None:
+        """Forgets the statistics of the wrapped environment."""
+        self._environment().reset_stat()
+
+    def close(self) -> None:
+        """Closes the wrapped environment."""
+        self._environment().close()
+
+
+def is_environment(player: Any) -> bool:
+    """True for an environment of one game, False for a `Player` of N, also inside proxies."""
+    while isinstance(player, ProxyPlayer):
+        player = player.player
+    return hasattr(player, "action")

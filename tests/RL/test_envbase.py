@@ -1,0 +1,220 @@
+"""Environments of 2017 and their wrappers, and the two names that serve both kinds of players."""
+
+import numpy as np
+import pytest
+
+import tensorpack.RL as RL
+from tensorpack.RL import envbase
+from tensorpack.RL.common import AutoRestartPlayer, LimitLengthPlayer, PreventStuckPlayer
+from tensorpack.RL.envbase import DiscreteActionSpace, NaiveRLEnvironment, RLEnvironment
+from tensorpack.RL.history import HistoryFramePlayer
+from tensorpack.RL.wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
+from tests.RL.players import CountingPlayer
+
+
+class Steps(RLEnvironment):
+    """A game of five actions, each worth itself; its frame holds the number of actions so far."""
+
+    def __init__(self, restarts=True):
+        super().__init__()
+        self.restarts, self.taken, self.closed = restarts, [], 0
+        self.restart_episode()
+
+    def current_state(self):
+        return np.full((2, 1, 1), self.count, np.uint8)
+
+    def action(self, act):
+        self.taken.append(act)
+        self.count, self.score = self.count + 1, self.score + act
+        over = self.count == 5
+        if over and self.restarts:
+            self.finish_episode()
+            self.restart_episode()
+        return act, over
+
+    def restart_episode(self):
+        self.count = self.score = 0
+
+    def finish_episode(self):
+        self.stats["score"].append(self.score)
+        self.stats["length"].append(self.count)
+
+    def get_action_space(self):
+        return DiscreteActionSpace(3)
+
+    def close(self):
+        self.closed += 1
+
+
+def play(player, actions):
+    return [over for _, over in map(player.action, actions)]
+
+
+def test_an_episode_gives_its_statistics_and_forgets_them():
+    env = Steps()
+    assert env.play_one_episode(lambda state: int(state[0, 0, 0])) == [0 + 1 + 2 + 3 + 4]
+    assert env.play_one_episode(lambda state: 1, ["score", "length"]) == [[5], [5]]
+    assert env.stats == {}
+
+
+def test_a_discrete_space_samples_all_its_actions():
+    space = DiscreteActionSpace(3)
+    assert space.num_actions() == 3
+    assert {space.sample() for _ in range(100)} == {0, 1, 2}
+    with pytest.raises(ValueError, match="num must be .* at least 1"):
+        DiscreteActionSpace(0)
+
+
+def test_the_naive_environment_ends_with_the_tenth_action():
+    env = NaiveRLEnvironment()
+    assert env.action(1) == (1, False) and env.current_state() == 1
+    assert play(env, [0] * 9) == [False] * 8 + [True] and env.current_state() == 0
+    assert env.stats["score"] == [1]
+    assert env.get_action_space().num_actions() == 2
+
+
+def test_a_method_that_is_not_overridden_says_so():
+    class Empty(RLEnvironment):
+        pass
+
+    for name in ("current_state", "restart_episode", "get_action_space"):
+        with pytest.raises(NotImplementedError, match=f"Empty does not override {name}"):
+            getattr(Empty(), name)()
+    with pytest.raises(NotImplementedError, match="Empty does not override action"):
+        Empty().action(0)
+
+
+@pytest.mark.parametrize("proxy_class", [ProxyPlayer, envbase.ProxyPlayer])
+def test_a_proxy_of_an_environment_shares_its_statistics(proxy_class):
+    env = Steps()
+    proxy = proxy_class(proxy_class(env))
+    assert isinstance(proxy, RLEnvironment)
+    assert play(proxy, [2] * 5) == [False] * 4 + [True]
+    assert proxy.stats is env.stats and proxy.stats["score"] == [10]
+    proxy.finish_episode()
+    proxy.reset_stat()
+    assert env.stats == {} and proxy.get_action_space().num_actions() == 3
+    proxy.action(1)
+    proxy.restart_episode()
+    assert proxy.current_state().max() == 0
+    proxy.close()
+    assert env.closed == 1
+
+
+def test_a_subclass_of_a_proxy_overrides_methods_of_2017():
+    class Doubled(ProxyPlayer):
+        def action(self, act):
+            reward, over = self.player.action(act)
+            return 2 * reward, over
+
+    assert Doubled(Steps()).action(2) == (4, False)
+
+
+def test_mapped_states():
+    player = MapPlayerState(ProxyPlayer(Steps()), lambda frame: frame[:1] + 7)
+    assert player.current_state().tolist() == [[[7]]]
+    play(player, [1, 1])
+    assert player.current_state().tolist() == [[[9]]]
+
+
+def test_the_methods_of_the_other_kind_are_refused():
+    old, new = MapPlayerState(Steps(), np.copy), MapPlayerState(CountingPlayer(), np.copy)
+    for call in (old.reset, old.state_dict, lambda: old.step([0])):
+        with pytest.raises(TypeError, match="wraps a Steps, an RLEnvironment of one game"):
+            call()
+    for call in (new.current_state, new.restart_episode, lambda: new.action(0)):
+        with pytest.raises(TypeError, match="wraps a CountingPlayer, which is not an RLEnv"):
+            call()
+
+
+@pytest.mark.parametrize("wrap", [LimitLengthPlayer, HistoryFramePlayer])
+@pytest.mark.parametrize("player", [CountingPlayer(), ProxyPlayer(CountingPlayer()), None])
+def test_wrappers_of_2017_refuse_a_player(wrap, player):
+    with pytest.raises(TypeError, match=f"{wrap.__name__} wraps a .*, which is not an RLEnv"):
+        wrap(player, 4)
+
+
+@pytest.mark.parametrize("wrap", [LimitLength, PreventStuck])
+@pytest.mark.parametrize("player", [Steps(), ProxyPlayer(Steps())])
+def test_wrappers_of_players_refuse_an_environment(wrap, player):
+    with pytest.raises(TypeError, match=f"{wrap.__name__} takes a Player .* use {wrap.__name__}P"):
+        wrap(player, 4)
+
+
+def test_the_third_equal_request_and_those_after_it_are_replaced():
+    env = Steps()
+    player = PreventStuckPlayer(env, 3, 1)
+    play(player, [0, 0, 0, 0, 2, 0])  # the fifth action ends the game
+    assert env.taken == [0, 0, 1, 1, 2, 0]
+    player.restart_episode()
+    play(player, [0, 0, 0])
+    assert env.taken[6:] == [0, 0, 1]
+
+
+def test_requests_are_counted_within_a_game():
+    env = Steps()
+    play(PreventStuckPlayer(env, 4, 1), [0] * 7)
+    assert env.taken == [0, 0, 0, 1, 1, 0, 0]
+
+
+def test_long_games_end_at_the_limit():
+    env = Steps()
+    player = LimitLengthPlayer(env, 3)
+    assert play(player, [1, 1, 1, 2]) == [False, False, True, False]
+    player.restart_episode()
+    assert play(player, [2, 2, 2]) == [False, False, True]
+    assert env.stats["score"] == [3, 6]
+
+
+def test_a_game_that_ends_before_or_at_the_limit_is_counted_once():
+    for limit in (5, 7):
+        env = Steps()
+        assert play(LimitLengthPlayer(env, limit), [1] * 10) == ([False] * 4 + [True]) * 2
+        assert env.stats["score"] == [5, 5]
+
+
+def test_auto_restart_begins_the_next_game():
+    env = Steps(restarts=False)
+    player = AutoRestartPlayer(env)
+    assert play(player, [1] * 10) == ([False] * 4 + [True]) * 2
+    assert env.stats["score"] == [5, 5]
+
+
+def test_a_history_has_zeros_before_the_game():
+    player = HistoryFramePlayer(MapPlayerState(Steps(), lambda frame: frame + 1), 3)
+    assert player.current_state().shape == (2, 1, 3)
+    rows = [player.current_state()[0, 0].tolist()]
+    for _ in range(6):
+        player.action(0)
+        rows.append(player.current_state()[0, 0].tolist())
+    #             begins     1          2          3          4          over       1
+    assert rows == [[0, 0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4, 5], [0, 0, 1], [0, 1, 2]]
+    player.restart_episode()
+    assert player.current_state()[0, 0].tolist() == [0, 0, 1]
+
+
+def test_a_history_of_colour_frames_puts_them_side_by_side():
+    frames = iter(np.random.RandomState(0).rand(3, 2, 4, 3, 5))
+    player = HistoryFramePlayer(MapPlayerState(Steps(), lambda _: next(frames)), 2)
+    play(player, [0, 0])
+    again = np.random.RandomState(0).rand(3, 2, 4, 3, 5)
+    np.testing.assert_array_equal(
+        player.current_state(), np.concatenate([again[1], again[2]], axis=2)
+    )
+
+
+def test_a_history_needs_a_third_axis():
+    with pytest.raises(ValueError, match=r"needs frames \[H, W, C\], got the shape \[2, 1\]"):
+        HistoryFramePlayer(MapPlayerState(Steps(), lambda frame: frame[..., 0]), 4)
+
+
+def test_the_players_of_an_agent_of_2017():
+    player = MapPlayerState(Steps(), lambda frame: frame / 2)
+    player = LimitLengthPlayer(PreventStuckPlayer(HistoryFramePlayer(player, 4), 30, 1), 4)
+    space = player.get_action_space()
+    assert len(player.play_one_episode(lambda state: space.sample())) == 1
+    assert player.current_state().shape == (2, 1, 4)
+
+
+def test_the_package_has_one_class_for_both_kinds():
+    assert RL.ProxyPlayer is ProxyPlayer and issubclass(ProxyPlayer, envbase.ProxyPlayer)
