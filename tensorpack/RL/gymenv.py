@@ -132,6 +132,9 @@ class GymEnv(RLEnvironment):
       ImportError: if neither gymnasium nor gym is installed.
     """
 
+    _score: float  # of the present game
+    _over: bool
+
     def __init__(
         self,
         name: str,
@@ -174,7 +177,7 @@ class GymEnv(RLEnvironment):
         state, reward, terminated, truncated, _ = _five_parts(result)
         self._state = np.array(state)
         self._score += float(reward)
-        self._over = over = bool(terminated or truncated)
+        over = self._over = bool(terminated or truncated)
         if over and self._auto_restart:
             self.finish_episode()
             self.restart_episode()
@@ -183,8 +186,8 @@ class GymEnv(RLEnvironment):
     def restart_episode(self) -> None:
         """Begins a new game; its score counts from 0."""
         self._state = np.array(_reset_env(self.gymenv, None)[0])
-        self._score: float = 0.0
-        self._over: bool = False
+        self._score = 0.0
+        self._over = False
 
     def finish_episode(self) -> None:
         """Adds the score of the present game to `stats`."""
