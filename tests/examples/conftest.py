@@ -1,4 +1,4 @@
-"""Makes the modules of the DeepQNetwork example importable, as where it runs as a script."""
+"""Makes the modules of the examples importable, as where they run as scripts."""
 
 import sys
 from pathlib import Path
@@ -7,10 +7,12 @@ import pytest
 
 from tensorpack.utils import logger
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "DeepQNetwork"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLE = EXAMPLES / "DeepQNetwork"
 
-if str(EXAMPLE) not in sys.path:
-    sys.path.insert(0, str(EXAMPLE))
+for folder in sorted({str(path.parent) for path in EXAMPLES.glob("*/*.py")}):
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
 
 
 @pytest.fixture
