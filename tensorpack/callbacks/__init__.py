@@ -5,11 +5,19 @@ from .best_saver import MaxSaver, MinSaver
 from .concurrency import StartProcOrThread
 from .csv_monitor import CSVMonitor
 from .dump_image import DumpParamAsImage, DumpTensorAsImage
+from .early_stop import EarlyStop
 from .event_writer import TFEventWriter, TFSummaryWriter
 from .finite import NonFiniteError, StopIfNonFinite
 from .graph import CheckNumerics, DumpTensor, DumpTensors, ProcessTensors, RunOp, RunUpdateOps
 from .group import Callbacks
 from .hooks import CallbackToHook, HookToCallback, TFLocalCLIDebugHook
+from .inference import BinaryClassificationStats, ClassificationError, Inferencer, ScalarStats
+from .inference_runner import (
+    DataParallelInferenceRunner,
+    FeedfreeInferenceRunner,
+    InferenceRunner,
+    InferenceRunnerBase,
+)
 from .json_writer import JSONWriter
 from .misc import EstimatedTimeLeft, InjectShell, SendMonitorData, SendStat
 from .monitor import MonitorBase, Monitors, ScalarRecord, TrainingMonitor
@@ -45,19 +53,24 @@ from .trigger import EnableCallbackIf, PeriodicCallback, PeriodicRunHooks, Perio
 from .watchdog import StalledTraining, Watchdog
 
 __all__ = [
+    "BinaryClassificationStats",
     "CSVMonitor",
     "Callback",
     "CallbackFactory",
     "CallbackToHook",
     "Callbacks",
     "CheckNumerics",
+    "ClassificationError",
     "CometMLMonitor",
+    "DataParallelInferenceRunner",
     "DumpParamAsImage",
     "DumpTensor",
     "DumpTensorAsImage",
     "DumpTensors",
+    "EarlyStop",
     "EnableCallbackIf",
     "EstimatedTimeLeft",
+    "FeedfreeInferenceRunner",
     "GPUMemoryTracker",
     "GPUUtilizationTracker",
     "GraphProfiler",
@@ -68,6 +81,9 @@ __all__ = [
     "HyperParam",
     "HyperParamSetter",
     "HyperParamSetterWithFunc",
+    "InferenceRunner",
+    "InferenceRunnerBase",
+    "Inferencer",
     "InjectShell",
     "JSONWriter",
     "MaintainStepCounter",
@@ -91,6 +107,7 @@ __all__ = [
     "RunUpdateOps",
     "ScalarPrinter",
     "ScalarRecord",
+    "ScalarStats",
     "ScheduledHyperParamSetter",
     "SendMonitorData",
     "SendStat",

@@ -1,23 +1,23 @@
 """Keeps a copy of the checkpoint for which a scalar was best."""
 
 import os
-from typing import Any, Dict, Optional
+from typing import Optional
 
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
 
-from .base import Callback
+from ._best_value import BestValue
 from .saver import find_directory
 
 __all__ = ["MaxSaver", "MinSaver"]
 
 
-class MinSaver(Callback):
+class MinSaver(BestValue):
     """Keeps a copy of the checkpoint for which a scalar was least, as `min-{stat}`.
 
     Put it after the `ModelSaver` and the callback that computes the scalar in the list of
     callbacks. Only a checkpoint and a value of the same step belong together; otherwise it logs a
-    warning.
+    warning. A run in which the scalar never has a value ends with a RuntimeError.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.
@@ -33,11 +33,9 @@ class MinSaver(Callback):
         filename: Optional[str] = None,
         checkpoint_dir: Optional[str] = None,
     ) -> None:
-        self.monitor_stat = monitor_stat
-        self.reverse = reverse
+        super().__init__(monitor_stat, reverse)
         self.filename = filename
         self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
-        self.best: Any = None  # (global_step, value)
 
     @property
     def _kind(self) -> str:
@@ -47,13 +45,10 @@ class MinSaver(Callback):
         self.checkpoint_dir = find_directory(self.checkpoint_dir, type(self).__name__)
 
     def _trigger(self) -> None:
-        try:
-            step, value = self.trainer.monitors.get_history(self.monitor_stat)[-1]
-        except KeyError:
-            logger.warning(f"{self} does nothing: {self.monitor_stat} has no value yet.")
+        latest = self._latest()
+        if latest is None or not self._is_better(latest.value):
             return
-        if not self._is_better(value):
-            return
+        step, value = latest
         saver = self.trainer.state_saver
         if saver is not None:
             saver.wait()
@@ -70,21 +65,6 @@ class MinSaver(Callback):
             )
             return
         self._keep(newest, step, value)
-
-    def state_dict(self) -> Dict[str, Any]:
-        """Returns the best value so far, and its step."""
-        return {} if self.best is None else {"step": self.best[0], "value": self.best[1]}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores the best value so far."""
-        self.best = (state["step"], state["value"])
-
-    def _is_better(self, value: float) -> bool:
-        if value != value:  # NaN
-            return False
-        if self.best is None:
-            return True
-        return value > self.best[1] if self.reverse else value < self.best[1]
 
     def _keep(self, newest: str, step: int, value: float) -> None:
         name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")

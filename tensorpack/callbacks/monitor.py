@@ -2,6 +2,7 @@
 
 import time
 from array import array
+from difflib import get_close_matches
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
@@ -228,7 +229,11 @@ class Monitors(Callback):
     def _records(self, name: str) -> "_Records":
         if name not in self._history:
             known = ", ".join(sorted(self._history)) or "none"
-            raise KeyError(f"The scalar {name!r} has no value yet. Those that have: {known}.")
+            close = get_close_matches(name, self._history, n=1, cutoff=0.5)
+            advice = f" Did you mean {close[0]!r}?" if close else ""
+            raise KeyError(
+                f"The scalar {name!r} has no value yet.{advice} Those that have: {known}."
+            )
         return self._history[name]
 
     def _put_value(self, name: str, value: float) -> None:

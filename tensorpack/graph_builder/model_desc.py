@@ -99,6 +99,11 @@ class ModelDescBase:
         return [spec.name for spec in self.get_input_signature()]
 
     @property
+    def in_spelling_of_2017(self) -> bool:
+        """Whether the model overrides `_build_graph` instead of `build_graph`."""
+        return type(self)._build_graph is not ModelDescBase._build_graph
+
+    @property
     def training(self) -> bool:
         """Whether the tower under construction is for training; for use in `build_graph`."""
         context = get_current_tower_context()

@@ -119,6 +119,26 @@ class InputSource:
             self._name_scope = scope
             yield scope
 
+    def read_by_pass(self) -> Optional[int]:
+        """Makes the source give whole passes over its data, one by one, as a validation reads them.
+
+        Called once, after `setup` and before the callbacks run. Each pass then begins with
+        `begin_pass`.
+
+        Returns:
+          how many steps make a pass; None if a step behind the last raises OutOfRangeError.
+
+        Raises:
+          RuntimeError: the source is not set up.
+          ValueError: its passes cannot be told apart.
+        """
+        self._require_setup("read_by_pass")
+        return self._read_by_pass()
+
+    def begin_pass(self) -> None:
+        """Begins the next pass, when the one before is over; see `read_by_pass`."""
+        self._begin_pass()
+
     def size(self) -> int:
         """Returns how many steps go through the data once.
 
@@ -146,6 +166,17 @@ class InputSource:
 
     def _unblock(self) -> None:
         """Override if a step may wait for something else than a queue of the graph."""
+
+    def _read_by_pass(self) -> Optional[int]:
+        """Override if passes would run into each other."""
+        try:
+            return self.size()
+        except NotImplementedError:
+            return None
+
+    def _begin_pass(self) -> None:
+        """Override if a pass needs less than `reset_state` to begin."""
+        self.reset_state()
 
     def _size(self) -> int:
         raise NotImplementedError(

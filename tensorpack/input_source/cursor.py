@@ -12,7 +12,9 @@ from tensorpack.dataflow import DataFlow, StateNotKept
 from tensorpack.tfutils.callback import Callback
 from tensorpack.utils import get_tqdm, logger
 
-__all__ = ["DataFlowEmpty", "FlowCursor", "check_is_dataflow"]
+__all__ = ["DataFlowEmpty", "END_OF_PASS", "FlowCursor", "check_is_dataflow"]
+
+END_OF_PASS = object()  # follows the datapoints of a pass where passes are read one by one
 
 _POSITION = {"count", "flow", "seeded", "callback"}
 
@@ -48,13 +50,19 @@ class FlowCursor:
     Args:
       ds: the dataflow, reset before the first datapoint is asked for.
       infinite: False to end after the first pass.
+      pass_length: None to run one pass into the next. Otherwise `END_OF_PASS`, which does not
+        count, follows each pass, which has at most so many datapoints (`math.inf` for all of them);
+        positions are then taken between passes only, so none is made again to reach one.
 
     Attributes:
       count: as in a position.
     """
 
-    def __init__(self, ds: DataFlow, infinite: bool = True) -> None:
+    def __init__(
+        self, ds: DataFlow, infinite: bool = True, pass_length: Optional[float] = None
+    ) -> None:
         self._ds = ds
+        self._pass_length = pass_length
         self._name = type(ds).__name__
         self._infinite = infinite
         self._is_callback = _is_callback(ds)
@@ -85,7 +93,7 @@ class FlowCursor:
                 f"The data came from a flow that was a callback as well, but {self._name} is not a "
                 "callback: make the input as in the run that is resumed."
             )
-        if strictly and position["count"] and not self._comes_again(position):
+        if strictly and self._to_skip(position) and not self._comes_again(position):
             raise RuntimeError(
                 f"{self._cannot_continue()} Or call tensorpack.utils.fix_rng_seed(N) first thing "
                 "in the program, in the run that is saved and in the one that resumes it."
@@ -111,9 +119,9 @@ class FlowCursor:
                 ) from error
             return self._counted(self._passes(rest=True))
         source = self._passes()
-        if start is not None and start["count"] and not self._is_callback:
+        if start is not None and self._to_skip(start):
             if self._comes_again(start):
-                self._skip(source, start["count"])
+                self._skip(source, self._to_skip(start))
             else:
                 logger.warning(f"{self._cannot_continue()} It starts over, with other data.")
         return self._counted(source)
@@ -162,7 +170,8 @@ class FlowCursor:
     def _counted(self, source: Generator[Any, None, None]) -> Generator[Any, None, None]:
         with closing(source):
             for datapoint in source:
-                self.count += 1
+                if datapoint is not END_OF_PASS:
+                    self.count += 1
                 yield datapoint
 
     def _passes(self, rest: bool = False, begun: Any = None) -> Generator[Any, None, None]:
@@ -170,20 +179,24 @@ class FlowCursor:
         been begun.
         """
         while True:
-            empty = not rest
+            given = 0
             one_pass, begun = begun or iter(self._ds), None
             try:
                 for datapoint in one_pass:
-                    empty = False
+                    given += 1
                     yield datapoint
+                    if given == self._pass_length:
+                        break
             finally:
                 if hasattr(one_pass, "close"):
                     one_pass.close()
-            if empty:
+            if not given and not rest:
                 raise DataFlowEmpty(
                     f"{self._name} ended without a single datapoint. Check what it reads from, "
                     "filters that drop everything, and generators, which can be iterated only once."
                 )
+            if given and self._pass_length is not None:
+                yield END_OF_PASS
             if not self._infinite:
                 return
             rest = False
@@ -201,6 +214,11 @@ class FlowCursor:
         except BaseException:
             source.close()
             raise
+
+    def _to_skip(self, position: Dict[str, Any]) -> int:
+        """How many datapoints come before a position that has no state of the dataflow."""
+        is_begin = self._is_callback or self._pass_length is not None
+        return 0 if is_begin else position["count"]
 
     def _comes_again(self, position: Dict[str, Any]) -> bool:
         kept = position["flow"] is not None or self._is_callback

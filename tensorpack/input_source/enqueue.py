@@ -1,6 +1,6 @@
 """Inputs through a TensorFlow queue, which a thread fills ahead of the training."""
 
-from typing import Any, List, Sequence
+from typing import Any, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
@@ -116,6 +116,21 @@ class QueueInput(FeedfreeInput):
     def _get_callbacks(self) -> List[Callback]:
         self._filler = EnqueueCallback(self.thread, self.consumed)
         return [self._filler]
+
+    def _read_by_pass(self) -> Optional[int]:
+        try:
+            size = self.size()
+        except NotImplementedError as error:
+            raise ValueError(
+                f"The thread of a {type(self).__name__} repeats the data, so where a pass ends is "
+                f"known only if {type(self.ds).__name__} has a length. Wrap it in "
+                "FixedSizeData(ds, size), or read it without a queue (FeedInput)."
+            ) from error
+        self.thread.enqueuer.read_by_pass(size * self._datapoints_per_step)
+        return size
+
+    def _begin_pass(self) -> None:
+        """Does nothing: the thread is in the next pass already."""
 
     def _release(self) -> None:
         self.ds.close()

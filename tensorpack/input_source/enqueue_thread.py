@@ -16,7 +16,7 @@ from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.stopping import StopRequested
 
 from .check import DatapointChecker
-from .cursor import FlowCursor, check_is_dataflow
+from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
 __all__ = ["EnqueueThread", "Enqueuer", "Positions", "private"]
 
@@ -109,6 +109,13 @@ class Enqueuer:
         with tf.device("/cpu:0"):
             self._enqueue_op = queue.enqueue(dict(zip(queue.names, fed)) if queue.names else fed)
         self._source: Any = None  # an iterator, from `begin` on
+        self._pass_length: Optional[int] = None  # if passes are read one by one
+        self._in_pass = 0  # how many datapoints of the pass were taken
+
+    def read_by_pass(self, length: int) -> None:
+        """Makes each pass have exactly so many datapoints; called before `begin`."""
+        self._pass_length = length
+        self.cursor = FlowCursor(self.ds, pass_length=length)
 
     def begin(self, sess: tf.Session) -> None:
         """Goes to where the cursor begins, which may take long. The dataflow has been reset."""
@@ -120,11 +127,26 @@ class Enqueuer:
     def restart(self, count: int) -> None:
         """Leaves the pass and begins another; the next datapoint is the one behind this number."""
         self.close()
+        self._in_pass = 0
         self._source = self.cursor.restart(count)
 
     def take(self) -> List[np.ndarray]:
         """Returns the arrays of the next datapoint, to be given to `put`, which enqueues them."""
-        return [private(each) for each in self._check(next(self._source))]
+        datapoint = next(self._source)
+        if datapoint is END_OF_PASS:
+            self._end_pass()
+            datapoint = next(self._source)
+        self._in_pass += 1
+        return [private(each) for each in self._check(datapoint)]
+
+    def _end_pass(self) -> None:
+        given, self._in_pass = self._in_pass, 0
+        if given != self._pass_length:
+            raise ValueError(
+                f"{type(self.ds).__name__} gave {given} datapoints in a pass, but should give "
+                f"{self._pass_length} by its length. Correct its __len__(), or read it without a "
+                "queue (FeedInput)."
+            )
 
     def close(self) -> None:
         """Leaves the running pass over the dataflow."""

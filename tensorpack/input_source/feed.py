@@ -1,5 +1,6 @@
 """Inputs through placeholders: fed by the caller, or from a dataflow."""
 
+import math
 from typing import Any, Dict, Generator, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
@@ -9,7 +10,7 @@ from tensorpack.utils.stopping import EndOfData
 
 from .base import InputSource
 from .check import DatapointChecker
-from .cursor import FlowCursor, check_is_dataflow
+from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
 __all__ = ["FeedInput", "PlaceholderInput", "make_placeholders"]
 
@@ -59,6 +60,7 @@ class FeedInput(InputSource):
         super().__init__()
         self.ds = check_is_dataflow(ds)
         self._infinite = infinite
+        self._pass_length: Optional[float] = None
         self._reset_done = False
         self._check: Optional[DatapointChecker] = None
         self.cursor = FlowCursor(ds, infinite)
@@ -69,19 +71,31 @@ class FeedInput(InputSource):
 
         Raises:
           RuntimeError: the source is not set up, or `reset_state` was not called.
-          StopIteration: there are no more, and the source is not infinite.
+          StopIteration: there are no more, and the source is not infinite; or the pass is over.
           DataFlowEmpty: a whole pass gave none.
           TypeError, ValueError: the datapoint does not suit the model.
         """
         if self._datapoints is None or self._check is None:
             raise RuntimeError("FeedInput gives data after setup() and reset_state().")
-        return dict(zip(self._placeholders, self._check(next(self._datapoints))))
+        datapoint = next(self._datapoints)
+        if datapoint is END_OF_PASS:
+            raise StopIteration
+        return dict(zip(self._placeholders, self._check(datapoint)))
+
+    @property
+    def by_pass(self) -> bool:
+        """Whether the data is read pass by pass, see `read_by_pass`."""
+        return self._pass_length is not None
 
     def close(self) -> None:
         """Leaves the running pass over the dataflow; `reset_state` begins a new one."""
         if self._datapoints is not None:
             self._datapoints.close()
             self._datapoints = None
+
+    def end_wait(self) -> None:
+        """Ends the wait of `next_feed` for the dataflow; called on another thread."""
+        self.ds.close()
 
     def position(self) -> Dict[str, Any]:
         """Returns the position behind the last datapoint that was fed, see `FlowCursor`.
@@ -117,11 +131,23 @@ class FeedInput(InputSource):
     def _reset_state(self) -> None:
         self.close()
         if self._reset_done:
-            self.cursor = FlowCursor(self.ds, self._infinite)
+            self.cursor = FlowCursor(self.ds, self._infinite, self._pass_length)
         else:  # a dataflow is reset once per process
             self.ds.reset_state()
             self._reset_done = True
         self._datapoints = self.cursor.begin()
+
+    def _read_by_pass(self) -> Optional[int]:
+        try:
+            self._pass_length = self.size()
+        except NotImplementedError:
+            self._pass_length = math.inf
+        self._infinite = True
+        self.cursor = FlowCursor(self.ds, True, self._pass_length)
+        return None
+
+    def _begin_pass(self) -> None:
+        """Does nothing: the next pass follows."""
 
     def _size(self) -> int:
         return len(self.ds)
@@ -134,10 +160,16 @@ class _Feeder(Callback):
         self._source = source
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
+        source = self._source
         try:
-            feed = self._source.next_feed()
+            if source.by_pass:  # what a validation is cut off in does not count
+                feed = self.trainer.interruptible(source.next_feed, source.end_wait)
+            else:
+                feed = source.next_feed()
         except StopIteration:
-            self.trainer.stop_token.request(EndOfData(type(self._source).__name__))
+            if source.by_pass:
+                raise tf.errors.OutOfRangeError(None, None, "The pass is over.") from None
+            self.trainer.stop_token.request(EndOfData(type(source).__name__))
             self.trainer.stop_token.raise_if_requested()
             raise
         return tf.train.SessionRunArgs(fetches=None, feed_dict=feed)

@@ -72,6 +72,15 @@ class TrainerContract:
         """
         return function()
 
+    def build_inference_towers(
+        self, source: Any, towers: Sequence[Any], tower_func: Any = None
+    ) -> Any:
+        """Builds the model for inference, see `TowerTrainer`; in `Callback._setup_graph` only."""
+        raise RuntimeError(
+            f"{type(self).__name__} has no tower function, so it cannot build its model for "
+            "inference: train with a TowerTrainer, such as SimpleTrainer."
+        )
+
     def adopt_saver(self, saver: Any) -> bool:
         """Tells whether this `ModelSaver` is to save the state of the run with the variables."""
         return False

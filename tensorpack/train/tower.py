@@ -1,6 +1,6 @@
 """Trainers with a tower function, which they build for training and, on request, for prediction."""
 
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.finite import StopIfNonFinite
@@ -9,9 +9,10 @@ from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import InputSource
 from tensorpack.predict.base import OnlinePredictor
 from tensorpack.predict.factory import PredictorFactory
+from tensorpack.tfutils.collection import freeze_collection
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.precision import ComputeOptions
-from tensorpack.tfutils.tower import TowerFunc, TowerTensorHandles
+from tensorpack.tfutils.tower import TowerFunc, TowerTensorHandle, TowerTensorHandles
 from tensorpack.utils.argtools import call_only_once
 
 from .base import Trainer
@@ -102,21 +103,55 @@ class TowerTrainer(Trainer):
     @property
     def predictor_factory(self) -> PredictorFactory:
         """Builds the towers of the predictors."""
+        return self._factory(self.tower_func)
+
+    def _factory(self, tower_func: TowerFunc) -> PredictorFactory:
         vs_name = self.vs_name_for_predictor
-        return PredictorFactory(self.tower_func, self._predict_ids, vs_name, self.computing)
+        return PredictorFactory(tower_func, self._predict_ids, vs_name, self.computing)
 
     @property
     def computing(self) -> ComputeOptions:
         """In which precision the session computes, and whether XLA compiles it."""
         return self.config.computing if self.config else ComputeOptions()
 
-    def _set_up_input(self, source: InputSource) -> List[Callback]:
+    def build_inference_towers(
+        self,
+        source: InputSource,
+        towers: Sequence[Tuple[str, Optional[int]]],
+        tower_func: Any = None,
+    ) -> Tuple[List[TowerTensorHandle], List[Callback]]:
+        """Builds copies of the model that predict on the data of an input source.
+
+        Args:
+          source: not set up yet; the trainer releases it at the end of the run.
+          towers: for each copy, a name of its own and the relative id of a GPU: -1 for the CPU,
+            None for the first of `TrainConfig.predict_tower`.
+          tower_func: builds a copy; a `TowerFunc`, or a function that takes the inputs of the
+            model. Defaults to that of the trainer.
+
+        Returns:
+          handles of the towers, and the callbacks of the source, which the caller must run.
+        """
+        if tower_func is None:
+            tower_func = self.tower_func
+        elif not isinstance(tower_func, TowerFunc):
+            tower_func = TowerFunc(tower_func, self.input_signature)
+        with freeze_collection([tf.GraphKeys.SUMMARIES, "MOVING_SUMMARY_OPS"]):
+            callbacks = self._set_up_input(source, tower_func.input_signature)
+        factory = self._factory(tower_func)
+        ids = [self._predict_ids[0] if gpu is None else gpu for _, gpu in towers]
+        handles = [factory.build(name, gpu, source) for (name, _), gpu in zip(towers, ids)]
+        return handles, callbacks
+
+    def _set_up_input(
+        self, source: InputSource, signature: Optional[List[tf.TensorSpec]] = None
+    ) -> List[Callback]:
         """Sets a source up for the model, to be released at the end of the run; returns its
         callbacks.
         """
         if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
             self._shutdown.releases(source)  # before: the setup may fail when it has begun
-        return source.setup(self.input_signature)
+        return source.setup(signature or self.input_signature)
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then the predictors made so far get the session."""

@@ -23,6 +23,7 @@ CALLBACKS = [
     lambda: cb.CheckNumerics(run_step=True),
     lambda: cb.DumpTensorAsImage("weight", map_func=lambda weight: [[weight]]),
     lambda: cb.DumpTensors(["cost"]),
+    lambda: cb.EarlyStop("cost", 3),
     lambda: cb.EnableCallbackIf(CallbackSpy(), lambda callback: True),
     lambda: cb.EstimatedTimeLeft(),
     lambda: cb.GPUMemoryTracker(),

@@ -242,6 +242,18 @@ def test_a_value_without_its_checkpoint_is_a_warning(tmp_path, capsys):
     assert any("is from step 6, but the newest checkpoint is" in line for line in lines)
 
 
+@pytest.mark.parametrize("kind", [MinSaver, MaxSaver])
+def test_a_value_that_never_came_is_an_error_that_names_those_that_did(tmp_path, kind):
+    said = "did nothing .* Did you mean 'val/error'.* Those that have: val/error"
+    with pytest.raises(RuntimeError, match=said):
+        run([ModelSaver(), putting(1.0), kind("val_error")], tmp_path)
+
+
+def test_a_run_that_ends_before_the_first_value_is_asked_for_is_none(tmp_path):
+    saver = PeriodicTrigger(MaxSaver("val_error"), every_k_epochs=2)
+    assert run([ModelSaver(), saver], tmp_path).global_step == 2
+
+
 def test_no_checkpoint_at_all_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="put a ModelSaver before it"):
         run([putting(1.0), MinSaver("val/error")], tmp_path)

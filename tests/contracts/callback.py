@@ -8,7 +8,7 @@ import pytest
 
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import MiniTrainer, log_directory
+from tests.callbacks.driver import MiniTrainer, log_directory, when
 
 __all__ = ["CallbackContract", "assert_is_a_state", "assert_same_state", "frozen"]
 
@@ -21,6 +21,8 @@ class CallbackContract:
     """
 
     name = None  # how the callback's name begins, if not with that of its class
+    scopes = ()  # name scopes of its ops, beside its own
+    make_trainer = MiniTrainer
 
     def make_callback(self):
         """Returns a new callback; called in the graph of `make_graph`."""
@@ -44,7 +46,7 @@ class CallbackContract:
             (tmp_path / "log").mkdir()
             train_op = self.make_graph()
             self.callback = self.make_callback()
-            yield MiniTrainer([self.callback], train_op=train_op)
+            yield self.make_trainer([put_cost(), self.callback], train_op=train_op)
 
     def test_it_is_a_callback_with_a_name_and_a_chief(self, trainer):
         assert isinstance(self.callback, Callback)
@@ -70,7 +72,7 @@ class CallbackContract:
         assert isinstance(self.callback.trainer, weakref.ProxyTypes)
         added = {op.name for op in trainer.graph.get_operations()} - before
         scopes = {name.partition("/")[0] for name in added}
-        assert scopes <= {"elsewhere", "global_step", "global_step_incr"}
+        assert scopes <= {"elsewhere", "global_step", "global_step_incr", *self.scopes}
 
     def test_after_train_is_harmless_if_the_training_never_began(self, trainer):
         with trainer.session():
@@ -104,7 +106,7 @@ class CallbackContract:
         with tf.Graph().as_default():
             train_op = self.make_graph()
             other = self.make_callback()
-            later = MiniTrainer([other], train_op=train_op)
+            later = self.make_trainer([other], train_op=train_op)
             later.resumed = True
             with later.session():
                 if state:
@@ -117,6 +119,11 @@ class CallbackContract:
         trainer.epoch_num, trainer.local_step = 1, -1
         trainer.callbacks.before_epoch()
         trainer.step()
+
+
+def put_cost():
+    """A callback that logs the scalar `cost`, without a value that could be the best."""
+    return when(before_epoch=lambda cb: cb.trainer.monitors.put_scalar("cost", float("nan")))
 
 
 def assert_is_a_state(value, path=""):

@@ -100,3 +100,20 @@ def test_the_keyword_and_the_specs_of_2017():
     source = Given()
     source.setup(inputs_desc=[InputDesc(tf.float32, (2, None), "image")])
     assert source._signature == [tf.TensorSpec([2, None], tf.float32, "image")]
+
+
+def test_a_source_that_ends_is_reset_for_each_pass():
+    class Sized(Resettable):
+        def _size(self):
+            return 3
+
+    source = Resettable()
+    with pytest.raises(RuntimeError, match=r"read_by_pass\(\) comes after setup"):
+        source.read_by_pass()
+    source.setup(SIGNATURE)
+    assert source.read_by_pass() is None
+    source.begin_pass()
+    assert source.tape == ["setup", "callbacks", "reset"]
+    sized = Sized()
+    sized.setup(SIGNATURE)
+    assert sized.read_by_pass() == 3

@@ -1,4 +1,5 @@
 import itertools
+import math
 import queue
 
 import pytest
@@ -13,7 +14,7 @@ from tensorpack.dataflow import (
     StateNotKept,
 )
 from tensorpack.input_source import DataFlowEmpty
-from tensorpack.input_source.cursor import FlowCursor
+from tensorpack.input_source.cursor import END_OF_PASS, FlowCursor
 from tensorpack.tfutils.callback import Callback
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 
@@ -190,3 +191,29 @@ def test_a_flow_without_a_state_is_asked_once():
     for _ in range(3):
         assert cursor.flow_state() is None
     assert cursor._ds.asked == 1
+
+
+@pytest.mark.parametrize("length, given", [(3, 3), (math.inf, 3), (5, 3), (2, 2)])
+def test_a_mark_follows_each_pass_that_is_read_by_itself(length, given):
+    cursor = FlowCursor(numbers(3), pass_length=length)
+    one_pass = [[i] for i in range(given)] + [END_OF_PASS]
+    assert list(itertools.islice(cursor.begin(), 2 * len(one_pass))) == one_pass * 2
+    assert cursor.count == 2 * given
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_what_goes_on_between_two_passes_has_a_whole_one(count):
+    cursor = FlowCursor(numbers(3), pass_length=3)
+    list(itertools.islice(cursor.begin(), count))
+    later = FlowCursor(numbers(3), pass_length=3)
+    later.begin_at(cursor.position(), True, nothing)
+    assert list(itertools.islice(later.begin(), 4)) == [[0], [1], [2], END_OF_PASS]
+    assert later.count == count + 3
+
+
+def test_passes_read_by_themselves_are_not_made_again():
+    flow = FlowOf(lambda number: [[number]])
+    cursor = FlowCursor(flow, pass_length=1)
+    cursor.begin_at(position(7, seeded=False), True, nothing)
+    assert next(cursor.begin()) == [0]
+    assert cursor.position()["count"] == 8

@@ -1,0 +1,64 @@
+"""What the callbacks that look for the best value of a scalar have in common."""
+
+from typing import Any, Dict, Optional
+
+from tensorpack.utils import logger
+from tensorpack.utils.stopping import Failed, Interrupted
+
+from .base import Callback
+from .monitor import ScalarRecord
+
+__all__ = ["BestValue"]
+
+
+class BestValue(Callback):
+    """Watches a scalar of `trainer.monitors`; a subclass asks for `_latest` on trigger.
+
+    A run that comes to its end with the scalar asked for and never put ends with a RuntimeError.
+
+    Attributes:
+      monitor_stat: name of the scalar.
+      reverse: whether the greatest value is the best, not the least.
+      best: (global_step, value), or None.
+    """
+
+    def __init__(self, monitor_stat: str, reverse: bool = False) -> None:
+        self.monitor_stat = monitor_stat
+        self.reverse = reverse
+        self.best: Any = None
+        self._asked = False
+
+    def _latest(self) -> Optional[ScalarRecord]:
+        """Returns the last value; None, with a warning, if there is none yet."""
+        self._asked = True
+        try:
+            return self.trainer.monitors.get_history(self.monitor_stat)[-1]
+        except KeyError:
+            logger.warning(f"{self} does nothing: {self.monitor_stat} has no value yet.")
+            return None
+
+    def _is_better(self, value: float, threshold: float = 0.0) -> bool:
+        """Whether a value is better than the best, by more than the threshold; NaN never is."""
+        if value != value:
+            return False
+        if self.best is None:
+            return True
+        gain = value - self.best[1] if self.reverse else self.best[1] - value
+        return gain > threshold
+
+    def _after_train(self) -> None:
+        asked, self._asked = self._asked, False
+        if not asked or isinstance(self.trainer.stop_token.reason, (Failed, Interrupted)):
+            return
+        try:
+            self.trainer.monitors.get_latest(self.monitor_stat)
+        except KeyError as error:
+            raise RuntimeError(f"{self} did nothing in this run. {error.args[0]}") from None
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the best value so far, and its step."""
+        return {} if self.best is None else {"step": self.best[0], "value": self.best[1]}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores the best value so far."""
+        self.best = (state["step"], state["value"])
