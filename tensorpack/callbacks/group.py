@@ -2,9 +2,10 @@
 
 import time
 from collections import Counter
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import StateNotKept
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import PendingSegments
 
@@ -45,6 +46,7 @@ class Callbacks(Callback):
         self._stepped = [each for each in self.cbs if sees_steps(each)]
         self._step_round = _Round("trigger_step", self._stepped)
         self._names = _names_of(self.cbs)
+        self._stateless: Set[str] = set()  # names of those that need a state and keep none
         self._round: Optional[_Round] = None
 
     def setup_graph(self, trainer: Any) -> None:
@@ -122,17 +124,27 @@ class Callbacks(Callback):
         self._go_round(_Round(hook, rest, done))
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the states of those that have one, by name."""
+        """Returns the states of those that have one, by name; None for a state that is not kept."""
         states: Dict[str, Any] = {}
         try:
             for each in self.cbs:
-                state = each.state_dict()
-                if state:
-                    states[self._names[id(each)]] = state
+                name = self._names[id(each)]
+                state = self._state_of(each, name)
+                if state or state is None:
+                    states[name] = state
         except BaseException:
             PendingSegments(states).done(False)
             raise
         return states
+
+    def _state_of(self, callback: Callback, name: str) -> Optional[Dict[str, Any]]:
+        try:
+            return callback.state_dict()
+        except StateNotKept as error:  # it is a DataFlow as well
+            if name not in self._stateless:
+                self._stateless.add(name)
+                logger.warning(f"This run cannot be resumed exactly: {error}")
+            return None
 
     def names(self) -> List[str]:
         """Returns a name for each callback, in their order; the second `X` is `X#2`."""
@@ -145,15 +157,21 @@ class Callbacks(Callback):
           states: as `state_dict` returned them.
           names: as `names` returned them.
           strictly: whether it is an error, not a warning, if there are more or fewer callbacks of
-            a kind that has states.
+            a kind that has states, or if a state was not kept.
 
         Raises:
           ValueError: a state does not suit its callback; or see `strictly`.
         """
         self._compare_kinds(states, names, strictly)
+        lost = [name for name, state in states.items() if state is None]
+        if lost:
+            message = f"The state of {', '.join(lost)} was not kept when the run was saved"
+            if strictly:
+                raise ValueError(f"{message}, so it cannot be resumed exactly.")
+            logger.warning(f"{message}: it begins again.")
         for each in self.cbs:
             name = self._names[id(each)]
-            if name in states:
+            if states.get(name) is not None:
                 try:
                     each.load_state_dict(states[name])
                 except (LookupError, TypeError) as error:

@@ -10,7 +10,7 @@ from tensorpack.utils.checks import check_counts
 from ._flow import check_state
 from ._length import length_or_none
 from ._stack import aggregate
-from .base import DataFlow, Dropped, ProxyDataFlow, ResumableDataFlow, UnknownLength
+from .base import DataFlow, Dropped, ProxyDataFlow, ResumableDataFlow
 from .map import component_of
 
 __all__ = ["BatchData", "BatchDataByShape", "check_batch_size"]
@@ -133,6 +133,9 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
     A batch is yielded as soon as there are enough datapoints of its shape; its arrays are made as
     those of `BatchData`. Up to `batch_size - 1` datapoints of every shape wait meanwhile. They are
     part of the state, because `ds` does not give them again.
+
+    Its length is that of `BatchData`, as if there were one shape. With more of them a pass has
+    fewer batches, because some datapoints are dropped, or with `remainder` more.
     """
 
     def __init__(
@@ -157,13 +160,6 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
         super().__init__(ds, batch_size, remainder)
         self.idx = idx
         # `_position` are the datapoints that wait, by their shapes.
-
-    def __len__(self) -> int:
-        """Raises UnknownLength: the number of batches depends on the shapes."""
-        raise UnknownLength(
-            f"The length of {type(self).__name__} is not known: it depends on how many datapoints "
-            "there are of each shape."
-        )
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; an IndexError, KeyError or TypeError if `idx` is missing or no array."""

@@ -1,10 +1,12 @@
 """The user's model: its inputs, the graph it builds, and its optimizer."""
 
 from collections import namedtuple
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import InputSource
 from tensorpack.tfutils.common import PerGraph, get_op_tensor_name
+from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import get_current_tower_context
 
 __all__ = ["InputDesc", "ModelDesc", "ModelDescBase"]
@@ -61,8 +63,11 @@ class ModelDescBase:
 
         Called once per tower, inside a `TowerContext`. A `ModelDesc` returns the scalar cost if
         `self.training`; other return values are ignored.
+
+        In the spelling of 2017 a trainer of the user calls it with one list of tensors, or with an
+        `InputSource`; it returns None then.
         """
-        return self._build_graph(list(inputs))
+        return self._build_graph(_unpacked(inputs))
 
     def _build_graph(self, inputs: List[tf.Tensor]) -> None:
         """The 2017 spelling of `build_graph`: one list of tensors; sets `self.cost`."""
@@ -126,11 +131,12 @@ class ModelDesc(ModelDescBase):
 
     def build_graph(self, *inputs: tf.Tensor) -> Any:
         """Override to build the graph and return its scalar cost; see the base class."""
-        if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
-            inputs = tuple(inputs[0])
         self.cost = None  # that of another tower
-        self._build_graph(list(inputs))
-        return self.get_cost() if self.training else None
+        super().build_graph(*inputs)
+        if _is_of_2017(inputs) or not self.training:
+            return None
+        has_cost = self.cost is not None or type(self)._get_cost is not ModelDesc._get_cost
+        return self.get_cost() if has_cost else None
 
     def get_cost(self) -> tf.Tensor:
         """Returns the cost of `_build_graph` plus the regularization losses of the graph."""
@@ -144,6 +150,16 @@ class ModelDesc(ModelDescBase):
                 f"{type(self).__name__}._build_graph() must set self.cost in a training tower."
             )
         return self.cost
+
+    def get_cost_and_grad(self) -> Tuple[tf.Tensor, List[Any]]:
+        """Returns the cost of `_build_graph` and its (gradient, variable) pairs, without variables
+        that it does not reach. For use in the training tower, by a trainer of the user.
+        """
+        cost = self.get_cost()
+        grads = self.get_optimizer().compute_gradients(
+            cost, var_list=tf.trainable_variables(), colocate_gradients_with_ops=True
+        )
+        return cost, FilterNoneGrad().process(grads)
 
     def optimizer(self) -> tf.train.Optimizer:
         """Override to return the `tf.train.Optimizer`. Called once per graph."""
@@ -169,6 +185,16 @@ class ModelDesc(ModelDescBase):
                 f"tf.compat.v1), got {type(optimizer).__name__}."
             )
         return optimizer
+
+
+def _is_of_2017(inputs: Sequence[Any]) -> bool:
+    """Whether `build_graph` was called as in 2017, with one list or source."""
+    return len(inputs) == 1 and isinstance(inputs[0], (list, tuple, InputSource))
+
+
+def _unpacked(inputs: Sequence[Any]) -> List[tf.Tensor]:
+    given = inputs[0] if _is_of_2017(inputs) else inputs
+    return given.get_input_tensors() if isinstance(given, InputSource) else list(given)
 
 
 def _dims(shape: tf.TensorShape) -> Any:

@@ -30,7 +30,14 @@ class InputSource:
 
     Subclasses override the methods with a leading underscore. Calls out of order raise
     RuntimeError.
+
+    Attributes:
+      cut_datapoints: whether a datapoint with more components than the model has inputs is cut,
+        with a warning, and not an error. A trainer sets it before `setup` for a model in the
+        spelling of 2017, when that was so.
     """
+
+    cut_datapoints = False
 
     def __init__(self) -> None:
         self._signature: Optional[List[tf.TensorSpec]] = None
@@ -50,7 +57,7 @@ class InputSource:
 
         Raises:
           RuntimeError: it was set up before.
-          TypeError: the signature holds something other than `tf.TensorSpec`.
+          TypeError: the signature holds something else.
           ValueError: names are missing or not unique.
         """
         if self.setup_done():

@@ -26,11 +26,14 @@ class DatapointChecker:
 
     Args:
       signature: a `tf.TensorSpec` with a name for each component.
+      cut: whether components behind those of the signature are left out, with one warning.
     """
 
-    def __init__(self, signature: Sequence[tf.TensorSpec]) -> None:
+    def __init__(self, signature: Sequence[tf.TensorSpec], cut: bool = False) -> None:
         self._components = [_Component(index, spec) for index, spec in enumerate(signature)]
         self._names = [spec.name for spec in signature]
+        self._cut = cut
+        self._cut_logged = False
         self._index = 0
 
     def __call__(self, datapoint: Any) -> List[np.ndarray]:
@@ -74,6 +77,9 @@ class DatapointChecker:
         if isinstance(datapoint, (list, tuple)):
             if len(datapoint) == len(self._names):
                 return datapoint
+            if self._cut and len(datapoint) > len(self._names):
+                self._log_cut(len(datapoint))
+                return datapoint  # the caller takes as many as there are inputs
             got = f"{len(datapoint)} components"
         elif isinstance(datapoint, Mapping):
             if datapoint.keys() == set(self._names):
@@ -88,6 +94,14 @@ class DatapointChecker:
             f"Datapoint {self._index} has {got}, the model takes {len(self._names)} "
             f"({', '.join(self._names)}). Make the model's inputs and the dataflow agree."
         )
+
+    def _log_cut(self, got: int) -> None:
+        if not self._cut_logged:
+            self._cut_logged = True
+            logger.warning(
+                f"Datapoints have {got} components, the model takes {len(self._names)} "
+                f"({', '.join(self._names)}): those behind them are left out."
+            )
 
 
 class _Component:

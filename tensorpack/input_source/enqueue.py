@@ -84,7 +84,9 @@ class QueueInput(FeedfreeInput):
                 fed = self.input_placehdrs = make_placeholders(signature)
                 self.consumed = ConsumedCount()
                 self._probe = WaitProbe(self.queue)
-                self.thread = EnqueueThread(self.queue, self.ds, fed, signature)
+                self.thread = EnqueueThread(
+                    self.queue, self.ds, fed, signature, self.cut_datapoints
+                )
             # without a name the op would be called input_queue_Size, and the tag be taken
             size = self.queue.size(name="QueueInput/size")
             add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))

@@ -99,12 +99,14 @@ class Enqueuer:
         ds: DataFlow,
         placeholders: Sequence[tf.Tensor],
         signature: Optional[Sequence[tf.TensorSpec]] = None,
+        cut: bool = False,
     ) -> None:
         self.ds = check_is_dataflow(ds)
         self.cursor = FlowCursor(ds)
         self.control = control_of(queue)
         self._placeholders = list(placeholders)
-        self._check = DatapointChecker(signature or [_spec(each) for each in self._placeholders])
+        signature = signature or [_spec(each) for each in self._placeholders]
+        self._check = DatapointChecker(signature, cut)
         fed = self._placeholders
         with tf.device("/cpu:0"):
             self._enqueue_op = queue.enqueue(dict(zip(queue.names, fed)) if queue.names else fed)
@@ -167,6 +169,7 @@ class EnqueueThread(ShareSessionThread):
       ds: the dataflow; the thread calls its `reset_state`.
       placeholders: one for each component.
       signature: what a datapoint must be; defaults to what the placeholders say.
+      cut: see `DatapointChecker`.
 
     Attributes:
       enqueuer: does the work; may be used alone if the thread is not started.
@@ -181,10 +184,11 @@ class EnqueueThread(ShareSessionThread):
         ds: DataFlow,
         placeholders: Sequence[tf.Tensor],
         signature: Optional[Sequence[tf.TensorSpec]] = None,
+        cut: bool = False,
     ) -> None:
         super().__init__()
         self.name = "EnqueueThread"
-        self.enqueuer = Enqueuer(queue, ds, placeholders, signature)
+        self.enqueuer = Enqueuer(queue, ds, placeholders, signature, cut)
         self.positions: Optional[Positions] = None
         self.is_reset = threading.Event()
         self._enqueuing = threading.Lock()  # held while the enqueue op runs

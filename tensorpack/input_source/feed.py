@@ -114,7 +114,7 @@ class FeedInput(InputSource):
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         self.ds.start_processes()  # while there is no session yet, see there
         self._placeholders = make_placeholders(input_signature)
-        self._check = DatapointChecker(input_signature)
+        self._check = DatapointChecker(input_signature, self.cut_datapoints)
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
         return self._placeholders

@@ -57,6 +57,7 @@ class StagingInput(FeedfreeInput):
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         logger.info("Setting up StagingArea for GPU prefetching ...")
         self._specs = list(input_signature)
+        self._input.cut_datapoints = self.cut_datapoints
         self._input.setup(input_signature)
         if isinstance(self._input, QueueInput):
             self._input.consumed.deferred = True

@@ -44,18 +44,22 @@ class ComputeOptions:
         matrix products in bfloat16, on the CPU. "fp16": the same in float16, on the GPU; a cost
         has to be scaled then, see `LossScaleOptimizer`. "fp32": neither.
       xla: whether XLA compiles what it can; False is what the config says.
+      by_scope: whether `scope` alone says so, for a session whose config does not.
 
     Raises:
       ValueError: there is no such precision.
     """
 
-    def __init__(self, precision: Optional[str] = None, xla: bool = False) -> None:
+    def __init__(
+        self, precision: Optional[str] = None, xla: bool = False, by_scope: bool = False
+    ) -> None:
         if precision is not None and precision not in PRECISIONS:
             raise ValueError(
                 f"precision must be one of {', '.join(PRECISIONS)}, or None, got {precision!r}."
             )
         self.precision = precision
         self.xla = bool(xla)
+        self._by_scope = by_scope or not _config_reaches_cpus()
 
     @property
     def asked(self) -> bool:
@@ -84,7 +88,7 @@ class ComputeOptions:
 
         TensorFlow 1 compiles ops on a CPU only if they were made in such a scope.
         """
-        if not self.xla or _config_reaches_cpus():
+        if not self.xla or not self._by_scope:
             return contextlib.ExitStack()
         return tf.xla.experimental.jit_scope(lambda node: node.op not in _RANDOM_OPS)
 

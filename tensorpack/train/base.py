@@ -54,7 +54,9 @@ class Trainer(TrainerContract):
       config: what to train and how; None to give it later.
 
     Attributes:
-      graph: the graph that is trained: the default graph at construction.
+      graph: the graph that is trained: the default graph at construction, which also ends eager
+        execution in a process that has it on, so that a constructor can build the graph.
+      model: that of the config, if any.
       train_op: the op that a step runs, unless `run_step` is overridden.
       resumed_from: prefix of the checkpoint that the run continues, or None.
       stop_grace: seconds that the run has to end in order after a signal.
@@ -66,6 +68,7 @@ class Trainer(TrainerContract):
     """
 
     stop_grace = 20.0
+    model: Any = None
     epoch_num = property(lambda self: self.loop.epoch_num)
     local_step = property(lambda self: self.loop.local_step)
     global_step = property(lambda self: self.loop.global_step)
@@ -77,6 +80,10 @@ class Trainer(TrainerContract):
         if config is not None and not isinstance(config, TrainConfig):
             raise TypeError(f"A trainer takes a TrainConfig, got {type(config).__name__}.")
         self.config = config
+        self.model = self.model if config is None else config.model
+        if tf.executing_eagerly():
+            logger.info("A trainer builds a graph: eager execution is off from now on.")
+            tf.disable_eager_execution()
         self.graph = tf.get_default_graph()
         self.loop = TrainLoop()
         self.stop_token = StopToken()
@@ -130,6 +137,11 @@ class Trainer(TrainerContract):
         self._train({}, **arguments)
 
     def _train(self, defaults: Dict[str, Any], **arguments: Any) -> None:
+        self._take(defaults, **arguments)
+        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
+
+    def _take(self, defaults: Dict[str, Any], **arguments: Any) -> None:
+        """Makes a config of arguments, if there is none; else there must be no arguments."""
         unset = {"starting_epoch": 1, "max_epoch": _ENDLESS}
         given = {
             name: value
@@ -139,15 +151,14 @@ class Trainer(TrainerContract):
         if self.config is None:
             if "steps_per_epoch" not in given:
                 raise ValueError(
-                    "train() needs steps_per_epoch, unless the trainer was given a TrainConfig."
+                    "A run needs steps_per_epoch, unless the trainer was given a TrainConfig."
                 )
             self.config = TrainConfig(**{**defaults, **given})
         elif given:
             raise ValueError(
                 f"This trainer has a TrainConfig: put {', '.join(given)} there, and call train() "
-                "without arguments."
+                "or main_loop() without arguments."
             )
-        self._run(lambda: self._guard.run_setup(self.setup), self._loop)
 
     def setup(self) -> None:
         """Builds the graph, sets the callbacks up, creates and initialises the session."""
@@ -171,13 +182,16 @@ class Trainer(TrainerContract):
     def setup_callbacks(
         self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
     ) -> None:
-        """Sets up the step counter and the queue runners, `callbacks`, those registered, `monitors`
-        and their group, in this order.
-        """
+        """Sets up the counter, the queue runners, the callbacks and the monitors, in this order."""
         describe_trainable_vars()
+        monitors = [
+            *monitors,
+            *(each for each in self._registered if isinstance(each, MonitorBase)),
+        ]
+        registered = [each for each in self._registered if each not in monitors]
         self.monitors = Monitors(monitors)
         own = [MaintainStepCounter(), StartQueueRunners()]
-        everyone = [*own, *callbacks, *self._registered, *monitors, self.monitors]
+        everyone = [*own, *callbacks, *registered, *monitors, self.monitors]
         self._callbacks = Callbacks(self._of_this_worker(everyone))
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))
@@ -185,6 +199,8 @@ class Trainer(TrainerContract):
     @call_only_once
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """Creates the session, gives the variables their values and finalises the graph."""
+        if self._callbacks is None:
+            raise RuntimeError("initialize() comes after setup_callbacks().")
         if self.train_op is None and type(self).run_step is Trainer.run_step:
             raise NotImplementedError(
                 f"{type(self).__name__} has nothing to run in a step: set self.train_op in "
@@ -195,16 +211,38 @@ class Trainer(TrainerContract):
         self.sess = (session_creator or NewSessionCreator()).create_session()
         self._shutdown.closes(self.sess, queues, lambda: (self.hooked_sess or self.sess).close())
         self.check_stop()
-        self.hooked_sess = HookedSession(
-            self.sess, self._callbacks.get_hooks(), self._callbacks.run_along
-        )
+        self.initialize_hooks()
         logger.info("Initializing the session ...")
         self._state.session_init(session_init or JustCurrentSession()).init(self.sess)
         self.sess.graph.finalize()
         logger.info("Graph Finalized.")
 
-    def main_loop(self) -> None:
-        """Runs the epochs after `setup`, and the teardown, whatever happens."""
+    @call_only_once
+    def initialize_hooks(self) -> None:
+        """Makes `hooked_sess` of the session and the callbacks; a part of `initialize`."""
+        cbs = self._callbacks
+        self.hooked_sess = HookedSession(self.sess, cbs.get_hooks(), cbs.run_along)
+
+    def main_loop(
+        self,
+        steps_per_epoch: Optional[int] = None,
+        starting_epoch: int = 1,
+        max_epoch: int = _ENDLESS,
+    ) -> None:
+        """Runs the epochs, and the teardown, whatever happens.
+
+        It comes after `setup`, without arguments; or, in a trainer without a config, after
+        `setup_graph`, `setup_callbacks` and `initialize`, with the plan of the run as arguments.
+        """
+        self._take(
+            {"extra_callbacks": [], "monitors": []},
+            steps_per_epoch=steps_per_epoch,
+            starting_epoch=starting_epoch,
+            max_epoch=max_epoch,
+        )
+        if self.hooked_sess is None:
+            phases = "setup(), or after setup_callbacks() and initialize()"
+            raise RuntimeError(f"main_loop() comes after {phases}.")
         self._run(self._loop)
 
     def _run(self, *phases: Callable[[], None]) -> None:
@@ -327,17 +365,23 @@ class Trainer(TrainerContract):
         """The op that a step runs, once and alone; None if `run_step` is overridden."""
         return self.train_op if type(self).run_step is Trainer.run_step else None
 
-    def register_callback(self, callback: Any) -> None:
+    def register_callback(self, cb: Any) -> None:
         """Adds a callback, or a list of them, behind those of the config; before their setup."""
         if self._callbacks is not None:
             raise RuntimeError(
                 "Callbacks can be registered only before setup_callbacks: their ops would come too "
                 "late."
             )
-        for each in callback if isinstance(callback, (list, tuple)) else [callback]:
+        for each in cb if isinstance(cb, (list, tuple)) else [cb]:
             if not isinstance(each, Callback):
                 raise TypeError(f"register_callback takes a Callback, got {type(each).__name__}.")
             self._registered.append(each)
+
+    def register_monitor(self, mon: MonitorBase) -> None:
+        """Adds a monitor behind those of the config; before the setup of the callbacks."""
+        if not isinstance(mon, MonitorBase):
+            raise TypeError(f"register_monitor takes a MonitorBase, got {type(mon).__name__}.")
+        self.register_callback(mon)
 
     def _of_this_worker(self, callbacks: Sequence[Callback]) -> List[Callback]:
         if self.is_chief:

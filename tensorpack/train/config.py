@@ -19,7 +19,7 @@ from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_count, as_list
+from tensorpack.utils.checks import as_count, as_list, as_number
 
 from .determinism import check_deterministic, one_thread, warn_of_threads
 from .run_state import check_policy
@@ -55,7 +55,8 @@ class TrainConfig:
       session_init: how variables get their values after their initialisers; defaults to leaving
         them so.
       starting_epoch: number of the first epoch.
-      steps_per_epoch: steps in each epoch; defaults to the size of the data.
+      steps_per_epoch: steps in each epoch, 0 for callbacks alone; defaults to the size of the data.
+        A fraction is cut off, with a warning.
       max_epoch: number of the last epoch.
       nr_tower: number of training towers; sets `tower` to the first so many.
       tower: relative GPU ids of the training towers; defaults to `[0]`.
@@ -75,7 +76,9 @@ class TrainConfig:
       xla: whether XLA compiles what it can, likewise.
 
     Attributes:
-      callbacks: `callbacks` and `extra_callbacks`, in this order.
+      callbacks: `callbacks` and those of `extra_callbacks` that are not among them, in this order.
+      extra_callbacks: these alone.
+      session_config: the `tf.ConfigProto` of the session creator, None if it has none.
       computing: what `precision` and `xla` make, or what the session creator has.
 
     Raises:
@@ -95,7 +98,7 @@ class TrainConfig:
         session_config: Any = None,
         session_init: Optional[SessionInit] = None,
         starting_epoch: int = 1,
-        steps_per_epoch: Optional[int] = None,
+        steps_per_epoch: Optional[float] = None,
         max_epoch: int = 99999,
         nr_tower: int = 1,
         tower: Optional[Sequence[int]] = None,
@@ -123,8 +126,10 @@ class TrainConfig:
         self.data = _check("data", data, InputSource)
         self.model = _check("model", model, ModelDescBase)
         extra = DEFAULT_CALLBACKS() if extra_callbacks is None else extra_callbacks
-        everyone = _check_all("callbacks", callbacks or [])
-        self.callbacks = everyone + _check_all("extra_callbacks", extra)
+        self.extra_callbacks = _check_all("extra_callbacks", extra)
+        mine = _check_all("callbacks", callbacks or [])
+        # one that passes the lists of another config on gives each callback once
+        self.callbacks = mine + [each for each in self.extra_callbacks if each not in mine]
         monitors = DEFAULT_MONITORS() if monitors is None else monitors
         self.monitors = _check_all("monitors", monitors, MonitorBase)
         self.resume = check_policy(resume)
@@ -134,8 +139,11 @@ class TrainConfig:
         self.session_init = _check("session_init", session_init, SessionInit)
         self.starting_epoch = as_count(self, "starting_epoch", starting_epoch)
         self.max_epoch = as_count(self, "max_epoch", max_epoch)
-        steps_per_epoch = self._data_size() if steps_per_epoch is None else steps_per_epoch
-        self.steps_per_epoch = as_count(self, "steps_per_epoch", steps_per_epoch)
+        self.steps_per_epoch = (
+            as_count(self, "the size of the data", self._data_size())
+            if steps_per_epoch is None
+            else _as_steps(steps_per_epoch)
+        )
         if tower is None:
             self.nr_tower = nr_tower
         else:
@@ -172,6 +180,11 @@ class TrainConfig:
             raise ValueError(
                 "The data does not know its size: give TrainConfig(steps_per_epoch=...)."
             ) from error
+
+    @property
+    def session_config(self) -> Any:
+        """The config of the session creator."""
+        return getattr(self.session_creator, "config", None)
 
     @property
     def nr_tower(self) -> int:
@@ -233,6 +246,17 @@ def _check_all(argument: str, values: Any, kind: type = Callback) -> List[Any]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(f"{argument} must be a list, got {type(values).__name__}.")
     return [_check(f"each of {argument}", each, kind) for each in values]
+
+
+def _as_steps(value: Any) -> int:
+    number = as_number("TrainConfig", "steps_per_epoch", value, least=0)
+    whole = int(number)
+    if number != whole and whole:
+        logger.warning(
+            f"steps_per_epoch={value} is cut to {whole}. Divide with // instead of /, or use int()."
+        )
+        return whole
+    return as_count("TrainConfig", "steps_per_epoch", value, least=0)
 
 
 def _check_ids(argument: str, ids: Any) -> List[int]:

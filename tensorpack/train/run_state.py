@@ -128,7 +128,7 @@ class RunState:
         directory = logger.get_logger_dir()
         known = JSONWriter.load_existing_json(directory) if directory is not None else None
         epochs = [each["epoch_num"] for each in known or [] if each.get("global_step") == step]
-        epoch = int(epochs[-1]) if epochs else step // steps_per_epoch
+        epoch = int(epochs[-1]) if epochs else step // max(steps_per_epoch, 1)
         logger.warning(f"The position of the run is not known: it continues after epoch {epoch}.")
         return epoch
 

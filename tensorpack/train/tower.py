@@ -5,20 +5,24 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.finite import StopIfNonFinite
 from tensorpack.compat import tfv1 as tf
-from tensorpack.graph_builder import ModelDesc
-from tensorpack.input_source import InputSource
+from tensorpack.dataflow import DataFlow
+from tensorpack.graph_builder import ModelDesc, ModelDescBase
+from tensorpack.input_source import InputSource, QueueInput
 from tensorpack.predict.base import OnlinePredictor
 from tensorpack.predict.factory import PredictorFactory
 from tensorpack.tfutils.collection import freeze_collection
 from tensorpack.tfutils.gradproc import FilterNoneGrad
+from tensorpack.tfutils.loss_scale import LossScaleOptimizer
 from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.tower import TowerFunc, TowerTensorHandle, TowerTensorHandles
-from tensorpack.utils.argtools import call_only_once
+from tensorpack.utils import logger
+from tensorpack.utils.argtools import call_only_once, memoized_ignoreargs
 
 from .base import Trainer
-from .config import TrainConfig
 
-__all__ = ["SingleCostTrainer", "TowerTrainer", "launch_train_with_config"]
+__all__ = ["SingleCostTrainer", "TowerTrainer"]
+
+_GATE_NONE, _GATE_OP = tf.train.Optimizer.GATE_NONE, tf.train.Optimizer.GATE_OP
 
 
 class TowerTrainer(Trainer):
@@ -151,7 +155,17 @@ class TowerTrainer(Trainer):
         """
         if not source.setup_done():  # otherwise it belongs to another run, and the setup refuses it
             self._shutdown.releases(source)  # before: the setup may fail when it has begun
+        if isinstance(self.model, ModelDescBase) and self.model.in_spelling_of_2017:
+            source.cut_datapoints = True
         return source.setup(signature or self.input_signature)
+
+    def _setup_input_source(self, input_source: InputSource) -> None:
+        """Sets a source up for `model` and registers its callbacks; for a subclass that builds the
+        towers itself (the spelling of 2017).
+        """
+        if self._tower_func is None:
+            self.tower_func = TowerFunc(self.model.build_graph, self.model.get_input_signature())
+        self.register_callback(self._set_up_input(input_source))
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then the predictors made so far get the session."""
@@ -165,7 +179,57 @@ class TowerTrainer(Trainer):
 
 
 class SingleCostTrainer(TowerTrainer):
-    """A trainer that minimises one scalar, the cost that the tower function returns."""
+    """A trainer that minimises one scalar, the cost that the tower function returns.
+
+    A subclass builds its towers in `_setup_graph`. It may set these attributes of the class.
+
+    Attributes:
+      COLOCATE_GRADIENTS_WITH_OPS: whether a gradient is computed on the device of its op.
+      GATE_GRADIENTS: whether the gradients of an op wait for each other, without which the results
+        of a step depend on the timing of threads.
+      AGGREGATION_METHOD: how gradients of a tensor are added up, a `tf.AggregationMethod`.
+      XLA_COMPILE: whether XLA compiles what it can of the towers, see `TrainConfig(xla=)`.
+    """
+
+    COLOCATE_GRADIENTS_WITH_OPS = True
+    GATE_GRADIENTS = True
+    AGGREGATION_METHOD = tf.AggregationMethod.DEFAULT
+    XLA_COMPILE = False
+
+    @property
+    def computing(self) -> ComputeOptions:
+        """As in the base class; with `XLA_COMPILE`, XLA compiles it in any case."""
+        computing = super().computing
+        if self.XLA_COMPILE:
+            return ComputeOptions(computing.precision, xla=True, by_scope=True)
+        return computing
+
+    def _setup(self) -> None:
+        if self._tower_func is not None:
+            return  # setup_graph() was called by hand
+        config, model = self.config, self.model
+        if model is None:
+            if type(self).run_step is not Trainer.run_step:
+                return  # a subclass whose steps need no model
+            raise ValueError(
+                f"{type(self).__name__} has no model to train: give TrainConfig(model=...), or "
+                "call setup_graph() before train()."
+            )
+        if not isinstance(model, ModelDesc):
+            raise TypeError(
+                f"{type(self).__name__} needs a ModelDesc, which has a cost, got "
+                f"{type(model).__name__}."
+            )
+        if config.data is None:
+            if config.dataflow is None:
+                raise ValueError("TrainConfig needs dataflow or data to train a model.")
+            config.data = self._input_of(config.dataflow)
+        signature = model.get_input_signature()
+        self.setup_graph(signature, config.data, model.build_graph, model.get_optimizer)
+
+    def _input_of(self, dataflow: DataFlow) -> InputSource:
+        """Override to choose how a `dataflow` is read."""
+        return QueueInput(dataflow)
 
     @call_only_once
     def setup_graph(
@@ -181,66 +245,75 @@ class SingleCostTrainer(TowerTrainer):
           input_signature: the `tf.TensorSpec` of each input.
           input: where the inputs come from.
           get_cost_fn: takes one tensor for each input and returns the scalar cost.
-          get_opt_fn: returns the optimizer.
+          get_opt_fn: returns the optimizer; called once.
         """
         self.tower_func = TowerFunc(get_cost_fn, input_signature)
         with self.graph.as_default():
             try:
                 input_callbacks = self._set_up_input(input)
+                optimizer = memoized_ignoreargs(lambda: self._scaled(get_opt_fn()))
                 with self.computing.scope():
-                    callbacks = self._setup_graph(input, get_opt_fn)
+                    callbacks = self._setup_graph(input, self.tower_func, optimizer)
             except BaseException:
                 if self._guard is None:  # called by hand, so no run comes to its end
                     self._shutdown.release_inputs()
                 raise
-            self.register_callback(input_callbacks + callbacks)
+            self.register_callback(input_callbacks + list(callbacks or []))
+            _warn_about_unused_losses()
 
     def _setup_graph(
-        self, input: InputSource, get_opt_fn: Callable[[], tf.train.Optimizer]
+        self,
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
     ) -> List[Callback]:
-        """Override to build the towers and `train_op`; returns callbacks that they need."""
+        """Override to build the towers and `train_op`; returns callbacks that they need.
+
+        Args:
+          input: set up already.
+          get_cost_fn: builds a tower, inside a `TowerContext`.
+          get_opt_fn: returns the optimizer, the same at each call.
+        """
         raise NotImplementedError(f"{type(self).__name__} must override _setup_graph().")
 
-    def _gradients(self, input: InputSource, optimizer: tf.train.Optimizer) -> List[Any]:
-        """Builds the tower and returns its (gradient, variable) pairs, without the variables it
-        does not reach.
+    def _make_get_grad_fn(
+        self,
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
+    ) -> Callable[[], List[Any]]:
+        """Returns a function that builds a tower and returns its (gradient, variable) pairs,
+        without the variables it does not reach; called inside a `TowerContext`.
         """
-        cost = self.tower_func(*input.get_input_tensors())
-        if not isinstance(cost, tf.Tensor) or cost.shape.as_list() != []:
-            raise ValueError(
-                f"The cost must be a scalar tensor, got {cost!r}. Return it from build_graph(), or "
-                "set self.cost in _build_graph() (the spelling of 2017)."
+
+        def get_grads() -> List[Any]:
+            optimizer = get_opt_fn()
+            cost = get_cost_fn(*input.get_input_tensors())
+            if not isinstance(cost, tf.Tensor) or cost.shape.as_list() != []:
+                raise ValueError(
+                    f"The cost must be a scalar tensor, got {cost!r}. Return it from "
+                    "build_graph(), or set self.cost in _build_graph() (the spelling of 2017)."
+                )
+            self.register_callback(StopIfNonFinite([cost]))
+            grads = optimizer.compute_gradients(
+                cost,
+                var_list=tf.trainable_variables(),
+                gate_gradients=_GATE_OP if self.GATE_GRADIENTS else _GATE_NONE,
+                aggregation_method=self.AGGREGATION_METHOD,
+                colocate_gradients_with_ops=self.COLOCATE_GRADIENTS_WITH_OPS,
             )
-        self.register_callback(StopIfNonFinite([cost]))
-        grads = optimizer.compute_gradients(
-            cost, var_list=tf.trainable_variables(), colocate_gradients_with_ops=True
+            return FilterNoneGrad().process(grads)
+
+        return get_grads
+
+    def _scaled(self, optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
+        return LossScaleOptimizer(optimizer) if self.computing.precision == "fp16" else optimizer
+
+
+def _warn_about_unused_losses() -> None:
+    losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    if losses and not any(each.consumers() for each in losses):
+        logger.warning(
+            f"{len(losses)} tensors in REGULARIZATION_LOSSES are used by nothing: add them to the "
+            "cost in build_graph()."
         )
-        return FilterNoneGrad().process(grads)
-
-
-def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) -> None:
-    """Trains `config.model` on `config.dataflow` or `config.data` with `trainer`.
-
-    Args:
-      config: has a model and data.
-      trainer: made without a config, such as `SimpleTrainer()`.
-
-    Raises:
-      TypeError: an argument is of the wrong kind.
-      ValueError: the config has no model or no data, or the trainer has a config already.
-    """
-    if not isinstance(config, TrainConfig):
-        raise TypeError(f"config must be a TrainConfig, got {type(config).__name__}.")
-    if not isinstance(trainer, SingleCostTrainer):
-        raise TypeError(
-            "trainer must be a SingleCostTrainer such as SimpleTrainer(), got "
-            f"{type(trainer).__name__}."
-        )
-    if trainer.config is not None:
-        raise ValueError(
-            "This trainer has a config already: call its train(), or make it without one."
-        )
-    if not isinstance(config.model, ModelDesc):
-        raise ValueError("TrainConfig needs a model, a ModelDesc.")
-    trainer.config = config
-    trainer.train()

@@ -38,16 +38,12 @@ __all__ = [
 _POLL_SECONDS = 0.1
 
 
-class StoppableThread(threading.Thread):
-    """A thread whose `run` looks at `stopped()` now and then.
+class _Stoppable(threading.Thread):
+    """What the threads below share; a class of its own so that a thread can be both of them."""
 
-    Args:
-      evt: the event that means stop; several threads may share one. A new one by default.
-    """
-
-    def __init__(self, evt: Optional[threading.Event] = None):
+    def __init__(self) -> None:
         super().__init__()
-        self._stop_event = threading.Event() if evt is None else evt
+        self._stop_event = threading.Event()
 
     def stop(self) -> None:
         """Asks the thread to stop; does not wait for it."""
@@ -80,6 +76,19 @@ class StoppableThread(threading.Thread):
             with suppress(timed_out):
                 return True, attempt(_POLL_SECONDS)
         return False, None
+
+
+class StoppableThread(_Stoppable):
+    """A thread whose `run` looks at `stopped()` now and then.
+
+    Args:
+      evt: the event that means stop; several threads may share one. A new one by default.
+    """
+
+    def __init__(self, evt: Optional[threading.Event] = None):
+        super().__init__()
+        if evt is not None:
+            self._stop_event = evt
 
 
 class LoopThread(StoppableThread):
@@ -174,12 +183,12 @@ def guard_thread(thread: threading.Thread, on_error: Callable[[Exception], Any])
     thread.run = run  # type: ignore[method-assign]
 
 
-class ShareSessionThread(StoppableThread):
+class ShareSessionThread(_Stoppable):
     """Runs under the default TensorFlow session of the thread that calls `start()`.
 
     TensorFlow's default session and graph belong to a thread; a new thread has neither. Wrap a
     thread in this class and start the wrapper, or derive from it and override `run`: both run with
-    the session and its graph as the defaults.
+    the session and its graph as the defaults. It can be stopped as a `StoppableThread` can.
 
     Args:
       th: the thread whose `run` is to be executed; its `stop`, if it has one, is forwarded.

@@ -36,14 +36,17 @@ def _set(name: str, val: Optional[str]) -> None:
         os.environ[name] = val
 
 
-def change_gpu(val: Union[int, str, Sequence[int]]) -> ContextManager[None]:
+def change_gpu(val: Union[None, int, str, Sequence[int]]) -> ContextManager[None]:
     """Returns a context in which CUDA_VISIBLE_DEVICES names these GPUs.
 
     It has an effect only before the process first initializes CUDA.
 
     Args:
-      val: a number, several numbers, or text such as "0,2"; -1 means none.
+      val: a number, several numbers, or text such as "0,2"; -1 means none, and None all that the
+        process may use anyway.
     """
+    if val is None:
+        return change_env(_VARIABLE, os.environ.get(_VARIABLE))
     text = str(val) if isinstance(val, (int, str)) else ",".join(map(str, val))
     return change_env(_VARIABLE, "" if text == "-1" else text)
 

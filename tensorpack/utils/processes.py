@@ -122,8 +122,8 @@ def mask_sigint() -> Iterator[bool]:
         signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
-def start_proc_mask_signal(proc: _Processes) -> None:
-    """Starts a process or several that do not hear SIGINT.
+def start_proc_mask_signal(proc: Any) -> None:
+    """Starts a process or thread, or several, that do not hear SIGINT.
 
     A Ctrl-C that comes meanwhile is not lost: this process hears it at the end of the call.
     """
@@ -225,8 +225,8 @@ def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[
     return output, 128 - code if code < 0 else code
 
 
-def _as_list(processes: _Processes) -> List[BaseProcess]:
-    return [processes] if isinstance(processes, BaseProcess) else list(processes)
+def _as_list(processes: Any) -> List[Any]:
+    return [processes] if hasattr(processes, "start") else list(processes)
 
 
 def usable_cores() -> int:

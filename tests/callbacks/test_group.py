@@ -2,6 +2,7 @@ import pytest
 
 from tensorpack.callbacks import Callback, Callbacks
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow
 from tensorpack.utils.stopping import Finished, StopRequested
 from tests.callbacks.driver import MiniTrainer, log_lines, when
 from tests.helpers import HOOKS, CallbackSpy, FakeClock, LargeState
@@ -215,6 +216,24 @@ def test_a_state_that_does_not_suit_names_its_callback():
     group = Callbacks([Callback(), Keeping()])
     with pytest.raises(ValueError, match="Keeping cannot use the state that it had: KeyError"):
         group.load_states({"Keeping": {"other": 1}}, group.names(), strictly=False)
+
+
+class Environment(DataFlow, Callback):
+    """Plays while it trains, and keeps nothing of that."""
+
+
+def test_a_flow_that_keeps_no_state_is_warned_of_once_and_refused_strictly(capsys):
+    group = Callbacks([Environment(), Keeping(1)])
+    states = [group.state_dict() for _ in range(2)][-1]
+    assert states == {"Environment": None, "Keeping": {"value": 1}}
+    (line,) = log_lines(capsys)
+    assert "cannot be resumed exactly: Environment keeps no state" in line
+    other = Callbacks([Environment(), Keeping()])
+    with pytest.raises(ValueError, match="state of Environment was not kept"):
+        other.load_states(states, group.names(), strictly=True)
+    other.load_states(states, group.names(), strictly=False)
+    assert other.cbs[1].value == 1
+    assert "state of Environment was not kept" in log_lines(capsys)[0]
 
 
 def test_if_a_state_cannot_be_had_the_segments_of_the_others_are_let_go():

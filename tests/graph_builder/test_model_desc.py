@@ -4,6 +4,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import InputDesc, ModelDesc
+from tensorpack.input_source import TensorInput
 from tensorpack.tfutils.tower import TowerContext
 
 
@@ -61,7 +62,8 @@ def test_2017_cost_gets_the_regularisation_losses_and_predictors_have_none_left_
     tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(10.0))
     model = Of2017()
     with TowerContext("", is_training=True):
-        cost = model.build_graph(list(tensors))
+        assert model.build_graph(list(tensors)) is None  # 2017's call, followed by one of:
+        cost = model.get_cost()
     assert cost.op.name == "cost_with_regularizer"
     with tf.Session() as sess:
         assert sess.run(cost) == 16
@@ -70,12 +72,41 @@ def test_2017_cost_gets_the_regularisation_losses_and_predictors_have_none_left_
     assert model.cost is None
 
 
-def test_2017_model_that_sets_no_cost_is_told_so(tensors):
+def test_2017_model_without_a_cost_is_for_trainers_that_know_its_costs(tensors):
     model = Of2017()
     model._build_graph = lambda inputs: None
     with TowerContext("", is_training=True):
+        assert model.build_graph(*tensors) is None
         with pytest.raises(RuntimeError, match=r"must set self\.cost"):
-            model.build_graph(*tensors)
+            model.get_cost()
+
+
+def test_2017_model_is_built_on_an_input_source():
+    source = TensorInput(lambda: [tf.ones([3, 2]), tf.zeros([3], tf.int64)])
+    source.setup(Of2017().get_inputs_desc())
+    model = Of2017()
+    with TowerContext("", is_training=True):
+        model.build_graph(source)
+    with tf.Session() as sess:
+        assert sess.run(model.cost) == 6
+
+
+def test_2017_cost_with_its_gradients():
+    class Weights(Of2017):
+        def _build_graph(self, inputs):
+            weights = tf.get_variable("weights", [2], initializer=tf.ones_initializer())
+            tf.get_variable("unused", [])
+            self.cost = tf.reduce_sum(inputs[0] * weights)
+
+    model = Weights()
+    with TowerContext("", is_training=True):
+        model.build_graph([tf.constant([[1.0, 2.0], [3.0, 4.0]]), None])
+        cost, grads = model.get_cost_and_grad()
+    assert [each.op.name for _, each in grads] == ["weights"]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(cost) == 10
+        assert sess.run(grads[0][0]).tolist() == [4, 6]
 
 
 def test_optimizer_is_made_once_per_graph():

@@ -1,13 +1,21 @@
 """The phases of a run, in order, whatever happens in them."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tensorpack.callbacks import Callback
+from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import TensorInput
 from tensorpack.tfutils.common import get_global_step_value
-from tensorpack.train import StopTraining, Trainer
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.tfutils.sessinit import JustCurrentSession
+from tensorpack.train import SimpleTrainer, StopTraining, TrainConfig, Trainer
 from tensorpack.utils.stopping import Failed
-from tests.helpers import HOOKS, CallbackSpy, config
+from tests.checks import ROOT
+from tests.helpers import HOOKS, CallbackSpy, TinyModel, config
 
 ONE_STEP = ["before_run", "after_run", "trigger_step"]
 
@@ -135,6 +143,71 @@ def test_train_without_a_config():
     assert spy.tape.count("trigger_step") == 1
     with pytest.raises(ValueError, match="needs steps_per_epoch"):
         Counting().train()
+
+
+def test_the_phases_can_be_called_one_by_one():
+    spy, trainer = CallbackSpy(), SimpleTrainer()
+    x = tf.constant([1.0])
+    source, model = TensorInput(lambda: [x, x]), TinyModel()
+    signature = model.get_input_signature()
+    trainer.setup_graph(signature, source, model.build_graph, model.get_optimizer)
+    with pytest.raises(RuntimeError, match="after setup_callbacks"):
+        Counting().initialize(NewSessionCreator(), JustCurrentSession())
+    with pytest.raises(RuntimeError, match=r"after setup\(\), or after setup_callbacks\(\)"):
+        Counting().main_loop(2, 1, 1)
+    trainer.setup_callbacks([spy], [])
+    trainer.initialize(NewSessionCreator(), JustCurrentSession())
+    trainer.main_loop(steps_per_epoch=2, starting_epoch=3, max_epoch=4)
+    assert (trainer.global_step, trainer.epoch_num) == (4, 4)
+    assert spy.tape[-1] == "after_train" and spy.tape.count("trigger_step") == 4
+
+
+def test_a_run_without_steps_calls_the_callbacks(log_dir):
+    spy = CallbackSpy()
+    Counting(TrainConfig(callbacks=[spy], steps_per_epoch=0, max_epoch=2)).train()
+    assert spy.tape.count("trigger_epoch") == 2 and "trigger_step" not in spy.tape
+
+
+def test_registered_monitors_get_the_scalars():
+    class Keeps(MonitorBase):
+        seen = ()
+
+        def process_scalar(self, name, val):
+            self.seen = (name, val)
+
+    class Logs(Callback):
+        def _trigger(self):
+            self.trainer.monitors.put_scalar("mine", 3)
+
+    monitor, trainer = Keeps(), Counting(config([Logs()]))
+    with pytest.raises(TypeError, match="takes a MonitorBase, got Callback"):
+        trainer.register_monitor(Callback())
+    trainer.register_monitor(monitor)
+    trainer.train()
+    assert monitor.seen == ("mine", 3)
+
+
+BUILDS_IN_ITS_CONSTRUCTOR = """
+from tensorpack.compat import tfv1 as tf
+from tensorpack.train import Trainer
+
+class Builds(Trainer):
+    def __init__(self):
+        super().__init__()
+        fed = tf.placeholder_with_default(1.0, [])
+        self.total = tf.get_variable("total", [], initializer=tf.zeros_initializer())
+        self.train_op = self.total.assign_add(fed).op
+
+trainer = Builds()
+trainer.train_with_defaults(monitors=[], steps_per_epoch=3, max_epoch=1)
+assert trainer.global_step == 3
+"""
+
+
+def test_a_graph_can_be_built_in_the_constructor():
+    command = [sys.executable, "-c", BUILDS_IN_ITS_CONSTRUCTOR]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(ROOT))
+    assert done.returncode == 0, done.stdout.decode()
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,28 @@ def test_callbacks_are_those_given_and_then_the_extra_ones():
     assert config.callbacks == [mine, extra]
 
 
+def test_callbacks_of_another_config_are_given_on():
+    first = TrainConfig(dataflow=flow(), callbacks=[Callback()])
+    assert [str(each) for each in first.extra_callbacks][1] == "ProgressBar"
+    second = TrainConfig(
+        dataflow=flow(), callbacks=first.callbacks, extra_callbacks=first.extra_callbacks
+    )
+    assert second.callbacks == first.callbacks
+
+
+def test_steps_are_cut_with_a_warning(capfd):
+    assert TrainConfig(dataflow=flow(), steps_per_epoch=2.0).steps_per_epoch == 2
+    assert "is cut" not in capfd.readouterr().out
+    assert TrainConfig(dataflow=flow(), steps_per_epoch=2.5).steps_per_epoch == 2
+    assert "steps_per_epoch=2.5 is cut to 2. Divide with //" in capfd.readouterr().out
+
+
+def test_the_session_config_is_the_one_in_force():
+    config = TrainConfig(dataflow=flow())
+    assert config.session_config is config.session_creator.config
+    assert TrainConfig(dataflow=flow(), session_creator=object()).session_config is None
+
+
 def test_defaults_are_new_for_each_config():
     first, second = TrainConfig(dataflow=flow()), TrainConfig(dataflow=flow())
     assert not set(first.callbacks) & set(second.callbacks)
@@ -88,8 +110,10 @@ def test_number_of_towers():
             r"session_creator makes that: .* as in NewSessionCreator\(precision=..., xla=...\)",
         ),
         ({"dataflow": flow(), "precision": "half"}, ValueError, "one of fp32, bf16, fp16"),
-        ({"dataflow": flow(), "steps_per_epoch": 0}, ValueError, "steps_per_epoch must be"),
-        ({"dataflow": flow(), "steps_per_epoch": 1.5}, ValueError, "whole number"),
+        ({"dataflow": flow(), "steps_per_epoch": -1}, ValueError, "steps_per_epoch must be"),
+        ({"dataflow": flow(), "steps_per_epoch": 0.5}, ValueError, "whole number"),
+        ({"dataflow": flow(), "steps_per_epoch": float("nan")}, ValueError, "steps_per_epoch must"),
+        ({"dataflow": flow(0)}, ValueError, "the size of the data must be .* at least 1"),
         ({"dataflow": flow(), "max_epoch": float("inf")}, ValueError, "max_epoch must be a whole"),
         ({"dataflow": flow(), "max_epoch": 0}, ValueError, "max_epoch must be"),
         ({"dataflow": flow(), "predict_tower": [0, 0]}, ValueError, "different GPU ids"),

@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback
+from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.graph_builder import InputDesc, ModelDesc, ModelDescBase
-from tensorpack.input_source import FeedInput, QueueInput, TensorInput
-from tensorpack.train import NoOpTrainer, QueueInputTrainer, SimpleTrainer
+from tensorpack.input_source import FeedInput, QueueInput, StagingInput, TensorInput
+from tensorpack.train import (
+    NoOpTrainer,
+    QueueInputTrainer,
+    SimpleTrainer,
+    launch_train_with_config,
+)
 from tests import helpers
 from tests.computing import compiled, need_bf16, ops_in, run_nodes
 from tests.helpers import TinyModel
@@ -80,8 +85,38 @@ def test_a_queue_trainer_puts_its_dataflow_into_a_queue(name):
 
 def test_a_queue_trainer_refuses_other_sources():
     _, options = config(data=FeedInput(flow()))
-    with pytest.raises(TypeError, match="config.data is a FeedInput"):
+    with pytest.raises(TypeError, match="its data is a FeedInput"):
         QueueInputTrainer(options)
+    with pytest.raises(TypeError, match="its data is a FeedInput"):
+        launch_train_with_config(options, QueueInputTrainer())
+
+
+def test_a_queue_trainer_is_a_class_to_derive_from():
+    class Mine(QueueInputTrainer):
+        pass
+
+    _, options = config(dataflow=flow(), steps_per_epoch=1)
+    trainer = Mine(options)
+    trainer.train()
+    assert isinstance(trainer, SimpleTrainer) and isinstance(options.data, QueueInput)
+
+
+@pytest.mark.parametrize("source", ["feed", "queue", "staged"])
+def test_too_long_datapoints_are_cut_for_a_model_of_2017_only(source, capfd):
+    def longer():
+        data = DataFromList([[*POINTS[0], 1, "more"]], shuffle=False)
+        if source == "feed":
+            return FeedInput(data)
+        return QueueInput(data) if source == "queue" else StagingInput(QueueInput(data))
+
+    look, options = config(model=TinyModelOf2017(), data=longer())
+    SimpleTrainer(options).train()
+    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+    assert capfd.readouterr().out.count("have 4 components, the model takes 2 (x, y)") == 1
+    with tf.Graph().as_default():
+        _, options = config(data=longer())
+        with pytest.raises(ValueError, match="has 4 components"):
+            SimpleTrainer(options).train()
 
 
 @pytest.mark.parametrize(
@@ -211,3 +246,31 @@ def test_no_op_trainer_runs_what_the_callbacks_ask_for():
     adds = Adds()
     NoOpTrainer().train(callbacks=[adds], steps_per_epoch=5, max_epoch=2)
     assert adds.total == 10
+
+
+class Game(DataFlow, Callback):
+    """Data that a training has a part in, without a state, as in old scripts."""
+
+    def __iter__(self):
+        while True:
+            yield POINTS[0]
+
+
+@pytest.mark.parametrize("resume", ["auto", "must"])
+def test_a_run_on_data_without_a_state_is_saved_and_refused_only_strictly(resume, log_dir, capfd):
+    def trainer(**options):
+        game = Game()
+        return SimpleTrainer(
+            helpers.config([game, ModelSaver()], dataflow=game, model=TinyModel(), **options)
+        )
+
+    trainer(max_epoch=2).train()
+    assert capfd.readouterr().out.count("cannot be resumed exactly: Game keeps no state") == 1
+    with tf.Graph().as_default():
+        second = trainer(max_epoch=3, resume=resume)
+        if resume == "must":
+            with pytest.raises(ValueError, match="state of Game was not kept"):
+                second.train()
+        else:
+            second.train()
+            assert second.global_step == 6

@@ -6,10 +6,9 @@ import pytest
 from tensorpack.callbacks import Callback
 from tensorpack.dataflow import DataFromList
 from tensorpack.predict import MultiThreadAsyncPredictor
-from tensorpack.train import SimpleTrainer, TrainConfig, launch_train_with_config
+from tensorpack.train import SimpleTrainer
 from tests import helpers
 from tests.helpers import TinyModel
-from tests.train.test_simple import config, flow
 
 X = np.float32([1.0, 2.0])
 
@@ -123,23 +122,3 @@ def test_tower_function_can_be_set_once():
     with run.sess:
         with pytest.raises(RuntimeError, match="only once"):
             run.tower_func = run.tower_func
-
-
-def test_a_config_and_a_trainer_are_launched():
-    look, options = config(dataflow=flow())
-    trainer = SimpleTrainer()
-    launch_train_with_config(options, trainer)
-    assert trainer.global_step == 100
-    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
-
-
-def test_what_cannot_be_launched():
-    _, options = config(dataflow=flow())
-    with pytest.raises(TypeError, match="must be a TrainConfig, got dict"):
-        launch_train_with_config({}, SimpleTrainer())
-    with pytest.raises(TypeError, match="such as SimpleTrainer"):
-        launch_train_with_config(options, SimpleTrainer)
-    with pytest.raises(ValueError, match="has a config already"):
-        launch_train_with_config(options, SimpleTrainer(options))
-    with pytest.raises(ValueError, match="needs a model"):
-        launch_train_with_config(TrainConfig(dataflow=flow()), SimpleTrainer())

@@ -178,12 +178,28 @@ def test_only_an_error_is_kept_by_the_guard():
         guard_thread(thread, print)
 
 
-def test_it_is_a_stoppable_thread_and_forwards_stop():
+def test_it_is_stopped_as_a_stoppable_thread_and_forwards_stop():
     inner = StoppableThread()
     outer = ShareSessionThread(inner)
     outer.stop()
-    assert isinstance(outer, StoppableThread) and outer.stopped() and inner.stopped()
+    assert outer.stopped() and inner.stopped()
     ShareSessionThread(threading.Thread()).stop()  # has nothing to forward to
+
+
+@pytest.mark.parametrize(
+    "bases", [(StoppableThread, ShareSessionThread), (ShareSessionThread, StoppableThread)]
+)
+def test_a_thread_can_be_both(bases):
+    class Worker(*bases):
+        def run(self):
+            while not self.stopped():
+                time.sleep(0.001)
+
+    worker = Worker()
+    worker.start()
+    worker.stop()
+    worker.join(5)
+    assert not worker.is_alive()
 
 
 def test_it_runs_the_wrapped_thread_under_its_name(capsys):

@@ -32,6 +32,12 @@ def test_change_gpu(val, text):
     assert os.environ.get(VARIABLE) == before
 
 
+@pytest.mark.parametrize("before", [None, "1,2"])
+def test_change_gpu_to_none_leaves_them(before):
+    with change_env(VARIABLE, before), change_gpu(None):
+        assert os.environ.get(VARIABLE) == before
+
+
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
     """Sets what nvidia-ml-py and nvidia-smi would find on the machine; None for no such thing."""

@@ -99,6 +99,14 @@ def test_ensuring_a_running_process_says_that_the_group_must_be_closed(capsys):
     assert not processes[0].is_alive()
 
 
+def test_a_thread_can_be_started_without_sigint_as_well():
+    blocked = []
+    thread = threading.Thread(target=lambda: blocked.extend(signal.pthread_sigmask(0, [])))
+    start_proc_mask_signal(thread)
+    thread.join(5)
+    assert signal.SIGINT in blocked
+
+
 FORGETFUL = """
 import multiprocessing, time
 from tensorpack.utils.concurrency import ensure_proc_terminate, start_proc_mask_signal

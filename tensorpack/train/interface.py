@@ -1,0 +1,36 @@
+"""Trains a config with a trainer, as later scripts do."""
+
+from tensorpack.graph_builder import ModelDesc
+
+from .config import TrainConfig
+from .tower import SingleCostTrainer
+
+__all__ = ["launch_train_with_config"]
+
+
+def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) -> None:
+    """Trains `config.model` on `config.dataflow` or `config.data` with `trainer`.
+
+    Args:
+      config: has a model and data.
+      trainer: made without a config, such as `SimpleTrainer()`.
+
+    Raises:
+      TypeError: an argument is of the wrong kind.
+      ValueError: the config has no model or no data, or the trainer has a config already.
+    """
+    if not isinstance(config, TrainConfig):
+        raise TypeError(f"config must be a TrainConfig, got {type(config).__name__}.")
+    if not isinstance(trainer, SingleCostTrainer):
+        raise TypeError(
+            "trainer must be a SingleCostTrainer such as SimpleTrainer(), got "
+            f"{type(trainer).__name__}."
+        )
+    if trainer.config is not None:
+        raise ValueError(
+            "This trainer has a config already: call its train(), or make it without one."
+        )
+    if not isinstance(config.model, ModelDesc):
+        raise ValueError("TrainConfig needs a model, a ModelDesc.")
+    trainer.config, trainer.model = config, config.model
+    trainer.train()

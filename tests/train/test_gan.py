@@ -1,0 +1,129 @@
+"""Trainers of users with two optimizers, as those of GANs, in the spellings of 2017 and of 0.11."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.graph_builder import InputDesc, ModelDesc, ModelDescBase
+from tensorpack.input_source import QueueInput
+from tensorpack.tfutils.tower import TowerContext, TowerFunc
+from tensorpack.train import TowerTrainer, TrainConfig
+from tensorpack.train.feedfree import FeedfreeTrainerBase
+from tests import helpers
+
+
+class Players:
+    """A generator that shifts zeros to the mean of the data, and a linear critic against it."""
+
+    def build_players(self, real):
+        with tf.variable_scope("gen"):
+            shift = tf.get_variable("shift", [], initializer=tf.zeros_initializer())
+        fake = tf.add(tf.zeros_like(real), shift, name="fake")
+        with tf.variable_scope("critic"):
+            slope = tf.get_variable("slope", [], initializer=tf.zeros_initializer())
+        difference = tf.reduce_mean(real - fake)
+        self.d_loss = tf.square(slope) - slope * difference  # at its best the half of it
+        self.g_loss = -slope * tf.reduce_mean(fake)
+        self.g_vars = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "gen")
+        self.d_vars = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "critic")
+
+    def minimize(self, optimizer):
+        with tf.name_scope("optimize"):
+            g_min = optimizer.minimize(self.g_loss, var_list=self.g_vars, name="g_op")
+            with tf.control_dependencies([g_min]):
+                return optimizer.minimize(self.d_loss, var_list=self.d_vars, name="d_op")
+
+
+class ModelOf2017(Players, ModelDesc):
+    def _get_inputs(self):
+        return [InputDesc(tf.float32, (None,), "real")]
+
+    def _build_graph(self, inputs):
+        self.build_players(inputs[0])
+
+    def _get_optimizer(self):
+        return tf.train.GradientDescentOptimizer(0.3)
+
+
+class TrainerOf2017(FeedfreeTrainerBase):
+    def __init__(self, config):
+        self._input_source = QueueInput(config.dataflow)
+        super().__init__(config)
+
+    def _setup(self):
+        super()._setup()
+        with TowerContext("", is_training=True):
+            self.model.build_graph(self._input_source)
+        self.train_op = self.model.minimize(self.model.get_optimizer())
+
+
+class OneAfterTheOther(TrainerOf2017):
+    """Runs one player in each step."""
+
+    def _setup(self):
+        super()._setup()
+        self._ops = [self.graph.get_operation_by_name(f"optimize/{each}_op") for each in "gd"]
+
+    def run_step(self):
+        self.hooked_sess.run(self._ops[self.local_step % 2])
+
+
+class Model(Players, ModelDescBase):
+    def inputs(self):
+        return [tf.TensorSpec((None,), tf.float32, "real")]
+
+    def build_graph(self, real):
+        self.build_players(real)
+
+
+class LaterTrainer(TowerTrainer):
+    def __init__(self, input, model):
+        super().__init__()
+        self.register_callback(input.setup(model.get_input_signature()))
+        self.tower_func = TowerFunc(model.build_graph, model.get_input_signature())
+        with TowerContext("", is_training=True):
+            self.tower_func(*input.get_input_tensors())
+        self.train_op = model.minimize(tf.train.GradientDescentOptimizer(0.3))
+
+
+def data():
+    return DataFromList([[np.float32([2.0, 4.0])]], shuffle=False)
+
+
+def of_2017(kind, steps):
+    options = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": steps, "max_epoch": 1}
+    trainer = kind(TrainConfig(dataflow=data(), model=ModelOf2017(), **options))
+    return trainer, trainer.train
+
+
+def later(kind, steps):
+    trainer = kind(QueueInput(data()), Model())
+    options = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": steps, "max_epoch": 1}
+    return trainer, lambda: trainer.train_with_defaults(**options)
+
+
+@pytest.mark.parametrize(
+    "make, kind, steps",
+    [(of_2017, TrainerOf2017, 100), (of_2017, OneAfterTheOther, 200), (later, LaterTrainer, 100)],
+)
+def test_two_players_find_their_balance(make, kind, steps):
+    trainer, train = make(kind, steps)
+    found = []
+
+    class Look(helpers.CallbackSpy):
+        def _after_train(self):
+            found.extend(self.trainer.sess.run(tf.trainable_variables()))
+
+    trainer.register_callback(Look())
+    train()
+    assert trainer.global_step == steps
+    np.testing.assert_allclose(found, [3, 0], atol=0.1)
+    if kind is TrainerOf2017:
+        assert trainer.model is trainer.config.model
+
+
+def test_a_trainer_that_has_no_input_says_so():
+    config = TrainConfig(dataflow=data(), model=ModelOf2017(), steps_per_epoch=1)
+    with pytest.raises(TypeError, match=r"needs a FeedfreeInput, such as QueueInput\(dataflow\)"):
+        FeedfreeTrainerBase(config).train()
