@@ -32,7 +32,7 @@ from tensorpack.input_source import (
 from tensorpack.models import Conv2D, FullyConnected, MaxPooling
 from tensorpack.tfutils.symbolic_functions import prediction_incorrect
 from tensorpack.tfutils.tower import TowerContext, TowerFunc
-from tensorpack.train import NoOpTrainer, SimpleTrainer, TrainingInterrupted
+from tensorpack.train import SimpleTrainer, Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed
 from tests import helpers
 from tests.callbacks.driver import MiniTrainer, log_lines
@@ -314,8 +314,8 @@ class TestErrors:
             InferenceRunnerBase(batches(), Collect())._towers("")
 
     def test_a_trainer_without_a_model(self):
-        trainer = NoOpTrainer(helpers.config([InferenceRunner(batches(), Collect())]))
-        with pytest.raises(RuntimeError, match="NoOpTrainer has no tower function, so it cannot"):
+        trainer = Trainer(helpers.config([InferenceRunner(batches(), Collect())]))
+        with pytest.raises(RuntimeError, match="Trainer has no tower function, so it cannot"):
             trainer.train()
 
     def test_a_tensor_that_is_not_there(self):
