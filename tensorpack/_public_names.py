@@ -15,6 +15,7 @@ MODULES = {
     "compat": "tensorpack.compat",
     "concurrency": "tensorpack.utils.concurrency",
     "dataflow": "tensorpack.dataflow",
+    "dataset": "tensorpack.dataflow.dataset",
     "dftools": "tensorpack.dataflow.dftools",
     "distributions": "tensorpack.tfutils.distributions",
     "export": "tensorpack.tfutils.export",

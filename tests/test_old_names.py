@@ -1,7 +1,7 @@
 """Names are found in the modules from which scripts of 2017 and of 2018 to 2023 (0.11) import them.
 
 `old_names.txt` has a line for each module; a name with a minus is not there, see
-docs/design/differences.md. What has no counterpart yet (images, datasets) is not listed.
+docs/design/differences.md. What has no counterpart yet (images, most datasets) is not listed.
 """
 
 import importlib

@@ -1,0 +1,210 @@
+"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, from the archives of the binary version.
+
+The format is described at https://www.cs.toronto.edu/~kriz/cifar.html: a record is the label (of
+CIFAR-100 a coarse and a fine one) and the red, green and blue planes. The Python version of the
+archives is pickled, which could run any code, so it is not read.
+"""
+
+import gzip
+import os
+import tarfile
+import zlib
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import numpy as np
+
+from tensorpack.utils.fs import get_dataset_path
+
+from .._files import DamagedFile, PathLike
+from ..raw import DataFromList
+from ._files import TRAIN_OR_TEST, LabelledImages, check_labels, check_split, find_files
+
+__all__ = ["Cifar10", "Cifar100", "CifarBase"]
+
+_IMAGE = (3, 32, 32)
+_MOST_BYTES = 1 << 30  # of a file in the archive; the largest published one has 150 MB
+
+
+class _Archive(NamedTuple):
+    url: str
+    sha256: str
+    folder: str  # in the archive
+    files: Dict[str, List[str]]  # in the folder, by the part of the dataset
+    names: str  # the file with the names of the classes
+    label_bytes: int  # the last one counts
+
+
+_ARCHIVES = {  # by the number of classes
+    10: _Archive(
+        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+        "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+        "cifar-10-batches-bin",
+        {"train": [f"data_batch_{i}.bin" for i in range(1, 6)], "test": ["test_batch.bin"]},
+        "batches.meta.txt",
+        1,
+    ),
+    100: _Archive(
+        "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+        "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+        "cifar-100-binary",
+        {"train": ["train.bin"], "test": ["test.bin"]},
+        "fine_label_names.txt",
+        2,
+    ),
+}
+
+
+class CifarBase(DataFromList):
+    """Yields `[image, label]`: uint8 `[32, 32, 3]` in RGB, and an int from 0.
+
+    There are 50,000 datapoints in "train" and 10,000 in "test". The archive is read where it lies
+    and not unpacked; where its folder lies beside it, the files there are read.
+    """
+
+    def __init__(
+        self,
+        train_or_test: str,
+        shuffle: Optional[bool] = None,
+        dir: Optional[PathLike] = None,
+        cifar_classnum: int = 10,
+        *,
+        download: bool = False,
+    ) -> None:
+        """
+        Args:
+          train_or_test: "train" or "test".
+          shuffle: whether each pass has its own order; None for "train" only.
+          dir: the folder of the archive; by default the one of this dataset in $TENSORPACK_DATASET.
+          cifar_classnum: 10 or 100.
+          download: whether to download a missing archive.
+
+        Raises:
+          FileNotFoundError: the archive is missing; the message says what to put where.
+          OSError: it cannot be downloaded.
+          ValueError: it is damaged, or there is no such part or dataset.
+        """
+        check_split(train_or_test)
+        if cifar_classnum not in _ARCHIVES:
+            raise ValueError(f"There are CIFAR-10 and CIFAR-100, but got {cifar_classnum}.")
+        self.train_or_test = train_or_test
+        self.cifar_classnum = cifar_classnum
+        self._archive = _ARCHIVES[cifar_classnum]
+        self._directory = os.fspath(
+            get_dataset_path(f"cifar{cifar_classnum}_data") if dir is None else dir
+        )
+        self._download = download
+        shuffle = train_or_test == "train" if shuffle is None else shuffle
+        super().__init__(LabelledImages(*self._read_part(train_or_test)), shuffle)
+
+    def get_label_names(self) -> List[str]:
+        """Returns the names of the classes, in the order of the labels."""
+        name = self._archive.names
+        text = self._read_files([name])[name].decode("ascii", "replace")
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    def get_per_pixel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
+        """Returns the mean image of some parts of the dataset, float32 `[32, 32, 3]` in [0, 255].
+
+        Args:
+          names: "train", "test" or both. To evaluate on the test set, take `["train"]`.
+
+        Raises:
+          ValueError: there is no such part.
+        """
+        total, count = np.zeros(_IMAGE[1:] + _IMAGE[:1], np.int64), 0
+        for name in names:
+            check_split(name)
+            mine = name == self.train_or_test
+            images = self.lst.images if mine else self._read_part(name)[0]
+            total += images.sum(axis=0, dtype=np.int64)
+            count += len(images)
+        if not count:
+            raise ValueError(f"A mean is of 'train', 'test' or both, but got {names!r}.")
+        return (total / count).astype(np.float32)
+
+    def get_per_channel_mean(self, names: Sequence[str] = TRAIN_OR_TEST) -> np.ndarray:
+        """Returns the mean of each channel, float32 `[3]`; see `get_per_pixel_mean`."""
+        return self.get_per_pixel_mean(names).mean(axis=(0, 1))
+
+    def _read_part(self, part: str) -> Tuple[np.ndarray, np.ndarray]:
+        """Returns images, uint8 `[N, 32, 32, 3]`, and labels, uint8 `[N]`."""
+        names = self._archive.files[part]
+        contents = self._read_files(names)
+        size = self._archive.label_bytes + int(np.prod(_IMAGE))
+        for name in names:
+            if len(contents[name]) % size:
+                raise DamagedFile(
+                    f"{name} of {self._directory} has {len(contents[name])} bytes, which is no "
+                    f"multiple of a record's {size}."
+                )
+        content = b"".join(contents[name] for name in names)
+        records = np.frombuffer(content, np.uint8).reshape(-1, size)
+        labels = records[:, self._archive.label_bytes - 1].copy()
+        check_labels(labels, self.cifar_classnum, f"{', '.join(names)} of {self._directory}")
+        planes = records[:, self._archive.label_bytes :].reshape((-1, *_IMAGE))
+        return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels
+
+    def _read_files(self, names: Sequence[str]) -> Dict[str, bytes]:
+        """Returns the content of files, from the unpacked folder if they are all there."""
+        folder = self._archive.folder
+        paths = {name: os.path.join(self._directory, folder, name) for name in names}
+        if all(map(os.path.isfile, paths.values())):
+            return {name: _read_file(path) for name, path in paths.items()}
+        published = {self._archive.url: self._archive.sha256}
+        (path,) = find_files(self, self._directory, published, self._download)
+        contents = _read_members(path, {f"{folder}/{name}" for name in names})
+        return {name: contents[f"{folder}/{name}"] for name in names}
+
+
+class Cifar10(CifarBase):
+    """The ten classes of CIFAR-10; see `CifarBase`."""
+
+    def __init__(
+        self,
+        train_or_test: str,
+        shuffle: Optional[bool] = None,
+        dir: Optional[PathLike] = None,
+        *,
+        download: bool = False,
+    ) -> None:
+        """Takes the arguments of `CifarBase`."""
+        super().__init__(train_or_test, shuffle, dir, 10, download=download)
+
+
+class Cifar100(CifarBase):
+    """The hundred fine classes of CIFAR-100; see `CifarBase`."""
+
+    def __init__(
+        self,
+        train_or_test: str,
+        shuffle: Optional[bool] = None,
+        dir: Optional[PathLike] = None,
+        *,
+        download: bool = False,
+    ) -> None:
+        """Takes the arguments of `CifarBase`."""
+        super().__init__(train_or_test, shuffle, dir, 100, download=download)
+
+
+def _read_file(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _read_members(path: str, names: Set[str]) -> Dict[str, bytes]:
+    """Returns the content of files of a compressed archive, and checks the whole archive."""
+    contents: Dict[str, bytes] = {}
+    try:
+        with gzip.open(path, "rb") as stream:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for member in archive:
+                    if member.name in names and member.isfile() and member.size <= _MOST_BYTES:
+                        contents[member.name] = archive.extractfile(member).read()
+            while stream.read(1 << 20):  # up to the checksum
+                pass
+    except (EOFError, OSError, zlib.error, tarfile.TarError) as error:
+        raise DamagedFile(f"{path} cannot be unpacked: {error}") from error
+    missing = sorted(names - set(contents))
+    if missing:
+        raise DamagedFile(f"{path} has no {', '.join(missing)}. Is it the binary version?")
+    return contents

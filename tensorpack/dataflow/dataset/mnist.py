@@ -1,0 +1,128 @@
+"""MNIST and Fashion-MNIST: 28 x 28 grey images of ten classes, in four compressed IDX files.
+
+The format is described at http://yann.lecun.com/exdb/mnist/: a magic number (2049 for labels, 2051
+for images), the size of each axis, all big-endian 32-bit integers, and the bytes.
+"""
+
+import gzip
+import struct
+import zlib
+from typing import Dict, List, Optional, Tuple
+
+import numpy as np
+
+from tensorpack.utils.fs import get_dataset_path
+
+from .._files import DamagedFile, PathLike
+from ..raw import DataFromList
+from ._files import LabelledImages, check_labels, check_split, find_files
+
+__all__ = ["FashionMnist", "Mnist"]
+
+_UNSIGNED_BYTES = 0x800  # the magic number is this and the number of axes
+_PREFIXES = {"train": "train", "test": "t10k"}
+
+
+class Mnist(DataFromList):
+    """Yields `[image, label]`: float32 `[28, 28]` in [0, 1], and an int from 0 to 9.
+
+    There are 60,000 datapoints in "train" and 10,000 in "test".
+    """
+
+    _FOLDER = "mnist_data"
+    _ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
+    _SHA256: Dict[str, Tuple[str, str]] = {  # of the images, and of the labels
+        "train": (
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        ),
+        "test": (
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        ),
+    }
+
+    def __init__(
+        self,
+        train_or_test: str,
+        shuffle: bool = True,
+        dir: Optional[PathLike] = None,
+        *,
+        download: bool = False,
+    ) -> None:
+        """
+        Args:
+          train_or_test: "train" or "test".
+          shuffle: whether each pass has its own order.
+          dir: the folder of the files; by default the one of this dataset in $TENSORPACK_DATASET.
+          download: whether to download missing files.
+
+        Raises:
+          FileNotFoundError: files are missing; the message says what to put where.
+          OSError: a file cannot be downloaded.
+          ValueError: a file is damaged, or there is no such part.
+        """
+        check_split(train_or_test)
+        kinds = ["images-idx3", "labels-idx1"]
+        urls = [f"{self._ADDRESS}{_PREFIXES[train_or_test]}-{kind}-ubyte.gz" for kind in kinds]
+        published = dict(zip(urls, self._SHA256[train_or_test]))
+        directory = get_dataset_path(self._FOLDER) if dir is None else dir
+        images_path, labels_path = find_files(self, directory, published, download)
+        images, labels = _read_idx(images_path, (28, 28)), _read_idx(labels_path, ())
+        check_labels(labels, 10, labels_path)
+        if len(images) != len(labels):
+            raise DamagedFile(
+                f"{images_path} has {len(images)} images, but {labels_path} {len(labels)} labels."
+            )
+        super().__init__(LabelledImages(images, labels, scale=255), shuffle)
+        self.train_or_test = train_or_test
+
+
+class FashionMnist(Mnist):
+    """The same of clothes; `get_label_names` has the classes."""
+
+    _FOLDER = "fashion_mnist_data"
+    _ADDRESS = (
+        "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
+    )
+    _SHA256 = {
+        "train": (
+            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        ),
+        "test": (
+            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+        ),
+    }
+
+    def get_label_names(self) -> List[str]:
+        """Returns the names of the ten classes, in the order of the labels."""
+        return [
+            *["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"],
+            *["Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"],
+        ]
+
+
+def _read_idx(path: str, shape: Tuple[int, ...]) -> np.ndarray:
+    """Returns the content of a compressed IDX file, uint8 `[N, *shape]`."""
+    try:
+        with gzip.open(path, "rb") as file:
+            header = file.read(4 * (2 + len(shape)))
+            if len(header) < 4 * (2 + len(shape)):
+                raise DamagedFile(f"{path} ends after {len(header)} bytes.")
+            magic, count, *axes = struct.unpack(f">{2 + len(shape)}I", header)
+            expected = _UNSIGNED_BYTES + 1 + len(shape)
+            if magic != expected or tuple(axes) != shape:
+                raise DamagedFile(
+                    f"{path} begins with {magic} and arrays of {tuple(axes)}, but needs {expected} "
+                    f"and {shape}."
+                )
+            size = count * int(np.prod(shape, dtype=int))
+            content = file.read(size + 1)  # also reads the checksum
+    except (EOFError, OSError, zlib.error) as error:
+        raise DamagedFile(f"{path} cannot be unpacked: {error}") from error
+    if len(content) != size:
+        what = "more" if len(content) > size else str(len(content))
+        raise DamagedFile(f"{path} should have {size} bytes after its header, but has {what}.")
+    return np.frombuffer(content, np.uint8).reshape((count, *shape))

@@ -1,0 +1,136 @@
+"""CIFAR is read from its binary archives, or from their unpacked folders, and never unpickled."""
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DamagedFile
+from tensorpack.dataflow.dataset import Cifar10, Cifar100, CifarBase
+from tensorpack.utils import change_env
+from tests.contracts.dataflow import DataFlowContract
+from tests.dataflow.dataset.published import cifar_records, random_images, write_archive
+
+TRAIN, TEST = random_images(5, 32, 32, 3), random_images(3, 32, 32, 3, seed=1)
+TRAIN_LABELS, TEST_LABELS = np.array([9, 0, 2, 6, 5], np.uint8), np.array([7, 7, 1], np.uint8)
+TEN = "airplane automobile bird cat deer dog frog horse ship truck".split()
+
+
+def contents_of_10(**others):
+    """The files in the archive of CIFAR-10, with one image in each batch."""
+    files = {
+        f"data_batch_{i + 1}.bin": cifar_records(TRAIN[i : i + 1], TRAIN_LABELS[i : i + 1])
+        for i in range(5)
+    }
+    files["test_batch.bin"] = cifar_records(TEST, TEST_LABELS)
+    files["batches.meta.txt"] = ("\n".join(TEN) + "\n\n").encode()
+    files.update(others)
+    return {f"cifar-10-batches-bin/{name}": content for name, content in files.items()}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_archive(tmp_path / "cifar-10-binary.tar.gz", contents_of_10())
+    return tmp_path
+
+
+class TestCifar10(DataFlowContract):
+    length = 5
+
+    @pytest.fixture(autouse=True)
+    def files(self, folder):
+        self.folder = folder
+
+    def make_flow(self):
+        return Cifar10("train", shuffle=False, dir=self.folder)
+
+
+def test_images_are_in_rgb_with_the_channels_last(folder):
+    datapoints = list(Cifar10("test", dir=folder))  # not shuffled
+    for (image, label), expected in zip(datapoints, TEST):
+        assert type(label) is int and image.dtype == np.uint8
+        np.testing.assert_array_equal(image, expected)
+        image[:] = 0  # the consumer's own
+    assert [label for _, label in datapoints] == TEST_LABELS.tolist()
+    assert Cifar10("train", dir=folder).shuffle and not Cifar10("test", dir=folder).shuffle
+    np.testing.assert_array_equal(list(Cifar10("test", dir=folder))[0][0], TEST[0])
+
+
+def test_means_and_names(folder):
+    flow = Cifar10("train", dir=folder)
+    both = np.concatenate([TRAIN, TEST]).mean(axis=0)
+    np.testing.assert_allclose(flow.get_per_pixel_mean(), both, rtol=1e-6)
+    mean = flow.get_per_pixel_mean(["train"])
+    assert mean.dtype == np.float32
+    np.testing.assert_allclose(mean, TRAIN.mean(axis=0), rtol=1e-6)
+    channels = flow.get_per_channel_mean(("test",))
+    np.testing.assert_allclose(channels, TEST.mean(axis=(0, 1, 2)), rtol=1e-5)
+    assert flow.get_label_names() == TEN
+    for wrong in ["validation"], []:
+        with pytest.raises(ValueError, match="'train'"):
+            flow.get_per_pixel_mean(wrong)
+
+
+def test_an_unpacked_folder_is_read_in_place_of_the_archive(tmp_path):
+    (tmp_path / "cifar-10-batches-bin").mkdir()
+    for name, content in contents_of_10().items():
+        (tmp_path / name).write_bytes(content)
+    assert [label for _, label in Cifar10("test", dir=tmp_path)] == TEST_LABELS.tolist()
+
+
+def test_the_fine_labels_of_cifar_100(tmp_path):
+    folder = tmp_path / "cifar100_data"
+    coarse = np.array([1, 2, 3, 4, 5], np.uint8)
+    contents = {
+        "cifar-100-binary/train.bin": cifar_records(TRAIN, coarse, TRAIN_LABELS + 90),
+        "cifar-100-binary/fine_label_names.txt": b"apple\nbaby\n",
+        "cifar-100-binary/coarse_label_names.txt": b"people\n",
+    }
+    write_archive(folder / "cifar-100-binary.tar.gz", contents)
+    with change_env("TENSORPACK_DATASET", str(tmp_path)):
+        flow = Cifar100("train", shuffle=False)
+        assert len(CifarBase("train", cifar_classnum=100)) == 5
+    assert [label for _, label in flow] == (TRAIN_LABELS + 90).tolist()
+    np.testing.assert_array_equal([image for image, _ in flow], TRAIN)
+    assert flow.get_label_names() == ["apple", "baby"]
+    with pytest.raises(DamagedFile, match="has no cifar-100-binary/test.bin. Is it the binary"):
+        Cifar100("test", dir=folder)
+
+
+def test_nothing_is_unpacked(tmp_path):
+    folder = tmp_path / "data"
+    outside = {"../outside": b"x", "/tmp/outside": b"x"}
+    write_archive(folder / "cifar-10-binary.tar.gz", {**outside, **contents_of_10()})
+    assert len(Cifar10("train", dir=folder)) == 5
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "cifar-10-binary.tar.gz"]
+
+
+def test_a_missing_or_damaged_archive_is_named(folder):
+    path = folder / "cifar-10-binary.tar.gz"
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[-6] ^= 1  # in the checksum
+    for content in whole[:-9], whole[: len(whole) // 2], bytes(flipped), b"<html>":
+        path.write_bytes(content)
+        with pytest.raises(DamagedFile, match="cifar-10-binary.tar.gz cannot be unpacked"):
+            Cifar10("train", dir=folder)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match="put https://.*/cifar-10-binary.tar.gz into"):
+        Cifar10("train", dir=folder)
+
+
+def test_records_of_another_size_and_labels_of_no_class(folder):
+    short, label = TRAIN[0].tobytes(), cifar_records(TEST, TEST_LABELS + 5)
+    for content, match in [
+        (short, "3072 bytes.* multiple of a record's 3073"),
+        (label, "label 12"),
+    ]:
+        changed = contents_of_10(**{"test_batch.bin": content})
+        write_archive(folder / "cifar-10-binary.tar.gz", changed)
+        with pytest.raises(DamagedFile, match=f"test_batch.bin of .*{match}"):
+            Cifar10("test", dir=folder)
+
+
+def test_wrong_arguments(folder):
+    with pytest.raises(ValueError, match="'train' and 'test', but got 'validation'"):
+        Cifar10("validation", dir=folder)
+    with pytest.raises(ValueError, match="CIFAR-10 and CIFAR-100, but got 20"):
+        CifarBase("train", dir=folder, cifar_classnum=20)
