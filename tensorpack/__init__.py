@@ -38,3 +38,6 @@ def _load(name: str, path: str) -> Any:
             "Install it with: pip install 'tensorpack[tf]'",
             name="tensorflow",
         ) from error
+
+
+__path__.append(f"{__path__[0]}/_addresses")  # `tensorpack.libinfo`, under its old name

@@ -5,6 +5,7 @@ between TensorFlow 1.15 and 2.x is found here. Nothing is patched and no setting
 """
 
 import importlib
+import os
 import re
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -28,6 +29,8 @@ __all__ = [
 _A_YEAR = 365 * 24 * 60 * 60 * 1000  # milliseconds
 
 TensorSpec = tfv1.TensorSpec
+
+__path__ = [f"{os.path.dirname(__file__)}/_addresses/compat"]  # modules under their old names
 
 
 def tf_version() -> Tuple[int, int, int]:

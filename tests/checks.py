@@ -27,7 +27,10 @@ PROGRAMS = {"tf1"}
 
 # Modules that old scripts reach as attributes of `tensorpack`, beside the packages themselves.
 OLD_MODULES = {
-    "utils": "argtools concurrency fs logger serialize stats timer viz",
+    "utils": (
+        "argtools concurrency debug develop discretize fs globvars logger lut rect serialize stats "
+        "timer viz"
+    ),
     "dataflow": "dataset dftools imgaug",
     "tfutils": (
         "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "

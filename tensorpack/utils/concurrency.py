@@ -4,6 +4,7 @@ Code that starts a thread also stops and joins it, and receives its error (`guar
 threads here are daemons only so that a program that forgot to stop one can still exit.
 """
 
+import multiprocessing
 import queue
 import sys
 import threading
@@ -24,6 +25,7 @@ __all__ = [
     "DIE",
     "LoopThread",
     "OrderedContainer",
+    "OrderedResultGatherProc",
     "ProcessGroup",
     "ShareSessionThread",
     "StoppableThread",
@@ -281,3 +283,40 @@ class OrderedContainer:
         rank = self._next
         self._next += 1
         return rank, self._waiting.pop(rank)
+
+
+class OrderedResultGatherProc(multiprocessing.Process):
+    """A process that takes numbered results from a queue and returns them in order.
+
+    It ends when each of the producers has put `(DIE, None)`, which `get` returns as well. Whoever
+    starts it joins it.
+
+    Args:
+      data_queue: a `multiprocessing` queue of pairs `(number, result)`.
+      nr_producer: how many producers put results into it.
+      start: the number of the first result.
+    """
+
+    def __init__(self, data_queue: Any, nr_producer: int, start: int = 0):
+        super().__init__()
+        self.data_queue = data_queue
+        self.nr_producer = nr_producer
+        self.ordered_container = OrderedContainer(start)
+        self.result_queue: Any = multiprocessing.Queue()
+
+    def run(self) -> None:
+        """Gathers until all producers have ended; called by `start`."""
+        ended = 0
+        while ended < self.nr_producer:
+            rank, result = self.data_queue.get()
+            if rank is DIE:
+                ended += 1
+                self.result_queue.put((DIE, None))
+                continue
+            self.ordered_container.put(rank, result)
+            while self.ordered_container.has_next():
+                self.result_queue.put(self.ordered_container.get())
+
+    def get(self) -> Tuple[Any, Any]:
+        """Waits for the next number and its result; `(DIE, None)` where a producer has ended."""
+        return self.result_queue.get()

@@ -24,10 +24,12 @@ from .atomic import move_to_backup
 
 __all__ = [
     "LOG_DIR",
+    "addFilter",
     "auto_set_dir",
     "close_logger_dir",
     "critical",
     "debug",
+    "disable_logger",
     "error",
     "exception",
     "get_logger_dir",
@@ -109,6 +111,16 @@ def critical(msg: object, *args: Any, **options: Any) -> None:
 def setLevel(level: Any) -> None:
     """Sets the least level that is logged, such as `logging.DEBUG` or "DEBUG"."""
     _run_log.logger.setLevel(level)
+
+
+def addFilter(filter: Any) -> None:
+    """Adds a filter, which decides which records are logged; see `logging.Logger.addFilter`."""
+    _run_log.logger.addFilter(filter)
+
+
+def disable_logger() -> None:
+    """Logs nothing from here on, also no errors, on the terminal and to the file."""
+    _run_log.logger.disabled = True
 
 
 def _log(level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel: int = 1) -> None:

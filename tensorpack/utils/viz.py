@@ -1,5 +1,6 @@
 """Image grids for display. Needs OpenCV; colour maps need matplotlib."""
 
+import io
 import itertools
 import os
 from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
@@ -15,6 +16,7 @@ __all__ = [
     "gen_stack_patches",
     "intensity_to_rgb",
     "interactive_imshow",
+    "pyplot2img",
     "stack_patches",
 ]
 
@@ -269,6 +271,22 @@ def intensity_to_rgb(
         intensity = (intensity - low) / (high - low) if high > low else intensity - low
     colours = require("matplotlib.cm", "matplotlib").ScalarMappable(cmap=cmap).get_cmap()
     return (colours(intensity)[:, :, :3] * 255).astype(np.float32)
+
+
+def pyplot2img(plt: Any) -> np.ndarray:
+    """Returns the current figure of `matplotlib.pyplot` as an image, uint8 [H, W, 3] BGR.
+
+    Args:
+      plt: the module `matplotlib.pyplot`, or a figure.
+
+    Raises:
+      ImportError: matplotlib is missing.
+    """
+    file = io.BytesIO()
+    plt.savefig(file, format="png")
+    file.seek(0)
+    image = require("matplotlib.pyplot", "matplotlib").imread(file)  # RGBA in [0, 1]
+    return (255 * image[:, :, 2::-1]).round().astype(np.uint8)
 
 
 def draw_boxes(

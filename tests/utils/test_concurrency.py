@@ -1,6 +1,7 @@
 """Tests of `tensorpack.utils.concurrency`; those with a session need TensorFlow."""
 
 import itertools
+import multiprocessing
 import queue
 import threading
 import time
@@ -8,8 +9,10 @@ import time
 import pytest
 
 from tensorpack.utils.concurrency import (
+    DIE,
     LoopThread,
     OrderedContainer,
+    OrderedResultGatherProc,
     ShareSessionThread,
     StoppableThread,
     guard_thread,
@@ -271,3 +274,16 @@ def test_a_gap_holds_everything_back_and_a_number_comes_once():
     for rank in (0, 1):
         with pytest.raises(ValueError, match=f"Number {rank} was added before"):
             container.put(rank, None)
+
+
+def test_results_of_several_producers_come_in_order():
+    data = multiprocessing.Queue()
+    gatherer = OrderedResultGatherProc(data, 2, start=3)
+    for each in [(4, "b"), (3, "a"), (DIE, None), (6, "d"), (5, "c"), (DIE, None)]:
+        data.put(each)
+    gatherer.run()  # what the process does
+    found = [gatherer.get() for _ in range(6)]
+    assert found == [(3, "a"), (4, "b"), (DIE, None), (5, "c"), (6, "d"), (DIE, None)]
+    for each in data, gatherer.result_queue:
+        each.close()
+        each.join_thread()

@@ -251,3 +251,27 @@ def test_auto_set_dir_is_named_after_the_script(run_python, tmp_path):
 def test_auto_set_dir_needs_a_script(run_python):
     done = run_python("from tensorpack.utils import logger; logger.auto_set_dir()")
     assert "RuntimeError: There is no script" in done.stderr
+
+
+def test_a_filter_decides_what_is_logged(capsys):
+    class Some(logging.Filter):
+        def filter(self, record):
+            return "secret" not in record.getMessage()
+
+    some = Some()
+    logger.addFilter(some)
+    try:
+        logger.error("secret %d", 1)
+        logger.info("public")
+    finally:
+        logging.getLogger("tensorpack").removeFilter(some)
+    assert capsys.readouterr().out.endswith("public\n")
+
+
+def test_a_disabled_logger_says_nothing(capsys):
+    logger.disable_logger()
+    try:
+        logger.error("text")
+        assert capsys.readouterr().out == ""
+    finally:
+        logging.getLogger("tensorpack").disabled = False

@@ -11,6 +11,7 @@ from tensorpack.utils.viz import (
     gen_stack_patches,
     intensity_to_rgb,
     interactive_imshow,
+    pyplot2img,
     stack_patches,
 )
 
@@ -151,6 +152,19 @@ def test_intensities():
     np.testing.assert_allclose(colours[0], [[0, 0, 0], [255, 255, 255]])
     with pytest.raises(ValueError, match=r"\[H, W\]"):
         intensity_to_rgb(np.zeros(3))
+
+
+def test_a_figure_as_an_image():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    figure = plt.figure(figsize=(3, 2), dpi=50, facecolor=(1, 0.5, 0))
+    try:
+        for source in (plt, figure):
+            image = pyplot2img(source)
+            assert (image.shape, image.dtype) == ((100, 150, 3), np.uint8)
+            assert abs(image[0, 0].astype(int) - [0, 127, 255]).max() <= 1
+    finally:
+        plt.close(figure)
 
 
 def test_keys_of_a_window_are_named_so():

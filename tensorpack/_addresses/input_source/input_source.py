@@ -10,6 +10,8 @@ from tensorpack.input_source import (
     QueueInput,
     StagingInput,
     TensorInput,
+    TFDatasetInput,
+    ZMQInput,
 )
 
 __all__ = [
@@ -21,5 +23,7 @@ __all__ = [
     "PlaceholderInput",
     "QueueInput",
     "StagingInput",
+    "TFDatasetInput",
     "TensorInput",
+    "ZMQInput",
 ]

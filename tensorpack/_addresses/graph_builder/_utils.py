@@ -1,4 +1,4 @@
-"""The address, in 2017, of two functions that find inputs by name."""
+"""`tensorpack.graph_builder._utils` of older versions; see `tensorpack.input_source`."""
 
 from tensorpack.input_source.remap import get_sublist_by_names, get_tensors_inputs
 

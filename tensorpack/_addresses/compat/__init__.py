@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.compat` had in older versions."""

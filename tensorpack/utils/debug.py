@@ -1,0 +1,24 @@
+"""Prints the function calls of a program, to find out where it is."""
+
+import sys
+from types import FrameType
+from typing import Any
+
+__all__ = ["enable_call_trace"]
+
+
+def enable_call_trace() -> None:
+    """Prints each call of a Python function in this thread from here on, with its caller.
+
+    A line is ``Call to `f` on line script.py:11 from script.py:14``. It makes a program many times
+    slower; `sys.settrace(None)` ends it.
+    """
+
+    def trace(frame: FrameType, event: str, _: Any) -> None:
+        code, caller = frame.f_code, frame.f_back
+        if event == "call" and caller is not None:
+            origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+            place = f"{code.co_filename}:{frame.f_lineno}"
+            sys.stdout.write(f"Call to `{code.co_name}` on line {place} from {origin}\n")
+
+    sys.settrace(trace)

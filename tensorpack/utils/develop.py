@@ -1,0 +1,108 @@
+"""For projects that extend tensorpack: warnings of what is deprecated, and missing dependencies."""
+
+import collections
+import functools
+import os
+from datetime import datetime
+from typing import Any, Callable, Counter, Optional, Sequence, Tuple, Union
+
+from . import logger
+
+__all__ = [
+    "building_rtfd",
+    "create_dummy_class",
+    "create_dummy_func",
+    "deprecated",
+    "log_deprecated",
+]
+
+_warnings: Counter[Tuple[str, str]] = collections.Counter()  # by name and text
+
+
+def building_rtfd() -> bool:
+    """Returns whether the documentation is being built, as READTHEDOCS or DOC_BUILDING says."""
+    return any(os.environ.get(name) for name in ("READTHEDOCS", "DOC_BUILDING"))
+
+
+def create_dummy_class(klass: str, dependency: Union[str, Sequence[str]]) -> type:
+    """Returns a class that takes the place of one whose dependency is not installed.
+
+    Making an instance, also of a derived class, raises an ImportError that names the dependency;
+    an attribute of the class raises an AttributeError with the same text.
+
+    Args:
+      klass: name of the class.
+      dependency: name of a module, or several.
+    """
+    message = _missing(klass, dependency)
+
+    class Missing(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            raise ImportError(message)
+
+        def __getattr__(cls, name: str) -> Any:
+            raise AttributeError(message)
+
+    return Missing(klass, (), {})
+
+
+def create_dummy_func(func: str, dependency: Union[str, Sequence[str]]) -> Callable[..., Any]:
+    """Returns a function that raises an ImportError; arguments as of `create_dummy_class`."""
+
+    def missing(*args: Any, **kwargs: Any) -> Any:
+        raise ImportError(_missing(func, dependency))
+
+    missing.__name__ = func
+    return missing
+
+
+def _missing(name: str, dependency: Union[str, Sequence[str]]) -> str:
+    modules = dependency if isinstance(dependency, str) else ",".join(dependency)
+    return f"Cannot import '{modules}', therefore '{name}' is not available"
+
+
+def log_deprecated(
+    name: str = "", text: str = "", eos: str = "", max_num_warnings: Optional[int] = None
+) -> None:
+    """Warns that something should not be used any more.
+
+    Args:
+      name: what it is; empty if `text` says it.
+      text: what to use instead.
+      eos: the day until which it works, such as "2027-01-31"; empty if there is none.
+      max_num_warnings: how many warnings with this name and text a process logs, at most.
+
+    Raises:
+      ValueError: `eos` is not a day.
+    """
+    _warn(name, text, eos, max_num_warnings)
+
+
+def deprecated(
+    text: str = "", eos: str = "", max_num_warnings: Optional[int] = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns a decorator that makes a function warn when it is called; see `log_deprecated`."""
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def warned(*args: Any, **kwargs: Any) -> Any:
+            _warn(func.__name__, text, eos, max_num_warnings)
+            return func(*args, **kwargs)
+
+        return warned
+
+    return decorate
+
+
+def _warn(name: str, text: str, eos: str, max_num_warnings: Optional[int]) -> None:
+    """Logs the warning with the line of the caller's caller."""
+    if eos:
+        datetime.strptime(eos, "%Y-%m-%d")
+    _warnings[name, text] += 1
+    if max_num_warnings is not None and _warnings[name, text] > max_num_warnings:
+        return
+    if name:
+        text = f"{name} {f'will be deprecated after {eos}' if eos else 'was deprecated'}. {text}"
+    elif eos:
+        text = f"{text} Legacy period ends after {eos}"
+    logger.warning("%s", f"[Deprecated] {text}".rstrip(), stacklevel=3)

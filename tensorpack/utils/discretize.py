@@ -1,0 +1,123 @@
+"""Divides intervals of numbers into bins of one width, as scripts of 2017 do for classification."""
+
+import math
+from typing import List, Sequence, Tuple
+
+import numpy as np
+
+from .argtools import log_once
+
+__all__ = ["UniformDiscretizer1D", "UniformDiscretizerND"]
+
+
+class UniformDiscretizer1D:
+    """Divides `[minv, maxv)` into bins; the last one may reach beyond `maxv`.
+
+    Args:
+      minv: where the first bin begins.
+      maxv: where the last bin ends, at the least.
+      spacing: width of a bin.
+
+    Raises:
+      ValueError: the interval is empty, or the width is not positive.
+    """
+
+    def __init__(self, minv: float, maxv: float, spacing: float) -> None:
+        if not (minv < maxv and spacing > 0):
+            raise ValueError(
+                f"Bins need minv < maxv and spacing > 0, but got {minv}, {maxv} and {spacing}."
+            )
+        self.minv, self.maxv, self.spacing = float(minv), float(maxv), float(spacing)
+        # 0.3 / 0.1 is a little less than 3, and 0.6 / 0.2 a little more: neither adds a bin
+        self.nr_bin = math.ceil(round((self.maxv - self.minv) / self.spacing, 9))
+
+    def get_nr_bin(self) -> int:
+        """Returns the number of bins."""
+        return self.nr_bin
+
+    def get_bin(self, v: float) -> int:
+        """Returns the number of the bin of a value.
+
+        A value outside of the interval is in the first or the last bin, with one warning.
+        """
+        if v < self.minv:
+            log_once(f"{type(self).__name__}: a value is less than {self.minv}.", "warning")
+            return 0
+        if v > self.maxv:
+            log_once(f"{type(self).__name__}: a value is greater than {self.maxv}.", "warning")
+        return min(int((v - self.minv) / self.spacing), self.nr_bin - 1)
+
+    def get_bin_center(self, bin_id: int) -> float:
+        """Returns the value in the middle of a bin."""
+        return self.minv + self.spacing * (bin_id + 0.5)
+
+    def get_distribution(
+        self, v: float, smooth_factor: float = 0.05, smooth_radius: int = 2
+    ) -> np.ndarray:
+        """Returns a distribution over the bins with its peak at the bin of a value.
+
+        Args:
+          v: the value; at an end of the interval or beyond, the first or last bin has all.
+          smooth_factor: the weight of a bin, divided by that of its neighbour nearer to the peak.
+          smooth_radius: how many bins on each side have a weight.
+
+        Returns:
+          float32 `[nr_bin]`, with sum 1.
+        """
+        peak = self.get_bin(v)
+        distance = np.abs(np.arange(self.nr_bin) - peak)
+        radius = smooth_radius if self.minv < v < self.maxv else 0
+        weights = np.where(distance <= radius, float(smooth_factor) ** distance, 0.0)
+        return (weights / weights.sum()).astype(np.float32)
+
+
+class UniformDiscretizerND:
+    """Divides a box into bins: one interval for each dimension.
+
+    The bins of the box are numbered in C order, so the last dimension varies fastest.
+
+    Args:
+      *min_max_spacing: `(minv, maxv, spacing)` of each dimension, see `UniformDiscretizer1D`.
+
+    Raises:
+      ValueError: there is no dimension, or one of them is wrong.
+    """
+
+    def __init__(self, *min_max_spacing: Tuple[float, float, float]) -> None:
+        if not min_max_spacing:
+            raise ValueError("UniformDiscretizerND needs (minv, maxv, spacing) of each dimension.")
+        self.discretizers = [UniformDiscretizer1D(*each) for each in min_max_spacing]
+        self.nr_bins = [each.get_nr_bin() for each in self.discretizers]
+
+    def get_nr_bin(self) -> int:
+        """Returns the number of bins of the box."""
+        return int(np.prod(self.nr_bins))
+
+    def get_nr_bin_nd(self) -> List[int]:
+        """Returns the number of bins in each dimension."""
+        return self.nr_bins
+
+    def get_bin(self, v: Sequence[float]) -> int:
+        """Returns the number of the bin of a point, given as one value for each dimension."""
+        pairs = zip(self.discretizers, self._checked(v))
+        return self.get_bin_from_nd_bin_ids([each.get_bin(value) for each, value in pairs])
+
+    def get_nd_bin_ids(self, bin_id: int) -> List[int]:
+        """Returns the number of the bin in each dimension, of a bin of the box."""
+        return [int(each) for each in np.unravel_index(bin_id, self.nr_bins)]
+
+    def get_bin_from_nd_bin_ids(self, bin_ids: Sequence[int]) -> int:
+        """Returns the number in the box of the bin that has these numbers in each dimension."""
+        return int(np.ravel_multi_index(tuple(self._checked(bin_ids)), self.nr_bins))
+
+    def get_bin_center(self, bin_id: int) -> List[float]:
+        """Returns the point in the middle of a bin of the box."""
+        pairs = zip(self.discretizers, self.get_nd_bin_ids(bin_id))
+        return [each.get_bin_center(number) for each, number in pairs]
+
+    def _checked(self, values: Sequence) -> Sequence:
+        if len(values) != len(self.nr_bins):
+            raise ValueError(
+                f"There are {len(self.nr_bins)} dimensions, but got {len(values)} values."
+            )
+        return values

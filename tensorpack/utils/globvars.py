@@ -1,0 +1,26 @@
+"""A namespace that all modules of a script share, as scripts of 2017 use it for their arguments."""
+
+import argparse
+import types
+
+__all__ = ["globalns", "use_global_argument"]
+
+globalns = types.SimpleNamespace()
+
+
+def use_global_argument(args: argparse.Namespace) -> None:
+    """Sets the arguments of a command line as attributes of `globalns`.
+
+    Args:
+      args: what `ArgumentParser.parse_args` returned. Attributes of earlier calls stay, and are
+        replaced where the names are the same.
+
+    Raises:
+      TypeError: it is something else.
+    """
+    if not isinstance(args, argparse.Namespace):
+        raise TypeError(
+            f"use_global_argument() takes an argparse.Namespace, but got {type(args).__name__}: "
+            "give it what parse_args() returns, or set attributes of globalns."
+        )
+    vars(globalns).update(vars(args))

@@ -1,0 +1,42 @@
+"""Numbers the objects of a list, and finds objects by number and numbers by object."""
+
+from typing import Any, Dict, Iterable
+
+__all__ = ["LookUpTable"]
+
+
+class LookUpTable:
+    """Maps indices 0, 1, 2 and so on to objects, and objects to indices.
+
+    Args:
+      objlist: the objects, in the order of their indices; hashable and all different.
+
+    Raises:
+      TypeError: an object is not hashable.
+      ValueError: two objects are equal.
+    """
+
+    def __init__(self, objlist: Iterable[Any]) -> None:
+        self.idx2obj = list(objlist)
+        self.obj2idx: Dict[Any, int] = {}
+        for index, each in enumerate(self.idx2obj):
+            if self.obj2idx.setdefault(each, index) != index:
+                raise ValueError(
+                    f"{each!r} is in the list twice, at {self.obj2idx[each]} and {index}: a "
+                    "look-up table needs different objects."
+                )
+
+    def size(self) -> int:
+        """Returns the number of objects."""
+        return len(self.idx2obj)
+
+    def get_obj(self, idx: int) -> Any:
+        """Returns the object with an index; an IndexError if there is none."""
+        return self.idx2obj[idx]
+
+    def get_idx(self, obj: Any) -> int:
+        """Returns the index of an object; a KeyError if it is not in the table."""
+        return self.obj2idx[obj]
+
+    def __str__(self) -> str:
+        return str(self.idx2obj)

@@ -1,0 +1,24 @@
+"""`globalns` keeps what it was given, by any module."""
+
+import argparse
+
+import pytest
+
+from tensorpack.utils.globvars import globalns, use_global_argument
+
+
+@pytest.fixture(autouse=True)
+def empty_namespace():
+    yield
+    vars(globalns).clear()
+
+
+def test_arguments_are_attributes_beside_those_that_were_there():
+    globalns.folder, globalns.epochs = "a", 1
+    use_global_argument(argparse.Namespace(epochs=5))
+    assert vars(globalns) == {"folder": "a", "epochs": 5}
+
+
+def test_only_parsed_arguments_are_taken():
+    with pytest.raises(TypeError, match="argparse.Namespace, but got dict"):
+        use_global_argument({"epochs": 5})
