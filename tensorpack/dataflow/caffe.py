@@ -9,10 +9,10 @@ from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 import numpy as np
 
+from tensorpack.utils.old_values import BadRecord
 from tensorpack.utils.optional import require
 
 from ._files import PathLike, RecordsFlow
-from ._lmdb.file import BadRecord
 from ._lmdb.records import Records, WantedKeys
 
 __all__ = ["CaffeLMDB", "Datum", "datum_image", "read_datum"]

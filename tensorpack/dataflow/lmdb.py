@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.checks import check_counts
+from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import dumps
 
@@ -20,9 +21,8 @@ from ._files import ErrorLimit, PathLike, RecordsFlow, encode_datapoint, open_ne
 from ._flow import is_flow
 from ._length import length_or_none
 from ._lmdb import records
-from ._lmdb.file import BadRecord, DamagedLMDB, RefusedRecord
-from ._lmdb.records import Datapoints, Records, WantedKeys
-from ._lmdb.values import decode_value
+from ._lmdb.file import DamagedLMDB
+from ._lmdb.records import Datapoints, Records, WantedKeys, decode_value
 from .base import DataFlow, ProxyDataFlow
 from .map import DatapointMap, checked_function
 
@@ -109,9 +109,9 @@ class LMDBDataDecoder(DatapointMap):
 class LMDBDataPoint(ProxyDataFlow):
     """Yields the datapoints of an LMDB file that tensorpack wrote.
 
-    Arguments are those of `LMDBData`, or one flow of `[key, value]` and `max_errors`. Values of
-    msgpack, as tensorpack wrote them in 2017, are read as well. Files with pickles are converted by
-    `convert_old_lmdb`.
+    Arguments are those of `LMDBData`, or one flow of `[key, value]`. Values of msgpack, as
+    tensorpack wrote them in 2017, are read as well, and pickles with `allow_pickle`.
+    `convert_old_lmdb` makes a file of neither.
     """
 
     def __init__(
@@ -121,6 +121,7 @@ class LMDBDataPoint(ProxyDataFlow):
         keys: WantedKeys = None,
         max_errors: int = 0,
         probe: bool = True,
+        allow_pickle: bool = False,
     ) -> None:
         """
         Args:
@@ -128,6 +129,8 @@ class LMDBDataPoint(ProxyDataFlow):
           shuffle, keys, probe: as for `LMDBData`.
           max_errors: how many missing or damaged records a pass skips, each with a warning that
             names the key; one more is an error. `len` counts them.
+          allow_pickle: whether values, and the list of keys, may be pickles, as tensorpack 0.8 to
+            0.11 wrote them; see `convert_old_lmdb`.
 
         Raises:
           ImportError, OSError, ValueError: as for `LMDBData`.
@@ -136,18 +139,20 @@ class LMDBDataPoint(ProxyDataFlow):
         if is_flow(lmdb_path):
             if (shuffle, keys, probe) != (True, None, True):
                 raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
-            super().__init__(_Decoded(lmdb_path, max_errors))
+            super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
             return
-        found = Datapoints(lmdb_path, keys, readahead=not shuffle, probed=probe)  # type: ignore[arg-type]
+        options = {"readahead": not shuffle, "probed": probe, "allow_pickle": allow_pickle}
+        found = Datapoints(lmdb_path, keys, **options)  # type: ignore[arg-type]
         super().__init__(RecordsFlow(found, shuffle, max_errors))
 
 
 class _Decoded(DatapointMap):
     """Decodes the values of any flow of `[key, value]`; counts damaged ones for each pass."""
 
-    def __init__(self, ds: Any, max_errors: int) -> None:
+    def __init__(self, ds: Any, max_errors: int, allow_pickle: bool) -> None:
         super().__init__(ds)
         self._limit = ErrorLimit(max_errors)
+        self._allow_pickle = allow_pickle
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         self._limit = ErrorLimit(self._limit.max_errors)
@@ -165,7 +170,8 @@ class _Decoded(DatapointMap):
         known = self.ds.lst if isinstance(self.ds, LMDBData) else None
         source = type(self.ds).__name__ if known is None else known.path
         try:
-            return decode_value(value, known is not None and known.is_new())
+            is_new = known is not None and known.is_new()
+            return decode_value(value, is_new, self._allow_pickle)
         except BadRecord as error:
             self._limit.skip(DamagedLMDB(source, str(error), key))
             return None
@@ -183,10 +189,14 @@ class LMDBSerializer:
 
     @staticmethod
     def load(
-        path: PathLike, shuffle: bool = True, max_errors: int = 0, probe: bool = True
+        path: PathLike,
+        shuffle: bool = True,
+        max_errors: int = 0,
+        probe: bool = True,
+        allow_pickle: bool = False,
     ) -> LMDBDataPoint:
         """Returns a flow of the datapoints that `save` wrote; see `LMDBDataPoint`."""
-        return LMDBDataPoint(path, shuffle, max_errors=max_errors, probe=probe)
+        return LMDBDataPoint(path, shuffle, None, max_errors, probe, allow_pickle)
 
 
 def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: int = 5000) -> None:

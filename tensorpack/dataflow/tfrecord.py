@@ -124,8 +124,8 @@ class TFRecordBytes(ResumableDataFlow):
             reason = str(error).rstrip(".")
             raise DamagedFile(
                 f"{_name(self.path, place)} is not a datapoint: {reason}. Records of other "
-                "programs are read by TFRecordBytes. Those of tensorpack 0.x hold pickled objects "
-                "or msgpack, which are not read: write them again."
+                "programs are read by TFRecordBytes. Those of tensorpack 0.x hold pickles or "
+                "msgpack: if you trust the file, read it with allow_pickle=True."
             ) from error
 
     def _decode(self, data: bytes) -> Any:
@@ -152,15 +152,25 @@ class TFRecordData(TFRecordBytes):
     """Yields the datapoints of a file that `TFRecordSerializer.save` wrote.
 
     Arguments, errors and state are those of `TFRecordBytes`. Arrays are as they were written.
+
+    Args:
+      allow_pickle: whether records may be what tensorpack 0.2 to 0.11 wrote; see `serialize.loads`.
     """
 
-    def __init__(self, path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> None:
+    def __init__(
+        self,
+        path: PathLike,
+        size: Optional[int] = None,
+        max_errors: int = 0,
+        allow_pickle: bool = False,
+    ) -> None:
         super().__init__(path, size, max_errors)
+        self._allow_pickle = allow_pickle
         if os.path.getsize(self.path) == 0:
             raise DamagedFile(f"{self.path} is empty. A file of datapoints has at least one.")
 
     def _decode(self, data: bytes) -> Any:
-        return loads(data)
+        return loads(data, allow_pickle=self._allow_pickle)
 
 
 class TFRecordSerializer:
@@ -195,9 +205,14 @@ class TFRecordSerializer:
                 raise ValueError("The flow has no datapoints: nothing to write.")
 
     @staticmethod
-    def load(path: PathLike, size: Optional[int] = None, max_errors: int = 0) -> TFRecordData:
+    def load(
+        path: PathLike,
+        size: Optional[int] = None,
+        max_errors: int = 0,
+        allow_pickle: bool = False,
+    ) -> TFRecordData:
         """Returns a flow over the datapoints of a file; see `TFRecordData`."""
-        return TFRecordData(path, size, max_errors)
+        return TFRecordData(path, size, max_errors, allow_pickle)
 
 
 def dump_dataflow_to_tfrecord(df: DataFlow, path: PathLike) -> None:

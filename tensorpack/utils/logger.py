@@ -147,6 +147,8 @@ def get_logger_dir() -> Optional[str]:
 def __getattr__(name: str) -> Any:
     if name == "LOG_DIR":
         return get_logger_dir()
+    if name == "_logger":  # how scripts change its level, handlers or propagation
+        return _run_log.logger
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, List, Tuple
 
 import numpy as np
 
+from . import old_values
 from .packed import ALIGNMENT, pack, unpack
 from .packed_arrays import Rows
 
@@ -111,7 +112,9 @@ def load_hashed(memory: np.ndarray) -> Any:
     return _unpack(memory, structure_nbytes, lambda a: a if a.flags.writeable else a.copy())
 
 
-def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
+def loads(
+    buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True, allow_pickle: bool = False
+) -> Any:
     """Returns the object that `dumps` wrote.
 
     Args:
@@ -120,12 +123,17 @@ def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
       copy: True for arrays of their own, that may be written to. False for read-only ones; those
         of more than 512 bytes are views of `buf`, which must then stay as it is. They are aligned
         to 64 bytes if `buf` is. Of empty arrays nothing is said.
+      allow_pickle: whether the bytes may also be what `dumps` of tensorpack 0.2 to 0.11 wrote, a
+        pickle or msgpack. Only lists, dicts, numbers, text and plain numpy arrays are taken out of
+        them; still, give it only for bytes that you trust.
 
     Raises:
       ImportError: msgpack is not installed.
       FrameError: the bytes are damaged, or were written by something else; a `ValueError`.
     """
     view = memoryview(buf)
+    if allow_pickle and view.nbytes <= max_bytes and bytes(view[:4]) != _MAGIC:
+        return _load_old(view.tobytes())
     memory: Any = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
     memory.flags.writeable = False
     structure_nbytes = _check_header(memory, max_bytes, 0)
@@ -134,6 +142,14 @@ def loads(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
             f"The checksum of a frame of {memory.nbytes} bytes is wrong: it was damaged."
         )
     return _unpack(memory, structure_nbytes, _Copies(memory.nbytes) if copy else None)
+
+
+def _load_old(value: bytes) -> Any:
+    is_pickle = old_values.looks_like_pickle(value)
+    try:
+        return old_values.unpickle(value) if is_pickle else old_values.unpack(value)
+    except (old_values.BadRecord, old_values.RefusedRecord) as error:
+        raise FrameError(str(error)) from error
 
 
 def _unpack(memory: np.ndarray, structure_nbytes: int, keep: Any) -> Any:
@@ -178,7 +194,9 @@ def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
         )
     magic, version, flags, zeros, _ = _BEGIN.unpack_from(memory)
     if magic != _MAGIC:
-        raise FrameError(f"These bytes begin with {magic!r}, and a frame with {_MAGIC!r}.")
+        is_pickle = old_values.looks_like_pickle(memory[:4].tobytes())
+        hint = " loads(buf, allow_pickle=True) reads pickles of 0.11." if is_pickle else ""
+        raise FrameError(f"These bytes begin with {magic!r}, and a frame with {_MAGIC!r}.{hint}")
     if (version, flags, zeros) != (_VERSION, expected_flags, 0):
         raise FrameError(
             f"A frame of version {version} with flags {flags}, and this is version {_VERSION}. "

@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._lmdb.file import BadRecord
 from tensorpack.dataflow.caffe import CaffeLMDB, Datum, datum_image, read_datum
 from tensorpack.dataflow.lmdb import DamagedLMDB
+from tensorpack.utils.old_values import BadRecord
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.lmdb_files import write_raw
 

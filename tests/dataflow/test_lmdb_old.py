@@ -12,6 +12,7 @@ import pytest
 
 from tensorpack.dataflow.lmdb import (
     DamagedLMDB,
+    LMDBData,
     LMDBDataPoint,
     LMDBSerializer,
     convert_old_lmdb,
@@ -68,7 +69,9 @@ def test_an_old_file_of_pickles(tmp_path, protocol):
     match = "key b'00000000': It is a pickle.*convert_old_lmdb.old, new"
     with pytest.raises(ValueError, match=match):
         list(LMDBDataPoint(path, shuffle=False, max_errors=100))
-    assert_same(list(open_old_lmdb(path, True)), PICKLED)
+    assert_same(list(LMDBSerializer.load(path, shuffle=False, allow_pickle=True)), PICKLED)
+    raw = LMDBData(path, shuffle=False)
+    assert_same(list(LMDBDataPoint(raw, allow_pickle=True)), PICKLED)
 
 
 def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):

@@ -247,9 +247,12 @@ def test_a_file_of_old_tensorpack_is_told_what_to_do(tmp_path, data):
         list(TFRecordData(path))
     assert str(caught.value).endswith(
         " Records of other programs are read by TFRecordBytes. Those of tensorpack 0.x hold "
-        "pickled objects or msgpack, which are not read: write them again."
+        "pickles or msgpack: if you trust the file, read it with allow_pickle=True."
     )
     assert list(TFRecordBytes(path)) == [[data]]
+    if any(data):
+        read = TFRecordSerializer.load(path, allow_pickle=True)
+        assert list(read) == [[1]] or list(read) == [[1, "text"]]
 
 
 def test_files_and_arguments_that_are_wrong(tmp_path):

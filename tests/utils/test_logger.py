@@ -56,6 +56,12 @@ def test_marks(capsys, name, mark):
     assert re.fullmatch(PREFIX + mark + "100%\n", capsys.readouterr().out)
 
 
+def test_the_python_logger_has_the_name_that_scripts_use(capsys):
+    assert logger._logger.propagate is False
+    logger._logger.info("hello %s", "there")
+    assert capsys.readouterr().out.endswith("] hello there\n")
+
+
 def test_debug_is_off_until_the_level_is_set(capsys):
     logger.debug("hidden")
     logger.setLevel("DEBUG")

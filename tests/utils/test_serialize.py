@@ -271,3 +271,20 @@ def test_a_pickle_in_a_frame_does_nothing(tmp_path):
         assert not canary.exists()
         pickle.loads(payload)  # it would have worked
         canary.rmdir()
+
+
+@pytest.mark.parametrize("dump", [pickle.dumps, msgpack.packb])
+def test_what_dumps_of_old_versions_wrote(dump):
+    old = dump([1, "text" * 20, {"a": 2.5}])
+    with pytest.raises(FrameError, match="and a frame with"):
+        loads(old)
+    assert loads(old, allow_pickle=True) == [1, "text" * 20, {"a": 2.5}]
+    assert loads(dumps([1]), allow_pickle=True) == [1]
+    with pytest.raises(FrameError, match=f"{len(old)} bytes, and 3 are allowed"):
+        loads(old, max_bytes=3, allow_pickle=True)
+
+
+@pytest.mark.parametrize("bad", [pickle.dumps([Ellipsis.__class__]), b"", b"\x80\x04.", b"other"])
+def test_what_is_in_no_value_of_old_versions_is_refused(bad):
+    with pytest.raises(FrameError):
+        loads(bad, allow_pickle=True)

@@ -5,11 +5,11 @@ import os
 import struct
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from tensorpack.utils.old_values import looks_like_msgpack, looks_like_pickle
 from tensorpack.utils.serialize import FrameError, loads
 
 from .._files import DamagedFile, input_path, is_gzip
 from .._hdf5_rows import describe_file
-from .._lmdb.values import looks_like_msgpack, looks_like_pickle
 from ..base import DataFlow
 from ..csv import CSVData
 from ..hdf5 import HDF5Data, HDF5Serializer
@@ -28,7 +28,7 @@ _HDF5_PLACES = (0, 512, 1024, 2048)
 class InputOptions(NamedTuple):
     """How the user wants a file to be read; the defaults stand for what was not given."""
 
-    allow_pickle: bool = False  # of an old LMDB file
+    allow_pickle: bool = False  # of an old LMDB or TFRecord file
     paths: Optional[List[str]] = None  # the datasets of an HDF5 file; all by default
     dtypes: Optional[List[str]] = None  # of the columns of a CSV file, or one for all; text
     no_header: bool = False  # of a CSV file
@@ -78,12 +78,13 @@ def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
 def _open_tfrecord(path: str, options: InputOptions, max_errors: int) -> Opened:
     raw = TFRecordBytes(path, max_errors=max_errors)
     try:
-        loads(next(iter(TFRecordBytes(path)), [b""])[0])
+        first = next(iter(TFRecordBytes(path)), [b""])[0]
+        loads(first, allow_pickle=options.allow_pickle)
     except FrameError:
         return Opened(raw, [("contents", "records of another program")])
     except DamagedFile:  # which says nothing about the others
         pass
-    return Opened(TFRecordData(path, max_errors=max_errors), _OURS)
+    return Opened(TFRecordData(path, None, max_errors, options.allow_pickle), _OURS)
 
 
 def _open_hdf5(path: str, options: InputOptions, max_errors: int) -> Opened:
@@ -163,6 +164,7 @@ FORMATS: Dict[str, Format] = {
         lambda start: struct.pack("<I", masked_crc32c(start[:8])) == start[8:12],
         _open_tfrecord,
         lambda flow, path, names: TFRecordSerializer.save(flow, path),
+        ("allow_pickle",),
     ),
     "npz": Format(
         (".npz",),

@@ -44,14 +44,6 @@ class DamagedLMDB(DamagedFile):
         return f"{self.path}{key}: {self.reason}"
 
 
-class BadRecord(Exception):
-    """A value is damaged. The caller, who knows file and key, raises `DamagedLMDB`."""
-
-
-class RefusedRecord(Exception):
-    """A value may be whole but is not decoded; the caller raises `ValueError`, and skips none."""
-
-
 def data_file(path: PathLike) -> str:
     """Returns the file of a database: the path itself, or `data.mdb` if it is a directory."""
     path = os.fspath(path)

@@ -1,6 +1,7 @@
 """`show` tells what is in a file, and where it is damaged."""
 
 import gzip
+import importlib.util
 import logging
 import os
 import pickle
@@ -137,6 +138,14 @@ def test_lmdb_of_others(run, fails, tmp_path):
         assert f"-m tensorpack.dataflow convert {path} NEW --allow-pickle" in fails(*refused)
     assert run(*command, "--allow-pickle").code == 0
     assert_same(load(tmp_path / "new.npz"), [[6, np.arange(4)]])
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("google_crc32c"), reason="needs google-crc32c")
+def test_a_tfrecord_file_of_pickles_is_converted(run, tmp_path):
+    old, new = tmp_path / "old.tfrecord", tmp_path / "new.npz"
+    old.write_bytes(record(pickle.dumps([6, np.arange(4)], 2)))
+    assert run("convert", old, new, "--allow-pickle").code == 0
+    assert_same(load(new), [[6, np.arange(4)]])
 
 
 @needs_lmdb

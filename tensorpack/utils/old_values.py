@@ -1,9 +1,9 @@
-"""Values of LMDB files: frames of this version, and the msgpack and pickles of old versions.
+"""Values as old versions of tensorpack serialized them: msgpack and pickles.
 
-The first bytes tell which of them a value is. Old values have neither version nor checksum, so
-damage is found only where it breaks their structure. Only containers, numbers, text, bytes and
-plain numpy arrays come out of them, and no code runs: what a file says of an array is checked
-before numpy sees it. This is the only module that reads pickles, where `allow_pickle` says so.
+The first bytes tell which of them a value is. They have neither version nor checksum, so damage is
+found only where it breaks their structure. Only containers, numbers, text, bytes and plain numpy
+arrays come out of them, and no code runs: what a value says of an array is checked before numpy
+sees it. This is the only module that reads pickles, where the caller's `allow_pickle` says so.
 """
 
 import collections
@@ -15,11 +15,17 @@ from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
 
-from tensorpack.utils.optional import require
-from tensorpack.utils.packed_arrays import MAX_DIMENSIONS, nbytes_of
-from tensorpack.utils.serialize import FrameError, loads
+from .optional import require
+from .packed_arrays import MAX_DIMENSIONS, nbytes_of
 
-from .file import BadRecord, RefusedRecord
+__all__ = [
+    "BadRecord",
+    "RefusedRecord",
+    "looks_like_msgpack",
+    "looks_like_pickle",
+    "unpack",
+    "unpickle",
+]
 
 _PLAIN = re.compile(r"[<>|=]?[biufcSU][0-9]{1,9}")
 _DEPTH = 64  # of containers in containers
@@ -28,25 +34,12 @@ _DEPTH = 64  # of containers in containers
 _CONTAINERS = frozenset([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
 
 
-def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
-    """Returns the datapoint that a value holds. `is_new`: only a frame is not damage.
+class BadRecord(Exception):
+    """A value is damaged. The caller, who knows where it comes from, raises an error of its own."""
 
-    Raises `BadRecord` if it is damaged or not of tensorpack, `RefusedRecord` if it is a pickle and
-    those are not read.
-    """
-    if not is_new and looks_like_pickle(value):
-        if not allow_pickle:
-            raise RefusedRecord(
-                "It is a pickle, as old versions of tensorpack wrote them. If you trust the file, "
-                "convert it once: convert_old_lmdb(old, new, allow_pickle=True)."
-            )
-        return unpickle(value)
-    if not is_new and looks_like_msgpack(value):
-        return unpack(value)
-    try:
-        return loads(value)
-    except FrameError as error:
-        raise BadRecord(str(error)) from error
+
+class RefusedRecord(Exception):
+    """A value may be whole but is not decoded; the caller raises `ValueError`, and skips none."""
 
 
 def looks_like_pickle(value: bytes) -> bool:
@@ -60,7 +53,7 @@ def looks_like_msgpack(value: bytes) -> bool:
 
 
 def unpack(value: bytes) -> Any:
-    """Returns the object that tensorpack wrote by msgpack in 2017; raises as `decode_value`."""
+    """Returns the object that tensorpack wrote by msgpack in 2017; raises as `unpickle`."""
     msgpack = require("msgpack")
     try:
         return msgpack.unpackb(
@@ -127,6 +120,10 @@ def unpickle(value: bytes) -> Any:
 
     A pickle can name sets, complex numbers, ordered dicts, and numpy's arrays and scalars; the last
     two are made here, not by numpy. Anything else is an error and is not even imported.
+
+    Raises:
+      BadRecord: it is damaged.
+      RefusedRecord: there is something else in it.
     """
     try:
         _check_memory(value)
