@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 from tensorpack.utils import get_tqdm, logger
 from tensorpack.utils.argtools import accepts_old_keywords
@@ -111,7 +111,7 @@ class PrintData(ProxyDataFlow):
         ds: DataFlow,
         num: int = 1,
         name: Optional[str] = None,
-        max_depth: int = 3,
+        max_depth: Union[int, str] = 3,
         max_list: int = 3,
     ) -> None:
         """
@@ -119,17 +119,21 @@ class PrintData(ProxyDataFlow):
           ds: the flow to look at; its datapoints are passed on as they are.
           num: how many datapoints of a pass to log.
           name: stands in the log, to tell several of these apart.
-          max_depth: how deep to go into lists and dicts.
+          max_depth: how deep to go into lists and dicts. A string is taken as `name`, which was
+            the fourth argument in 2017.
           max_list: how many elements of a list or dict to show.
 
         Raises:
-          TypeError, ValueError: a number is not an integer of at least zero.
+          TypeError, ValueError: a number is not an integer of at least zero, or there are two
+            names.
         """
         super().__init__(ds)
+        if isinstance(max_depth, str) and name is None:
+            name, max_depth = max_depth, 3
         check_counts(self, least=0, num=num, max_depth=max_depth, max_list=max_list)
         self.num = num
         self.name = name
-        self.max_depth = max_depth
+        self.max_depth = int(max_depth)
         self.max_list = max_list
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:

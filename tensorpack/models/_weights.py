@@ -23,7 +23,17 @@ def get_weights(
     kernel_regularizer: Optional[Callable[..., Any]] = None,
     bias_regularizer: Optional[Callable[..., Any]] = None,
 ) -> VariableHolder:
-    """Gets `W` and `b` from the current variable scope; `b` is zero by default."""
+    """Gets `W` and `b` from the current variable scope; `b` is zero by default.
+
+    Raises:
+      TypeError: an initializer is True, False or a string, which is another option.
+    """
+    for each in (kernel_initializer, bias_initializer):
+        if isinstance(each, (bool, str)):
+            raise TypeError(
+                f"An initializer of a layer cannot be {each!r}. (Pass options after the sizes by "
+                "name.)"
+            )
     weights = VariableHolder(
         W=tf.get_variable("W", kernel_shape, dtype, kernel_initializer, kernel_regularizer)
     )

@@ -85,7 +85,7 @@ def l2_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any],
 
 
 @accepts_old_keywords(l="scale")
-def l1_regularizer(scale: float, scope: Optional[str] = None) -> Callable[[Any], tf.Tensor]:
+def l1_regularizer(scale: float = 0.01, scope: Optional[str] = None) -> Callable[[Any], tf.Tensor]:
     """Returns a function of a variable: `scale * sum(abs(w))`, with a scale of 0 or more.
 
     Args:

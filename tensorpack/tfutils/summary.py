@@ -45,6 +45,7 @@ _averages: PerGraph[Dict[str, _MovingAverage]] = PerGraph(dict)  # tag -> averag
 
 def add_moving_summary(
     *tensors: Any,
+    v: Any = None,
     decay: float = 0.95,
     collection: str = MOVING_SUMMARY_OPS_KEY,
     summary_collections: Optional[Iterable[str]] = None,
@@ -67,6 +68,7 @@ def add_moving_summary(
 
     Args:
       *tensors: numeric scalars, or lists of them.
+      v: the same, the name of the first one in 2017.
       decay: in [0, 1), the share of the old average that is kept at an update.
       collection: name of the collection that gets one update op for each tensor.
       summary_collections: names of the collections for the summaries; `SUMMARIES` by default.
@@ -80,7 +82,8 @@ def add_moving_summary(
     """
     if not 0 <= decay < 1:
         raise ValueError(f"decay must be in [0, 1), got {decay}.")
-    scalars = [tf.convert_to_tensor(each) for each in tf.nest.flatten(tensors)]
+    given = tf.nest.flatten([tensors, [] if v is None else v])
+    scalars = [tf.convert_to_tensor(each) for each in given]
     for each in scalars:
         if each.shape.ndims != 0:
             raise ValueError(

@@ -80,6 +80,7 @@ def map_arg(**maps: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
     return decorate
 
 
+@accepts_old_keywords(user_function="func")
 def memoized(func: _Function) -> _Function:
     """Decorator that computes once for each combination of hashable arguments and their types.
 

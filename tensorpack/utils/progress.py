@@ -53,17 +53,17 @@ def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
     return {**ours, **kwargs}
 
 
-def get_tqdm(iterable: Optional[Iterable] = None, **kwargs: Any) -> tqdm:
+def get_tqdm(iterable: Optional[Iterable] = None, *args: Any, **kwargs: Any) -> tqdm:
     """Returns a tqdm bar such as `  5%|#    |50/1000[00:05<01:35,9.98it/s]`.
 
     Args:
       iterable: the iterable to wrap, or None to call `update()` yourself.
-      **kwargs: any of tqdm's arguments.
+      *args, **kwargs: any of tqdm's arguments; by position only `desc`, `total` and `leave`.
 
     Raises:
       ValueError: as in `get_tqdm_kwargs`.
     """
-    return _Bar(iterable, **get_tqdm_kwargs(**kwargs))
+    return _Bar(iterable, *args, **get_tqdm_kwargs(**kwargs))
 
 
 def _refresh_seconds() -> float:

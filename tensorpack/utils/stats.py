@@ -5,6 +5,8 @@ from typing import Any, List
 
 import numpy as np
 
+from .argtools import accepts_old_keywords
+
 __all__ = ["Accuracy", "BinaryStatistics", "OnlineMoments", "RatioCounter", "StatCounter"]
 
 
@@ -64,6 +66,7 @@ class RatioCounter:
     def __init__(self) -> None:
         self.reset()
 
+    @accepts_old_keywords(cnt="count", tot="total")
     def feed(self, count: float, total: float = 1) -> None:
         """Adds to the numerator and to the denominator."""
         self._count += count

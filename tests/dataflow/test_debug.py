@@ -94,6 +94,12 @@ def test_print_shows_what_is_in_a_datapoint(capsys):
     ]
 
 
+def test_the_fourth_argument_of_2017_is_the_name():
+    assert PrintData(numbers(5), 1, None, "of 2017").name == "of 2017"
+    with pytest.raises(TypeError, match="max_depth"):
+        PrintData(numbers(5), 1, "name", "another name")
+
+
 def test_print_looks_at_the_first_datapoints_of_a_pass(capsys):
     flow = PrintData(numbers(5), num=2, label="of 2017")
     list(flow)

@@ -70,6 +70,7 @@ def test_dropout_probability(option):
 def test_regularizers():
     w = weights("w", [[1.0, -2.0], [3.0, 0.0]])
     assert run([l2_regularizer(0.5)(w), l1_regularizer(0.5)(w)]) == [3.5, 3.0]
+    assert run(l1_regularizer()(w)) == pytest.approx(0.06)  # a hundredth
     assert run([l2_regularizer(x=0.5)(w), l1_regularizer(l=0.5)(w)]) == [3.5, 3.0]
     assert l2_regularizer(0.5, scope="cost")(w).op.name == "cost"
     assert l1_regularizer(scale=0.5, scope="lasso")(w).op.name == "lasso"

@@ -89,7 +89,7 @@ def test_moving_average_leaves_names_reuse_and_arguments_alone():
 
 def test_second_average_of_a_tensor_is_the_first():
     x = tf.constant(1.0, name="x")
-    assert add_moving_summary(x)[0] is add_moving_summary(x)[0]
+    assert add_moving_summary(x)[0] is add_moving_summary(v=x)[0]
     assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 1
     with pytest.raises(ValueError, match="'x' has a moving average"):
         add_moving_summary(x, decay=0.5)

@@ -26,6 +26,8 @@ def test_the_bar_of_the_log():
     assert list(get_tqdm(range(3), file=screen, ncols=60)) == [0, 1, 2]
     last = screen.getvalue().split("\r")[-1]
     assert re.fullmatch(r"100%\|#+\|3/3\[00:00<00:00, *[0-9.]+it/s\]\n", last)
+    assert list(get_tqdm(iter("ab"), "letters", 2, file=screen)) == ["a", "b"]
+    assert "letters: 100%" in screen.getvalue()
 
 
 def test_values_are_shown_behind_the_rate_and_the_length_need_not_be_known():

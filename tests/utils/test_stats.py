@@ -39,7 +39,7 @@ def test_ratio_counter(kind):
     counter = kind()
     assert counter.ratio == 0
     counter.feed(1)
-    counter.feed(2, 5)
+    counter.feed(cnt=2, tot=5)
     assert (counter.count, counter.total, counter.ratio) == (3, 6, 0.5)
     counter.reset()
     assert (counter.count, counter.total, counter.ratio) == (0, 0, 0)
