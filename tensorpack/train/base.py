@@ -132,7 +132,7 @@ class Trainer(TrainerContract):
         """As `train`, with the default extra callbacks and monitors where none are given.
 
         Args:
-          arguments: those of `train`, by name, and `extra_callbacks`, see `TrainConfig`.
+          arguments: those of `train` and others of `TrainConfig`, such as `resume`, by name.
         """
         self._train({}, **arguments)
 

@@ -1,0 +1,109 @@
+"""DCGAN by the command line, and the losses and trainers of GANs."""
+
+import os
+
+import cv2
+import DCGAN
+import numpy as np
+import pytest
+from GAN import GANModelDesc, GANTrainer, SeparateGANTrainer
+
+from tensorpack import QueueInput
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import BatchData
+from tests.examples.running import read_stats, refusal
+from tests.helpers import CallbackSpy
+
+SIZE = ["--size", "8", "--filters", "2", "--z-dim", "3"]
+
+
+def train(log_dir, *flags):
+    small = ["--fake", "--batch-size", "4", "--steps-per-epoch", "10", "--logdir", log_dir]
+    with tf.Graph().as_default():
+        DCGAN.main([*small, *SIZE, *flags])
+
+
+def test_it_trains_goes_on_and_draws(log_dir, tmp_path):
+    train(log_dir, "--max-epoch", "1")
+    train(log_dir, "--max-epoch", "2", "--resume", "auto")
+    stats = read_stats(log_dir)
+    assert [(each["epoch_num"], each["global_step"]) for each in stats] == [(1, 10), (2, 20)]
+    for each in stats:
+        assert 0 < each["GAN_loss/g_loss"] < 5 and 0 < each["GAN_loss/d_loss"] < 5
+        assert 0 <= each["GAN_loss/accuracy_real"] <= 1
+    path = str(tmp_path / "drawn.png")
+    DCGAN.main(["--sample", "--load", log_dir, "--out", path, *SIZE])
+    grid = 8 * 8 + 7 * 2
+    for drawn in [path, os.path.join(log_dir, "samples-002.png")]:
+        assert cv2.imread(drawn).shape == (grid, grid, 3)
+
+
+class Record(CallbackSpy):
+    """Notes after each step which network it has changed."""
+
+    def _before_train(self):
+        self.seen, self.steps = self._weights(), []
+
+    def _trigger_step(self):
+        before, self.seen = self.seen, self._weights()
+        self.steps.append([name for name in "gd" if self.seen[name] != before[name]])
+
+    def _weights(self):
+        model = self.trainer.model
+        variables = self.trainer.sess.run({"g": model.g_vars, "d": model.d_vars})
+        return {name: [each.tolist() for each in found] for name, found in variables.items()}
+
+
+def steps_of(kind, **periods):
+    images = QueueInput(BatchData(DCGAN.discs(8, count=16), 4))
+    trainer = kind(images, DCGAN.Model(8, z_dim=3, filters=2), **periods)
+    record = Record()
+    trainer.train(callbacks=[record], steps_per_epoch=4, max_epoch=1)
+    assert trainer.global_step == 4
+    return ["".join(names) for names in record.steps]
+
+
+def test_each_network_is_updated_when_it_is_due():
+    assert steps_of(GANTrainer) == ["gd"] * 4
+    with tf.Graph().as_default():
+        assert steps_of(SeparateGANTrainer, g_period=2) == ["d", "gd", "d", "gd"]
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="d_period=2, g_period=3"):
+        steps_of(SeparateGANTrainer, d_period=2, g_period=3)
+
+
+def test_the_losses_are_cross_entropies():
+    model = GANModelDesc()
+    model.build_losses(tf.constant([[np.log(3.0)], [0.0]]), tf.constant([[0.0], [np.log(3.0)]]))
+    with tf.Session() as sess:
+        d_loss, g_loss = sess.run([model.d_loss, model.g_loss])
+    # It takes real data for real by 3/4 and by 1/2, and generated data by 1/2 and by 3/4.
+    np.testing.assert_allclose(d_loss, -np.mean(np.log([3 / 4, 1 / 2, 1 / 2, 1 / 4])), rtol=1e-5)
+    np.testing.assert_allclose(g_loss, -np.mean(np.log([1 / 2, 3 / 4])), rtol=1e-5)
+
+
+def test_a_scope_without_variables_is_refused():
+    with pytest.raises(ValueError, match="'gen': build the network under"):
+        GANModelDesc().collect_variables()
+
+
+def test_photos_are_cut_to_the_middle(tmp_path):
+    image = np.zeros([20, 40, 3], np.uint8)
+    image[:, 10:30] = [10, 20, 30]
+    image[6:14, 16:24] = [40, 50, 60]
+    (tmp_path / "more").mkdir()
+    cv2.imwrite(str(tmp_path / "more" / "wide.PNG"), image)
+    (tmp_path / "notes.txt").write_text("no image")
+    ((square,),) = DCGAN.photos(str(tmp_path), 8)
+    assert square.shape == (8, 8, 3)
+    assert square[0, 0].tolist() == [30, 20, 10] and square[4, 4].tolist() == [60, 50, 40]
+    ((middle,),) = DCGAN.photos(str(tmp_path), 8, crop=8)
+    assert np.all(middle == [60, 50, 40])
+    with pytest.raises(FileNotFoundError, match="has no files that end with .jpg"):
+        DCGAN.photos(str(tmp_path / "none"), 8)
+
+
+def test_what_does_not_go_together_is_refused(capsys):
+    assert "--data DIR or --fake" in refusal(capsys, DCGAN.main, [])
+    assert "--load MODEL" in refusal(capsys, DCGAN.main, ["--sample"])
+    with pytest.raises(ValueError, match="size must be 8, 16, ..., got 12"):
+        DCGAN.Model(12)
