@@ -1,0 +1,75 @@
+"""The scripts that classify images learn something in twenty steps, and continue a run."""
+
+import cifar10_resnet
+import mnist_2017
+import mnist_convnet
+import mnist_data
+import mnist_tfnn
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tests.contracts.dataflow import assert_same
+from tests.dataflow.dataset.published import random_images, write_mnist
+from tests.examples.running import read_stats
+
+# script -> the scalars of the cost and of the error in validation, and more flags
+SCRIPTS = {
+    mnist_convnet: ("cost", "validation_error", []),
+    mnist_tfnn: ("cost", "validation_error", []),
+    mnist_2017: ("total_cost", "val_error", []),
+    cifar10_resnet: ("cross_entropy", "validation_error", ["--depth", "8", "--processes", "1"]),
+}
+
+
+CASES = [
+    pytest.param(each, marks=[] if each is mnist_convnet else pytest.mark.slow, id=each.__name__)
+    for each in SCRIPTS
+]
+
+
+@pytest.mark.parametrize("script", CASES)
+def test_twenty_steps_on_fake_data_and_ten_more(script, log_dir):
+    cost, error, flags = SCRIPTS[script]
+    flags = ["--fake", "--logdir", log_dir, "--batch-size", "32", "--steps-per-epoch", "10", *flags]
+    script.main([*flags, "--max-epoch", "2"])
+    first, second = read_stats(log_dir)
+    assert second[cost] < first[cost]
+    assert second[error] < 0.9  # that of a guess
+    with tf.Graph().as_default():
+        script.main([*flags, "--max-epoch", "3", "--resume", "auto"])
+    stats = read_stats(log_dir)
+    assert [each["global_step"] for each in stats] == [10, 20, 30]
+    assert stats[:2] == [first, second] and stats[2][cost] < second[cost]
+
+
+def test_mnist_is_read_as_published(tmp_path):
+    images, labels = random_images(40, 28, 28), np.arange(40, dtype=np.uint8) % 10
+    write_mnist(tmp_path, images, labels)
+    write_mnist(tmp_path, images[:5], labels[:5], "test")
+    args = mnist_data.parse("x.py", "", ["--data", str(tmp_path), "--batch-size", "10"])
+    train, test = mnist_data.get_data(args)
+    assert len(train) == 4
+    assert_same(list(test), [[images[:5] / np.float32(255), labels[:5].astype(np.int32)]])
+
+
+def test_crops_lie_within_the_padded_image():
+    image = np.arange(1, 32 * 32 * 3 + 1, dtype=np.float32).reshape(32, 32, 3)
+    np.random.seed(0)
+    crops = [cifar10_resnet.crop_and_flip(image) for _ in range(2000)]
+    assert {crop.shape for crop in crops} == {(32, 32, 3)}
+    # all parts of the image occur, as they are and mirrored
+    inner = {crop[8:24, 8:24, 0].tobytes() for crop in crops}
+    padded = np.pad(image[..., 0], 4, "constant")
+    views = [padded, padded[:, ::-1]]
+    starts = [(y + 8, x + 8) for y in range(9) for x in range(9)]
+    possible = {view[y : y + 16, x : x + 16].tobytes() for view in views for y, x in starts}
+    assert inner == possible
+
+
+def test_wrong_depths_are_refused(capsys):
+    assert cifar10_resnet.parse(["--depth", "56"]).logdir == "train_log/cifar10-resnet56"
+    for depth in "2", "18":
+        with pytest.raises(SystemExit):
+            cifar10_resnet.parse(["--depth", depth])
+        assert f"6n + 2, such as 20, 32, 56 or 110, but is {depth}" in capsys.readouterr().err
