@@ -172,11 +172,15 @@ def in_main_training_tower() -> bool:
 
 
 def _enter_scopes(stack: ExitStack, context: BaseTowerContext) -> None:
-    if context.vs_name:
-        stack.enter_context(tf.variable_scope(context.vs_name, auxiliary_name_scope=False))
-    elif not context.is_main_training_tower:
-        reuse = tf.AUTO_REUSE if context.has_own_variables else True
-        stack.enter_context(tf.variable_scope(tf.get_variable_scope(), reuse=reuse))
+    variables: Any = context.vs_name
+    reuse: Any = None
+    if not context.vs_name:
+        # TensorFlow restores the numbers of its default names at the end of such a scope, so layers
+        # without a name, such as those of tf.layers, have the same variables in every tower.
+        variables = tf.get_variable_scope()
+        if not context.is_main_training_tower:
+            reuse = tf.AUTO_REUSE if context.has_own_variables else True
+    stack.enter_context(tf.variable_scope(variables, reuse=reuse, auxiliary_name_scope=False))
     if context.ns_name:
         scope = stack.enter_context(tf.name_scope(context.ns_name))
         if scope != context.ns_name + "/":

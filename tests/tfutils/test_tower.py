@@ -50,6 +50,19 @@ def test_towers_share_variables_and_keep_their_own_names():
     assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 1
 
 
+def test_layers_without_a_name_share_their_variables():
+    def unnamed(x):
+        with tf.variable_scope(None, default_name="layer"):
+            dense(x)
+        with tf.variable_scope(None, default_name="layer"):
+            tf.get_variable("bias", [3])
+
+    for is_training, name in (True, ""), (False, "towerp0"), (False, "towerp1"):
+        with TowerContext(name, is_training=is_training):
+            unnamed(tf.zeros([1, 2]))
+    assert [each.op.name for each in tf.global_variables()] == ["layer/weight", "layer_1/bias"]
+
+
 def test_an_unnamed_inference_tower_makes_its_variables():
     with TowerContext("", is_training=False):
         dense(tf.zeros([1, 2]))
