@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+import tensorpack
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
 
@@ -29,6 +30,15 @@ VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 GENERATIONS = {"both": ["2017", "0.11"]}
 FOR_SEVERAL_GPUS = re.compile("(?i)multigpu|distributed|train.*parallel|leastloaded|allreduce")
 SPELLINGS = {"NHWC": "channels_last", "SAME": "same", "VALID": "valid"}
+SECOND_NAMES = {
+    "Callback": "Triggerable",
+    "TFEventWriter": "TFSummaryWriter",
+    "TensorPrinter": "StepTensorPrinter",
+    "TowerFunc": "TowerFuncWrapper",
+    "describe_trainable_vars": "describe_model",
+    "load_checkpoint_vars": "load_chkpt_vars",
+    "save_checkpoint_vars": "save_chkpt_vars",
+}
 
 
 def read(name):
@@ -74,6 +84,20 @@ def test_nearly_all_names_are_there():
     found = [f"{module}:{name}" for _, module, *names in map(str.split, NAMES) for name in names]
     asked = [each for each in found if not FOR_SEVERAL_GPUS.search(each)]
     assert sum(":-" in each for each in asked) / len(asked) < 0.03
+
+
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_second_names():
+    for first, second in SECOND_NAMES.items():
+        assert getattr(tensorpack, first) is getattr(tensorpack, second)
+
+
+def test_every_name_is_in_a_test():
+    words = set()
+    for path in HERE.rglob("*.py"):
+        words |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    names = {name for line in NAMES for name in line.split()[2:] if not name.startswith("-")}
+    assert names - words == set()
 
 
 def test_data_files_agree():

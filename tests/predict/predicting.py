@@ -12,6 +12,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.predict import (
     MultiProcessDatasetPredictor,
+    MultiProcessPredictWorker,
     MultiProcessQueuePredictWorker,
     PredictConfig,
 )
@@ -105,6 +106,7 @@ def queues():
         for each in workers:
             each.join(10)
         codes = [each.exitcode for each in workers]
+    assert all(isinstance(each, MultiProcessPredictWorker) for each in workers)
     assert [outputs for number, outputs in found if number is DIE] == [None, None]
     results = {number: float(outputs[0][0]) for number, outputs in found if number is not DIE}
     return {"codes": codes, "results": [results[number] for number in range(4)]}

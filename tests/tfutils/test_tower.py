@@ -8,6 +8,7 @@ from tensorpack.tfutils.tower import (
     TowerContext,
     TowerFunc,
     TowerTensorHandle,
+    TowerTensorHandles,
     get_current_tower_context,
 )
 
@@ -41,6 +42,7 @@ def test_towers_share_variables_and_keep_their_own_names():
     with TowerContext("towerp0", is_training=False):
         function(x)
     assert [each.op.name for each in tf.trainable_variables()] == ["weight"]
+    assert isinstance(function.towers, TowerTensorHandles)
     assert function.towers[0].get_tensor("out").name == "out:0"
     assert function.towers["towerp0"]["out"].name == "towerp0/out:0"
     assert function.towers["towerp0"].get_tensor("x") is x

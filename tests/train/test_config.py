@@ -7,7 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromGenerator, FakeData
 from tensorpack.input_source import QueueInput
 from tensorpack.tfutils.sesscreate import NewSessionCreator
-from tensorpack.train import TrainConfig
+from tensorpack.train import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
 from tests.helpers import TinyModel
 
 
@@ -17,17 +17,12 @@ def flow(size=7):
 
 def test_defaults_of_the_reference_page():
     config = TrainConfig(dataflow=flow(), model=TinyModel())
-    assert [str(each) for each in config.callbacks] == [
-        "MovingAverageSummary",
-        "ProgressBar",
-        "MergeAllSummaries",
-        "RunUpdateOps",
-    ]
-    assert [str(each) for each in config.monitors] == [
-        "TFEventWriter",
-        "JSONWriter",
-        "ScalarPrinter",
-    ]
+    callbacks = ["MovingAverageSummary", "ProgressBar", "MergeAllSummaries", "RunUpdateOps"]
+    assert [str(each) for each in config.callbacks] == callbacks
+    assert [str(each) for each in DEFAULT_CALLBACKS()] == callbacks
+    monitors = ["TFEventWriter", "JSONWriter", "ScalarPrinter"]
+    assert [str(each) for each in config.monitors] == monitors
+    assert [str(each) for each in DEFAULT_MONITORS()] == monitors
     assert (config.starting_epoch, config.steps_per_epoch, config.max_epoch) == (1, 7, 99999)
     assert (config.nr_tower, config.tower, config.predict_tower) == (1, [0], [0])
     assert isinstance(config.session_creator, NewSessionCreator)

@@ -4,7 +4,11 @@ import os
 
 import pytest
 
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import FakeData
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, CheckpointStore, save_checkpoint_vars
+from tensorpack.tfutils.sessinit import JustCurrentSession
+from tensorpack.train import AutoResumeTrainConfig
 from tensorpack.train.run_state import check_policy, find_resumption, prepare_log_dir
 from tensorpack.utils import logger
 
@@ -61,6 +65,30 @@ def test_a_path_is_a_checkpoint_or_a_directory(log_dir):
     assert find_resumption(path, None).state == {"step": 4}
     assert find_resumption(path + ".index", None).state == {"step": 4}
     assert find_resumption(log_dir, None).state == {"step": 8}
+
+
+@pytest.mark.parametrize(
+    "options, resume",
+    [
+        ({"starting_epoch": 3}, "auto"),
+        ({"always_resume": False}, "auto"),
+        ({"always_resume": False, "starting_epoch": 3}, "never"),
+        ({"always_resume": False, "session_init": JustCurrentSession()}, "never"),
+    ],
+)
+def test_the_config_of_later_scripts(options, resume):
+    config = AutoResumeTrainConfig(dataflow=FakeData([[4]], size=2), **options)
+    assert config.resume == resume
+
+
+def test_the_newest_is_loaded_as_in_later_scripts(log_dir):
+    logger.set_logger_dir(log_dir)
+    assert AutoResumeTrainConfig.get_sessinit_resume() is None
+    save(log_dir, 4, 8)
+    v = tf.get_variable("v", [], tf.int64)
+    with tf.Session() as sess:
+        AutoResumeTrainConfig.get_sessinit_resume(log_dir).init(sess)
+        assert sess.run(v) == 8
 
 
 @pytest.mark.parametrize("suffix", [".state", ".index", ".manifest.json", ".data-00000-of-00001"])
