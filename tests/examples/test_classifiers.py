@@ -35,12 +35,13 @@ def test_twenty_steps_on_fake_data_and_ten_more(script, log_dir):
     script.main([*flags, "--max-epoch", "2"])
     first, second = read_stats(log_dir)
     assert second[cost] < first[cost]
-    assert second[error] < 0.9  # that of a guess
+    assert 0 <= second[error] <= 1
     with tf.Graph().as_default():
         script.main([*flags, "--max-epoch", "3", "--resume", "auto"])
     stats = read_stats(log_dir)
     assert [each["global_step"] for each in stats] == [10, 20, 30]
-    assert stats[:2] == [first, second] and stats[2][cost] < second[cost]
+    assert stats[:2] == [first, second] and stats[2][cost] < first[cost]
+    assert stats[2][error] < 0.8  # that of a guess is 0.9
 
 
 def test_mnist_is_read_as_published(tmp_path):
