@@ -14,6 +14,7 @@ import argparse
 import os
 from typing import List, Optional, Sequence
 
+import cv2
 import numpy as np
 from GAN import GANModelDesc, GANTrainer
 
@@ -139,8 +140,6 @@ def draw_noise(rng: np.random.RandomState, z_dim: int) -> np.ndarray:
 
 def write_grid(path: str, images: np.ndarray) -> None:
     """Writes images, uint8 `[N, size, size, 3]` RGB, as one picture."""
-    import cv2
-
     picture = stack_patches(images[:, :, :, ::-1], *GRID, border=2)
     if not cv2.imwrite(path, picture):
         raise OSError(f"Cannot write {path}. Check the free space and the permissions.")
@@ -171,8 +170,6 @@ def photos(directory: str, size: int, crop: Optional[int] = None) -> DataFlow:
     Raises:
       FileNotFoundError: there are no images.
     """
-    import cv2
-
     files = [path for path in recursive_walk(directory) if path.lower().endswith(EXTENSIONS)]
     if not files:
         raise FileNotFoundError(f"{directory} has no files that end with {', '.join(EXTENSIONS)}.")
@@ -229,7 +226,11 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     )
     add("--fake", action="store_true", help="learn generated images instead: discs")
     add("--load", metavar="MODEL", help="a checkpoint or log directory to take the weights from")
-    add("--sample", action="store_true", help="draw images with the model of --load")
+    add(
+        "--sample",
+        action="store_true",
+        help="draw images with the model of --load; needs its --size, --z-dim and --filters",
+    )
     add("--out", default="samples.png", help="where --sample draws them (default: samples.png)")
     add("--size", type=int, default=64, help="of an image: 8, 16, 32, ... (default: 64)")
     add("--z-dim", type=int, default=100, help="numbers that make an image (default: 100)")

@@ -226,7 +226,11 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add("--corpus", metavar="FILE", help="the text to learn")
     add("--fake", action="store_true", help="learn generated text instead: sums of two numbers")
     add("--load", metavar="MODEL", help="a checkpoint or log directory to take the weights from")
-    add("--sample", action="store_true", help="write text with the model of --load")
+    add(
+        "--sample",
+        action="store_true",
+        help="write text with the model of --load; needs its --layers and --units",
+    )
     add("--start", default="The ", help="what that text begins with (default: 'The ')")
     add("--chars", type=int, default=500, help="how many characters to write (default: 500)")
     add("--temperature", type=float, default=1.0, help="less than 1: more likely characters")
