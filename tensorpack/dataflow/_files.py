@@ -7,7 +7,15 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequ
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import open_atomic
-from tensorpack.utils.serialize import dumps
+from tensorpack.utils.old_values import (
+    BadRecord,
+    RefusedRecord,
+    looks_like_msgpack,
+    looks_like_pickle,
+    unpack,
+    unpickle,
+)
+from tensorpack.utils.serialize import FrameError, dumps, loads
 
 from ._flow import call_optional
 from .raw import DataFromList, share_positions
@@ -143,6 +151,34 @@ def encode_datapoint(datapoint: Any, index: int, problem: str = " cannot be writ
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"Datapoint {index}{problem}: {error}") from error
+
+
+def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
+    """Returns the datapoint in a value of a file: a frame, or msgpack or a pickle of old versions.
+
+    Args:
+      value: the bytes; the first ones tell which of these they are.
+      is_new: whether the file is of this version, so that anything but a frame is damage.
+      allow_pickle: whether pickles are read.
+
+    Raises:
+      BadRecord: it is damaged, or not of tensorpack.
+      RefusedRecord: it is not read, because it is a pickle or needs more than plain data.
+    """
+    if not is_new and looks_like_pickle(value):
+        if not allow_pickle:
+            raise RefusedRecord(
+                "It is a pickle, as old versions of tensorpack wrote them. If you trust the file, "
+                "read it with allow_pickle=True, or convert it once: "
+                "python -m tensorpack.dataflow convert OLD NEW --allow-pickle"
+            )
+        return unpickle(value)
+    if not is_new and looks_like_msgpack(value):
+        return unpack(value)
+    try:
+        return loads(value)
+    except FrameError as error:
+        raise BadRecord(str(error)) from error
 
 
 def is_gzip(start: bytes) -> bool:

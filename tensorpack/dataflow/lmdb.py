@@ -17,12 +17,12 @@ from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import dumps
 
-from ._files import ErrorLimit, PathLike, RecordsFlow, encode_datapoint, open_new
+from ._files import ErrorLimit, PathLike, RecordsFlow, decode_value, encode_datapoint, open_new
 from ._flow import is_flow
 from ._length import length_or_none
 from ._lmdb import records
 from ._lmdb.file import DamagedLMDB
-from ._lmdb.records import Datapoints, Records, WantedKeys, decode_value
+from ._lmdb.records import Datapoints, Records, WantedKeys
 from .base import DataFlow, ProxyDataFlow
 from .map import DatapointMap, checked_function
 
@@ -109,9 +109,8 @@ class LMDBDataDecoder(DatapointMap):
 class LMDBDataPoint(ProxyDataFlow):
     """Yields the datapoints of an LMDB file that tensorpack wrote.
 
-    Arguments are those of `LMDBData`, or one flow of `[key, value]`. Values of msgpack, as
-    tensorpack wrote them in 2017, are read as well, and pickles with `allow_pickle`.
-    `convert_old_lmdb` makes a file of neither.
+    Arguments are those of `LMDBData`, or one flow of `[key, value]`, `max_errors` and
+    `allow_pickle`. Values of msgpack, as tensorpack wrote them in 2017, are read as well.
     """
 
     def __init__(
@@ -129,8 +128,9 @@ class LMDBDataPoint(ProxyDataFlow):
           shuffle, keys, probe: as for `LMDBData`.
           max_errors: how many missing or damaged records a pass skips, each with a warning that
             names the key; one more is an error. `len` counts them.
-          allow_pickle: whether values, and the list of keys, may be pickles, as tensorpack 0.8 to
-            0.11 wrote them; see `convert_old_lmdb`.
+          allow_pickle: whether values, and the list of keys, may be pickles, as tensorpack 0.9 to
+            0.11 wrote them. Only lists, dicts, numbers, text and plain numpy arrays are taken out
+            of them; still, give it only for files that you trust.
 
         Raises:
           ImportError, OSError, ValueError: as for `LMDBData`.
@@ -141,8 +141,7 @@ class LMDBDataPoint(ProxyDataFlow):
                 raise TypeError("LMDBDataPoint takes a flow, or what LMDBData takes, but not both.")
             super().__init__(_Decoded(lmdb_path, max_errors, allow_pickle))
             return
-        options = {"readahead": not shuffle, "probed": probe, "allow_pickle": allow_pickle}
-        found = Datapoints(lmdb_path, keys, **options)  # type: ignore[arg-type]
+        found = Datapoints(lmdb_path, keys, not shuffle, probe, allow_pickle)  # type: ignore[arg-type]
         super().__init__(RecordsFlow(found, shuffle, max_errors))
 
 
@@ -151,6 +150,7 @@ class _Decoded(DatapointMap):
 
     def __init__(self, ds: Any, max_errors: int, allow_pickle: bool) -> None:
         super().__init__(ds)
+        self._allow_pickle = allow_pickle
         self._limit = ErrorLimit(max_errors)
         self._allow_pickle = allow_pickle
 
@@ -196,7 +196,8 @@ class LMDBSerializer:
         allow_pickle: bool = False,
     ) -> LMDBDataPoint:
         """Returns a flow of the datapoints that `save` wrote; see `LMDBDataPoint`."""
-        return LMDBDataPoint(path, shuffle, None, max_errors, probe, allow_pickle)
+        options = {"max_errors": max_errors, "probe": probe, "allow_pickle": allow_pickle}
+        return LMDBDataPoint(path, shuffle, **options)  # type: ignore[arg-type]
 
 
 def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: int = 5000) -> None:

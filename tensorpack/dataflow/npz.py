@@ -7,6 +7,7 @@ is compared whenever one is read. Values come back with the same type and bits: 
 does not become a numpy integer.
 """
 
+import io
 import json
 import os
 import zipfile
@@ -15,19 +16,21 @@ from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Se
 import numpy as np
 
 from tensorpack.utils import get_tqdm
+from tensorpack.utils.old_values import BadRecord, RefusedRecord, unpickle
 from tensorpack.utils.packed_arrays import nbytes_of
-from tensorpack.utils.serialize import loads
+from tensorpack.utils.serialize import MAX_FILE_BYTES, loads
 
 from ._files import DamagedFile, PathLike, encode_datapoint, input_path, open_new
 from ._length import length_or_none
 from .base import DataFlow
 from .raw import DataFromList
 
-__all__ = ["NumpySerializer"]
+__all__ = ["NumpySerializer", "is_old_npz"]
 
 _FORMAT = "tensorpack datapoints"
 _VERSION = 1
 _HEADER = "header"
+_OLD_MEMBER = "buffer"  # the only one in files of tensorpack 0.x
 _MAX_HEADER = 1 << 24  # bytes
 _FORMS = {"list": list, "tuple": tuple, "dict": dict}
 # Kinds of columns: numpy arrays of one dtype and shape, stacked; numpy scalars of one dtype;
@@ -74,7 +77,7 @@ class NumpySerializer:
             _write(file, form, components)
 
     @staticmethod
-    def load(path: PathLike, shuffle: bool = True) -> DataFromList:
+    def load(path: PathLike, shuffle: bool = True, allow_pickle: bool = False) -> DataFromList:
         """Returns a flow over the datapoints of a file, which is read into memory here.
 
         Its arrays are read-only, for all passes share them: copy what you want to change. Sent to
@@ -83,12 +86,17 @@ class NumpySerializer:
         Args:
           path: of a file that `save` wrote.
           shuffle: whether each pass has its own order.
+          allow_pickle: whether it may be a file of tensorpack 0.9 to 0.11, which is a pickle. Only
+            lists, dicts, numbers, text and plain numpy arrays are taken out of it; still, give it
+            only for files that you trust.
 
         Raises:
           FileNotFoundError: there is no such file.
           ValueError: it is damaged, or something else.
         """
-        return DataFromList(_Datapoints(input_path(path)), shuffle)
+        path = input_path(path)
+        is_old = allow_pickle and is_old_npz(path)
+        return DataFromList(_read_old(path) if is_old else _Datapoints(path), shuffle)
 
 
 class _Form(NamedTuple):
@@ -197,8 +205,8 @@ def _read(file: BinaryIO, path: str) -> Tuple[_Form, int, List[Callable[[int], A
     with archive:
         if f"{_HEADER}.npy" not in archive.namelist():
             raise DamagedFile(
-                f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}. Files "
-                "of tensorpack 0.x hold pickled objects, which are not read: write them again."
+                f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}. If it "
+                "is of tensorpack 0.x, and you trust it, load it with allow_pickle=True."
             )
         header = _read_member(archive, _HEADER, path, size)
         try:
@@ -215,6 +223,37 @@ def _read(file: BinaryIO, path: str) -> Tuple[_Form, int, List[Callable[[int], A
                 except ValueError as error:
                     raise DamagedFile(f"{path}: column {number} is damaged: {error}.") from error
     return form, length, readers
+
+
+def is_old_npz(path: str) -> bool:
+    """Returns whether tensorpack 0.x wrote a file: it has one array, of pickled objects."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist() == [f"{_OLD_MEMBER}.npy"]
+    except Exception:  # whatever damaged bytes lead `zipfile` to
+        return False
+
+
+def _read_old(path: str) -> List[Any]:
+    """Returns the datapoints of such a file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = archive.getinfo(f"{_OLD_MEMBER}.npy").file_size
+            if size > MAX_FILE_BYTES:
+                raise BadRecord(f"It has {size} bytes, and {MAX_FILE_BYTES} are allowed.")
+            member = io.BytesIO(archive.read(f"{_OLD_MEMBER}.npy"))
+        np.lib.format.read_magic(member)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        if not dtype.hasobject:
+            raise BadRecord(f"It has an array of {dtype}, not of objects.")
+        rows = unpickle(member.read(), objects=True)
+    except RefusedRecord as error:
+        raise ValueError(f"{path}: {error}") from error
+    except (BadRecord, ValueError, zipfile.BadZipFile) as error:
+        raise DamagedFile(f"{path} is damaged: {error}") from error
+    if len(shape) > 2:  # numpy took the components apart as well
+        rows = [[np.array(component) for component in row] for row in rows]
+    return rows
 
 
 def _parse_header(header: np.ndarray) -> Tuple[_Form, int, List[Any]]:

@@ -12,13 +12,14 @@ from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, Optional, Tuple
 
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.checks import check_counts
+from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import loads
 
 from ._files import (
     DamagedFile,
     ErrorLimit,
     PathLike,
+    decode_value,
     encode_datapoint,
     input_path,
     is_gzip,
@@ -120,13 +121,14 @@ class TFRecordBytes(ResumableDataFlow):
         data = _read_bytes(file, _name(self.path, place), length, end - place.offset - _FRAMING)
         try:
             return self._decode(data)
-        except ValueError as error:
+        except BadRecord as error:
             reason = str(error).rstrip(".")
             raise DamagedFile(
                 f"{_name(self.path, place)} is not a datapoint: {reason}. Records of other "
-                "programs are read by TFRecordBytes. Those of tensorpack 0.x hold pickles or "
-                "msgpack: if you trust the file, read it with allow_pickle=True."
+                "programs are read by TFRecordBytes."
             ) from error
+        except RefusedRecord as error:
+            raise ValueError(f"{_name(self.path, place)}: {error}") from error
 
     def _decode(self, data: bytes) -> Any:
         return [data]
@@ -152,9 +154,9 @@ class TFRecordData(TFRecordBytes):
     """Yields the datapoints of a file that `TFRecordSerializer.save` wrote.
 
     Arguments, errors and state are those of `TFRecordBytes`. Arrays are as they were written.
-
-    Args:
-      allow_pickle: whether records may be what tensorpack 0.2 to 0.11 wrote; see `serialize.loads`.
+    Records of msgpack, as tensorpack wrote them in 2017, are read as well. With `allow_pickle`,
+    so are pickles of tensorpack 0.9 to 0.11: only lists, dicts, numbers, text and plain numpy
+    arrays are taken out of them; still, give it only for files that you trust.
     """
 
     def __init__(
@@ -170,7 +172,7 @@ class TFRecordData(TFRecordBytes):
             raise DamagedFile(f"{self.path} is empty. A file of datapoints has at least one.")
 
     def _decode(self, data: bytes) -> Any:
-        return loads(data, allow_pickle=self._allow_pickle)
+        return decode_value(data, False, self._allow_pickle)
 
 
 class TFRecordSerializer:

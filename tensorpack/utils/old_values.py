@@ -1,9 +1,9 @@
-"""Values as old versions of tensorpack serialized them: msgpack and pickles.
+"""Decodes what tensorpack of 2017 wrote by msgpack, and later versions by pickle.
 
-The first bytes tell which of them a value is. They have neither version nor checksum, so damage is
-found only where it breaks their structure. Only containers, numbers, text, bytes and plain numpy
-arrays come out of them, and no code runs: what a value says of an array is checked before numpy
-sees it. This is the only module that reads pickles, where the caller's `allow_pickle` says so.
+The bytes have neither version nor checksum, so damage is found only where it breaks their
+structure. Only containers, numbers, text, bytes and plain numpy arrays come out of them, and no
+code runs: what they say of an array is checked before numpy sees it. This is the only module that
+reads pickles, where the user has said `allow_pickle`.
 """
 
 import collections
@@ -11,7 +11,7 @@ import importlib
 import io
 import pickle
 import re
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
@@ -35,11 +35,11 @@ _CONTAINERS = frozenset([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
 
 
 class BadRecord(Exception):
-    """A value is damaged. The caller, who knows where it comes from, raises an error of its own."""
+    """Bytes are damaged. The caller, who knows where they are from, raises an error about it."""
 
 
 class RefusedRecord(Exception):
-    """A value may be whole but is not decoded; the caller raises `ValueError`, and skips none."""
+    """Bytes may be whole but are not decoded; the caller raises `ValueError`, and skips none."""
 
 
 def looks_like_pickle(value: bytes) -> bool:
@@ -53,7 +53,13 @@ def looks_like_msgpack(value: bytes) -> bool:
 
 
 def unpack(value: bytes) -> Any:
-    """Returns the object that tensorpack wrote by msgpack in 2017; raises as `unpickle`."""
+    """Returns the object that tensorpack of 2017 wrote by msgpack.
+
+    Raises:
+      BadRecord: the bytes are damaged, or were written by something else.
+      ImportError: msgpack is not installed.
+      RefusedRecord: there is an array of objects or of fields in it.
+    """
     msgpack = require("msgpack")
     try:
         return msgpack.unpackb(
@@ -115,20 +121,26 @@ def _array(data: Any, dtype: np.dtype, shape: Any, order: str = "C") -> np.ndarr
         raise BadRecord(f"An array of {dtype} {tuple(shape)} cannot be made: {error}") from error
 
 
-def unpickle(value: bytes) -> Any:
+def unpickle(value: bytes, objects: bool = False) -> Any:
     """Returns the object that was pickled.
 
     A pickle can name sets, complex numbers, ordered dicts, and numpy's arrays and scalars; the last
     two are made here, not by numpy. Anything else is an error and is not even imported.
 
+    Args:
+      value: the pickle, of protocol 2 to 5.
+      objects: whether it may have numpy arrays of objects, which become lists.
+
     Raises:
       BadRecord: it is damaged.
-      RefusedRecord: there is something else in it.
+      RefusedRecord: it needs something else.
     """
     try:
         _check_memory(value)
         # Bytes of Python 2 become text, of which no character is lost.
-        found = _Unpickler(io.BytesIO(value), encoding="latin1").load()
+        reader = _Unpickler(io.BytesIO(value), encoding="latin1")
+        reader.objects = objects
+        found = reader.load()
         return _plain(found, {}, _DEPTH)
     except (BadRecord, RefusedRecord):
         raise
@@ -145,8 +157,12 @@ def _check_memory(value: bytes) -> None:
 
 
 class _Unpickler(pickle.Unpickler):
+    objects = False  # whether arrays of objects are read
+
     def find_class(self, module: str, name: str) -> Any:
         try:
+            if self.objects and _KNOWN[module, name] is _ARRAYS:
+                return _OBJECTS
             return _KNOWN[module, name]
         except KeyError:
             raise RefusedRecord(
@@ -173,12 +189,12 @@ class _Dtype:
     """Made where the pickle says `numpy.dtype`."""
 
     def __init__(self, name: Any, *_: Any) -> None:
-        self.plain = _plain_dtype(name)
+        self.plain = None if name in _OBJECT_DTYPES else _plain_dtype(name)
 
     def __setstate__(self, state: Any) -> None:
         if not isinstance(state, tuple) or len(state) < 5 or state[2:5] != (None, None, None):
             raise RefusedRecord("It has an array with fields, which is not read.")
-        if state[1] in ("<", ">"):
+        if self.plain is not None and state[1] in ("<", ">"):
             self.plain = self.plain.newbyteorder(state[1])
 
 
@@ -186,12 +202,32 @@ class _Array:
     """Made where the pickle says `_reconstruct`; holds the array after its state was set."""
 
     value: Any = None
+    objects = False
 
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, is_fortran, data = state
         if isinstance(data, list):
-            raise RefusedRecord("It has an array of objects, which is not read.")
+            if not self.objects:
+                raise RefusedRecord("It has an array of objects, which is not read.")
+            self.value = _nested(data, shape, "F" if is_fortran else "C")
+            return
         self.value = _array(_bytes(data), _plain_of(dtype), shape, "F" if is_fortran else "C")
+
+
+class _Objects(_Array):
+    """The same, where an array of objects becomes a list of lists."""
+
+    objects = True
+
+
+def _nested(data: List[Any], shape: Any, order: Any) -> List[Any]:
+    array = np.empty(len(data), object)
+    for index, each in enumerate(data):
+        array[index] = each
+    try:
+        return array.reshape(shape, order=order).tolist()
+    except (TypeError, ValueError) as error:
+        raise BadRecord(f"An array of shape {shape!r:.80} has {len(data)} objects.") from error
 
 
 def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> _Array:
@@ -213,6 +249,8 @@ def _encoded(text: Any, encoding: Any = "latin1") -> bytes:
 def _plain_of(dtype: Any) -> np.dtype:
     if not isinstance(dtype, _Dtype):
         raise BadRecord("It is a damaged pickle: an array without a dtype.")
+    if dtype.plain is None:
+        raise RefusedRecord("It has an array of objects, which is not read.")
     return dtype.plain
 
 
@@ -220,6 +258,8 @@ def _bytes(data: Any) -> Any:
     return data.encode("latin1") if isinstance(data, str) else data
 
 
+_OBJECT_DTYPES = ("O", "O4", "O8")
+_ARRAYS, _OBJECTS = _Maker(lambda *_: _Array()), _Maker(lambda *_: _Objects())
 _KNOWN: Dict[Tuple[str, str], Any] = {
     ("numpy", "dtype"): _Maker(_Dtype),
     ("numpy", "ndarray"): "numpy.ndarray",  # only ever handed to `_reconstruct`
@@ -227,7 +267,7 @@ _KNOWN: Dict[Tuple[str, str], Any] = {
     ("collections", "OrderedDict"): collections.OrderedDict,
 }
 for _core in "numpy.core", "numpy._core":
-    _KNOWN[f"{_core}.multiarray", "_reconstruct"] = _Maker(lambda *_: _Array())
+    _KNOWN[f"{_core}.multiarray", "_reconstruct"] = _ARRAYS
     _KNOWN[f"{_core}.multiarray", "scalar"] = _Maker(
         lambda dtype, data: _array(_bytes(data), _plain_of(dtype), ())[()]
     )
@@ -247,6 +287,8 @@ def _plain(found: Any, done: Dict[int, Any], depth: int) -> Any:
         result = found.value
         if result is None:
             raise BadRecord("It is a damaged pickle: an array without a state.")
+        if isinstance(result, list):
+            result = _plain(result, done, depth - 1)
     elif isinstance(found, (_Maker, _Dtype, type)):
         raise BadRecord("It is a damaged pickle: a part of an array on its own.")
     elif isinstance(found, dict):

@@ -194,8 +194,14 @@ def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
         )
     magic, version, flags, zeros, _ = _BEGIN.unpack_from(memory)
     if magic != _MAGIC:
-        is_pickle = old_values.looks_like_pickle(memory[:4].tobytes())
-        hint = " loads(buf, allow_pickle=True) reads pickles of 0.11." if is_pickle else ""
+        hint = ""
+        if old_values.looks_like_pickle(memory[:4].tobytes()):
+            hint = " loads(buf, allow_pickle=True) reads pickles of 0.11."
+        elif magic == bytes(4):
+            hint = (
+                " If old tensorpack wrote them by pyarrow: that is not read. Write them again "
+                "there, with TENSORPACK_SERIALIZE=pickle."
+            )
         raise FrameError(f"These bytes begin with {magic!r}, and a frame with {_MAGIC!r}.{hint}")
     if (version, flags, zeros) != (_VERSION, expected_flags, 0):
         raise FrameError(

@@ -6,7 +6,6 @@ import struct
 import sys
 
 import lmdb
-import msgpack
 import numpy as np
 
 from tensorpack.dataflow._lmdb.check import check
@@ -42,26 +41,6 @@ def read_raw(path):
     with lmdb.open(path, subdir=False, readonly=True, lock=False) as env:
         with env.begin() as transaction:
             return dict(transaction.cursor())
-
-
-def pack_of_2017(obj):
-    """Returns what `dumps` of 2017 made of an object."""
-
-    def encode(each):
-        if isinstance(each, np.ndarray):
-            return {
-                b"nd": True,
-                b"type": each.dtype.str,
-                b"kind": b"",
-                b"shape": each.shape,
-                b"data": each.tobytes(),
-            }
-        if isinstance(each, np.generic):
-            return {b"nd": False, b"type": each.dtype.str, b"data": each.tobytes()}
-        assert isinstance(each, complex)
-        return {b"complex": True, b"data": repr(each)}
-
-    return msgpack.packb(obj, default=encode, use_bin_type=True)
 
 
 def sample(count):

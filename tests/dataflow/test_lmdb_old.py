@@ -20,7 +20,8 @@ from tensorpack.dataflow.lmdb import (
 )
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.helpers import Canary
-from tests.dataflow.lmdb_files import pack_of_2017, write_raw
+from tests.dataflow.lmdb_files import write_raw
+from tests.dataflow.old_bytes import pack_of_2017
 
 
 def test_a_list_of_keys_of_2017(tmp_path, capsys):
@@ -66,11 +67,12 @@ PICKLED = [
 def test_an_old_file_of_pickles(tmp_path, protocol):
     items = [(b"%08d" % i, pickle.dumps(each, protocol)) for i, each in enumerate(PICKLED)]
     path = write_raw(tmp_path / "old", items)
-    match = "key b'00000000': It is a pickle.*convert_old_lmdb.old, new"
+    match = "key b'00000000': It is a pickle.*allow_pickle=True, or convert it once"
     with pytest.raises(ValueError, match=match):
         list(LMDBDataPoint(path, shuffle=False, max_errors=100))
+    assert_same(list(open_old_lmdb(path, True)), PICKLED)
     assert_same(list(LMDBSerializer.load(path, shuffle=False, allow_pickle=True)), PICKLED)
-    raw = LMDBData(path, shuffle=False)
+    raw = LMDBData(path, shuffle=False, probe=False)
     assert_same(list(LMDBDataPoint(raw, allow_pickle=True)), PICKLED)
 
 
@@ -88,7 +90,7 @@ def test_what_is_shared_within_a_pickle_is_shared_again(tmp_path):
 @pytest.mark.parametrize(
     "wrong, reason",
     [
-        (np.array([{}, None], object), "array of dtype 'O8'"),
+        (np.array([{}, None], object), "array of objects"),
         (np.zeros(2, [("x", "f4")]), "array of dtype 'V4'"),
         (np.zeros(2, "M8[s]"), "array of dtype 'M8'"),
         (collections.Counter("ab"), "needs collections.Counter"),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow._files import DamagedFile
 from tensorpack.dataflow.npz import NumpySerializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.helpers import Canary
@@ -197,13 +198,57 @@ def test_other_files(tmp_path):
         load(path)
 
 
+OLD = {
+    "mixed": [[np.arange(k + 1, dtype=np.uint8), k, f"t{k}", {"a": np.ones(2)}] for k in range(3)],
+    "dicts": [{"x": np.arange(3), "y": (k, None)} for k in range(3)],
+    "of unequal length": [[1], [1, 2.5], [b"x", "y", np.float32(1)]],
+    "empty": [],
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_a_file_of_old_tensorpack(tmp_path, name):
+    """It is one compressed array of objects."""
+    path = str(tmp_path / "a.npz")
+    np.savez_compressed(path, buffer=np.asarray(OLD[name], dtype=object))
+    assert_same(list(NumpySerializer.load(path, shuffle=False, allow_pickle=True)), OLD[name])
+    with pytest.raises(ValueError, match="allow_pickle=True"):
+        load(path)
+
+
+def test_an_old_file_whose_components_numpy_took_apart(tmp_path):
+    datapoints = [[np.full((2, 3), k), np.full((2, 3), 2 * k)] for k in range(4)]
+    path = str(tmp_path / "a.npz")
+    np.savez_compressed(path, buffer=np.asarray(datapoints, dtype=object))
+    assert_same(list(NumpySerializer.load(path, False, allow_pickle=True)), datapoints)
+
+
+def test_a_new_file_is_read_where_pickles_may_be(tmp_path):
+    flow = NumpySerializer.load(save([[1, "a"]], tmp_path / "a.npz"), allow_pickle=True)
+    assert list(flow) == [[1, "a"]]
+
+
+def test_an_old_file_that_is_damaged(tmp_path):
+    path = str(tmp_path / "a.npz")
+    rewrite(path, {"buffer.npy": npy(np.arange(3))})
+    with pytest.raises(DamagedFile, match="not of objects"):
+        NumpySerializer.load(path, allow_pickle=True)
+    objects = npy(np.asarray([[1, "a"], [2, "b"]], dtype=object))
+    for wrong in objects[:-3], objects.replace(b"K\x02K\x02\x86", b"K\x02K\x03\x86"):
+        rewrite(path, {"buffer.npy": wrong})
+        with pytest.raises(DamagedFile, match="a.npz is damaged"):
+            NumpySerializer.load(path, allow_pickle=True)
+
+
 def test_a_pickle_is_never_run(tmp_path):
     path, canary = str(tmp_path / "a.npz"), Canary(tmp_path / "ran")
     objects = np.empty(2, object)
     objects[:] = [canary, canary]
     np.savez(path, buffer=objects)  # as files of tensorpack 0.x are
-    with pytest.raises(ValueError, match="hold pickled objects, which are not read"):
+    with pytest.raises(ValueError, match="no member 'header'.*allow_pickle=True"):
         load(path)
+    with pytest.raises(ValueError, match="a.npz: It is a pickle that needs "):
+        NumpySerializer.load(path, allow_pickle=True)
     rewrite(path, {"header.npy": header(), "values_0.npy": npy(objects)})
     with pytest.raises(ValueError, match="values_0.npy .* which NumpySerializer never writes"):
         load(path)

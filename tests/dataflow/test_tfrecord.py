@@ -18,6 +18,7 @@ from tensorpack.dataflow.tfrecord import (
 )
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.helpers import Canary, open_paths
+from tests.dataflow.old_bytes import pack_of_2017
 
 DATAPOINTS = [
     [np.arange(6, dtype=np.uint8).reshape(2, 3), 1],
@@ -234,25 +235,30 @@ def test_a_record_that_is_not_a_datapoint_of_ours(tmp_path):
 def test_a_pickle_in_a_record_is_never_run(tmp_path):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         path = write(tmp_path / "a", record(pickle.dumps([Canary(tmp_path / "ran")], protocol)))
-        with pytest.raises(ValueError, match="record 0 at byte 0 is not a datapoint"):
-            list(TFRecordData(path))
+        for allow in False, True:
+            match = "record 0 at byte 0(:| is not a datapoint)"
+            with pytest.raises(ValueError, match=match):
+                list(TFRecordData(path, allow_pickle=allow))
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("data", [pickle.dumps([1], 2), b"\x92\x01\xa4text", bytes(100)])
-def test_a_file_of_old_tensorpack_is_told_what_to_do(tmp_path, data):
+@pytest.mark.parametrize("data", [b"text", bytes(100)])
+def test_a_record_of_another_program_is_told_what_to_do(tmp_path, data):
     path = write(tmp_path / "a", record(data))
-    match = r"at least 64\. Records of|a frame with .*'\. Records of"
-    with pytest.raises(DamagedFile, match=match) as caught:
+    match = r"(at least 64|SERIALIZE=pickle)\. Records of other programs are read by TFRecordBytes"
+    with pytest.raises(DamagedFile, match=match):
         list(TFRecordData(path))
-    assert str(caught.value).endswith(
-        " Records of other programs are read by TFRecordBytes. Those of tensorpack 0.x hold "
-        "pickles or msgpack: if you trust the file, read it with allow_pickle=True."
-    )
     assert list(TFRecordBytes(path)) == [[data]]
-    if any(data):
-        read = TFRecordSerializer.load(path, allow_pickle=True)
-        assert list(read) == [[1]] or list(read) == [[1, "text"]]
+
+
+def test_records_of_old_tensorpack(tmp_path):
+    """Those of 2017 are msgpack, later ones are pickles."""
+    path = write(tmp_path / "a", *[record(pack_of_2017(each)) for each in DATAPOINTS[:2]])
+    assert_same(list(TFRecordData(path)), DATAPOINTS[:2])
+    path = write(tmp_path / "b", *[record(pickle.dumps(each, 4)) for each in DATAPOINTS])
+    with pytest.raises(ValueError, match="record 0 at byte 0: It is a pickle.* allow_pickle=True"):
+        list(TFRecordData(path, max_errors=9))
+    assert_same(list(TFRecordSerializer.load(path, allow_pickle=True)), DATAPOINTS)
 
 
 def test_files_and_arguments_that_are_wrong(tmp_path):

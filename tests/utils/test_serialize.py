@@ -273,6 +273,11 @@ def test_a_pickle_in_a_frame_does_nothing(tmp_path):
         canary.rmdir()
 
 
+def test_what_old_versions_wrote_by_pyarrow_is_to_be_written_again():
+    with pytest.raises(FrameError, match="TENSORPACK_SERIALIZE=pickle"):
+        loads(bytes(80))
+
+
 @pytest.mark.parametrize("dump", [pickle.dumps, msgpack.packb])
 def test_what_dumps_of_old_versions_wrote(dump):
     old = dump([1, "text" * 20, {"a": 2.5}])

@@ -5,17 +5,21 @@ import os
 import struct
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from tensorpack.utils.old_values import looks_like_msgpack, looks_like_pickle
-from tensorpack.utils.serialize import FrameError, loads
+from tensorpack.utils.old_values import (
+    BadRecord,
+    RefusedRecord,
+    looks_like_msgpack,
+    looks_like_pickle,
+)
 
-from .._files import DamagedFile, input_path, is_gzip
+from .._files import DamagedFile, decode_value, input_path, is_gzip
 from .._hdf5_rows import describe_file
 from ..base import DataFlow
 from ..csv import CSVData
 from ..hdf5 import HDF5Data, HDF5Serializer
 from ..lmdb import LMDBData, open_old_lmdb, write_lmdb
 from ..map import MapData
-from ..npz import NumpySerializer
+from ..npz import NumpySerializer, is_old_npz
 from ..svmlight import SVMLightData
 from ..tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer, masked_crc32c
 from . import CommandError
@@ -28,7 +32,7 @@ _HDF5_PLACES = (0, 512, 1024, 2048)
 class InputOptions(NamedTuple):
     """How the user wants a file to be read; the defaults stand for what was not given."""
 
-    allow_pickle: bool = False  # of an old LMDB or TFRecord file
+    allow_pickle: bool = False  # of an old file
     paths: Optional[List[str]] = None  # the datasets of an HDF5 file; all by default
     dtypes: Optional[List[str]] = None  # of the columns of a CSV file, or one for all; text
     no_header: bool = False  # of a CSV file
@@ -51,6 +55,16 @@ class Format(NamedTuple):
 
 
 _OURS = [("contents", "datapoints of tensorpack")]
+_MSGPACK = [("contents", "datapoints of tensorpack 0.2, as msgpack")]
+_PICKLES = [("contents", "datapoints of old tensorpack, as pickles")]
+
+
+def _check_allowed(path: str, options: InputOptions) -> None:
+    if not options.allow_pickle:
+        raise CommandError(
+            f"{path} has pickles of an old version of tensorpack. If you trust it, convert it "
+            f"once: python -m tensorpack.dataflow convert {path} NEW --allow-pickle"
+        )
 
 
 def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
@@ -61,14 +75,10 @@ def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
         keys = [key for key in file.keys(3) if not key.startswith(b"__")]
         first = (file.get(keys[0]) if keys else None) or b""
         if looks_like_pickle(first):
-            if not options.allow_pickle:
-                raise CommandError(
-                    f"{path} has pickles of an old version of tensorpack. If you trust it, convert "
-                    f"it once: python -m tensorpack.dataflow convert {path} NEW --allow-pickle"
-                )
-            contents = [("contents", "datapoints of old tensorpack, as pickles")]
+            _check_allowed(path, options)
+            contents = _PICKLES
         elif looks_like_msgpack(first):
-            contents = [("contents", "datapoints of tensorpack 0.2, as msgpack")]
+            contents = _MSGPACK
         else:
             return Opened(raw, [("contents", "keys and values of another program")], False)
     flow = open_old_lmdb(path, options.allow_pickle, max_errors, probe=False)
@@ -76,15 +86,30 @@ def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
 
 
 def _open_tfrecord(path: str, options: InputOptions, max_errors: int) -> Opened:
-    raw = TFRecordBytes(path, max_errors=max_errors)
+    contents = _OURS
     try:
         first = next(iter(TFRecordBytes(path)), [b""])[0]
-        loads(first, allow_pickle=options.allow_pickle)
-    except FrameError:
+        if looks_like_pickle(first):
+            _check_allowed(path, options)
+            contents = _PICKLES
+        elif looks_like_msgpack(first):
+            contents = _MSGPACK
+        decode_value(first, False, options.allow_pickle)
+    except BadRecord:
+        raw = TFRecordBytes(path, max_errors=max_errors)
         return Opened(raw, [("contents", "records of another program")])
-    except DamagedFile:  # which says nothing about the others
+    except (DamagedFile, RefusedRecord):  # which says nothing about the others
         pass
-    return Opened(TFRecordData(path, None, max_errors, options.allow_pickle), _OURS)
+    flow = TFRecordData(path, max_errors=max_errors, allow_pickle=options.allow_pickle)
+    return Opened(flow, contents)
+
+
+def _open_npz(path: str, options: InputOptions, max_errors: int) -> Opened:
+    is_old = is_old_npz(path)
+    if is_old:
+        _check_allowed(path, options)
+    flow = NumpySerializer.load(path, shuffle=False, allow_pickle=options.allow_pickle)
+    return Opened(flow, _PICKLES if is_old else _OURS)
 
 
 def _open_hdf5(path: str, options: InputOptions, max_errors: int) -> Opened:
@@ -169,8 +194,9 @@ FORMATS: Dict[str, Format] = {
     "npz": Format(
         (".npz",),
         lambda start: start[:4] in (b"PK\x03\x04", b"PK\x05\x06"),
-        lambda path, options, most: Opened(NumpySerializer.load(path, shuffle=False), _OURS),
+        _open_npz,
         lambda flow, path, names: NumpySerializer.save(flow, path),
+        ("allow_pickle",),
     ),
     "HDF5": Format(
         (".h5", ".hdf5"),

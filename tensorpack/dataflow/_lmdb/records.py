@@ -20,7 +20,7 @@ from tensorpack.utils.old_values import (
 from tensorpack.utils.optional import require
 from tensorpack.utils.serialize import FrameError, loads
 
-from .._files import PathLike
+from .._files import PathLike, decode_value
 from .file import DamagedLMDB, OpenFile, data_file, open_shared, probe
 
 HEADER_KEY = b"__tensorpack__"
@@ -184,28 +184,6 @@ class Datapoints(Records):
 
     def _element(self, key: bytes, value: bytes) -> Any:
         return decode_value(value, self.is_new(), self._allow_pickle)
-
-
-def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
-    """Returns the datapoint that a value holds. `is_new`: only a frame is not damage.
-
-    Raises `BadRecord` if it is damaged or not of tensorpack, `RefusedRecord` if it is a pickle and
-    those are not read.
-    """
-    if not is_new and looks_like_pickle(value):
-        if not allow_pickle:
-            raise RefusedRecord(
-                "It is a pickle, as old versions of tensorpack wrote them. If you trust the file, "
-                "read it with allow_pickle=True; or convert it once: convert_old_lmdb(old, new, "
-                "allow_pickle=True)."
-            )
-        return unpickle(value)
-    if not is_new and looks_like_msgpack(value):
-        return unpack(value)
-    try:
-        return loads(value)
-    except FrameError as error:
-        raise BadRecord(str(error)) from error
 
 
 def _read_header(file: OpenFile) -> Optional[int]:

@@ -1,6 +1,7 @@
 """`convert` writes a file of another format, or leaves all as it was."""
 
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -37,6 +38,21 @@ def test_convert(run, tmp_path, before, after):
     assert ran.out.endswith(f") are in {target} ({NAMES[after]}, {size}).\n")
     assert_same(load(target), datapoints)
     assert sorted(os.listdir(str(tmp_path))) == sorted({f"a{before}", f"b{after}"})
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".tfrecord"])
+def test_files_of_old_tensorpack_that_hold_pickles(run, fails, tmp_path, suffix):
+    path, target = tmp_path / f"old{suffix}", tmp_path / "new.npz"
+    datapoints = [[i, np.arange(i + 1)] for i in range(3)]
+    if suffix == ".npz":
+        np.savez_compressed(str(path), buffer=np.asarray(datapoints, dtype=object))
+    else:
+        path.write_bytes(b"".join(record(pickle.dumps(each, 4)) for each in datapoints))
+    for refused in ["show", path], ["convert", path, target]:
+        assert f"convert {path} NEW --allow-pickle" in fails(*refused)
+    ran = run("convert", path, target, "--allow-pickle")
+    assert "datapoints of old tensorpack, as pickles" in ran.out
+    assert_same(load(target), datapoints)
 
 
 def test_nothing_is_replaced_unless_it_is_asked_for(run, fails, tmp_path):

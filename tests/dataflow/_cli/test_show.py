@@ -115,7 +115,8 @@ def test_records_of_another_program(run, tmp_path):
 
 @needs_lmdb
 def test_lmdb_of_others(run, fails, tmp_path):
-    from tests.dataflow.lmdb_files import pack_of_2017, write_raw
+    from tests.dataflow.lmdb_files import write_raw
+    from tests.dataflow.old_bytes import pack_of_2017
 
     def make(name, value):
         listed = pack_of_2017([b"00000000"])
@@ -180,9 +181,7 @@ def test_the_datasets_that_are_shown(run, fails, tmp_path):
     assert "has no dataset whose rows could be datapoints" in fails("show", path)
 
 
-@pytest.mark.parametrize(
-    "option", [["--dtypes", "int32"], ["--no-header"], ["--paths", "a"], ["--allow-pickle"]]
-)
+@pytest.mark.parametrize("option", [["--dtypes", "int32"], ["--no-header"], ["--paths", "a"]])
 def test_options_that_would_make_no_difference(fails, tmp_path, option):
     path = save(tmp_path / "a.npz", numbers(3))
     assert f"{option[0]} is for files in " in fails("convert", path, tmp_path / "b.npz", *option)
