@@ -20,8 +20,8 @@ def load_named_values(
 ) -> FrozenSet[str]:
     """Sets the variables of the default graph for which there is a value of the same name.
 
-    Warns with a table of what is in only one of them or does not fit, but for what only training
-    uses. Nothing is set before all has been read.
+    Logs a table of what is in only one of them or does not fit, but for what only training uses;
+    as a warning if a variable of the graph is among it. Nothing is set before all has been read.
 
     Args:
       sess: the session.
@@ -60,7 +60,9 @@ def load_named_values(
             f"{_scope_hint(variables, saved)}\n{table}"
         )
     if shown:
-        logger.warn(f"The following variables are not loaded from {source}:\n{table}")
+        # A checkpoint of a training always has more than a predictor needs, such as the step.
+        log = logger.warn if any(ours for _, ours, _ in shown) else logger.info
+        log(f"The following variables are not loaded from {source}:\n{table}")
     SessionUpdate(sess, list(variables.values())).update(fitting)
     return frozenset(variables) - frozenset(fitting)
 

@@ -88,10 +88,10 @@ class ChainInit(SessionInit):
 class SaverRestore(SessionInit):
     """Loads the variables that are both in the graph and in a checkpoint.
 
-    What is in only one of them is listed in a warning, but for what only training uses (see
-    `is_training_name`); the graph's variables among these keep their initial values. Nothing is
-    set before all has been read, and no op is added to the graph. If the checkpoint has a manifest,
-    its files are compared with that first.
+    What is in only one of them is listed in the log, but for what only training uses (see
+    `is_training_name`); a warning if it is in the graph, where it keeps its initial value. Nothing
+    is set before all has been read, and no op is added to the graph. If the checkpoint has a
+    manifest, its files are compared with that first.
 
     Args:
       model_path: a prefix, its `.index` or `.data-...` file, a `checkpoint` file or its directory.
@@ -180,8 +180,7 @@ class ExactRestore(SessionInit):
 class DictRestore(SessionInit):
     """Loads variables from a dictionary.
 
-    What is only in the graph or only in the dictionary is listed in a warning, as in
-    `SaverRestore`.
+    What is only in the graph or only in the dictionary is listed in the log, as in `SaverRestore`.
 
     Args:
       variable_dict: name of the variable, with or without `:0`, to its value.
