@@ -65,6 +65,7 @@ class FeedInput(InputSource):
         self._check: Optional[DatapointChecker] = None
         self.cursor = FlowCursor(ds, infinite)
         self._datapoints: Optional[Generator[Any, None, None]] = None
+        self._position: Dict[str, Any] = {}  # behind the last datapoint; the next may be cut off
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
         """Takes the next datapoint and returns it as a feed.
@@ -80,6 +81,7 @@ class FeedInput(InputSource):
         datapoint = next(self._datapoints)
         if datapoint is END_OF_PASS:
             raise StopIteration
+        self._keep_position()
         return dict(zip(self._placeholders, self._check(datapoint)))
 
     @property
@@ -104,7 +106,7 @@ class FeedInput(InputSource):
           RuntimeError: the dataflow was left already.
         """
         if self._datapoints is not None:
-            return self.cursor.position()
+            return self.cursor.position() if self.by_pass else self._position
         if self._reset_done:
             raise RuntimeError(
                 "FeedInput has closed its dataflow: save the state before the training is over."
@@ -136,6 +138,11 @@ class FeedInput(InputSource):
             self.ds.reset_state()
             self._reset_done = True
         self._datapoints = self.cursor.begin()
+        self._keep_position()
+
+    def _keep_position(self) -> None:
+        if not self.by_pass:  # a pass that is cut off does not count
+            self._position = self.cursor.position()
 
     def _read_by_pass(self) -> Optional[int]:
         try:
@@ -162,10 +169,7 @@ class _Feeder(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         source = self._source
         try:
-            if source.by_pass:  # what a validation is cut off in does not count
-                feed = self.trainer.interruptible(source.next_feed, source.end_wait)
-            else:
-                feed = source.next_feed()
+            feed = self.trainer.interruptible(source.next_feed, source.end_wait)
         except StopIteration:
             if source.by_pass:
                 raise tf.errors.OutOfRangeError(None, None, "The pass is over.") from None

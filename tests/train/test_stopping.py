@@ -11,7 +11,7 @@ import pytest
 
 from tensorpack.callbacks import Callback, ModelSaver, StartProcOrThread
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.input_source import FeedInput, TensorInput
 from tensorpack.train import (
     DataEnded,
@@ -61,6 +61,41 @@ def test_an_interrupt_during_the_setup_ends_it():
         trainer.train()
     assert caught.value.code == 143
     assert trainer.sess is None
+
+
+class Blocks(DataFlow):
+    """Interrupts the process while it makes a datapoint, and then waits for ever."""
+
+    def __init__(self, at):
+        self._at = at
+        self.begun = 0
+
+    def __iter__(self):
+        while True:
+            self.begun += 1
+            if self.begun == self._at:
+                os.kill(os.getpid(), signal.SIGINT)
+                threading.Event().wait()
+            yield [np.ones(2, np.float32)] * 2
+
+    def state_dict(self):
+        return {"begun": self.begun}
+
+    def load_state_dict(self, state):
+        self.begun = state["begun"]
+
+
+def test_a_feed_that_waits_is_interrupted_and_saved_where_it_was(log_dir):
+    options = {"callbacks": [ModelSaver()], "max_epoch": 1}
+    trainer = SimpleTrainer(config(data=FeedInput(Blocks(at=3)), **options))
+    with pytest.raises(TrainingInterrupted):
+        trainer.train()
+    assert os.path.exists(f"{log_dir}/model-2.index")
+
+    data = Blocks(at=None)
+    with tf.Graph().as_default():
+        SimpleTrainer(config(data=FeedInput(data), resume="must", **options)).train()
+    assert data.begun == 10  # the third datapoint is made again
 
 
 class Held(TensorInput):
