@@ -70,10 +70,12 @@ def load_named_values(
 def _loads_something(
     fitting: Iterable[str], variables: Iterable[str], saved: Iterable[str]
 ) -> bool:
-    """Whether anything fits; the global step alone counts only where there is nothing else."""
-    step = {"global_step"}
-    is_all = not (set(variables) - step and set(saved) - step)
-    return bool(set(fitting) - step) or (bool(fitting) and is_all)
+    """Whether anything fits; what only training uses counts only where there is nothing else."""
+    used, offered, loaded = (
+        {name for name in names if name != "global_step" and not is_training_name(name)}
+        for names in (variables, saved, fitting)
+    )
+    return bool(loaded) or (bool(fitting) and not (used and offered))
 
 
 def _scope_hint(variables: Iterable[str], saved: Iterable[str]) -> str:

@@ -248,7 +248,7 @@ class TowerTensorHandle:
         own = [op.name[len(prefix) :] for op in ops if op.outputs and op.name.startswith(prefix)]
         own += [get_op_tensor_name(each)[0] for each in self._by_input_name]
         in_scopes = [each for each in own if each.rpartition("/")[2] == wanted]
-        near = in_scopes[:3] or get_close_matches(wanted, own, 3)
+        near = in_scopes[:3] or get_close_matches(wanted, sorted({*own}), 3)
         return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
     def get_tensors(self, names: Sequence[str]) -> List[tf.Tensor]:

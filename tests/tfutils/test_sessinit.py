@@ -88,6 +88,16 @@ def test_moments_of_a_batch_normalisation_are_never_hidden(session, log_lines):
     }
 
 
+def test_what_only_training_uses_is_nothing_to_begin_with(prefix, session):
+    for name in "W/Adam", "EMA/cost":
+        tf.get_variable(name, [2], trainable=False)
+    tf.get_variable("another", [])
+    sess = session()
+    with pytest.raises(ValueError, match="No variable of this graph is in .*another model"):
+        SmartInit(prefix).init(sess)
+    DictRestore({"EMA/cost": np.ones(2)}).init(sess)  # there is nothing else in it
+
+
 @pytest.mark.parametrize(
     "name, hint",
     [("other", ""), ("sub/W", "graph has sub/W where it has W: see `prefix`"), ("global_step", "")],
