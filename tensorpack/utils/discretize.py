@@ -28,7 +28,7 @@ class UniformDiscretizer1D:
                 f"Bins need minv < maxv and spacing > 0, but got {minv}, {maxv} and {spacing}."
             )
         self.minv, self.maxv, self.spacing = float(minv), float(maxv), float(spacing)
-        # 0.3 / 0.1 is a little less than 3, and 0.6 / 0.2 a little more: neither adds a bin
+        # 2.1 / 0.3 is a little more than 7, which does not add a bin.
         self.nr_bin = math.ceil(round((self.maxv - self.minv) / self.spacing, 9))
 
     def get_nr_bin(self) -> int:

@@ -282,7 +282,7 @@ def test_results_of_several_producers_come_in_order():
     for each in [(4, "b"), (3, "a"), (DIE, None), (6, "d"), (5, "c"), (DIE, None)]:
         data.put(each)
     gatherer.run()  # what the process does
-    found = [gatherer.get() for _ in range(6)]
+    found = [gatherer.get(), *(gatherer.result_queue.get(timeout=10) for _ in range(5))]
     assert found == [(3, "a"), (4, "b"), (DIE, None), (5, "c"), (6, "d"), (DIE, None)]
     for each in data, gatherer.result_queue:
         each.close()

@@ -27,6 +27,7 @@ def test_values_outside_are_in_the_first_or_last_bin_with_one_warning(capsys):
 @pytest.mark.parametrize("width, count", [(0.1, 10), (0.3, 4), (0.25, 4), (5, 1), (1 / 3, 3)])
 def test_the_number_of_bins(width, count):
     assert UniformDiscretizer1D(0, 1, width).get_nr_bin() == count
+    assert UniformDiscretizer1D(0, 2.1, 0.3).get_nr_bin() == 7
 
 
 @pytest.mark.parametrize("value, peak", [(0.0, 4), (0.9, 7), (-0.99, 0)])
