@@ -32,7 +32,7 @@ class BestValue(Callback):
         """Returns the last value; None, with a warning, if there is none yet."""
         self._asked = True
         try:
-            return self.trainer.monitors.get_history(self.monitor_stat)[-1]
+            return self.trainer.monitors.get_latest(self.monitor_stat)
         except KeyError:
             logger.warning(f"{self} does nothing: {self.monitor_stat} has no value yet.")
             return None

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import log_once
 from tensorpack.utils.legacy_names import give_both_names, names_from
 
 from ._images import as_images, image_summary
@@ -198,21 +199,24 @@ class Monitors(Callback):
         for monitor in self._monitors:
             monitor.process_event(evt)
 
-    def get_latest(self, name: str) -> float:
+    def get_latest(self, name: str) -> ScalarRecord:
         """Returns the last value of a scalar.
 
         Raises:
           KeyError: it has none yet.
         """
-        return self._records(name).values[-1]
+        if name not in self._history:
+            known = ", ".join(sorted(self._history)) or "none"
+            raise KeyError(f"{self._no_value(name)} Those that have: {known}.")
+        records = self._history[name]
+        return ScalarRecord(records.steps[-1], records.values[-1])
 
     def get_history(self, name: str) -> List[ScalarRecord]:
-        """Returns all values of a scalar as `ScalarRecord`s, oldest first.
-
-        Raises:
-          KeyError: it has none yet.
-        """
-        records = self._records(name)
+        """Returns all values of a scalar, oldest first; an empty list, with a warning, if none."""
+        if name not in self._history:
+            log_once(f"get_history() is empty. {self._no_value(name)}", "warn")
+            return []
+        records = self._history[name]
         return [ScalarRecord(*each) for each in zip(records.steps, records.values)]
 
     def state_dict(self) -> Dict[str, Any]:
@@ -226,15 +230,10 @@ class Monitors(Callback):
         """Restores the history of the earlier run."""
         self._history = {name: _records_of(**records) for name, records in state.items()}
 
-    def _records(self, name: str) -> "_Records":
-        if name not in self._history:
-            known = ", ".join(sorted(self._history)) or "none"
-            close = get_close_matches(name, self._history, n=1, cutoff=0.5)
-            advice = f" Did you mean {close[0]!r}?" if close else ""
-            raise KeyError(
-                f"The scalar {name!r} has no value yet.{advice} Those that have: {known}."
-            )
-        return self._history[name]
+    def _no_value(self, name: str) -> str:
+        close = get_close_matches(name, self._history, n=1, cutoff=0.5)
+        advice = f" Did you mean {close[0]!r}?" if close else ""
+        return f"The scalar {name!r} has no value yet.{advice}"
 
     def _put_value(self, name: str, value: float) -> None:
         if name not in self._history:

@@ -127,16 +127,18 @@ def test_the_history_has_steps_and_values(monitors):
     monitors.put_scalar("cost", 1)
     assert monitors.get_history("cost") == [(7, 2.0), (9, 1.0)]
     assert monitors.get_history("cost")[0].global_step == 7
-    assert monitors.get_latest("cost") == 1.0
+    assert monitors.get_latest("cost") == 1.0 == monitors.get_history("cost")[-1]
+    assert monitors.get_latest("cost").global_step == 9
 
 
-def test_an_unknown_name_is_a_key_error_and_stays_unknown(monitors):
+def test_an_unknown_name_has_no_latest_value_and_stays_unknown(monitors, capsys):
     monitors.put_scalar("cost", 2)
     for _ in range(2):
         with pytest.raises(KeyError, match="'score' has no value yet. Those that have: cost"):
             monitors.get_latest("score")
-    with pytest.raises(KeyError):
-        monitors.get_history("score")
+        assert monitors.get_history("costs") == []
+    text = "get_history() is empty. The scalar 'costs' has no value yet. Did you mean 'cost'?"
+    assert capsys.readouterr().out.count(text) == 1
 
 
 def test_a_history_is_one_of_numbers_as_in_2017(monitors):
