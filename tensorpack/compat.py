@@ -19,6 +19,7 @@ except ImportError:
 __all__ = [
     "TensorSpec",
     "gpu_memory_peak",
+    "is_name_of_tf1",
     "is_tfv2",
     "local_cli_debug_hook",
     "make_raw_callable",
@@ -43,6 +44,12 @@ def tf_version() -> Tuple[int, int, int]:
 def is_tfv2() -> bool:
     """Returns whether a TensorFlow 2 is installed."""
     return tf_version()[0] >= 2
+
+
+def is_name_of_tf1(error: BaseException) -> bool:
+    """Returns whether an error says that TensorFlow 2 lacks a name, such as `tf.placeholder`."""
+    missing = isinstance(error, AttributeError) and is_tfv2()
+    return missing and bool(re.match(r"module 'tensorflow[.']", str(error)))
 
 
 def make_raw_callable(

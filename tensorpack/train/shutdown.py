@@ -7,6 +7,7 @@ queue. So the type of such an error proves nothing once a reason was given to th
 import signal
 from typing import Any, Callable, List, Optional, Sequence
 
+from tensorpack.compat import is_name_of_tf1
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.input_source import InputSource
@@ -29,6 +30,10 @@ from .signals import TrainingInterrupted
 __all__ = ["DataEnded", "Shutdown"]
 
 _QUEUE_ERRORS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+_RUN_AS_TF1 = (
+    "This is a script for TensorFlow 1. It runs on TensorFlow 2 by `python -m tensorpack.tf1 "
+    "script.py args...`; or let it import tensorflow.compat.v1 as tf."
+)
 
 
 class DataEnded(RuntimeError):
@@ -156,6 +161,8 @@ class Shutdown:
         if isinstance(error, StopRequested) or (isinstance(error, _QUEUE_ERRORS) and in_step):
             error = self._data_error(error, reason)
         logger.error(f"{failed} with {type(error).__name__}.")
+        if is_name_of_tf1(error):
+            logger.error(_RUN_AS_TF1)
         return error
 
     def _data_error(self, error: BaseException, reason: Optional[StopReason]) -> BaseException:

@@ -1,5 +1,6 @@
 """How a run ends, in this process; `tests/faults` has the signals and errors of real processes."""
 
+import importlib
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import Callback, ModelSaver, StartProcOrThread
+from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFromList
 from tensorpack.input_source import FeedInput, TensorInput
@@ -125,6 +127,17 @@ class Held(TensorInput):
 class ModelThatFails(TinyModel):
     def build_graph(self, x, y):
         raise ValueError("no such layer")
+
+
+@pytest.mark.skipif(not is_tfv2(), reason="TensorFlow 1 has its names")
+def test_a_script_of_tensorflow_1_is_told_how_to_run(capsys):
+    class OldModel(TinyModel):
+        def optimizer(self):
+            return importlib.import_module("tensorflow").train.AdamOptimizer(0.1)
+
+    with pytest.raises(AttributeError, match="no attribute 'AdamOptimizer'"):
+        SimpleTrainer(config(data=Held(), model=OldModel())).train()
+    assert "by `python -m tensorpack.tf1 script.py args...`" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("at_release", [None, OSError("still in use"), SystemExit(3)])
