@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import warnings
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from operator import attrgetter
@@ -74,6 +75,9 @@ def install() -> None:
     sys.meta_path.append(ContribFinder())
     _restore_private_names(v1)
     _restore_numpy_names()
+    # Once for each layer of the script, to name classes of Keras. -W comes first.
+    gone = ".* is deprecated and will be removed in a future version"
+    warnings.filterwarnings("ignore", gone, UserWarning, append=True)
 
 
 def _import_installed() -> ModuleType:
