@@ -15,7 +15,7 @@ from tensorpack.utils.optional import require
 from ._files import PathLike, RecordsFlow
 from ._lmdb.records import Records, WantedKeys
 
-__all__ = ["CaffeLMDB", "Datum", "datum_image", "read_datum"]
+__all__ = ["CaffeLMDB", "Datum", "datum_image", "message_fields", "read_datum"]
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # how a field is encoded
 _FIELDS = {1: "channels", 2: "height", 3: "width", 4: "data", 5: "label", 7: "encoded"}
@@ -74,7 +74,7 @@ class Datum(NamedTuple):
 def read_datum(buf: bytes) -> Datum:
     """Returns the record that is encoded in some bytes, or raises `BadRecord`."""
     found: Dict[str, Any] = {}
-    for number, kind, value in _fields(buf):
+    for number, kind, value in message_fields(buf):
         if number == _FLOATS:
             raise BadRecord("Its pixels are floats. Only those of bytes are read.")
         if number in _FIELDS:
@@ -115,8 +115,8 @@ def _decoded(datum: Datum) -> np.ndarray:
     return image[:, :, np.newaxis] if is_grey else image
 
 
-def _fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
-    """Yields the number, the encoding and the value of each field."""
+def message_fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
+    """Yields the number, the encoding and the value of each field of a protobuf message."""
     position = 0
     while position < len(buf):
         begin = position
@@ -131,9 +131,13 @@ def _fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:
         elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
             size = 8 if kind == _EIGHT_BYTES else 4
         else:
-            raise BadRecord(f"This is not a Datum: a field of encoding {kind} at byte {begin}.")
+            raise BadRecord(
+                f"This is not a Caffe message: a field of encoding {kind} at byte {begin}."
+            )
         if number == 0 or size > len(buf) - position:
-            raise BadRecord(f"This is not a Datum: a wrong field at byte {begin} of {len(buf)}.")
+            raise BadRecord(
+                f"This is not a Caffe message: a wrong field at byte {begin} of {len(buf)}."
+            )
         yield number, kind, buf[position : position + size]
         position += size
 
@@ -145,8 +149,12 @@ def _varint(buf: bytes, position: int) -> Tuple[int, int]:
         number |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return number, position + index + 1
-    raise BadRecord(f"This is not a Datum: a number without an end at byte {position}.")
+    raise _not_caffe(f"a number without an end at byte {position}")
 
 
 def _int32(number: int) -> int:
     return struct.unpack("<i", struct.pack("<I", number & 0xFFFFFFFF))[0]
+
+
+def _not_caffe(problem: str) -> BadRecord:
+    return BadRecord(f"This is not a Caffe message: {problem}.")

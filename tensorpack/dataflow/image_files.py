@@ -22,6 +22,8 @@ __all__ = [
     "ImageFolder",
     "ImageFromFile",
     "ImageFromList",
+    "ImageRecords",
+    "decode_image",
     "dump_dataflow_images",
     "read_image_list",
 ]
@@ -64,7 +66,7 @@ class ImageFromFile(RecordsFlow):
                 f"ImageFromFile takes a list of files, but got {files!r}. For the files of a "
                 "folder use ImageFolder."
             )
-        images = _Images([os.fspath(path) for path in files], None, channel, resize)
+        images = ImageRecords([os.fspath(path) for path in files], None, channel, resize)
         super().__init__(images, shuffle, max_errors)
 
 
@@ -126,7 +128,7 @@ class ImageFolder(RecordsFlow):
             f"{len(self.files)} images of {len(self.classes)} classes in {directory}"
             + (f"; {others} other files are left out." if others else ".")
         )
-        super().__init__(_Images(self.files, labels, channel, resize), shuffle, max_errors)
+        super().__init__(ImageRecords(self.files, labels, channel, resize), shuffle, max_errors)
 
 
 class ImageFromList(RecordsFlow):
@@ -156,7 +158,7 @@ class ImageFromList(RecordsFlow):
           ValueError: a line is wrong, or an argument.
         """
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
-        super().__init__(_Images(files, labels, channel, resize), shuffle, max_errors)
+        super().__init__(ImageRecords(files, labels, channel, resize), shuffle, max_errors)
 
 
 def read_image_list(
@@ -217,11 +219,23 @@ def dump_dataflow_images(
     return _dump_images(df, index, batched=False, number=number, output_dir=dirname)
 
 
-class _Images:
-    """Images by index, with their labels if there are any."""
+class ImageRecords:
+    """Images by index, with their labels if there are any.
+
+    Args:
+      files: the paths.
+      labels: as many; None to yield images alone.
+      channel, resize: as in `ImageFromFile`.
+      bgr: whether the channels of colour are blue, green and red, as OpenCV has them.
+    """
 
     def __init__(
-        self, files: List[str], labels: Optional[List[int]], channel: int, resize: _Resize
+        self,
+        files: List[str],
+        labels: Optional[List[int]],
+        channel: int = 3,
+        resize: _Resize = None,
+        bgr: bool = False,
     ) -> None:
         if channel not in (1, 3):
             raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
@@ -230,39 +244,49 @@ class _Images:
             raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
         require("cv2")  # to be missed now, and not in the middle of a run
         self._files, self._labels = files, labels
-        self._channel, self._size = channel, size
+        self._channel, self._size, self._bgr = channel, size, bgr
 
     def __len__(self) -> int:
         return len(self._files)
 
     def __getitem__(self, index: int) -> List[Any]:
-        image = _read_image(self._files[index], self._channel, self._size)
+        image = _read_image(self._files[index], self._channel, self._size, self._bgr)
         return [image] if self._labels is None else [image, self._labels[index]]
 
 
-def _read_image(path: str, channel: int, size: Optional[Sequence[int]]) -> np.ndarray:
+def _read_image(path: str, channel: int, size: Optional[Sequence[int]], bgr: bool) -> np.ndarray:
     """Returns a new uint8 array `[h, w, channel]`."""
-    cv2 = require("cv2")
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
         raise DamagedFile(f"{path} cannot be read: {error}.") from error
+    image = decode_image(data, path, channel, bgr)
+    if size is not None:
+        height, width = size
+        image = require("cv2").resize(image, (width, height))
+    return image if image.ndim == 3 else image[:, :, np.newaxis]
+
+
+def decode_image(data: bytes, path: str, channel: int = 3, bgr: bool = False) -> np.ndarray:
+    """Returns the image in the content of a file, uint8 `[h, w, 3]`, or `[h, w]` for one channel.
+
+    Raises:
+      DamagedFile: it is no image, or cut off; `path` says which.
+    """
+    cv2 = require("cv2")
     if _is_cut_off(data):
         raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
     colour = cv2.IMREAD_COLOR if channel == 3 else cv2.IMREAD_GRAYSCALE
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), colour) if data else None
-        if image is not None and channel == 3:
+        if image is not None and channel == 3 and not bgr:
             image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
     except cv2.error as error:
         raise DamagedFile(f"{path} is not an image that OpenCV reads: {error}.") from error
     if image is None:
         raise DamagedFile(f"{path} is not an image that OpenCV reads ({len(data)} bytes).")
-    if size is not None:
-        height, width = size
-        image = cv2.resize(image, (width, height))
-    return image if channel == 3 else image[:, :, np.newaxis]
+    return image
 
 
 def _is_cut_off(data: bytes) -> bool:

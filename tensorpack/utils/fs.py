@@ -3,7 +3,7 @@
 import hashlib
 import os
 import urllib.request
-from typing import Any, BinaryIO, Iterator, Optional
+from typing import Any, BinaryIO, Iterator, Optional, Sequence
 from urllib.parse import unquote, urlsplit
 
 from .argtools import log_once
@@ -70,7 +70,7 @@ def download(
     An existing file is kept if its expected size or hash is given and matches.
 
     Args:
-      url: a `https:` or `file:` address.
+      url: a `https:` or `file:` address, or a `http:` one if the hash is given.
       dir: the directory to write to; created if missing.
       filename: the name of the file; by default the last part of the address.
       expect_size: its size in bytes, if known.
@@ -81,7 +81,8 @@ def download(
         file is left.
       OSError: the file cannot be fetched or written.
     """
-    _check_scheme(url)
+    schemes = ("https", "file") if sha256 is None else ("https", "file", "http")
+    _check_scheme(url, schemes)
     filename = filename or os.path.basename(unquote(urlsplit(url).path))
     if not filename:
         raise ValueError(f"There is no file name in {url}: pass `filename`.")
@@ -92,7 +93,7 @@ def download(
     mkdir_p(dir)
     with open_atomic(path) as file:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response:
-            _check_scheme(response.geturl())  # it may have been redirected
+            _check_scheme(response.geturl(), schemes)  # it may have been redirected
             _copy(response, file, filename)
         file.flush()
         complaint = _complaint(file.name, expect_size, sha256)
@@ -101,9 +102,12 @@ def download(
     return path
 
 
-def _check_scheme(url: str) -> None:
-    if urlsplit(url).scheme not in ("https", "file"):
-        raise ValueError(f"Only https: and file: addresses are downloaded, got {url}.")
+def _check_scheme(url: str, schemes: Sequence[str]) -> None:
+    if urlsplit(url).scheme not in schemes:
+        raise ValueError(
+            "Only https: and file: addresses are downloaded, and http: ones whose SHA-256 is "
+            f"known; got {url}."
+        )
 
 
 def _copy(response: Any, file: BinaryIO, title: str) -> None:

@@ -168,7 +168,7 @@ def test_bad_records_are_skipped_within_a_limit(tmp_path, capsys):
     assert [label for _, label in flow] == [0, 2, 3, 5]
     assert len(flow) == 6
     out = capsys.readouterr().out
-    assert f"{path}, key b'1': This is not a Datum" in out
+    assert f"{path}, key b'1': This is not a Caffe message" in out
     assert f"{path}, key b'4': " in out
     assert [label for _, label in CaffeLMDB(path, shuffle=False)] == [0, 2, 3, 5]
     with pytest.raises(ValueError, match="key b'4'.*max_errors=1"):

@@ -1,7 +1,10 @@
 """What the datasets share: their published files, and images with labels by index."""
 
+import gzip
 import os
-from typing import Any, Dict, List, Optional
+import tarfile
+import zlib
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -12,6 +15,7 @@ from tensorpack.utils.untrusted import hash_untrusted
 from .._files import DamagedFile, PathLike
 
 TRAIN_OR_TEST = ("train", "test")
+_MOST_BYTES = 1 << 30  # of a file in an archive; the largest published one has 150 MB
 
 
 class LabelledImages:
@@ -41,10 +45,12 @@ class LabelledImages:
         return [image, int(self.labels[index])]
 
 
-def check_split(name: str) -> None:
-    """Raises ValueError unless `name` is "train" or "test"."""
-    if name not in TRAIN_OR_TEST:
-        raise ValueError(f"A dataset has the parts 'train' and 'test', but got {name!r}.")
+def check_split(name: str, parts: Sequence[str] = TRAIN_OR_TEST) -> None:
+    """Raises ValueError unless `name` is one of the parts of a dataset."""
+    if name not in parts:
+        *others, last = map(repr, parts)
+        known = f"{', '.join(others)} and {last}"
+        raise ValueError(f"The dataset has the parts {known}, but got {name!r}.")
 
 
 def check_labels(labels: np.ndarray, classes: int, path: str) -> None:
@@ -56,16 +62,16 @@ def check_labels(labels: np.ndarray, classes: int, path: str) -> None:
 
 
 def find_files(
-    flow: Any, directory: PathLike, published: Dict[str, str], download: bool
+    name: str, directory: PathLike, published: Mapping[str, Optional[str]], download: bool
 ) -> List[str]:
     """Returns the paths of published files in a directory.
 
     A file whose content is not the published one is used all the same, with a warning.
 
     Args:
-      flow: the dataset, for messages.
+      name: of the dataset, for messages.
       directory: where the files should be.
-      published: the address of each file to its SHA-256.
+      published: the address of each file to its SHA-256, or None if that is not known.
       download: whether to download missing ones.
 
     Raises:
@@ -78,14 +84,14 @@ def find_files(
     missing = [url for url, path in paths.items() if not os.path.isfile(path)]
     if missing and not download:
         raise FileNotFoundError(
-            f"{type(flow).__name__} needs files that are not there: put {' and '.join(missing)} "
+            f"{name} needs files that are not there: put {' and '.join(missing)} "
             f"into {directory}, or pass download=True once to have it done. The argument `dir`, or "
             "$TENSORPACK_DATASET, names another place."
         )
     for url, path in paths.items():
         if url in missing:
             _download(url, directory, published[url])
-        elif hash_untrusted(path)[1] != published[url]:
+        elif published[url] not in (None, hash_untrusted(path)[1]):
             log_once(
                 f"{path} is not the file of {url}: its SHA-256 is another one. It is used; remove "
                 "it to download the published one.",
@@ -94,7 +100,37 @@ def find_files(
     return list(paths.values())
 
 
-def _download(url: str, directory: str, sha256: str) -> None:
+def read_file(path: str) -> bytes:
+    """Returns the content of a file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
+    """Returns the content of files of a compressed archive, and checks the whole archive.
+
+    Args:
+      path: of the archive. Nothing is unpacked.
+      wanted: is given the name of each file.
+
+    Raises:
+      DamagedFile: it cannot be unpacked.
+    """
+    contents: Dict[str, bytes] = {}
+    try:
+        with gzip.open(path, "rb") as stream:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for member in archive:
+                    if member.isfile() and member.size <= _MOST_BYTES and wanted(member.name):
+                        contents[member.name] = archive.extractfile(member).read()
+            while stream.read(1 << 20):  # up to the checksum
+                pass
+    except (EOFError, OSError, zlib.error, tarfile.TarError) as error:
+        raise DamagedFile(f"{path} cannot be unpacked: {error}") from error
+    return contents
+
+
+def _download(url: str, directory: str, sha256: Optional[str]) -> None:
     try:
         download_file(url, directory, sha256=sha256)
     except OSError as error:

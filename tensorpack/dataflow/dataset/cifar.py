@@ -5,11 +5,8 @@ CIFAR-100 a coarse and a fine one) and the red, green and blue planes. The Pytho
 archives is pickled, which could run any code, so it is not read.
 """
 
-import gzip
 import os
-import tarfile
-import zlib
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,12 +14,19 @@ from tensorpack.utils.fs import get_dataset_path
 
 from .._files import DamagedFile, PathLike
 from ..raw import DataFromList
-from ._files import TRAIN_OR_TEST, LabelledImages, check_labels, check_split, find_files
+from ._files import (
+    TRAIN_OR_TEST,
+    LabelledImages,
+    check_labels,
+    check_split,
+    find_files,
+    read_file,
+    read_members,
+)
 
 __all__ = ["Cifar10", "Cifar100", "CifarBase"]
 
 _IMAGE = (3, 32, 32)
-_MOST_BYTES = 1 << 30  # of a file in the archive; the largest published one has 150 MB
 
 
 class _Archive(NamedTuple):
@@ -149,10 +153,14 @@ class CifarBase(DataFromList):
         folder = self._archive.folder
         paths = {name: os.path.join(self._directory, folder, name) for name in names}
         if all(map(os.path.isfile, paths.values())):
-            return {name: _read_file(path) for name, path in paths.items()}
+            return {name: read_file(path) for name, path in paths.items()}
         published = {self._archive.url: self._archive.sha256}
-        (path,) = find_files(self, self._directory, published, self._download)
-        contents = _read_members(path, {f"{folder}/{name}" for name in names})
+        (path,) = find_files(type(self).__name__, self._directory, published, self._download)
+        wanted = [f"{folder}/{name}" for name in names]
+        contents = read_members(path, wanted.__contains__)
+        missing = [each for each in wanted if each not in contents]
+        if missing:
+            raise DamagedFile(f"{path} has no {', '.join(missing)}. Is it the binary version?")
         return {name: contents[f"{folder}/{name}"] for name in names}
 
 
@@ -184,27 +192,3 @@ class Cifar100(CifarBase):
     ) -> None:
         """Takes the arguments of `CifarBase`."""
         super().__init__(train_or_test, shuffle, dir, 100, download=download)
-
-
-def _read_file(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def _read_members(path: str, names: Set[str]) -> Dict[str, bytes]:
-    """Returns the content of files of a compressed archive, and checks the whole archive."""
-    contents: Dict[str, bytes] = {}
-    try:
-        with gzip.open(path, "rb") as stream:
-            with tarfile.open(fileobj=stream, mode="r|") as archive:
-                for member in archive:
-                    if member.name in names and member.isfile() and member.size <= _MOST_BYTES:
-                        contents[member.name] = archive.extractfile(member).read()
-            while stream.read(1 << 20):  # up to the checksum
-                pass
-    except (EOFError, OSError, zlib.error, tarfile.TarError) as error:
-        raise DamagedFile(f"{path} cannot be unpacked: {error}") from error
-    missing = sorted(names - set(contents))
-    if missing:
-        raise DamagedFile(f"{path} has no {', '.join(missing)}. Is it the binary version?")
-    return contents

@@ -67,7 +67,7 @@ class Mnist(DataFromList):
         urls = [f"{self._ADDRESS}{_PREFIXES[train_or_test]}-{kind}-ubyte.gz" for kind in kinds]
         published = dict(zip(urls, self._SHA256[train_or_test]))
         directory = get_dataset_path(self._FOLDER) if dir is None else dir
-        images_path, labels_path = find_files(self, directory, published, download)
+        images_path, labels_path = find_files(type(self).__name__, directory, published, download)
         images, labels = _read_idx(images_path, (28, 28)), _read_idx(labels_path, ())
         check_labels(labels, 10, labels_path)
         if len(images) != len(labels):

@@ -42,3 +42,37 @@ def write_archive(path, contents):
 def random_images(*shape, seed=0):
     """Random uint8 images."""
     return np.random.RandomState(seed).randint(0, 256, size=shape).astype(np.uint8)
+
+
+def write_image(path, image):
+    """An image file, from uint8 `[h, w, 3]` in BGR or `[h, w]`; PNG whatever its name, so exact."""
+    import cv2
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    good, content = cv2.imencode(".png", image)
+    assert good
+    path.write_bytes(content.tobytes())
+
+
+def matlab(**variables):
+    """The content of a file of MATLAB."""
+    from scipy.io import savemat
+
+    file = io.BytesIO()
+    savemat(file, variables, do_compression=True)
+    return file.getvalue()
+
+
+def ground_truth(*boundaries):
+    """The content of a file of BSDS500 with what each person drew."""
+    cell = np.empty((1, len(boundaries)), object)
+    for index, each in enumerate(boundaries):
+        cell[0, index] = {"Segmentation": np.ones(each.shape, np.uint16), "Boundaries": each}
+    return matlab(groundTruth=cell)
+
+
+def mean_image(mean):
+    """The content of `imagenet_mean.binaryproto` for floats `[3, h, w]`."""
+    content = mean.astype("<f4").tobytes()
+    size = [0x80 | len(content) & 0x7F, 0x80 | len(content) >> 7 & 0x7F, len(content) >> 14]
+    return bytes([0x08, 1, 0x10, 3, 0x18, 0x80, 2, 0x20, 0x80, 2, 0x2A, *size]) + content

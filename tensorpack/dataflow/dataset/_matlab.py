@@ -1,0 +1,31 @@
+"""Reads the files of MATLAB in which some datasets are published, by scipy."""
+
+import io
+from typing import Any, Dict
+
+from tensorpack.utils.optional import require
+
+from .._files import DamagedFile
+
+
+def read_matlab(content: bytes, path: str, *names: str) -> Dict[str, Any]:
+    """Returns variables of a file of MATLAB's version 5.
+
+    Args:
+      content: of the file.
+      path: of the file, for messages.
+      *names: the variables, which must be there.
+
+    Raises:
+      DamagedFile: it is no such file, or a variable is missing.
+      ImportError: scipy is not installed.
+    """
+    matlab = require("scipy.io")
+    try:
+        found = matlab.loadmat(io.BytesIO(content), variable_names=names)
+    except Exception as error:  # whatever the bytes at hand lead scipy to
+        raise DamagedFile(f"{path} is not a MATLAB file that scipy reads: {error}") from error
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise DamagedFile(f"{path} has no variable {' and '.join(missing)}.")
+    return {name: found[name] for name in names}

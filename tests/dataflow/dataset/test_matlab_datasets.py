@@ -1,0 +1,186 @@
+"""SVHN, Caltech 101 Silhouettes and BSDS500 are read from files of MATLAB."""
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import DamagedFile
+from tensorpack.dataflow.dataset import BSDS500, Caltech101Silhouettes, SVHNDigit
+from tensorpack.utils import change_env
+from tests.contracts.dataflow import DataFlowContract
+from tests.dataflow.dataset.published import (
+    ground_truth,
+    matlab,
+    random_images,
+    write_archive,
+)
+
+cv2 = pytest.importorskip("cv2")
+pytest.importorskip("scipy")
+
+DIGITS = np.array([1, 9, 10, 5], np.uint8)
+IMAGES = random_images(4, 32, 32, 3)
+SILHOUETTES = random_images(3, 784) % 2
+CALTECH = "caltech101_silhouettes_28_split1.mat"
+
+
+def write_svhn(folder, part="train", images=IMAGES, digits=DIGITS):
+    folder.mkdir(parents=True, exist_ok=True)
+    content = matlab(X=images.transpose(1, 2, 3, 0), y=digits[:, np.newaxis])
+    (folder / f"{part}_32x32.mat").write_bytes(content)
+
+
+class TestSVHN(DataFlowContract):
+    length = 4
+
+    @pytest.fixture(autouse=True)
+    def files(self, tmp_path):
+        write_svhn(tmp_path)
+        self.folder = tmp_path
+
+    def make_flow(self):
+        return SVHNDigit("train", self.folder, shuffle=False)
+
+
+def test_digits_of_svhn_are_in_rgb_and_10_is_0(tmp_path):
+    write_svhn(tmp_path / "svhn_data", "extra")
+    write_svhn(tmp_path / "svhn_data", "test", IMAGES[:1], DIGITS[:1])
+    with change_env("TENSORPACK_DATASET", str(tmp_path)):
+        flow = SVHNDigit("extra")
+        mean = SVHNDigit.get_per_pixel_mean(("extra", "test"))
+    assert flow.shuffle
+    flow = SVHNDigit("extra", tmp_path / "svhn_data", shuffle=False)
+    for (image, label), expected, digit in zip(flow, IMAGES, [1, 9, 0, 5]):
+        assert type(label) is int and label == digit
+        np.testing.assert_array_equal(image, expected)
+        image[:] = 0  # the consumer's own
+    both = np.concatenate([IMAGES, IMAGES[:1]]).mean(axis=0)
+    assert mean.dtype == np.float32
+    np.testing.assert_allclose(mean, both, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "images, digits, match",
+    [
+        (IMAGES, DIGITS + 1, "label 11, but there are 10 classes"),
+        (IMAGES, DIGITS[:3], r"images of uint8 \(32, 32, 3, 4\) and labels of \(3, 1\)"),
+        (IMAGES.astype(float), DIGITS, "images of float64"),
+        (IMAGES[:, :8], DIGITS, r"\(8, 32, 3, 4\)"),
+    ],
+)
+def test_what_is_not_svhn(tmp_path, images, digits, match):
+    write_svhn(tmp_path, images=images, digits=digits)
+    with pytest.raises(DamagedFile, match=f"train_32x32.mat has .*{match}"):
+        SVHNDigit("train", tmp_path)
+
+
+def test_damaged_files_of_matlab_are_named(tmp_path):
+    path = tmp_path / "train_32x32.mat"
+    whole = matlab(X=IMAGES.transpose(1, 2, 3, 0), y=DIGITS[:, np.newaxis])
+    for content in b"", b"<html>", whole[:100], whole[: len(whole) // 2]:
+        path.write_bytes(content)
+        with pytest.raises(DamagedFile, match="train_32x32.mat (is not a MATLAB file|has no var)"):
+            SVHNDigit("train", tmp_path)
+    path.write_bytes(matlab(X=IMAGES))
+    with pytest.raises(DamagedFile, match="train_32x32.mat has no variable y"):
+        SVHNDigit("train", tmp_path)
+
+
+def test_missing_files_and_parts(tmp_path):
+    with pytest.raises(FileNotFoundError, match="SVHNDigit needs .* put http://.*/test_32x32.mat"):
+        SVHNDigit("test", tmp_path)
+    with pytest.raises(FileNotFoundError, match="put https://.*_split1.mat into .*download=True"):
+        Caltech101Silhouettes("val", dir=tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"put https://.*/BSR_bsds500\.tgz into"):
+        BSDS500("val", tmp_path)
+    for make in SVHNDigit, Caltech101Silhouettes, BSDS500:
+        with pytest.raises(ValueError, match="the parts 'train'.* and '.*', but got 'all'"):
+            make("all")
+    with pytest.raises(ValueError, match="train, test, extra, but got"):
+        SVHNDigit.get_per_pixel_mean(())
+
+
+def test_silhouettes(tmp_path, capsys):
+    labels = np.array([[101], [1], [7]], np.uint8)
+    content = matlab(val_data=SILHOUETTES, val_labels=labels)
+    folder = tmp_path / "caltech101_data"
+    folder.mkdir()
+    (folder / CALTECH).write_bytes(content)
+    with change_env("TENSORPACK_DATASET", str(tmp_path)):
+        flow = Caltech101Silhouettes("val", shuffle=False)
+    assert [label for _, label in flow] == [100, 0, 6]
+    image, label = next(iter(flow))
+    assert image.dtype == np.uint8 and type(label) is int
+    np.testing.assert_array_equal(image, SILHOUETTES[0].reshape(28, 28))
+    assert "SHA-256" not in capsys.readouterr().out  # it is not known
+    for wrong, match in (
+        (labels - 1, "label 0"),
+        (labels + 1, "label 101"),
+        (labels[:2], r"\(2, 1\)"),
+    ):
+        (folder / CALTECH).write_bytes(matlab(val_data=SILHOUETTES, val_labels=wrong))
+        with pytest.raises(DamagedFile, match=match):
+            Caltech101Silhouettes("val", dir=folder)
+
+
+def drawn(rows, columns):
+    """A photograph that is smooth, and what two people drew in it."""
+    image = np.full((rows, columns, 3), 40, np.uint8)
+    image[:, :, 2] = np.linspace(0, 255, columns)
+    first, second = np.zeros((2, rows, columns), np.uint8)
+    first[5], second[:, 7] = 1, 1
+    return image, first, second
+
+
+def bsds(**changed):
+    """The files of the part "val" of BSDS500: a photograph that lies, and one that stands."""
+    contents = {"images/val/Thumbs.db": b"x", "images/test/1.jpg": b"x"}
+    for name, size in ("2", (481, 321)), ("1", (321, 481)):
+        image, *boundaries = drawn(*size)
+        jpeg = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
+        contents[f"images/val/{name}.jpg"] = jpeg
+        contents[f"groundTruth/val/{name}.mat"] = ground_truth(*boundaries)
+    contents.update(changed)
+    return {f"BSR/BSDS500/data/{name}": content for name, content in contents.items()}
+
+
+def test_contours_of_bsds500_from_the_archive_or_the_folder(tmp_path):
+    write_archive(tmp_path / "BSR_bsds500.tgz", bsds())
+    from_archive = list(BSDS500("val", tmp_path, shuffle=False))
+    assert [path.name for path in tmp_path.iterdir()] == ["BSR_bsds500.tgz"]
+    for name, content in bsds().items():
+        path = tmp_path / "other" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    flow = BSDS500("val", tmp_path / "other", shuffle=False)
+    assert len(flow) == 2
+    for index, (image, edges) in enumerate(flow):
+        assert (image.dtype, image.shape) == (np.uint8, (321, 481, 3))
+        assert (edges.dtype, edges.shape) == (np.float32, (321, 481))
+        np.testing.assert_array_equal(image, from_archive[index][0])
+        np.testing.assert_array_equal(edges, from_archive[index][1])
+        expected, *boundaries = drawn(*((321, 481), (481, 321))[index])
+        share = np.mean(boundaries, axis=0)
+        if index:  # stands
+            expected, share = expected.swapaxes(0, 1), share.T
+        assert np.abs(image.astype(int) - expected).max() < 12  # in BGR
+        np.testing.assert_array_equal(edges, share)
+        assert set(np.unique(edges)) == {0, 0.5, 1}
+
+
+def test_damaged_archives_of_bsds500_are_named(tmp_path):
+    path = tmp_path / "BSR_bsds500.tgz"
+    for changed, match in [
+        ({"images/val/3.jpg": b"x"}, "has 3 images, and contours of 2"),
+        ({"images/val/2.jpg": b"\xff\xd8x"}, "2 of .*tgz is cut off"),
+        ({"groundTruth/val/2.mat": b""}, "2 of .*tgz is not a MATLAB file"),
+        ({"groundTruth/val/2.mat": matlab(groundTruth=np.ones(3))}, "without Boundaries"),
+        ({"groundTruth/val/2.mat": ground_truth(np.ones((3, 4)))}, "2 of .* not an image of 481"),
+    ]:
+        write_archive(path, bsds(**changed))
+        with pytest.raises(DamagedFile, match=match):
+            BSDS500("val", tmp_path)
+    with pytest.raises(DamagedFile, match="has 0 images"):
+        BSDS500("train", tmp_path)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DamagedFile, match="cannot be unpacked"):
+        BSDS500("val", tmp_path)
