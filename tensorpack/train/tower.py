@@ -311,7 +311,9 @@ class SingleCostTrainer(TowerTrainer):
 
 
 def _warn_about_unused_losses() -> None:
+    # TensorFlow 2 makes the loss of a regularizer again at each use, so that has no consumers.
     losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    losses = [each for each in losses if isinstance(each, tf.Tensor)]
     if losses and not any(each.consumers() for each in losses):
         logger.warning(
             f"{len(losses)} tensors in REGULARIZATION_LOSSES are used by nothing: add them to the "

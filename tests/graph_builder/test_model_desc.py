@@ -60,13 +60,14 @@ def test_cost_of_the_training_tower(kind, tensors):
 
 def test_2017_cost_gets_the_regularisation_losses_and_predictors_have_none_left_over(tensors):
     tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(10.0))
+    tf.get_variable("regularized", [], regularizer=lambda variable: tf.constant(4.0))
     model = Of2017()
     with TowerContext("", is_training=True):
         assert model.build_graph(list(tensors)) is None  # 2017's call, followed by one of:
         cost = model.get_cost()
     assert cost.op.name == "cost_with_regularizer"
     with tf.Session() as sess:
-        assert sess.run(cost) == 16
+        assert sess.run(cost) == 20
     with TowerContext("towerp0", is_training=False):
         assert model.build_graph(*tensors) is None
     assert model.cost is None
