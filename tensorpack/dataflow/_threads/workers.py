@@ -91,7 +91,8 @@ class Buffer:
             raise self.error
         if self.closed:
             raise DataFlowTerminated(
-                f"{self._name} was closed or reset during this pass. Begin another pass."
+                f"{self._name} was closed or reset during this pass. If two inputs read it, make "
+                "a flow for each of them; otherwise begin another pass."
             )
 
     def fail(self, error: BaseException) -> None:
