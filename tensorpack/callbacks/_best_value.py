@@ -32,7 +32,7 @@ class BestValue(Callback):
         """Returns the last value; None, with a warning, if there is none yet."""
         self._asked = True
         try:
-            return self.trainer.monitors.get_latest(self.monitor_stat)
+            return self.trainer.monitors.latest_record(self.monitor_stat)
         except KeyError:
             logger.warning(f"{self} does nothing: {self.monitor_stat} has no value yet.")
             return None
@@ -51,7 +51,7 @@ class BestValue(Callback):
         if not asked or isinstance(self.trainer.stop_token.reason, (Failed, Interrupted)):
             return
         try:
-            self.trainer.monitors.get_latest(self.monitor_stat)
+            self.trainer.monitors.latest_record(self.monitor_stat)
         except KeyError as error:
             raise RuntimeError(f"{self} did nothing in this run. {error.args[0]}") from None
 

@@ -199,12 +199,16 @@ class Monitors(Callback):
         for monitor in self._monitors:
             monitor.process_event(evt)
 
-    def get_latest(self, name: str) -> ScalarRecord:
+    def get_latest(self, name: str) -> float:
         """Returns the last value of a scalar.
 
         Raises:
           KeyError: it has none yet.
         """
+        return self.latest_record(name).value
+
+    def latest_record(self, name: str) -> ScalarRecord:
+        """As `get_latest`, with the step in which it was put."""
         if name not in self._history:
             known = ", ".join(sorted(self._history)) or "none"
             raise KeyError(f"{self._no_value(name)} Those that have: {known}.")

@@ -341,7 +341,7 @@ class StatMonitorParamSetter(HyperParamSetter):
     def _observe(self) -> bool:
         """Takes the latest value of the scalar; returns whether there was a new one."""
         try:
-            step, value = self.trainer.monitors.get_latest(self._stat_name)
+            step, value = self.trainer.monitors.latest_record(self._stat_name)
         except KeyError:
             logger.warning(f"No {self._stat_name} yet: {self.param.readable_name} is not changed.")
             return False

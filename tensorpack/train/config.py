@@ -144,9 +144,8 @@ class TrainConfig:
             if steps_per_epoch is None
             else _as_steps(steps_per_epoch)
         )
-        if tower is None:
-            self.nr_tower = nr_tower
-        else:
+        self.nr_tower = nr_tower
+        if tower is not None:
             self.tower = _check_ids("tower", tower)
         predict_tower = [0] if predict_tower is None else predict_tower
         self.predict_tower = _check_ids("predict_tower", predict_tower)

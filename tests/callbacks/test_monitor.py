@@ -128,7 +128,8 @@ def test_the_history_has_steps_and_values(monitors):
     assert monitors.get_history("cost") == [(7, 2.0), (9, 1.0)]
     assert monitors.get_history("cost")[0].global_step == 7
     assert monitors.get_latest("cost") == 1.0 == monitors.get_history("cost")[-1]
-    assert monitors.get_latest("cost").global_step == 9
+    assert monitors.latest_record("cost").global_step == 9
+    assert str(monitors.get_latest("cost")) == "1.0"
 
 
 def test_an_unknown_name_has_no_latest_value_and_stays_unknown(monitors, capsys):

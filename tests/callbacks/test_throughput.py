@@ -54,8 +54,7 @@ def test_before_the_first_step_there_is_nothing_to_tell():
     with trainer.session():
         trainer.callbacks.before_train()
         tracker.trigger()
-    with pytest.raises(KeyError):
-        put(trainer)
+    assert put(trainer) == []
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -97,8 +96,7 @@ def test_an_epoch_whose_begin_it_has_not_seen_has_no_number():
 def test_the_time_between_epochs_does_not_count_where_it_is_rarely_on():
     # on in `before_epoch` of the first, and in `trigger_epoch` of the second
     trainer = run(lambda clock: PeriodicCallback(ThroughputTracker(32, clock), 6), 3, 2)
-    with pytest.raises(KeyError):
-        put(trainer)
+    assert put(trainer) == []
 
 
 def test_a_state_without_its_epoch_is_of_none():
@@ -108,5 +106,4 @@ def test_a_state_without_its_epoch_is_of_none():
     with trainer.session():
         trainer.epoch_num = 2
         tracker.trigger()
-    with pytest.raises(KeyError):
-        put(trainer)
+    assert put(trainer) == []
