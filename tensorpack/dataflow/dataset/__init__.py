@@ -12,6 +12,7 @@ from .mnist import FashionMnist, Mnist
 from .places import Places365Standard
 from .svhn import SVHNDigit
 from .tiny_imagenet import TinyImageNet
+from .visualqa import VisualQA
 
 __all__ = [
     "BSDS500",
@@ -27,4 +28,5 @@ __all__ = [
     "Places365Standard",
     "SVHNDigit",
     "TinyImageNet",
+    "VisualQA",
 ]

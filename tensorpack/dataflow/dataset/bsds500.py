@@ -103,7 +103,7 @@ class _Pairs:
 
 def _read_boundaries(content: bytes, path: str) -> List[np.ndarray]:
     """Returns the contours that each person drew, bool `[h, w]`."""
-    cell = read_matlab(content, path, "groundTruth")["groundTruth"]
+    cell = read_matlab(path, "groundTruth", content=content)["groundTruth"]
     try:
         found = [person["Boundaries"][0, 0] != 0 for person in cell.ravel()]
     except (IndexError, KeyError, TypeError, ValueError) as error:

@@ -12,7 +12,7 @@ from tensorpack.utils.fs import get_dataset_path
 
 from .._files import DamagedFile, PathLike
 from ..raw import DataFromList
-from ._files import LabelledImages, check_labels, check_split, find_files, read_file
+from ._files import LabelledImages, check_labels, check_split, find_files
 from ._matlab import read_matlab
 
 __all__ = ["Caltech101Silhouettes"]
@@ -52,7 +52,7 @@ class Caltech101Silhouettes(DataFromList):
         check_split(name, ("train", "val", "test"))
         directory = get_dataset_path("caltech101_data") if dir is None else dir
         (path,) = find_files(type(self).__name__, directory, {_URL: None}, download)
-        variables = read_matlab(read_file(path), path, f"{name}_data", f"{name}_labels")
+        variables = read_matlab(path, f"{name}_data", f"{name}_labels")
         images, numbers = variables.values()
         if images.ndim != 2 or images.shape[1] != 784 or numbers.shape != (len(images), 1):
             raise DamagedFile(

@@ -12,7 +12,7 @@ from tensorpack.utils.fs import get_dataset_path
 
 from .._files import DamagedFile, PathLike
 from ..raw import DataFromList
-from ._files import LabelledImages, check_labels, check_split, find_files, read_file
+from ._files import LabelledImages, check_labels, check_split, find_files
 from ._matlab import read_matlab
 
 __all__ = ["SVHNDigit"]
@@ -89,7 +89,7 @@ def _read_part(
     directory = get_dataset_path("svhn_data") if directory is None else directory
     published = {f"{_ADDRESS}{name}_32x32.mat": _SHA256[name]}
     (path,) = find_files("SVHNDigit", directory, published, download)
-    images, digits = read_matlab(read_file(path), path, "X", "y").values()
+    images, digits = read_matlab(path, "X", "y").values()
     shapes = images.shape[:3], digits.shape
     if images.dtype != np.uint8 or shapes != (_SHAPE, (*images.shape[3:], 1)):
         raise DamagedFile(

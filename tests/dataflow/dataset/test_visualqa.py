@@ -1,0 +1,80 @@
+"""VisualQA pairs the questions of one JSON file with the answers of another."""
+
+import json
+
+import pytest
+
+from tensorpack.dataflow import DamagedFile
+from tensorpack.dataflow.dataset import VisualQA
+from tests.contracts.dataflow import DataFlowContract
+
+ASKED = ["What colour is the man's hat?", "What is it?", "Is it a T-shirt?"]
+ANSWERS = ["red", "hat", "red"]
+QUESTIONS = [
+    {"image_id": 9, "question": question, "question_id": number}
+    for number, question in enumerate(ASKED)
+]
+ANNOTATIONS = [
+    {"image_id": 9, "question_id": number, "multiple_choice_answer": answer, "answers": []}
+    for number, answer in enumerate(ANSWERS)
+]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Writes the two files; returns their paths."""
+
+    def write(questions=QUESTIONS, annotations=ANNOTATIONS):
+        paths = tmp_path / "questions.json", tmp_path / "annotations.json"
+        paths[0].write_text(json.dumps({"info": {}, "questions": questions}))
+        paths[1].write_text(json.dumps({"info": {}, "annotations": annotations}))
+        return paths
+
+    return write
+
+
+class TestVisualQA(DataFlowContract):
+    length = 3
+
+    @pytest.fixture(autouse=True)
+    def paths(self, files):
+        self.files = files()
+
+    def make_flow(self):
+        return VisualQA(*self.files)
+
+
+def test_questions_come_with_their_answers(files):
+    flow = VisualQA(*map(str, files()))
+    assert list(flow) == [list(pair) for pair in zip(QUESTIONS, ANNOTATIONS)]
+    assert flow.get_common_answer(1) == ["red"]
+    assert flow.get_common_answer(5) == ["red", "hat"]
+    assert flow.get_common_question_words(3) == ["is", "what", "it"]
+    assert {"man's", "t-shirt"} < set(flow.get_common_question_words(99))
+
+
+@pytest.mark.parametrize(
+    "questions, annotations, match",
+    [
+        (QUESTIONS[:2], ANNOTATIONS, "3 answers, and .* 2 questions, but not the same"),
+        (QUESTIONS[::-1], ANNOTATIONS, "not the same"),
+        ([], [], "has 0 questions"),
+        (QUESTIONS, [{"question_id": 1}], "with annotations: KeyError.*multiple_choice_answer"),
+        (QUESTIONS, [{**ANNOTATIONS[0], "question_id": "1"}], "of which 1 are damaged"),
+        (QUESTIONS, [3], "with annotations: TypeError"),
+        (QUESTIONS, None, "with annotations: TypeError"),
+    ],
+)
+def test_files_that_are_something_else(files, questions, annotations, match):
+    with pytest.raises(DamagedFile, match=match):
+        VisualQA(*files(questions, annotations))
+
+
+def test_no_json_and_no_file(files, tmp_path):
+    questions, annotations = files()
+    for content in b"<html>", b"\xff", b"[" * 100000:
+        annotations.write_bytes(content)
+        with pytest.raises(DamagedFile, match="annotations.json is not a file of VisualQA"):
+            VisualQA(questions, annotations)
+    with pytest.raises(FileNotFoundError, match="no file .*nothing"):
+        VisualQA(questions, tmp_path / "nothing")
