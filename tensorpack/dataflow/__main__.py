@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, Sequence
 
 from tensorpack.utils._console import point_at_devnull
+from tensorpack.utils.notes import notes_of
 from tensorpack.utils.worker_errors import WorkerTraceback
 
 from ._cli import CommandError, printable
@@ -70,12 +71,13 @@ def _in_a_line(error: Exception) -> str:
     ours = bool(frames) and frames[-1].filename.startswith(_PACKAGE) and not by_worker
     ours = ours and isinstance(error, (KeyError, RuntimeError, TypeError, ValueError))
     ours = ours or isinstance(error, (CommandError, DamagedFile, OSError))
+    notes = "".join(f" {note}" for note in notes_of(error))
     if text and (ours or type(error) is ImportError):
-        return text
+        return text + notes
     place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     if by_worker:
         place = " (in a worker process)"
-    return f"{type(error).__name__}: {text}{place}. --traceback shows more."
+    return f"{type(error).__name__}: {text}{place}.{notes} --traceback shows more."
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -88,7 +90,7 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_bench(_command(commands, "bench", bench, "measure how fast a flow gives its datapoints"))
-    _add_show(_command(commands, "show", show, "show what is in a file of datapoints"))
+    _add_show(_command(commands, "show", show, "show what is in a file of datapoints, or a flow"))
     _add_convert(_command(commands, "convert", convert, "write a file in another format"))
     return parser
 
@@ -124,9 +126,13 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
     parser.description = f"{parser.description} The contents tell the format, or the name: {KNOWN}."
-    parser.add_argument("file", metavar="FILE", help=_FILE)
-    text = "how many datapoints to show (%(default)s)"
-    parser.add_argument("--num", type=_number(0), default=1, metavar="N", help=text)
+    text = f"{_FILE}, or a flow as in bench"
+    parser.add_argument("file", metavar="FILE|FLOW", help=text)
+    text = "how many datapoints to show (1, or 16 as images)"
+    parser.add_argument("--num", type=_number(0), metavar="N", help=text)
+    text = "write the images of these datapoints, side by side, to OUT, such as sheet.png"
+    parser.add_argument("--images", metavar="OUT", help=text)
+    parser.add_argument("--bgr", action="store_true", help="the images are in BGR, not in RGB")
     text = "read the whole file, list what is damaged, and exit with 1 if there is any"
     parser.add_argument("--check", action="store_true", help=text)
     _add_input_options(parser)

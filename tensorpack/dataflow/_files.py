@@ -81,13 +81,22 @@ class RecordsFlow(DataFromList):
     records as well. A pass that is resumed from a state counts those that it skips from there.
     """
 
+    _last = 0  # the index of the record that was read last
+
     def __init__(self, records: Any, shuffle: bool, max_errors: int = 0) -> None:
         super().__init__(records, shuffle)
         self.max_errors = ErrorLimit(max_errors).max_errors
 
+    @property
+    def last_file(self) -> Optional[str]:
+        """The file of the record that was read last; None if `records` has no `file_of`."""
+        file_of = getattr(self.lst, "file_of", None)
+        return None if file_of is None else file_of(self._last)
+
     def _pass(self, begin: Dict[str, Any], order: Sequence[int], first: int) -> Iterator[Any]:
         limit = ErrorLimit(self.max_errors)
         for count, index in enumerate(order[first:], first + 1):
+            self._last = index
             try:
                 datapoint = self.lst[index]
             except DamagedFile as error:
@@ -104,8 +113,9 @@ class RecordsFlow(DataFromList):
         begin, order = self._begin()
         for position in share_positions(len(order), first, step, block):
             before(position)
+            self._last = order[position]
             try:
-                datapoint = self.lst[order[position]]
+                datapoint = self.lst[self._last]
             except DamagedFile as error:
                 limit.skip(error)
                 datapoint = None

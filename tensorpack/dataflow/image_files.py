@@ -11,11 +11,13 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils import logger, shape2d
+from tensorpack.utils.checks import check_counts
 from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
 from tensorpack.utils.viz import dump_dataflow_images as _dump_images
 
 from ._files import DamagedFile, PathLike, RecordsFlow, input_path
+from ._image_header import JPEG, JPEG_SCAN, PNG, image_size, jpeg_markers
 from .base import DataFlow
 
 __all__ = [
@@ -29,15 +31,19 @@ __all__ = [
 ]
 
 _EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-_JPEG, _JPEG_END = b"\xff\xd8", b"\xff\xd9"
-_JPEG_SCAN = 0xDA
-_PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND"
+_JPEG_END, _PNG_END = b"\xff\xd9", b"IEND"
+_MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 
 _Resize = Union[None, int, Sequence[int]]
 
 
 class ImageFromFile(RecordsFlow):
-    """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey."""
+    """Yields `[image]` for each file: uint8 `[h, w, 3]` in RGB, or `[h, w, 1]` in grey.
+
+    Attributes:
+      files: the paths.
+      channel, resize: the arguments.
+    """
 
     def __init__(
         self,
@@ -46,6 +52,8 @@ class ImageFromFile(RecordsFlow):
         resize: _Resize = None,
         shuffle: bool = False,
         max_errors: int = 0,
+        *,
+        max_pixels: int = _MOST_PIXELS,
     ) -> None:
         """
         Args:
@@ -55,18 +63,21 @@ class ImageFromFile(RecordsFlow):
           shuffle: whether each pass has its own order.
           max_errors: how many files that cannot be read a pass skips, each with a warning in the
             log; one more is an error. `len` counts them.
+          max_pixels: a file whose header says more is not decoded, but counts as damaged.
 
         Raises:
           ImportError: OpenCV is not installed.
           TypeError: `files` is a single path.
-          ValueError: `channel` is neither 1 nor 3, or `max_errors` is negative.
+          ValueError: `channel` is neither 1 nor 3, `max_errors` is negative, or `max_pixels` is
+            not positive.
         """
         if isinstance(files, (str, bytes, os.PathLike)):
             raise TypeError(
                 f"ImageFromFile takes a list of files, but got {files!r}. For the files of a "
                 "folder use ImageFolder."
             )
-        images = ImageRecords([os.fspath(path) for path in files], None, channel, resize)
+        self.files, self.channel, self.resize = [os.fspath(path) for path in files], channel, resize
+        images = ImageRecords(self.files, None, channel, resize, max_pixels=max_pixels)
         super().__init__(images, shuffle, max_errors)
 
 
@@ -90,11 +101,12 @@ class ImageFolder(RecordsFlow):
         max_errors: int = 0,
         *,
         extensions: Sequence[str] = _EXTENSIONS,
+        max_pixels: int = _MOST_PIXELS,
     ) -> None:
         """
         Args:
           directory: the folder.
-          channel, resize, max_errors: as in `ImageFromFile`.
+          channel, resize, max_errors, max_pixels: as in `ImageFromFile`.
           shuffle: whether each pass has its own order.
           extensions: how the names of images end, in small letters. How many files have other
             names is said in the log.
@@ -128,7 +140,8 @@ class ImageFolder(RecordsFlow):
             f"{len(self.files)} images of {len(self.classes)} classes in {directory}"
             + (f"; {others} other files are left out." if others else ".")
         )
-        super().__init__(ImageRecords(self.files, labels, channel, resize), shuffle, max_errors)
+        records = ImageRecords(self.files, labels, channel, resize, max_pixels=max_pixels)
+        super().__init__(records, shuffle, max_errors)
 
 
 class ImageFromList(RecordsFlow):
@@ -145,11 +158,13 @@ class ImageFromList(RecordsFlow):
         resize: _Resize = None,
         shuffle: bool = True,
         max_errors: int = 0,
+        *,
+        max_pixels: int = _MOST_PIXELS,
     ) -> None:
         """
         Args:
           list_file, directory: as in `read_image_list`.
-          channel, resize, max_errors: as in `ImageFromFile`.
+          channel, resize, max_errors, max_pixels: as in `ImageFromFile`.
           shuffle: whether each pass has its own order.
 
         Raises:
@@ -158,7 +173,8 @@ class ImageFromList(RecordsFlow):
           ValueError: a line is wrong, or an argument.
         """
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
-        super().__init__(ImageRecords(files, labels, channel, resize), shuffle, max_errors)
+        images = ImageRecords(files, labels, channel, resize, max_pixels=max_pixels)
+        super().__init__(images, shuffle, max_errors)
 
 
 def read_image_list(
@@ -227,6 +243,7 @@ class ImageRecords:
       labels: as many; None to yield images alone.
       channel, resize: as in `ImageFromFile`.
       bgr: whether the channels of colour are blue, green and red, as OpenCV has them.
+      max_pixels: as in `ImageFromFile`.
     """
 
     def __init__(
@@ -236,6 +253,7 @@ class ImageRecords:
         channel: int = 3,
         resize: _Resize = None,
         bgr: bool = False,
+        max_pixels: int = _MOST_PIXELS,
     ) -> None:
         if channel not in (1, 3):
             raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
@@ -245,36 +263,50 @@ class ImageRecords:
         require("cv2")  # to be missed now, and not in the middle of a run
         self._files, self._labels = files, labels
         self._channel, self._size, self._bgr = channel, size, bgr
+        check_counts("Images", max_pixels=max_pixels)
+        self._max_pixels = max_pixels
 
     def __len__(self) -> int:
         return len(self._files)
 
     def __getitem__(self, index: int) -> List[Any]:
-        image = _read_image(self._files[index], self._channel, self._size, self._bgr)
+        path = self._files[index]
+        image = decode_image(_read(path), path, self._channel, self._bgr, self._max_pixels)
+        if self._size is not None:
+            height, width = self._size
+            image = require("cv2").resize(image, (width, height))
+        if image.ndim == 2:
+            image = image[:, :, np.newaxis]
         return [image] if self._labels is None else [image, self._labels[index]]
 
+    def file_of(self, index: int) -> str:
+        """Returns the path of an image."""
+        return self._files[index]
 
-def _read_image(path: str, channel: int, size: Optional[Sequence[int]], bgr: bool) -> np.ndarray:
-    """Returns a new uint8 array `[h, w, channel]`."""
+
+def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return file.read()
     except OSError as error:
         raise DamagedFile(f"{path} cannot be read: {error}.") from error
-    image = decode_image(data, path, channel, bgr)
-    if size is not None:
-        height, width = size
-        image = require("cv2").resize(image, (width, height))
-    return image if image.ndim == 3 else image[:, :, np.newaxis]
 
 
-def decode_image(data: bytes, path: str, channel: int = 3, bgr: bool = False) -> np.ndarray:
+def decode_image(
+    data: bytes, path: str, channel: int = 3, bgr: bool = False, max_pixels: int = _MOST_PIXELS
+) -> np.ndarray:
     """Returns the image in the content of a file, uint8 `[h, w, 3]`, or `[h, w]` for one channel.
 
     Raises:
-      DamagedFile: it is no image, or cut off; `path` says which.
+      DamagedFile: it is no image, cut off, or too large; `path` says which.
     """
     cv2 = require("cv2")
+    height, width = image_size(data) or (0, 0)
+    if height * width > max_pixels:
+        raise DamagedFile(
+            f"{path} is not decoded: its header says {width} x {height} pixels, more than "
+            f"max_pixels={max_pixels}. If that is its size, give a higher limit."
+        )
     if _is_cut_off(data):
         raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
     colour = cv2.IMREAD_COLOR if channel == 3 else cv2.IMREAD_GRAYSCALE
@@ -291,18 +323,13 @@ def decode_image(data: bytes, path: str, channel: int = 3, bgr: bool = False) ->
 
 def _is_cut_off(data: bytes) -> bool:
     """Whether these are the first bytes of a JPEG or PNG file whose end is missing."""
-    if data.startswith(_PNG):
-        return data.find(_PNG_END, len(_PNG)) < 0
-    if not data.startswith(_JPEG):
+    if data.startswith(PNG):
+        return data.find(_PNG_END, len(PNG)) < 0
+    if not data.startswith(JPEG):
         return False
     # The end of the image comes after the begin of its pixels. One before that belongs to a
     # small copy of the image in the metadata.
-    place = len(_JPEG)
-    while place + 4 <= len(data) and data[place] == 0xFF:
-        if data[place + 1] == _JPEG_SCAN:
-            return data.find(_JPEG_END, place) < 0
-        if data[place + 1] == 0xFF:  # a filling byte
-            place += 1
-        else:
-            place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
+    kind, place = jpeg_markers(data)[-1]
+    if kind == JPEG_SCAN:
+        return data.find(_JPEG_END, place) < 0
     return place + 4 > len(data)

@@ -7,6 +7,7 @@ function may change the list or dict it gets, and None drops a datapoint.
 import copy
 from typing import Any, Callable, Hashable, Iterator, List, Optional, Sequence, Tuple, Union
 
+from ._datapoint import note_datapoint
 from .base import DataFlow, ProxyDataFlow
 
 __all__ = [
@@ -41,11 +42,19 @@ def apply_function(func: Callable[[Any], Any], datapoint: Any) -> Any:
 
 
 class DatapointMap(ProxyDataFlow):
-    """A flow that makes each datapoint from one of the wrapped flow, or drops it."""
+    """A flow that makes each datapoint from one of the wrapped flow, or drops it.
+
+    An error says which datapoint it is about, in a note of it; see `utils.notes`.
+    """
+
+    @property
+    def last_file(self) -> Optional[str]:
+        """The file that the last datapoint was read from; None if that is not known."""
+        return getattr(self.ds, "last_file", None)
 
     def _transform(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        for datapoint in datapoints:
-            result = self._apply(datapoint)
+        for number, datapoint in enumerate(datapoints):
+            result = self._apply_or_note(datapoint, number)
             if result is not None:
                 yield result
 
@@ -53,7 +62,15 @@ class DatapointMap(ProxyDataFlow):
         self, first: int, step: int, before: Callable[[int], Any], block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
         for position, datapoint in super().iterate_share(first, step, before, block):
-            yield position, None if datapoint is None else self._apply(datapoint)
+            result = None if datapoint is None else self._apply_or_note(datapoint, position)
+            yield position, result
+
+    def _apply_or_note(self, datapoint: Any, number: int) -> Any:
+        try:
+            return self._apply(datapoint)
+        except Exception as error:
+            note_datapoint(error, type(self).__name__, number, datapoint, self.last_file)
+            raise
 
     def _apply(self, datapoint: Any) -> Any:
         """Returns the datapoint to yield, or None to drop it."""

@@ -10,6 +10,7 @@ from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._combined import state_or_reason
+from ._datapoint import note_datapoint
 from ._flow import check_state
 from ._processes.base import ProcessMap
 from ._processes.dispatch import results_as_ready, results_in_order
@@ -80,7 +81,7 @@ class MultiProcessMapData(ProcessMap):
         """
         super().__init__(ds, num_proc, map_func, buffer_size, buffer_bytes, start_method)
         self.strict = strict
-        self._work = _Map(self.func)
+        self._work = _Map(type(self).__name__, self.func)
         self._forget()
 
     def _forget(self) -> None:
@@ -136,7 +137,7 @@ class MultiProcessMapData(ProcessMap):
         self._position = None if self._over else (state["rng"], state["ds"], state["number"])
 
     def _as_ready(self, datapoints: Iterator[Any]) -> Iterator[Any]:
-        inputs = ({"datapoint": datapoint} for datapoint in datapoints)
+        inputs = _numbered(self.ds, datapoints)
         pool = self._pools.take(self._make_pool)
         try:
             for result in results_as_ready(pool, inputs, self._most):
@@ -151,9 +152,9 @@ class MultiProcessMapData(ProcessMap):
         behind: Dict[int, Any] = {}  # the states of the flow behind the inputs in flight
 
         def inputs() -> Iterator[Any]:
-            for at, datapoint in enumerate(datapoints, number):
-                behind[at] = state if isinstance(state, str) else self._state_of_ds()
-                yield {"datapoint": datapoint, "number": at, "seed": seed}
+            for item in _numbered(self.ds, datapoints, number):
+                behind[item["number"]] = state if isinstance(state, str) else self._state_of_ds()
+                yield {**item, "seed": seed}
 
         pool = self._pools.take(self._make_pool)
         try:
@@ -173,8 +174,8 @@ MultiProcessMapDataZMQ = MultiProcessMapData
 class _Map:
     """What a process does with a datapoint."""
 
-    def __init__(self, func: Callable[[Any], Any]) -> None:
-        self._func = func
+    def __init__(self, name: str, func: Callable[[Any], Any]) -> None:
+        self._name, self._func = name, func
         self._seeds: Tuple[Optional[int], Any] = (None, None)
 
     def __call__(self, item: Dict[str, Any]) -> Any:
@@ -183,7 +184,7 @@ class _Map:
             if seed != self._seeds[0]:
                 self._seeds = seed, DatapointSeeds(seed)
             self._seeds[1](item["number"])
-        return apply_function(self._func, item["datapoint"])
+        return _apply_or_note(self._name, self._func, item)
 
 
 class MultiProcessMapAndBatchData(ProcessMap):
@@ -235,7 +236,7 @@ class MultiProcessMapAndBatchData(ProcessMap):
         super().__init__(ds, num_proc, map_func, most, buffer_bytes, start_method)
         self.batch_size = batch_size
         self.remainder = remainder
-        self._work = functools.partial(_map_and_batch, self.func, batch_size)
+        self._work = functools.partial(_map_and_batch, type(self).__name__, self.func, batch_size)
 
     def __len__(self) -> int:
         """Returns the number of batches in a pass if nothing is dropped; see `BatchData`."""
@@ -252,7 +253,8 @@ class MultiProcessMapAndBatchData(ProcessMap):
 
     def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:
         # groups of `batch_size`, of which the last may be smaller
-        groups = iter(lambda: list(itertools.islice(datapoints, self.batch_size)), [])
+        items = _numbered(self.ds, datapoints)
+        groups = iter(lambda: list(itertools.islice(items, self.batch_size)), [])
         rest: List[Any] = []
         pool = self._pools.take(self._make_pool)
         try:
@@ -274,9 +276,26 @@ class MultiProcessMapAndBatchData(ProcessMap):
 MultiProcessMapAndBatchDataZMQ = MultiProcessMapAndBatchData
 
 
-def _map_and_batch(func: Callable[[Any], Any], batch_size: int, group: List[Any]) -> Any:
+def _numbered(ds: Any, datapoints: Iterator[Any], first: int = 0) -> Iterator[Dict[str, Any]]:
+    """Yields datapoints with what an error says of them."""
+    for number, datapoint in enumerate(datapoints, first):
+        file = getattr(ds, "last_file", None)
+        yield {"datapoint": datapoint, "number": number, "file": file}
+
+
+def _apply_or_note(name: str, func: Callable[[Any], Any], item: Dict[str, Any]) -> Any:
+    try:
+        return apply_function(func, item["datapoint"])
+    except Exception as error:
+        note_datapoint(error, name, item["number"], item["datapoint"], item["file"])
+        raise
+
+
+def _map_and_batch(
+    name: str, func: Callable[[Any], Any], batch_size: int, group: List[Dict[str, Any]]
+) -> Any:
     """Returns a tuple with a batch, or, if it is not full, a list of datapoints."""
-    mapped = [apply_function(func, datapoint) for datapoint in group]
+    mapped = [_apply_or_note(name, func, item) for item in group]
     kept = [datapoint for datapoint in mapped if datapoint is not None]
     if len(kept) < batch_size:
         return kept

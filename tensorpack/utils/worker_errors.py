@@ -6,6 +6,8 @@ import signal
 import traceback
 from typing import Any, Dict, List, Optional
 
+from .notes import add_note, notes_of
+
 __all__ = [
     "WorkerDied",
     "WorkerFailed",
@@ -16,6 +18,7 @@ __all__ = [
 
 _MOST_CHARACTERS = 20000  # of a traceback; together with the rest it fits into a pipe
 _MOST_CHARACTERS_OF_MESSAGE = 2000
+_MOST_NOTES = 3
 _UNBEGUN = (
     " It could not start; the cause of this error, or standard error, says why. The usual reason: "
     "a worker that is not forked imports the program's script again. Put what the script does "
@@ -74,6 +77,7 @@ def failure_to_bytes(error: BaseException) -> bytes:
         "type": kind.__qualname__,
         "message": message[:_MOST_CHARACTERS_OF_MESSAGE],
         "args": _plain_args(error),
+        "notes": [note[:_MOST_CHARACTERS_OF_MESSAGE] for note in notes_of(error)[:_MOST_NOTES]],
     }
     text = "".join(traceback.format_exception(kind, error, error.__traceback__))
     if len(text) > _MOST_CHARACTERS:
@@ -101,6 +105,8 @@ def failure_from_bytes(data: bytes, name: str, pid: int) -> Optional[Exception]:
         what = f"{kind}: {header['message']}" if header["message"] else kind
         error = WorkerFailed(f"Worker {name!r} (pid {pid}) failed with {what}")
     error.__cause__ = WorkerTraceback(f"in worker {name!r} (pid {pid})\n{text.rstrip()}")
+    for note in header.get("notes", []):
+        add_note(error, note)
     return error
 
 

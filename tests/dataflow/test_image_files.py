@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow import DamagedFile, DataFromList
 from tensorpack.dataflow.image_files import (
     ImageFolder,
     ImageFromFile,
@@ -15,6 +15,7 @@ from tensorpack.dataflow.image_files import (
     read_image_list,
 )
 from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.dataflow.test__image_header import with_size
 
 cv2 = pytest.importorskip("cv2")
 
@@ -119,6 +120,7 @@ def test_files_that_cannot_be_read_are_skipped_up_to_a_limit(tmp_path, capsys):
     assert len(list(flow)) == len(list(flow)) == len(list(zip(flow, flow))) == 1
 
 
+@pytest.mark.fault_row(52)
 @pytest.mark.parametrize("extension", [".jpg", ".png"])
 def test_a_file_cut_off_anywhere_is_an_error(tmp_path, extension):
     path = write(tmp_path / f"a{extension}", noise(), extension)
@@ -239,3 +241,32 @@ def test_images_are_dumped(tmp_path):
     assert len(os.listdir(str(tmp_path / "all"))) == 4
     assert dump_dataflow_images(images, str(tmp_path / "two"), 2, 1) == 2
     assert sorted(os.listdir(str(tmp_path / "two"))) == ["000.jpg", "001.jpg"]
+
+
+@pytest.mark.fault_row(52)
+def test_damaged_images_are_skipped_up_to_a_limit(tmp_path, capsys, monkeypatch):
+    good = write(tmp_path / "good.jpg", noise(), ".jpg")
+    data = (tmp_path / "good.jpg").read_bytes()
+    (tmp_path / "cut.jpg").write_bytes(data[:1000])
+    (tmp_path / "empty.jpg").write_bytes(b"")
+    (tmp_path / "bomb.jpg").write_bytes(with_size(data, ".jpg", 30000, 30000))
+    monkeypatch.setattr(cv2, "imdecode", decode_small(cv2.imdecode))
+    paths = [tmp_path / f"{name}.jpg" for name in ("cut", "good", "empty", "bomb", "good")]
+    assert len(list(ImageFromFile(paths, max_errors=3))) == 2
+    out = capsys.readouterr().out
+    assert "Skipped 1 of at most 3: " in out and "cut.jpg is cut off after 1000 bytes" in out
+    assert "empty.jpg is not an image that OpenCV reads (0 bytes)" in out
+    assert "bomb.jpg is not decoded: its header says 30000 x 30000 pixels" in out
+    with pytest.raises(DamagedFile, match="bomb.jpg .* has skipped 2 already"):
+        list(ImageFromFile(paths, max_errors=2))
+    assert len(list(ImageFromFile([good], max_pixels=2400))) == 1
+    with pytest.raises(DamagedFile, match="60 x 40 pixels, more than max_pixels=2399"):
+        list(ImageFromFile([good], max_pixels=2399))
+
+
+def decode_small(imdecode):
+    def decode(data, mode):
+        assert b"\x75\x30\x75\x30" not in data.tobytes()[:1000], "it was decoded"
+        return imdecode(data, mode)
+
+    return decode

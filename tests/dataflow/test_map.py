@@ -90,8 +90,9 @@ def test_error_of_the_function_is_left_alone():
     def broken(component):
         raise IndexError("from the function")
 
-    with pytest.raises(IndexError, match="^from the function$"):
+    with pytest.raises(IndexError) as caught:
         list(MapDataComponent(flow_of([[1]]), broken))
+    assert str(caught.value) == "from the function"  # what it was about is a note
 
 
 def test_wrong_arguments():

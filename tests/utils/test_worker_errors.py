@@ -2,6 +2,7 @@
 
 import pytest
 
+from tensorpack.utils.notes import add_note, notes_of
 from tensorpack.utils.worker_errors import (
     WorkerDied,
     WorkerFailed,
@@ -73,6 +74,15 @@ def test_one_that_cannot_stand_for_itself_is_a_failure_that_names_it(error, name
 def test_a_broken_text_and_a_keyboard_interrupt_are_told():
     assert "Silent: <no text" in str(travel(Silent()))
     assert str(travel(KeyboardInterrupt())).endswith("failed with KeyboardInterrupt")
+
+
+def test_notes_travel_and_strange_ones_do_not():
+    error = ValueError("broken")
+    add_note(error, "the note")
+    assert notes_of(travel(error)) == ["the note"]
+    error = ValueError("broken")
+    error.__notes__ = 3
+    assert repr(travel(error)) == repr(error) and notes_of(travel(error)) == []
 
 
 def test_a_long_text_fits_into_a_pipe_and_its_end_is_kept():

@@ -1,10 +1,10 @@
-"""`show` tells what is in a file and whether it is whole; `convert` writes it in another format."""
+"""`show` tells what is in a file or flow, and whether a file is whole; `convert` writes another."""
 
 import contextlib
 import itertools
 import os
 import sys
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Tuple
 
 from tensorpack.utils import get_tqdm
 from tensorpack.utils.atomic import fsync_path
@@ -15,11 +15,24 @@ from .._lmdb.file import data_file
 from ..debug import describe
 from ..map import MapData
 from . import CommandError, facts_table, size_text
+from .flow import open_flow
 from .formats import FORMATS, InputOptions, find_format, open_file, suffix_of
+from .images import check_name, write_images
+
+_IMAGES = 16  # datapoints on a contact sheet
 
 
 def show(args: Any, write: Callable[[str], None]) -> int:
     """Runs the command and prints by `write`; returns the exit code: 1 if something is damaged."""
+    if args.num is None:
+        args.num = _IMAGES if args.images else 1
+    if args.images:
+        check_name(args.images)
+    elif args.bgr:
+        raise CommandError("--bgr is for --images. Leave it out.")
+    if all(args.file.rpartition(":")) and not os.path.exists(args.file):
+        _show_flow(args, write)
+        return 0
     options = InputOptions(False, args.paths, args.dtypes, args.no_header)
     name = find_format(args.file)
     nbytes = os.path.getsize(data_file(args.file))
@@ -43,12 +56,32 @@ def show(args: Any, write: Callable[[str], None]) -> int:
             if not args.check:
                 raise
             damage.append(str(error))
-    write(facts_table(facts))
-    for number, datapoint in enumerate(datapoints):
-        write("\n".join([f"\ndatapoint {number} is", *describe(datapoint, max_list=20)]))
+    _show_datapoints(facts, datapoints, args, write)
     if args.check:
         write("\n" + _verdict(count, damage, has_checksums))
     return 1 if damage else 0
+
+
+def _show_flow(args: Any, write: Callable[[str], None]) -> None:
+    if args.check or any((args.paths, args.dtypes, args.no_header)):
+        raise CommandError(f"{args.file} is a flow: only --num, --images and --bgr are for flows.")
+    with open_flow(args.file) as flow:
+        length = length_or_none(flow)
+        facts = [("flow", args.file), ("datapoints", "unknown" if length is None else str(length))]
+        flow.reset_state()
+        datapoints = list(get_tqdm(itertools.islice(flow, args.num), total=args.num))
+    _show_datapoints(facts, datapoints, args, write)
+
+
+def _show_datapoints(
+    facts: List[Tuple[str, str]], datapoints: List[Any], args: Any, write: Callable[[str], None]
+) -> None:
+    write(facts_table(facts))
+    if args.images:
+        write("\n" + write_images(datapoints, args.images, args.bgr))
+        return
+    for number, datapoint in enumerate(datapoints):
+        write("\n".join([f"\ndatapoint {number} is", *describe(datapoint, max_list=20)]))
 
 
 def _verdict(count: int, damage: List[str], has_checksums: bool) -> str:

@@ -9,6 +9,7 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
+from .._datapoint import note_datapoint
 from ..base import StateNotKept
 from ..map import apply_function
 from .workers import Buffer, ThreadPool, nbytes_of
@@ -21,6 +22,7 @@ class _Result(NamedTuple):
     value: Any = None  # the datapoint to yield, or None to drop it
     state: Any = None  # of the flow behind the datapoint it was made from
     error: Optional[BaseException] = None  # raised in place of the value
+    file: Optional[str] = None  # that it was read from
 
 
 _END = _Result(-1)
@@ -82,7 +84,9 @@ class MapPass:
         buffer: Buffer,
         state_of_ds: Optional[Callable[[], Any]],
     ) -> None:
+        self._name = name
         self._passes = passes
+        self._ds = ds
         self._func = func
         self._buffer = buffer
         self._strict = state_of_ds is not None
@@ -196,7 +200,8 @@ class MapPass:
                 self._over, self.last_state = True, state
                 return None
             self._taken += 1
-            return _Result(self._taken - 1, datapoint, state)
+            file = getattr(self._ds, "last_file", None)
+            return _Result(self._taken - 1, datapoint, state, file=file)
         except BaseException as error:
             self._over = True
             return _Result(self._taken, error=error)
@@ -208,6 +213,8 @@ class MapPass:
             return taken._replace(value=apply_function(self._func, taken.value))
         except BaseException as error:
             self._over = True  # the other threads finish what they have
+            if isinstance(error, Exception):
+                note_datapoint(error, self._name, taken.number, taken.value, taken.file)
             return taken._replace(value=None, error=error)
 
     def _put(self, result: _Result) -> None:

@@ -1,0 +1,105 @@
+"""An error says which datapoint it is about, from wherever the function was called."""
+
+import itertools
+import traceback
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    DataFromList,
+    ImageFromFile,
+    MapData,
+    MapDataComponent,
+    MultiProcessMapAndBatchData,
+    MultiProcessMapData,
+    MultiThreadMapData,
+)
+from tensorpack.dataflow._datapoint import summary_of
+from tensorpack.utils.notes import notes_of
+from tests.dataflow.process_flows import FORKED, strict
+
+MAPS = {
+    "MapData": MapData,
+    "MapDataComponent": lambda ds, func: MapDataComponent(ds, lambda img: func([img])),
+    "MultiThreadMapData": lambda ds, func: MultiThreadMapData(ds, 2, func),
+    "MultiThreadMapData strict": lambda ds, func: MultiThreadMapData(ds, 2, func, strict=True),
+    "MultiProcessMapData": lambda ds, func: MultiProcessMapData(ds, 1, func, **FORKED),
+    "MultiProcessMapData strict": lambda ds, func: MultiProcessMapData(
+        ds, 1, func, strict=True, **FORKED
+    ),
+    "MultiProcessMapAndBatchData": lambda ds, func: MultiProcessMapAndBatchData(
+        ds, 1, func, 2, **FORKED
+    ),
+    "MapData in a strict runner": lambda ds, func: strict(MapData(ds, func), 1),
+}
+
+
+def text_of(error):
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def failure_of(flow):
+    """The error of a flow, and all that is printed of it."""
+    try:
+        flow.reset_state()
+        with pytest.raises(Exception) as caught:
+            list(flow)
+        return caught.value, text_of(caught.value)
+    finally:
+        flow.close()
+
+
+def fail_on_three(datapoint):
+    if datapoint[0].flat[0] == 3:
+        raise LookupError("of the user")
+    return datapoint
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_number_contents_and_type(kind):
+    source = DataFromList([[np.full((2, 3), i, np.uint8), "a.jpg"] for i in range(4)], False)
+    error, text = failure_of(MAPS[kind](source, fail_on_three))
+    assert type(error) is LookupError and str(error) == "of the user"
+    (note,) = notes_of(error)
+    assert note.startswith(f"{kind.split()[0]} failed on datapoint 3 (counted from 0 where the ")
+    assert note.endswith(": [uint8 (2, 3), 'a.jpg'].")
+    assert note in text and "in fail_on_three" in text
+
+
+def resize(datapoint):
+    import cv2
+
+    return cv2.resize(datapoint[0][:0], (3, 3))
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_the_file_below(kind, tmp_path):
+    cv2 = pytest.importorskip("cv2")
+    path = str(tmp_path / "a.png")
+    cv2.imwrite(path, np.zeros((4, 6, 3), np.uint8))
+    error, _ = failure_of(MAPS[kind](ImageFromFile([path, path]), resize))
+    (note,) = notes_of(error)
+    assert "failed on datapoint 0 " in note
+    assert note.endswith(f": [uint8 (4, 6, 3)], read from {path}.")
+    assert "ssize.empty()" in str(error)
+    if not kind.startswith("MultiProcess") and "runner" not in kind:
+        assert type(error) is cv2.error
+
+
+def test_maps_of_maps_are_named_once():
+    flow = MapData(
+        MapData(DataFromList([[np.ones(1)], [np.full(1, 3)]], False), fail_on_three), list
+    )
+    error, _ = failure_of(flow)
+    (note,) = notes_of(error)
+    assert "failed on datapoint 1 " in note
+
+
+def test_summaries():
+    assert summary_of([np.float32(1), True, None, b"a", 1.5, {"k": (1, [2])}]) == (
+        "[float32 (), True, None, b'a', 1.5, {'k': a tuple}]"
+    )
+    assert summary_of(list(range(20))) == "[0, 1, 2, 3, 4, 5, 6, 7, ...]"
+    assert len(summary_of(["x" * 1000])) < 300
+    assert summary_of(itertools.count()) == "a count"

@@ -1,0 +1,31 @@
+"""A note is printed with its exception, whose type, message and causes stay."""
+
+import traceback
+
+import pytest
+
+from tensorpack.utils.notes import add_note, notes_of
+
+
+def fail():
+    try:
+        raise KeyError("first")
+    except KeyError as error:
+        raise ValueError("second") from error
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_notes_are_printed_beside_causes(cut):
+    with pytest.raises(ValueError) as caught:
+        fail()
+    error = caught.value
+    if cut:
+        error.__cause__, error.__suppress_context__ = None, True
+    assert notes_of(error) == []
+    add_note(error, "one note")
+    add_note(error, "another")
+    assert (type(error), str(error)) == (ValueError, "second")
+    assert notes_of(error) == ["one note", "another"]
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    assert text.count("one note") == text.count("another") == 1
+    assert ("KeyError" in text) is not cut
