@@ -1,0 +1,232 @@
+"""The contract of augmentors, in both generations of its spelling, and lists of them."""
+
+import inspect
+import os
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.utils.argtools import log_once
+from tensorpack.utils.rng import get_rng
+
+from .transform import PhotometricTransform, Transform, TransformList
+
+__all__ = [
+    "AugmentationError",
+    "Augmentor",
+    "AugmentorList",
+    "ImageAugmentor",
+    "PhotometricAugmentor",
+]
+
+
+class AugmentationError(ValueError):
+    """An augmentor failed; names it, and the shape and dtype of the image that it got."""
+
+
+class ImageAugmentor:
+    """Draws what to do to an image, and does it::
+
+        tfm = augmentor.get_transform(img)     # all random choices are made here
+        img, boxes = tfm.apply_image(img), tfm.apply_box(boxes)
+
+    or `img = augmentor.augment(img)` for the image alone. An image is an array `[h, w]` or
+    `[h, w, c]`, of uint8 in [0, 255] or of floats. A result keeps the axis of a single channel, is
+    a new array or a view, and the image itself is left as it was.
+
+    A subclass defines `get_transform`. In the spelling of 2017 it defines `_augment(img, param)`,
+    and if needed `_get_augment_params(img)` and `_augment_coords(coords, param)`. It stores its
+    arguments under their names, draws from `self.rng`, and lists augmentors in it in `_parts`.
+
+    Attributes:
+      rng: the random stream, a `np.random.RandomState` of its own in each process.
+    """
+
+    _rng: Optional[np.random.RandomState] = None
+    _rng_pid = 0
+
+    @property
+    def rng(self) -> np.random.RandomState:
+        if self._rng is None or self._rng_pid != os.getpid():
+            self.rng = get_rng(self)
+        return self._rng  # type: ignore[return-value]
+
+    @rng.setter
+    def rng(self, rng: np.random.RandomState) -> None:
+        self._rng, self._rng_pid = rng, os.getpid()
+
+    def reset_state(self) -> None:
+        """Begins a new random stream, and new ones in the augmentors in it."""
+        self.rng = get_rng(self)
+        for each in self._parts():
+            each.reset_state()
+
+    def use_rng(self, rng: np.random.RandomState) -> None:
+        """Draws from a given stream from now on, as do the augmentors in it."""
+        self.rng = rng
+        for each in self._parts():
+            each.use_rng(rng)
+
+    def _parts(self) -> Sequence["ImageAugmentor"]:
+        """Override to return the augmentors in this one."""
+        return ()
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        """Draws what to do to an image; see `Transform`."""
+        if type(self)._augment is ImageAugmentor._augment:
+            name = type(self).__name__
+            raise NotImplementedError(f"{name} does nothing yet: define {name}.get_transform().")
+        return _TransformOf2017(self, self._get_augment_params(img))
+
+    def augment(self, img: np.ndarray) -> np.ndarray:
+        """Returns an augmented image.
+
+        Raises:
+          AugmentationError: it failed.
+          TypeError: `img` is no image.
+        """
+        return self.augment_return_params(img)[0]
+
+    def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
+        """Returns an augmented image, and the transform that was applied to it."""
+        check_image(d)
+        try:
+            tfm = self.get_transform(d)
+            return tfm.apply_image(d), tfm
+        except AugmentationError:
+            raise  # names the augmentor in this one that failed
+        except Exception as error:
+            raise AugmentationError(
+                f"{self} failed on an image of shape {d.shape}, {d.dtype}: {error}"
+            ) from error
+
+    def augment_with_params(self, d: np.ndarray, param: Transform) -> np.ndarray:
+        """Returns an image with a given transform; new code calls `param.apply_image(d)`."""
+        return param.apply_image(d)
+
+    def augment_coords(self, coords: np.ndarray, param: Transform) -> np.ndarray:
+        """Returns coordinates with a given transform; new code calls `param.apply_coords`."""
+        return param.apply_coords(coords)
+
+    def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
+        """The spelling of 2017: override to augment an image as was drawn."""
+        raise NotImplementedError
+
+    def _get_augment_params(self, img: np.ndarray) -> Any:
+        """The spelling of 2017: override to draw what to do."""
+        return None
+
+    def _augment_coords(self, coords: np.ndarray, param: Any) -> np.ndarray:
+        """The spelling of 2017: override where pixels move."""
+        return coords
+
+    def _init(self, params: Optional[Dict[str, Any]] = None) -> None:
+        """The spelling of 2017: stores the `locals()` of a constructor as attributes."""
+        for name, value in (params or {}).items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _rand_range(self, low: float = 1.0, high: Optional[float] = None, size: Any = None) -> Any:
+        """Draws evenly from [low, high), or from [0, low); float64 of shape `size`."""
+        if high is None:
+            low, high = 0, low
+        return self.rng.uniform(low, high, size)
+
+    def __repr__(self) -> str:
+        given = []
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = vars(self).get(name, parameter.default)
+            if value is not parameter.default:
+                given.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+Augmentor = ImageAugmentor
+
+
+class PhotometricAugmentor(ImageAugmentor):
+    """An augmentor that moves no pixels.
+
+    A subclass defines `_augment(img, param)`, and `_get_augment_params(img)` if it draws anything.
+    """
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return PhotometricTransform(self, self._get_augment_params(img))
+
+
+class AugmentorList(ImageAugmentor):
+    """Applies augmentors one after the other; each sees what the one before it made.
+
+    Args:
+      augmentors: the augmentors, in their order.
+
+    Raises:
+      TypeError: one of them is something else.
+    """
+
+    def __init__(self, augmentors: Sequence[ImageAugmentor]) -> None:
+        self.augmentors = as_augmentors(self, augmentors)
+
+    @property
+    def augs(self) -> List[ImageAugmentor]:
+        """The name of 2017 for `augmentors`."""
+        return self.augmentors
+
+    def _parts(self) -> Sequence[ImageAugmentor]:
+        return self.augmentors
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return self.augment_return_params(img)[1]
+
+    def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
+        check_image(d)
+        tfms = []
+        for each in self.augmentors:
+            d, tfm = each.augment_return_params(d)
+            tfms.append(tfm)
+        return d, TransformList(tfms)
+
+
+class _TransformOf2017(Transform):
+    """Calls the methods of an augmentor in the spelling of 2017."""
+
+    def __init__(self, augmentor: ImageAugmentor, param: Any) -> None:
+        self.augmentor, self.param = augmentor, param
+
+    def apply_image(self, img: np.ndarray) -> np.ndarray:
+        return self.augmentor._augment(img, self.param)
+
+    def apply_coords(self, coords: np.ndarray) -> np.ndarray:
+        kind = type(self.augmentor)
+        if kind._augment_coords is ImageAugmentor._augment_coords:
+            log_once(
+                f"{kind.__name__} leaves coordinates as they are: define _augment_coords(), or "
+                "derive it from PhotometricAugmentor if it moves no pixels.",
+                "warning",
+            )
+        return self.augmentor._augment_coords(coords, self.param)
+
+
+def as_augmentors(owner: Any, augmentors: Sequence[Any]) -> List[ImageAugmentor]:
+    """Returns augmentors as a list; a TypeError if one is something else."""
+    if isinstance(augmentors, AugmentorList):
+        return augmentors.augmentors
+    found = list(augmentors) if isinstance(augmentors, (list, tuple)) else [augmentors]
+    for each in found:
+        if not isinstance(each, ImageAugmentor):
+            hint = " Make an object of the class." if isinstance(each, type) else ""
+            raise TypeError(
+                f"{type(owner).__name__} takes augmentors, such as imgaug.Flip(horiz=True), got "
+                f"{each!r}.{hint}"
+            )
+    return found
+
+
+def check_image(img: Any) -> None:
+    """Raises TypeError or ValueError unless a value is an image, see `ImageAugmentor`."""
+    if not isinstance(img, np.ndarray):
+        raise TypeError(f"An image is a numpy array, got {type(img).__name__}.")
+    if img.ndim not in (2, 3) or not img.size:
+        raise ValueError(f"An image is [h, w] or [h, w, c], and not empty; got {img.shape}.")
+    if img.dtype.kind not in "uif":
+        raise TypeError(f"An image is of uint8 or floats, got {img.dtype}.")

@@ -1,0 +1,120 @@
+"""Augmentors made of others: chosen, ordered or applied by chance; and of functions."""
+
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils.checks import as_number
+
+from .base import AugmentorList, ImageAugmentor, as_augmentors
+from .transform import Transform, TransformFactory, TransformList
+
+__all__ = ["Identity", "MapImage", "RandomApplyAug", "RandomChooseAug", "RandomOrderAug"]
+
+
+class Identity(ImageAugmentor):
+    """Returns the image as it is."""
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return TransformList([])
+
+
+class MapImage(ImageAugmentor):
+    """Applies a function to the image.
+
+    Args:
+      func: takes an image and returns one.
+      coord_func: takes coordinates, floats `[N, 2]` of (x, y), and returns those after `func`;
+        without it, coordinates are an error.
+    """
+
+    def __init__(
+        self,
+        func: Callable[[np.ndarray], np.ndarray],
+        coord_func: Optional[Callable[[np.ndarray], np.ndarray]] = None,
+    ) -> None:
+        self.func, self.coord_func = func, coord_func
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        functions = {"apply_image": self.func}
+        if self.coord_func is not None:
+            functions["apply_coords"] = self.coord_func
+        return TransformFactory("MapImage", **functions)
+
+
+class RandomApplyAug(ImageAugmentor):
+    """Applies an augmentor with some probability, and otherwise leaves the image as it is.
+
+    Args:
+      aug: the augmentor, or a list to be applied as a whole.
+      prob: the probability.
+    """
+
+    def __init__(self, aug: Union[ImageAugmentor, List[ImageAugmentor]], prob: float) -> None:
+        self.aug = _as_one(self, aug)
+        self.prob = as_number(self, "prob", prob, 0, 1)
+
+    def _parts(self) -> Sequence[ImageAugmentor]:
+        return [self.aug]
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        if self.rng.rand() < self.prob:
+            return self.aug.get_transform(img)
+        return TransformList([])
+
+
+class RandomChooseAug(ImageAugmentor):
+    """Applies one of several augmentors.
+
+    Args:
+      aug_lists: augmentors, all equally likely; or pairs of an augmentor and its probability. In
+        the place of an augmentor there may be a list, to be applied as a whole.
+
+    Raises:
+      ValueError: the probabilities do not add up to 1.
+    """
+
+    def __init__(self, aug_lists: Sequence[Any]) -> None:
+        pairs = [each if isinstance(each, tuple) else (each, None) for each in aug_lists]
+        self.aug_lists = [_as_one(self, aug) for aug, _ in pairs]
+        self.probs: Optional[List[float]] = None
+        given = [prob for _, prob in pairs if prob is not None]
+        if given:
+            self.probs = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
+        if not pairs or self.probs and abs(sum(self.probs) - 1) > 1e-6:
+            raise ValueError(
+                f"RandomChooseAug chooses one augmentor, with probabilities that add up to 1; got "
+                f"{len(pairs)} augmentors, with probabilities {self.probs}."
+            )
+
+    def _parts(self) -> Sequence[ImageAugmentor]:
+        return self.aug_lists
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        chosen = self.rng.choice(len(self.aug_lists), p=self.probs)
+        return self.aug_lists[chosen].get_transform(img)
+
+
+class RandomOrderAug(ImageAugmentor):
+    """Applies augmentors in random order; each sees what the one before it made.
+
+    Args:
+      aug_lists: the augmentors.
+    """
+
+    def __init__(self, aug_lists: Sequence[ImageAugmentor]) -> None:
+        self.aug_lists = as_augmentors(self, aug_lists)
+
+    def _parts(self) -> Sequence[ImageAugmentor]:
+        return self.aug_lists
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return self.augment_return_params(img)[1]
+
+    def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
+        order = self.rng.permutation(len(self.aug_lists))
+        return AugmentorList([self.aug_lists[i] for i in order]).augment_return_params(d)
+
+
+def _as_one(owner: ImageAugmentor, aug: Any) -> ImageAugmentor:
+    return AugmentorList(aug) if isinstance(aug, list) else as_augmentors(owner, [aug])[0]

@@ -1,0 +1,172 @@
+"""Augmentors that resize, flip or transpose an image."""
+
+from typing import Sequence, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils import logger
+from tensorpack.utils.argtools import shape2d
+from tensorpack.utils.checks import as_number, check_counts, is_integer
+from tensorpack.utils.optional import require
+
+from .base import ImageAugmentor
+from .transform import (
+    FlipTransform,
+    ResizeTransform,
+    Transform,
+    TransformList,
+    TransposeTransform,
+)
+
+__all__ = ["Flip", "RandomResize", "Resize", "ResizeShortestEdge", "Transpose"]
+
+_LINEAR = 1  # cv2.INTER_LINEAR
+_ATTEMPTS = 50
+
+_Range = Union[None, Tuple[float, float]]
+
+
+class Flip(ImageAugmentor):
+    """Mirrors the image with some probability.
+
+    Args:
+      horiz: whether left and right change places.
+      vert: whether top and bottom do. Exactly one of the two is True; for both use two `Flip`s.
+      prob: the probability.
+
+    Raises:
+      ValueError: both or none are True, or `prob` is no probability.
+    """
+
+    def __init__(self, horiz: bool = False, vert: bool = False, prob: float = 0.5) -> None:
+        if bool(horiz) == bool(vert):
+            raise ValueError(
+                "Flip needs horiz=True or vert=True; for both use two, one after the other."
+            )
+        self.horiz, self.vert = horiz, vert
+        self.prob = as_number(self, "prob", prob, 0, 1)
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        if self.rng.rand() < self.prob:
+            return FlipTransform(img.shape[0], img.shape[1], bool(self.horiz))
+        return TransformList([])
+
+
+class Resize(ImageAugmentor):
+    """Resizes the image to a given size.
+
+    Args:
+      shape: (height, width) in pixels, or one number for both.
+      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
+
+    Raises:
+      ValueError: the size is not positive.
+    """
+
+    def __init__(self, shape: Union[int, Sequence[int]], interp: int = _LINEAR) -> None:
+        require("cv2")  # to be missed now, and not in the middle of a run
+        self.shape = shape2d(shape)
+        check_counts(self, height=self.shape[0], width=self.shape[1])
+        self.interp = interp
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return ResizeTransform(img.shape[0], img.shape[1], *self.shape, self.interp)
+
+
+class ResizeShortestEdge(ImageAugmentor):
+    """Resizes the image so that its shorter edge has a given length, and keeps the aspect ratio.
+
+    Args:
+      size: of the shorter edge in pixels; the other is rounded.
+      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
+
+    Raises:
+      ValueError: the size is not positive.
+    """
+
+    def __init__(self, size: int, interp: int = _LINEAR) -> None:
+        require("cv2")
+        check_counts(self, size=size)
+        self.size, self.interp = size, interp
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        h, w = img.shape[:2]
+        scale = self.size / min(h, w)
+        new_h, new_w = max(1, int(h * scale + 0.5)), max(1, int(w * scale + 0.5))
+        return ResizeTransform(h, w, new_h, new_w, self.interp)
+
+
+class RandomResize(ImageAugmentor):
+    """Resizes the image to a random size, at nearly the same aspect ratio.
+
+    Sizes are drawn until one fits. If none of 50 does, the size is left, with a warning.
+
+    Args:
+      xrange: (least, most) of the new width: integers are pixels, floats multiples of the width.
+      yrange: the same of the height; None for that of the width. With `aspect_ratio_thres=0` the
+        height follows from the width, and `yrange` must be None or equal to `xrange`.
+      minimum: (width, height) in pixels that the result has at least.
+      aspect_ratio_thres: how much the aspect ratio may change, as a share of the old one.
+      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
+
+    Raises:
+      ValueError: a range is empty or mixes integers and floats, or the threshold is negative.
+    """
+
+    def __init__(
+        self,
+        xrange: Tuple[float, float],
+        yrange: _Range = None,
+        minimum: Tuple[int, int] = (0, 0),
+        aspect_ratio_thres: float = 0.15,
+        interp: int = _LINEAR,
+    ) -> None:
+        require("cv2")
+        for each in (xrange, xrange if yrange is None else yrange):
+            if len(each) != 2 or not 0 < each[0] <= each[1] or len(set(map(is_integer, each))) > 1:
+                raise ValueError(
+                    "A range of RandomResize is (least, most), in pixels (integers) or as "
+                    f"multiples (floats), got {each}."
+                )
+        self.xrange, self.yrange, self.minimum, self.interp = xrange, yrange, minimum, interp
+        self.aspect_ratio_thres = as_number(self, "aspect_ratio_thres", aspect_ratio_thres, 0)
+        if not aspect_ratio_thres and yrange not in (None, xrange):
+            raise ValueError(
+                "RandomResize(aspect_ratio_thres=0) takes the height from the width: leave yrange "
+                f"out, got {yrange}."
+            )
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        h, w = img.shape[:2]
+        for _ in range(_ATTEMPTS):
+            new_w = self._draw(self.xrange, w)
+            if self.aspect_ratio_thres:
+                new_h = self._draw(self.xrange if self.yrange is None else self.yrange, h)
+            else:
+                new_h = max(1, int(new_w * h / w + 0.5))
+            change = abs(new_w * h / (new_h * w) - 1)
+            fits = not self.aspect_ratio_thres or change <= self.aspect_ratio_thres
+            if fits and new_w >= self.minimum[0] and new_h >= self.minimum[1]:
+                return ResizeTransform(h, w, new_h, new_w, self.interp)
+        logger.warning(f"{self} found no size for an image of shape {img.shape}; it is left as is.")
+        return TransformList([])
+
+    def _draw(self, limits: Tuple[float, float], size: int) -> int:
+        least, most = limits
+        if is_integer(least):
+            return int(self.rng.randint(least, most + 1))
+        return max(1, int(self.rng.uniform(least, most) * size + 0.5))
+
+
+class Transpose(ImageAugmentor):
+    """Exchanges rows and columns with some probability.
+
+    Args:
+      prob: the probability.
+    """
+
+    def __init__(self, prob: float = 0.5) -> None:
+        self.prob = as_number(self, "prob", prob, 0, 1)
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return TransposeTransform() if self.rng.rand() < self.prob else TransformList([])
