@@ -175,6 +175,7 @@ from tensorpack.dataflow import UnknownLength as UnknownLength
 from tensorpack.dataflow import convert_old_lmdb as convert_old_lmdb
 from tensorpack.dataflow import dataset as dataset
 from tensorpack.dataflow import dftools as dftools
+from tensorpack.dataflow import imgaug as imgaug
 from tensorpack.dataflow import make_remote_key as make_remote_key
 from tensorpack.dataflow import send_dataflow_zmq as send_dataflow_zmq
 from tensorpack.graph_builder import InputDesc as InputDesc

@@ -26,6 +26,7 @@ MODULES = {
     "globvars": "tensorpack.utils.globvars",
     "gradproc": "tensorpack.tfutils.gradproc",
     "graph_builder": "tensorpack.graph_builder",
+    "imgaug": "tensorpack.dataflow.imgaug",
     "input_source": "tensorpack.input_source",
     "lut": "tensorpack.utils.lut",
     "model_utils": "tensorpack.tfutils.model_utils",

@@ -1,8 +1,7 @@
 """Transforms: what an augmentor does to one image and all that lies on it, with each choice made.
 
 Coordinates are continuous: a pixel in column `i` and row `j` covers `x` from `i` to `i + 1` and `y`
-from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`, and an image of width `w` reaches from
-0 to `w`.
+from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`; an image of width `w` ends at `w`.
 """
 
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
