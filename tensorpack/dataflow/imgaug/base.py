@@ -17,6 +17,8 @@ __all__ = [
     "AugmentorList",
     "ImageAugmentor",
     "PhotometricAugmentor",
+    "as_augmentors",
+    "check_image",
 ]
 
 
@@ -207,7 +209,7 @@ class _TransformOf2017(Transform):
         return self.augmentor._augment_coords(coords, self.param)
 
 
-def as_augmentors(owner: Any, augmentors: Sequence[Any]) -> List[ImageAugmentor]:
+def as_augmentors(owner: Any, augmentors: Any) -> List[ImageAugmentor]:
     """Returns augmentors as a list; a TypeError if one is something else."""
     if isinstance(augmentors, AugmentorList):
         return augmentors.augmentors

@@ -70,7 +70,8 @@ class Resize(ImageAugmentor):
         self.interp = interp
 
     def get_transform(self, img: np.ndarray) -> Transform:
-        return ResizeTransform(img.shape[0], img.shape[1], *self.shape, self.interp)
+        new_h, new_w = self.shape
+        return ResizeTransform(img.shape[0], img.shape[1], new_h, new_w, self.interp)
 
 
 class ResizeShortestEdge(ImageAugmentor):
@@ -154,7 +155,7 @@ class RandomResize(ImageAugmentor):
     def _draw(self, limits: Tuple[float, float], size: int) -> int:
         least, most = limits
         if is_integer(least):
-            return int(self.rng.randint(least, most + 1))
+            return int(self.rng.randint(int(least), int(most) + 1))
         return max(1, int(self.rng.uniform(least, most) * size + 0.5))
 
 

@@ -1,7 +1,8 @@
 """Transforms: what an augmentor does to one image and all that lies on it, with each choice made.
 
 Coordinates are continuous: a pixel in column `i` and row `j` covers `x` from `i` to `i + 1` and `y`
-from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`; an image of width `w` ends at `w`.
+from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`, and an image of width `w` reaches
+from 0 to `w`.
 """
 
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
@@ -20,6 +21,9 @@ __all__ = [
     "TransformList",
     "TransposeTransform",
     "WarpAffineTransform",
+    "as_coords",
+    "check_size",
+    "keep_channels",
 ]
 
 
@@ -135,7 +139,8 @@ class CropTransform(Transform):
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         return as_coords(coords) - [self.x0, self.y0]
 
-    apply_segmentation = apply_image
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        return self.apply_image(segmentation)
 
 
 class FlipTransform(Transform):
@@ -174,7 +179,8 @@ class TransposeTransform(Transform):
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         return as_coords(coords)[:, ::-1]
 
-    apply_segmentation = apply_image
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        return self.apply_image(segmentation)
 
 
 class WarpAffineTransform(Transform):
@@ -197,11 +203,12 @@ class WarpAffineTransform(Transform):
         border: int = 1,
         border_value: Union[float, Sequence[float]] = 0,
     ) -> None:
-        self.matrix, self.size, self.interp = np.asarray(matrix, np.float64), size, interp
+        self.matrix: Any = np.asarray(matrix, np.float64)
+        self.size, self.interp = size, interp
         self.border, self.border_value = border, border_value
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        value = self.border_value
+        value: Any = self.border_value
         if np.ndim(value) == 0:
             value = [value] * 4  # OpenCV takes one number for the first channel alone
         return self._warp(img, self.interp, value)
