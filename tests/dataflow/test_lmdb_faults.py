@@ -39,6 +39,7 @@ def whole(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["flipped", "cut"])
 def test_every_page_damaged(whole, tmp_path, kind):
     """In a process of its own, whose end tells whether LMDB crashed."""
@@ -172,6 +173,7 @@ def test_a_damaged_value_is_found_by_its_checksum(whole):
     assert [number for number, _ in flow] == [number for number, _ in whole_ones]
 
 
+@pytest.mark.slow
 def test_a_header_that_seems_newer_than_it_is(tmp_path):
     """LMDB takes the older state of the file then, and says nothing. It is whole, too."""
     path = str(tmp_path / "file")

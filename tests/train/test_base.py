@@ -204,6 +204,7 @@ assert trainer.global_step == 3
 """
 
 
+@pytest.mark.slow
 def test_a_graph_can_be_built_in_the_constructor():
     command = [sys.executable, "-c", BUILDS_IN_ITS_CONSTRUCTOR]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(ROOT))
