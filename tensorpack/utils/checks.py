@@ -7,7 +7,7 @@ also takes `1e6` or `np.float32(3)` for a whole number, and one name for a list 
 import math
 import numbers
 import operator
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ __all__ = [
     "as_names",
     "as_number",
     "as_positive",
+    "as_range",
     "check_counts",
     "check_integers",
     "is_integer",
@@ -104,6 +105,23 @@ def as_positive(owner: Any, name: str, value: Any) -> float:
         return number
     raise ValueError(
         f"{_name(owner)}: {name} must be a positive, finite number, but got {value!r}."
+    )
+
+
+def as_range(
+    owner: Any, name: str, value: Any, least: float = -math.inf, most: float = math.inf
+) -> Tuple[float, float]:
+    """Returns the two finite numbers (first, last) of a range as floats; they may be equal.
+
+    Raises:
+      TypeError: it is not a list of numbers.
+      ValueError: it is not two numbers in this order, or one is not from `least` to `most`.
+    """
+    numbers = [as_number(owner, name, each, least, most) for each in as_list(owner, name, value)]
+    if len(numbers) == 2 and numbers[0] <= numbers[1]:
+        return numbers[0], numbers[1]
+    raise ValueError(
+        f"{_name(owner)}: {name} must be two numbers, the smaller one first, but got {value!r}."
     )
 
 

@@ -11,6 +11,7 @@ from tensorpack.utils.checks import (
     as_names,
     as_number,
     as_positive,
+    as_range,
     check_counts,
     check_integers,
 )
@@ -97,3 +98,16 @@ def test_a_string_is_not_split_into_letters():
     assert as_names("what", "names", ("cost", "error")) == ["cost", "error"]
     with pytest.raises(TypeError, match="what: names must be a list of names, but has 3"):
         as_names("what", "names", ["cost", 3])
+
+
+def test_ranges():
+    assert as_range("what", "range", [1, np.float32(2)]) == (1.0, 2.0)
+    assert as_range("what", "range", np.array([3, 3]), 0) == (3.0, 3.0)
+    for wrong in [(2, 1), (1,), (1, 2, 3), ()]:
+        with pytest.raises(ValueError, match=r"what: range must be two numbers, the smaller one"):
+            as_range("what", "range", wrong)
+    with pytest.raises(ValueError, match="of at least 0, but got -1"):
+        as_range("what", "range", (-1, 1), 0)
+    for wrong in [3, "ab"]:
+        with pytest.raises(TypeError, match="what: range must be a list"):
+            as_range("what", "range", wrong)

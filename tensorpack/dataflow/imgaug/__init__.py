@@ -7,8 +7,13 @@ from .base import (
     ImageAugmentor,
     PhotometricAugmentor,
 )
+from .blur import GaussianBlur
+from .convert import ColorSpace, Grayscale, ToFloat32, ToUint8
+from .imgproc import Brightness, BrightnessScale, Clip, Contrast, Gamma, Hue, Lighting, Saturation
 from .meta import Identity, MapImage, RandomApplyAug, RandomChooseAug, RandomOrderAug
 from .misc import Flip, RandomResize, Resize, ResizeShortestEdge, Transpose
+from .noise import GaussianNoise, JpegNoise, SaltPepperNoise
+from .normalize import MeanVarianceNormalize, MinMaxNormalize
 from .transform import (
     CropTransform,
     FlipTransform,
@@ -25,12 +30,26 @@ __all__ = [
     "AugmentationError",
     "Augmentor",
     "AugmentorList",
+    "Brightness",
+    "BrightnessScale",
+    "Clip",
+    "ColorSpace",
+    "Contrast",
     "CropTransform",
     "Flip",
     "FlipTransform",
+    "Gamma",
+    "GaussianBlur",
+    "GaussianNoise",
+    "Grayscale",
+    "Hue",
     "Identity",
     "ImageAugmentor",
+    "JpegNoise",
+    "Lighting",
     "MapImage",
+    "MeanVarianceNormalize",
+    "MinMaxNormalize",
     "PhotometricAugmentor",
     "PhotometricTransform",
     "RandomApplyAug",
@@ -40,6 +59,10 @@ __all__ = [
     "Resize",
     "ResizeShortestEdge",
     "ResizeTransform",
+    "SaltPepperNoise",
+    "Saturation",
+    "ToFloat32",
+    "ToUint8",
     "Transform",
     "TransformFactory",
     "TransformList",
@@ -47,3 +70,5 @@ __all__ = [
     "TransposeTransform",
     "WarpAffineTransform",
 ]
+
+__path__.append(f"{__path__[0]}/../../_addresses/dataflow/imgaug")  # modules under their old names

@@ -194,6 +194,7 @@ class _TransformOf2017(Transform):
 
     def __init__(self, augmentor: ImageAugmentor, param: Any) -> None:
         self.augmentor, self.param = augmentor, param
+        self._name = type(augmentor).__name__
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         return self.augmentor._augment(img, self.param)

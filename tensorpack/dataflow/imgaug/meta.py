@@ -42,7 +42,21 @@ class MapImage(ImageAugmentor):
         return TransformFactory("MapImage", **functions)
 
 
-class RandomApplyAug(ImageAugmentor):
+class _Chooser(ImageAugmentor):
+    """Leaves all to an augmentor that it draws."""
+
+    def _draw(self) -> ImageAugmentor:
+        raise NotImplementedError
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return self._draw().get_transform(img)
+
+    def augment_return_params(self, d: np.ndarray) -> Tuple[np.ndarray, Transform]:
+        # Not by get_transform(): for that, a list of augmentors has to apply them.
+        return self._draw().augment_return_params(d)
+
+
+class RandomApplyAug(_Chooser):
     """Applies an augmentor with some probability, and otherwise leaves the image as it is.
 
     Args:
@@ -57,13 +71,11 @@ class RandomApplyAug(ImageAugmentor):
     def _parts(self) -> Sequence[ImageAugmentor]:
         return [self.aug]
 
-    def get_transform(self, img: np.ndarray) -> Transform:
-        if self.rng.rand() < self.prob:
-            return self.aug.get_transform(img)
-        return TransformList([])
+    def _draw(self) -> ImageAugmentor:
+        return self.aug if self.rng.rand() < self.prob else Identity()
 
 
-class RandomChooseAug(ImageAugmentor):
+class RandomChooseAug(_Chooser):
     """Applies one of several augmentors.
 
     Args:
@@ -90,9 +102,8 @@ class RandomChooseAug(ImageAugmentor):
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.aug_lists
 
-    def get_transform(self, img: np.ndarray) -> Transform:
-        chosen = self.rng.choice(len(self.aug_lists), p=self.probs)
-        return self.aug_lists[chosen].get_transform(img)
+    def _draw(self) -> ImageAugmentor:
+        return self.aug_lists[self.rng.choice(len(self.aug_lists), p=self.probs)]
 
 
 class RandomOrderAug(ImageAugmentor):

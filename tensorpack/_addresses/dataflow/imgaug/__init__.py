@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.dataflow.imgaug` had in older versions."""

@@ -1,0 +1,287 @@
+"""Augmentors of colour, brightness and contrast.
+
+Values are in [0, 255], in uint8 and in floats. uint8 is always rounded and clipped.
+"""
+
+from typing import Any, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.utils.argtools import log_once
+from tensorpack.utils.checks import as_number, as_positive, as_range
+from tensorpack.utils.optional import require
+
+from ._pixels import as_dtype, channels_of, check_rgb, linear, mix_channels, readable
+from .base import PhotometricAugmentor
+from .blur import GaussianBlur
+from .normalize import MeanVarianceNormalize, MinMaxNormalize
+from .transform import keep_channels
+
+__all__ = [
+    "Brightness",
+    "BrightnessScale",
+    "Clip",
+    "Contrast",
+    "Gamma",
+    "GaussianBlur",
+    "Hue",
+    "Lighting",
+    "MeanVarianceNormalize",
+    "MinMaxNormalize",
+    "Saturation",
+]
+
+_GRAY = np.array([0.299, 0.587, 0.114])  # of red, green and blue, see cv2.COLOR_RGB2GRAY
+
+
+class Hue(PhotometricAugmentor):
+    """Turns the hue by a random angle.
+
+    Args:
+      range: (least, most) of the angle, in units of two degrees: 180 is a full turn.
+      rgb: whether channels are in the order RGB; otherwise BGR. None is BGR, with a warning.
+
+    Raises:
+      ValueError: the range is empty.
+    """
+
+    def __init__(self, range: Tuple[float, float] = (0, 180), rgb: Optional[bool] = True) -> None:
+        require("cv2")
+        self.range = as_range(self, "range", range)
+        self.rgb = _is_rgb(self, rgb)
+
+    def _get_augment_params(self, img: np.ndarray) -> float:
+        return self.rng.uniform(*self.range)
+
+    def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
+        check_rgb(self, img)
+        cv2 = require("cv2")
+        to_hsv, back = (
+            (cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB)
+            if self.rgb
+            else (cv2.COLOR_BGR2HSV, cv2.COLOR_HSV2BGR)
+        )
+        hsv = cv2.cvtColor(readable(img, double=False), to_hsv)
+        if hsv.dtype == np.uint8:  # a hue of 180 is a full turn
+            table = ((np.arange(256) + round(param)) % 180).astype(np.uint8)
+            cv2.insertChannel(cv2.LUT(cv2.extractChannel(hsv, 0), table), hsv, 0)
+        else:  # degrees
+            hsv[:, :, 0] = (hsv[:, :, 0] + 2 * param) % 360
+        return as_dtype(cv2.cvtColor(hsv, back), img.dtype)
+
+
+class Saturation(PhotometricAugmentor):
+    """Mixes the image with its grey version: `img * v + gray * (1 - v)`.
+
+    Args:
+      alpha: `v` is drawn from [1 - alpha, 1 + alpha]; below 1.
+      rgb: whether channels are in the order RGB; otherwise BGR. None is BGR, with a warning.
+      clip: whether floats are clipped to [0, 255], too.
+
+    Raises:
+      ValueError: `alpha` is not in [0, 1).
+    """
+
+    def __init__(self, alpha: float = 0.4, rgb: Optional[bool] = True, clip: bool = True) -> None:
+        require("cv2")
+        self.alpha = as_number(self, "alpha", alpha, 0)
+        if self.alpha >= 1:
+            raise ValueError(f"Saturation: alpha must be below 1, but got {alpha}.")
+        self.rgb, self.clip = _is_rgb(self, rgb), clip
+
+    def _get_augment_params(self, img: np.ndarray) -> float:
+        return 1 + self.rng.uniform(-self.alpha, self.alpha)
+
+    def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
+        check_rgb(self, img)
+        matrix = np.zeros((3, 4))
+        matrix[:, :3] = (1 - param) * (_GRAY if self.rgb else _GRAY[::-1])
+        matrix[[0, 1, 2], [0, 1, 2]] += param
+        return mix_channels(img, matrix, self.clip)
+
+
+class Brightness(PhotometricAugmentor):
+    """Adds a random number to all values.
+
+    Args:
+      delta: the number is drawn from [-delta, delta]; positive.
+      clip: whether floats are clipped to [0, 255], too.
+
+    Raises:
+      ValueError: `delta` is not positive.
+    """
+
+    def __init__(self, delta: float, clip: bool = True) -> None:
+        require("cv2")
+        self.delta, self.clip = as_positive(self, "delta", delta), clip
+
+    def _get_augment_params(self, img: np.ndarray) -> float:
+        return self.rng.uniform(-self.delta, self.delta)
+
+    def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
+        return linear(img, 1, param, self.clip)
+
+
+class BrightnessScale(PhotometricAugmentor):
+    """Multiplies all values by a random number.
+
+    Args:
+      range: (least, most) of the number; not negative.
+      clip: whether floats are clipped to [0, 255], too.
+
+    Raises:
+      ValueError: the range is empty or negative.
+    """
+
+    def __init__(self, range: Tuple[float, float], clip: bool = True) -> None:
+        require("cv2")
+        self.range, self.clip = as_range(self, "range", range, 0), clip
+
+    def _get_augment_params(self, img: np.ndarray) -> float:
+        return self.rng.uniform(*self.range)
+
+    def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
+        return linear(img, param, 0, self.clip)
+
+
+class Contrast(PhotometricAugmentor):
+    """Scales the distance of values from their mean: `mean + (img - mean) * factor`.
+
+    Write `Contrast(factor_range, clip=...)` and `rgb=...` by name: the second argument was `clip`
+    in 2017 and `rgb` later.
+
+    Args:
+      factor_range: (least, most) of the factor; not negative.
+      rgb: None for a mean of each channel; True or False for the mean of the grey version of an
+        RGB or BGR image.
+      clip: whether floats are clipped to [0, 255], too.
+
+    Raises:
+      TypeError: the second argument is a bool, which has two meanings.
+      ValueError: the range is empty or negative.
+    """
+
+    def __init__(
+        self,
+        factor_range: Tuple[float, float],
+        *old: Any,
+        rgb: Optional[bool] = None,
+        clip: bool = True,
+    ) -> None:
+        require("cv2")
+        if len(old) == 2 or old == (None,):
+            rgb, clip = (*old, clip)[:2]
+        elif old:
+            raise TypeError(
+                f"Contrast: write clip={old[0]!r} (the order of 2017) or rgb={old[0]!r} (the later "
+                f"one) instead of {', '.join(map(repr, old))}."
+            )
+        self.factor_range = as_range(self, "factor_range", factor_range, 0)
+        self.rgb, self.clip = rgb, clip
+
+    def _get_augment_params(self, img: np.ndarray) -> float:
+        return self.rng.uniform(*self.factor_range)
+
+    def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
+        mean = self._mean(img)
+        return linear(img, param, mean * (1 - param), self.clip)
+
+    def _mean(self, img: np.ndarray) -> np.ndarray:
+        channels = channels_of(img)
+        if channels > 4:  # more than OpenCV takes
+            mean = img.mean(axis=(0, 1))
+        else:
+            mean = np.array(require("cv2").mean(readable(img))[:channels])
+        if self.rgb is None:
+            return mean
+        check_rgb(self, img)
+        return mean @ (_GRAY if self.rgb else _GRAY[::-1])
+
+
+class Gamma(PhotometricAugmentor):
+    """Changes brightness by a power: `255 * (img / 255) ** (1 / (1 + g))`.
+
+    Args:
+      range: (least, most) of `g`, above -1; positive numbers make the image brighter.
+
+    Raises:
+      ValueError: the range is empty or reaches to -1.
+    """
+
+    def __init__(self, range: Tuple[float, float] = (-0.5, 0.5)) -> None:
+        require("cv2")
+        self.range = as_range(self, "range", range)
+        if self.range[0] <= -1:
+            raise ValueError(f"Gamma: range must be above -1, but got {range}.")
+
+    def _get_augment_params(self, img: np.ndarray) -> float:
+        return self.rng.uniform(*self.range)
+
+    def _augment(self, img: np.ndarray, param: float) -> np.ndarray:
+        cv2, exponent = require("cv2"), 1 / (1 + param)
+        if img.dtype == np.uint8:
+            table = 255 * (np.arange(256) / 255) ** exponent
+            return keep_channels(img, cv2.LUT(img, as_dtype(table, np.uint8)))
+        unit = np.clip(readable(img), 0, 255) / 255  # a negative number has no power
+        return as_dtype(keep_channels(img, cv2.pow(unit, exponent) * 255), img.dtype)
+
+
+class Clip(PhotometricAugmentor):
+    """Clips values.
+
+    Args:
+      min: the least value.
+      max: the largest value.
+
+    Raises:
+      ValueError: `min` is above `max`.
+    """
+
+    def __init__(self, min: float = 0, max: float = 255) -> None:
+        self.min, self.max = as_range(self, "(min, max)", (min, max))
+
+    def _augment(self, img: np.ndarray, param: None) -> np.ndarray:
+        if img.dtype.kind == "f":
+            return np.clip(img, self.min, self.max)
+        return np.clip(img, *as_dtype(np.array([self.min, self.max]), img.dtype))
+
+
+class Lighting(PhotometricAugmentor):
+    """Adds a random colour along the principal components of the pixels of a dataset.
+
+    It is `eigvec @ (a * eigval)`, where the three numbers `a` are normally distributed; see
+    Krizhevsky et al., ImageNet Classification with Deep Convolutional Neural Networks (2012), 4.1.
+
+    Args:
+      std: standard deviation of the numbers `a`.
+      eigval: three eigenvalues, for values in [0, 255].
+      eigvec: the eigenvectors `[3, 3]`, in columns; their rows are in the order of the channels.
+      clip: whether floats are clipped to [0, 255], too.
+
+    Raises:
+      ValueError: a shape differs, or `std` is negative.
+    """
+
+    def __init__(self, std: float, eigval: Sequence[float], eigvec: Any, clip: bool = True) -> None:
+        require("cv2")
+        self.std, self.clip = as_number(self, "std", std, 0), clip
+        self.eigval, self.eigvec = np.array(eigval, np.float64), np.array(eigvec, np.float64)
+        if self.eigval.shape != (3,) or self.eigvec.shape != (3, 3):
+            raise ValueError(
+                "Lighting: eigval must have the shape (3,) and eigvec (3, 3), but got "
+                f"{self.eigval.shape} and {self.eigvec.shape}."
+            )
+
+    def _get_augment_params(self, img: np.ndarray) -> np.ndarray:
+        return self.eigvec @ (self.rng.randn(3) * self.std * self.eigval)
+
+    def _augment(self, img: np.ndarray, param: np.ndarray) -> np.ndarray:
+        check_rgb(self, img)
+        return linear(img, 1, param, self.clip)
+
+
+def _is_rgb(owner: Any, rgb: Optional[bool]) -> bool:
+    if rgb is None:
+        name = type(owner).__name__
+        log_once(f"{name}(rgb=None) reads images as BGR: write rgb=False or rgb=True.", "warning")
+    return bool(rgb)

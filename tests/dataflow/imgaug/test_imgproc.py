@@ -1,0 +1,317 @@
+"""Formulas are held against numpy in float64, and where OpenCV defines them against OpenCV."""
+
+import cv2
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import imgaug
+from tensorpack.dataflow.imgaug import imgproc
+from tests.contracts.augmentor import AugmentorContract, picture
+
+GRAY = [0.299, 0.587, 0.114]
+
+
+def check(augmentor, formula, atol=1e-3, rounding=0.51):
+    """Compares an augmentor with the formula of (image in float64, what was drawn)."""
+    for dtype in (np.uint8, np.float32, np.float64):
+        img = picture(dtype=dtype)
+        result, tfm = augmentor.augment_return_params(img)
+        assert result.dtype == dtype and result.shape == img.shape
+        expected = np.clip(formula(img.astype(np.float64), tfm.param), 0, 255)
+        np.testing.assert_allclose(result, expected, atol=rounding if dtype == np.uint8 else atol)
+
+
+class PhotometricContract(AugmentorContract):
+    """An augmentor that leaves shape and dtype, coordinates and masks as they are."""
+
+    extra = ((40, 60), (40, 60, 1), (40, 60, 5))
+
+    def test_shape_and_dtype_stay(self):
+        shapes = [(40, 60, 3), *(self.extra if 1 in self.channels else ())]
+        for shape in shapes:
+            for dtype in (np.uint8, np.float32, np.float64, np.int32):
+                result = self.seeded().augment(picture(shape, dtype))
+                assert (result.shape, result.dtype) == (shape, dtype)
+
+    def test_a_part_of_a_flipped_image(self):
+        img = picture()[5:30, 40:8:-1]
+        np.testing.assert_array_equal(
+            self.seeded().augment(img), self.seeded().augment(np.ascontiguousarray(img))
+        )
+
+    def test_nothing_moves(self):
+        tfm = self.seeded().get_transform(self.image())
+        coords = np.array([[1.5, 2.5]])
+        np.testing.assert_array_equal(tfm.apply_coords(coords), coords)
+        boxes = np.array([[1.0, 2.0, 3.0, 5.0]])
+        np.testing.assert_array_equal(tfm.apply_box(boxes), boxes)
+        mask = np.arange(4).reshape(2, 2)
+        np.testing.assert_array_equal(tfm.apply_segmentation(mask), mask)
+
+
+class ColourContract(PhotometricContract):
+    """An augmentor of images with three channels."""
+
+    channels = (3,)
+
+    def test_one_channel(self):
+        with pytest.raises(imgaug.AugmentationError, match=r"takes images \[h, w, 3\], got .*40, "):
+            self.make().augment(picture((40, 60, 1)))
+
+
+class TestHue(ColourContract):
+    def make(self):
+        return imgaug.Hue((-30, 30))
+
+    @pytest.mark.parametrize("rgb", [True, False])
+    def test_as_opencv_does_it(self, rgb):
+        to, back = (
+            (cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB)
+            if rgb
+            else (cv2.COLOR_BGR2HSV, cv2.COLOR_HSV2BGR)
+        )
+        augmentor = imgaug.Hue((100, 100), rgb=rgb)
+        hsv = cv2.cvtColor(picture(), to)
+        hsv[:, :, 0] = (hsv[:, :, 0].astype(int) + 100) % 180
+        np.testing.assert_array_equal(augmentor.augment(picture()), cv2.cvtColor(hsv, back))
+        hsv = cv2.cvtColor(picture(dtype=np.float32), to)
+        hsv[:, :, 0] = (hsv[:, :, 0] + 200) % 360
+        result = augmentor.augment(picture(dtype=np.float32))
+        np.testing.assert_allclose(result, cv2.cvtColor(hsv, back), atol=1e-3)
+
+    def test_a_third_of_a_turn_exchanges_channels(self):
+        img = picture(dtype=np.float32)
+        result = imgaug.Hue((60, 60)).augment(img)
+        np.testing.assert_allclose(result, img[:, :, [2, 0, 1]], atol=0.01)
+
+    def test_order_of_channels_of_2017(self, monkeypatch):
+        warnings = []
+        monkeypatch.setattr(imgproc, "log_once", lambda text, level: warnings.append(text))
+        img = picture()
+        result = imgaug.Hue((20, 20), None).augment(img)
+        np.testing.assert_array_equal(result, imgaug.Hue((20, 20), False).augment(img))
+        assert not np.array_equal(result, imgaug.Hue((20, 20)).augment(img))
+        assert warnings == ["Hue(rgb=None) reads images as BGR: write rgb=False or rgb=True."]
+
+
+class TestSaturation(ColourContract):
+    def make(self):
+        return imgaug.Saturation(0.9)
+
+    @pytest.mark.parametrize("rgb", [True, False])
+    def test_formula(self, rgb):
+        gray = GRAY if rgb else GRAY[::-1]
+        check(
+            imgaug.Saturation(0.9, rgb=rgb),
+            lambda img, v: img * v + (img @ gray)[:, :, np.newaxis] * (1 - v),
+            rounding=0.9,  # OpenCV's weights have 10 bits
+        )
+
+    def test_bright_colours_do_not_overflow(self):
+        img = np.zeros((4, 4, 3), np.uint8)
+        img[:, :, 0] = 255
+        augmentor = imgaug.Saturation(0.9)
+        result = augmentor._augment(img, 1.9)
+        np.testing.assert_array_equal(result[0, 0], [255, 0, 0])
+        assert augmentor._augment(img, 0)[0, 0].tolist() == [76, 76, 76]
+
+    def test_floats_without_clip(self):
+        img = np.array([[[255, 0, 0]]], np.float32)
+        assert imgaug.Saturation(0.9, clip=False)._augment(img, 1.9).min() < 0
+
+    @pytest.mark.parametrize("alpha", [1, -0.1])
+    def test_alpha(self, alpha):
+        with pytest.raises(ValueError, match="alpha must be"):
+            imgaug.Saturation(alpha)
+
+
+class TestBrightness(PhotometricContract):
+    def make(self):
+        return imgaug.Brightness(100)
+
+    def test_formula(self):
+        check(self.make(), lambda img, number: img + number)
+
+    def test_floats_without_clip(self):
+        results = [
+            imgaug.Brightness(100, clip=False).augment(picture(dtype=np.float32)) for _ in range(20)
+        ]
+        assert np.min(results) < 0 and np.max(results) > 255
+
+    def test_delta(self):
+        with pytest.raises(ValueError, match="Brightness: delta must be a positive"):
+            imgaug.Brightness(0)
+
+
+class TestBrightnessScale(PhotometricContract):
+    def make(self):
+        return imgaug.BrightnessScale((0.5, 2))
+
+    def test_formula(self):
+        check(self.make(), lambda img, factor: img * factor)
+
+    def test_range(self):
+        with pytest.raises(ValueError, match="BrightnessScale: range must"):
+            imgaug.BrightnessScale((-1, 1))
+
+
+class TestContrast(PhotometricContract):
+    def make(self):
+        return imgaug.Contrast((0.5, 1.5))
+
+    def test_around_the_mean_of_each_channel(self):
+        def formula(img, factor):
+            mean = img.mean((0, 1))
+            return mean + (img - mean) * factor
+
+        check(self.make(), formula, atol=0.01)
+
+    @pytest.mark.parametrize("rgb", [True, False])
+    def test_around_the_mean_of_grey(self, rgb):
+        def formula(img, factor):
+            mean = (img @ (GRAY if rgb else GRAY[::-1])).mean()
+            return mean + (img - mean) * factor
+
+        check(imgaug.Contrast((0.5, 1.5), rgb=rgb), formula, atol=0.01)
+
+    def test_arguments_of_both_generations(self):
+        assert imgaug.Contrast((0.5, 1.5), clip=False).clip is False
+        later = imgaug.Contrast((0.5, 1.5), True, False)
+        assert (later.rgb, later.clip) == (True, False)
+        assert imgaug.Contrast((0.5, 1.5), None, clip=False).clip is False
+        with pytest.raises(TypeError, match=r"write clip=False .* or rgb=False"):
+            imgaug.Contrast((0.5, 1.5), False)
+        with pytest.raises(imgaug.AugmentationError, match=r"\[h, w, 3\]"):
+            imgaug.Contrast((0.5, 1.5), rgb=True).augment(picture((4, 4)))
+
+
+class TestGamma(PhotometricContract):
+    def make(self):
+        return imgaug.Gamma()
+
+    def test_formula(self):
+        check(self.make(), lambda img, g: 255 * (img / 255) ** (1 / (1 + g)))
+
+    def test_values_out_of_range(self):
+        img = np.array([[-5, 300]], np.float32)
+        np.testing.assert_allclose(self.make().augment(img), [[0, 255]])
+        with pytest.raises(ValueError, match="above -1"):
+            imgaug.Gamma((-1, 0))
+
+
+class TestClip(PhotometricContract):
+    def make(self):
+        return imgaug.Clip(10, 200)
+
+    def test_as_numpy_does_it(self):
+        img = picture()
+        np.testing.assert_array_equal(self.make().augment(img), np.clip(img, 10, 200))
+        np.testing.assert_array_equal(imgaug.Clip(-10, 1000).augment(img), img)
+        floats = picture(dtype=np.float32) / 3
+        np.testing.assert_array_equal(
+            imgaug.Clip(10.5, 20).augment(floats), np.clip(floats, 10.5, 20)
+        )
+        with pytest.raises(ValueError, match="smaller one first"):
+            imgaug.Clip(3, 2)
+
+
+class TestLighting(ColourContract):
+    eigval = (55.5, 4.8, 1.2)
+    eigvec = ((-0.57, 0.72, 0.41), (-0.58, 0.0, -0.81), (-0.58, -0.69, 0.42))
+
+    def make(self):
+        return imgaug.Lighting(1, self.eigval, self.eigvec)
+
+    def test_formula(self):
+        check(self.make(), lambda img, shift: img + shift)
+
+    def test_what_is_drawn(self):
+        numbers = np.random.RandomState(0).randn(3)
+        tfm = self.seeded().get_transform(picture())
+        np.testing.assert_allclose(tfm.param, self.eigvec @ (numbers * self.eigval))
+
+    def test_arguments(self):
+        assert imgaug.Lighting(1, self.eigval, self.eigvec, clip=False).clip is False
+        with pytest.raises(ValueError, match=r"eigval must have the shape \(3,\)"):
+            imgaug.Lighting(1, [1, 2], self.eigvec)
+
+
+class TestMeanVarianceNormalize(AugmentorContract):
+    def make(self):
+        return imgaug.MeanVarianceNormalize()
+
+    @pytest.mark.parametrize("all_channel, axes", [(True, None), (False, (0, 1))])
+    @pytest.mark.parametrize("shape", [(40, 60, 3), (40, 60, 5), (40, 60)])
+    def test_formula(self, all_channel, axes, shape):
+        for dtype in (np.uint8, np.float64):
+            img = picture(shape, dtype)
+            result = imgaug.MeanVarianceNormalize(all_channel).augment(img)
+            assert result.dtype == np.float32
+            np.testing.assert_allclose(result, (img - img.mean(axes)) / img.std(axes), atol=1e-4)
+
+    def test_images_of_one_colour(self):
+        for all_channel in (True, False):
+            augmentor = imgaug.MeanVarianceNormalize(all_channel)
+            np.testing.assert_allclose(
+                augmentor.augment(np.full((10, 10, 3), 251, np.uint8)), 0, atol=1e-3
+            )
+        img = np.full((10, 10, 3), 5, np.float32)
+        img[0, 0] = 5.1
+        low, high = imgaug.MeanVarianceNormalize().augment(img).ravel()[[-1, 0]]
+        assert high - low == pytest.approx(0.1 * 300**0.5, rel=1e-4)  # the least divisor
+
+
+class TestMinMaxNormalize(AugmentorContract):
+    def make(self):
+        return imgaug.MinMaxNormalize()
+
+    @pytest.mark.parametrize("all_channel, axes", [(True, None), (False, (0, 1))])
+    @pytest.mark.parametrize("shape", [(40, 60, 3), (40, 60, 5), (40, 60)])
+    def test_formula(self, all_channel, axes, shape):
+        img = (picture(shape) // 3 + 20).astype(np.uint8)
+        img[..., -1:] //= 2
+        least, most = img.min(axes).astype(float), img.max(axes)
+        result = imgaug.MinMaxNormalize(-1, 1, all_channel).augment(img)
+        assert result.dtype == np.float32
+        expected = (img - least) / (most - least) * 2 - 1
+        np.testing.assert_allclose(result, expected, atol=1e-5)
+
+    @pytest.mark.parametrize("all_channel", [True, False])
+    def test_images_of_one_colour(self, all_channel):
+        img = np.full((4, 4, 3), 7, np.uint8)
+        result = imgaug.MinMaxNormalize(2, 5, all_channel).augment(img)
+        np.testing.assert_array_equal(result, np.full((4, 4, 3), 2))
+
+
+class TestGaussianBlur(PhotometricContract):
+    def make(self):
+        return imgaug.GaussianBlur((1, 3), (0.5, 2), symmetric=False)
+
+    def test_as_opencv_does_it(self):
+        img = picture()
+        result, tfm = self.make().augment_return_params(img)
+        (width, height), (across, down) = tfm.param
+        expected = cv2.GaussianBlur(
+            img, (width, height), across, sigmaY=down, borderType=cv2.BORDER_REPLICATE
+        )
+        np.testing.assert_array_equal(result, expected)
+
+    def drawn(self, augmentor):
+        return {augmentor.get_transform(picture()).param for _ in range(200)}
+
+    def test_sizes_of_both_generations(self):
+        expected = {((size, size), (0, 0)) for size in (1, 3, 5)}
+        for augmentor in (
+            imgaug.GaussianBlur(),
+            imgaug.GaussianBlur(3),
+            imgaug.GaussianBlur(max_size=3),
+            imgaug.GaussianBlur((0, 3)),
+        ):
+            assert self.drawn(augmentor) == expected
+        sizes = {size for size, _ in self.drawn(imgaug.GaussianBlur((1, 3), symmetric=False))}
+        assert sizes == {(3, 3), (3, 5), (5, 3), (5, 5)}
+
+    @pytest.mark.parametrize("size", [0, (2, 2), (-1, 2), (3, 1), (1, 2, 3)])
+    def test_sizes(self, size):
+        with pytest.raises(ValueError, match="size_range must be"):
+            imgaug.GaussianBlur(size)

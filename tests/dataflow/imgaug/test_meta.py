@@ -1,0 +1,185 @@
+import operator
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow.imgaug import (
+    AugmentationError,
+    Brightness,
+    Flip,
+    Identity,
+    ImageAugmentor,
+    MapImage,
+    RandomApplyAug,
+    RandomChooseAug,
+    RandomOrderAug,
+    Resize,
+    Transform,
+    Transpose,
+)
+from tests.contracts.augmentor import AugmentorContract, picture
+
+POINTS = [(7, 9), (40, 20), (52, 32)]
+FLIP, TURN = Flip(horiz=True, prob=1), Flip(vert=True, prob=1)
+
+
+class Add(MapImage):
+    """Adds a number, and can be told apart from others."""
+
+    def __init__(self, number):
+        super().__init__(lambda img: img + number)
+        self.number = number
+
+
+class TestIdentity(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return Identity()
+
+    def test_result(self):
+        np.testing.assert_array_equal(Identity().augment(picture()), picture())
+
+
+def mirrored(img):
+    return img[:, ::-1]
+
+
+def mirrored_coords(coords):
+    return np.array([60, 0]) + coords * [-1, 1]
+
+
+class TestMapImage(AugmentorContract):
+    def make(self):
+        return MapImage(mirrored, mirrored_coords)
+
+    def test_result(self):
+        img, tfm = self.make().augment_return_params(picture())
+        np.testing.assert_array_equal(img, picture()[:, ::-1])
+        np.testing.assert_array_equal(tfm.apply_coords(np.array([[1.0, 2]])), [[59, 2]])
+        np.testing.assert_array_equal(tfm.apply_box(np.array([[1, 2, 3, 4]])), [[57, 2, 59, 4]])
+
+    def test_what_it_does_not_know(self):
+        tfm = MapImage(mirrored).get_transform(picture())
+        for method in (tfm.apply_coords, tfm.apply_segmentation):
+            with pytest.raises(NotImplementedError, match="MapImage has no apply_"):
+                method(np.zeros((3, 2)))
+        with pytest.raises(NotImplementedError, match=r"MapImage has no apply_coords\(\)"):
+            tfm.apply_box(np.zeros((3, 4)))
+
+    def test_an_error_in_the_function(self):
+        augmentor = MapImage(operator.itemgetter("no such"))
+        with pytest.raises(AugmentationError, match=r"MapImage\(func=.*40, 60, 3\), uint8"):
+            augmentor.augment(picture())
+
+
+class TestRandomApplyAug(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return RandomApplyAug(FLIP, 0.5)
+
+    def test_probability(self):
+        img = picture()
+        for prob in (0, 0.3, 1):
+            augmentor = RandomApplyAug(FLIP, prob)
+            augmentor.use_rng(np.random.RandomState(0))
+            flipped = [np.array_equal(augmentor.augment(img), img[:, ::-1]) for _ in range(300)]
+            assert np.mean(flipped) == pytest.approx(prob, abs=0.08)
+            drawn = [augmentor.get_transform(img) for _ in range(300)]
+            flipped = [np.array_equal(each.apply_image(img), img[:, ::-1]) for each in drawn]
+            assert np.mean(flipped) == pytest.approx(prob, abs=0.08)
+        with pytest.raises(ValueError, match="prob must be"):
+            RandomApplyAug(FLIP, 1.1)
+
+    def test_a_list(self):
+        result = RandomApplyAug([FLIP, TURN], 1).augment(picture())
+        np.testing.assert_array_equal(result, picture()[::-1, ::-1])
+
+
+class TestRandomChooseAug(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return RandomChooseAug([FLIP, TURN, Resize((50, 70))])
+
+    def shares(self, augmentor):
+        augmentor.use_rng(np.random.RandomState(0))
+        results = [augmentor.augment(np.zeros((1, 1)))[0, 0] for _ in range(500)]
+        return [np.mean(np.array(results) == number) for number in (1, 2, 3)]
+
+    def test_probabilities(self):
+        even = RandomChooseAug([Add(1), Add(2), Add(3)])
+        np.testing.assert_allclose(self.shares(even), 1 / 3, atol=0.06)
+        weighted = RandomChooseAug([(Add(1), 0.7), (Add(2), 0.3), ([Add(1), Add(2)], 0)])
+        np.testing.assert_allclose(self.shares(weighted), [0.7, 0.3, 0], atol=0.06)
+
+    def test_what_does_not_add_up(self):
+        for wrong in [[], [(FLIP, 0.5), (TURN, 0.6)], [(FLIP, 0.5)]]:
+            with pytest.raises(ValueError, match="probabilities that add up to 1"):
+                RandomChooseAug(wrong)
+        with pytest.raises(TypeError, match="a probability must be a number"):
+            RandomChooseAug([(FLIP, 1.0), TURN])
+
+
+class TestRandomOrderAug(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return RandomOrderAug([FLIP, Resize((50, 70)), Transpose(1)])
+
+    def test_all_orders(self):
+        augmentor = RandomOrderAug([Add(1), MapImage(lambda img: img * 10)])
+        augmentor.use_rng(np.random.RandomState(0))
+        results = [augmentor.augment(np.ones((1, 1)))[0, 0] for _ in range(100)]
+        assert set(results) == {20, 11}
+
+    def test_each_sees_the_image_of_the_one_before(self):
+        augmentor = RandomOrderAug([Resize((30, 50)), Flip(horiz=True, prob=1)])
+        for _ in range(10):  # Flip would otherwise expect another width
+            img, tfm = augmentor.augment_return_params(picture())
+            assert img.shape == (30, 50, 3)
+            np.testing.assert_array_equal(tfm.apply_image(picture()), img)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda aug: RandomApplyAug(aug, 1), lambda aug: RandomChooseAug([aug])]
+)
+def test_a_chosen_list_is_applied_once(make):
+    calls = []
+
+    class Counted(ImageAugmentor):
+        def get_transform(self, img):
+            calls.append("drawn")
+            return Counting()
+
+    class Counting(Transform):
+        def apply_image(self, img):
+            calls.append("applied")
+            return img
+
+    make([Counted(), Counted()]).augment(picture())
+    assert calls == ["drawn", "applied"] * 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda aug: RandomApplyAug(aug, 1),
+        lambda aug: RandomChooseAug([(aug, 1)]),
+        lambda aug: RandomOrderAug([aug]),
+        lambda aug: RandomApplyAug([Identity(), aug], 1),
+    ],
+)
+def test_augmentors_in_augmentors(make):
+    inner = Brightness(10)
+    outer = make(inner)
+    rng = np.random.RandomState(0)
+    outer.use_rng(rng)
+    assert outer.rng is rng and inner.rng is rng
+    outer.reset_state()
+    assert inner.rng is not rng and inner.rng is not outer.rng
+    with pytest.raises(TypeError, match="takes augmentors.*Make an object of the class"):
+        make(Flip)
+    with pytest.raises(AugmentationError, match=r"^MapImage\(.*\) failed on an image of shape"):
+        make(MapImage(operator.itemgetter("no such"))).augment(picture())

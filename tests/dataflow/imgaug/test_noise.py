@@ -1,0 +1,104 @@
+import cv2
+import numpy as np
+import pytest
+
+from tensorpack.dataflow.imgaug import (
+    AugmentationError,
+    GaussianNoise,
+    JpegNoise,
+    SaltPepperNoise,
+)
+from tests.contracts.augmentor import AugmentorContract, picture
+
+LARGE = (300, 300, 3)
+
+
+def test_each_image_has_noise_of_its_own():
+    for augmentor in (GaussianNoise(9), SaltPepperNoise()):
+        first, second = (augmentor.augment(picture()) for _ in range(2))
+        assert not np.array_equal(first, second)
+
+
+class TestJpegNoise(AugmentorContract):
+    def make(self):
+        return JpegNoise()
+
+    def test_as_opencv_does_it(self):
+        img = picture()
+        result, tfm = JpegNoise((70, 70)).augment_return_params(img)
+        assert tfm.param == 70
+        _, encoded = cv2.imencode(".jpg", img, [cv2.IMWRITE_JPEG_QUALITY, 70])
+        np.testing.assert_array_equal(result, cv2.imdecode(encoded, cv2.IMREAD_COLOR))
+        floats = JpegNoise((70, 70)).augment(img.astype(np.float32) + 0.2)
+        assert floats.dtype == np.float32
+        np.testing.assert_array_equal(floats, result)
+
+    def test_channels_of_the_result(self):
+        assert JpegNoise().augment(picture((40, 60))).shape == (40, 60, 3)
+        assert JpegNoise().augment(picture((40, 60, 1))).shape == (40, 60, 3)
+        with pytest.raises(AugmentationError, match="one or three channels"):
+            JpegNoise().augment(picture((40, 60, 4)))
+
+    def test_quality(self):
+        drawn = {JpegNoise((40, 42)).get_transform(picture()).param for _ in range(100)}
+        assert drawn == {40, 41, 42}
+        for wrong in [(0, 101), (50, 40), (1.5, 2)]:
+            with pytest.raises(ValueError, match="quality_range must be"):
+                JpegNoise(wrong)
+
+
+class TestGaussianNoise(AugmentorContract):
+    def make(self):
+        return GaussianNoise(20)
+
+    def test_distribution(self):
+        for dtype in (np.float32, np.float64):
+            noise = GaussianNoise(3, clip=False).augment(np.zeros(LARGE, dtype))
+            assert noise.dtype == dtype
+            assert abs(noise.mean()) < 0.03 and noise.std() == pytest.approx(3, rel=0.01)
+            for sigmas, share in [(1, 0.6827), (2, 0.9545), (3, 0.9973)]:
+                assert (abs(noise) < 3 * sigmas).mean() == pytest.approx(share, abs=0.005)
+
+    def test_uint8(self):
+        noise = GaussianNoise(3).augment(np.full(LARGE, 100, np.uint8)) - 100.0
+        assert abs(noise.mean()) < 0.03 and noise.std() == pytest.approx(3, rel=0.01)
+
+    def test_channels_and_pixels_differ(self):
+        noise = GaussianNoise(3, clip=False).augment(np.zeros(LARGE)).reshape(-1, 3)
+        np.testing.assert_allclose(np.corrcoef(noise.T), np.eye(3), atol=0.02)
+        assert abs(np.corrcoef(noise[:-1, 0], noise[1:, 0])[0, 1]) < 0.02
+
+    def test_clip(self):
+        for value, dtype in [(0, np.uint8), (255, np.uint8), (0, np.float32), (255, np.float32)]:
+            result = GaussianNoise(9).augment(np.full((40, 60), value, dtype))
+            assert result.min() >= 0 and result.max() <= 255 and result.shape == (40, 60)
+
+
+class TestSaltPepperNoise(AugmentorContract):
+    def make(self):
+        return SaltPepperNoise()
+
+    @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int32])
+    def test_shares(self, dtype):
+        img = np.full(LARGE, 100, dtype)
+        result = SaltPepperNoise(0.1, 0.3).augment(img)
+        assert result.dtype == dtype and (img == 100).all()
+        shares = [(result == value).mean() for value in (0, 100, 255)]
+        np.testing.assert_allclose(shares, [0.3, 0.6, 0.1], atol=0.01)
+
+    def test_all_or_nothing(self):
+        for dtype in (np.uint8, np.float32):
+            img = picture(dtype=dtype)
+            assert (SaltPepperNoise(1, 0).augment(img) == 255).all()
+            assert (SaltPepperNoise(0, 1).augment(img) == 0).all()
+            np.testing.assert_array_equal(SaltPepperNoise(0, 0).augment(img), img)
+
+    def test_types_agree(self):
+        tfm = self.make().get_transform(picture())
+        np.testing.assert_array_equal(
+            tfm.apply_image(picture()), tfm.apply_image(picture(dtype=np.float32))
+        )
+
+    def test_probabilities(self):
+        with pytest.raises(ValueError, match="black_prob must be"):
+            SaltPepperNoise(0.6, 0.5)

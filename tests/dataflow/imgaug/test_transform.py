@@ -1,0 +1,168 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow.imgaug import (
+    Brightness,
+    CropTransform,
+    FlipTransform,
+    PhotometricTransform,
+    ResizeTransform,
+    Transform,
+    TransformFactory,
+    TransformList,
+    TransposeTransform,
+    WarpAffineTransform,
+)
+from tests.contracts.augmentor import picture
+
+FLIP, RESIZE = FlipTransform(40, 60), ResizeTransform(40, 60, 80, 30, 1)
+TRANSFORMS = [
+    FLIP,
+    FlipTransform(40, 60, horiz=False),
+    RESIZE,
+    CropTransform(5, 7, 20, 30),
+    TransposeTransform(),
+    WarpAffineTransform([[1, 0.1, 2], [-0.1, 1, 3]], (70, 50)),
+    PhotometricTransform(Brightness(10), 3.0),
+    TransformList([FLIP, RESIZE]),
+]
+names = pytest.mark.parametrize("tfm", TRANSFORMS, ids=lambda tfm: type(tfm).__name__)
+
+
+class Scale(Transform):
+    """A user's, which also knows what to do with polygons."""
+
+    def apply_image(self, img):
+        return img * 2
+
+    def apply_coords(self, coords):
+        return coords * 2
+
+    def apply_polygons(self, polygons):
+        return [self.apply_coords(each) for each in polygons]
+
+
+def turn(degrees):
+    angle = np.deg2rad(degrees)
+    matrix = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    return TransformFactory("turn", apply_coords=lambda coords: coords @ matrix.T)
+
+
+@names
+def test_copies_do_the_same(tfm):
+    coords, img = np.array([[10.0, 12.0], [20.0, 22.0]]), picture()
+    for other in (pickle.loads(pickle.dumps(tfm)), copy.deepcopy(tfm)):
+        np.testing.assert_array_equal(other.apply_image(img), tfm.apply_image(img))
+        np.testing.assert_array_equal(other.apply_coords(coords), tfm.apply_coords(coords))
+
+
+@names
+def test_arguments_are_left_as_they_were(tfm):
+    values = [np.array([[10.0, 12.0, 20.0, 22.0]]), np.zeros((40, 60), np.int32)]
+    for method, value in zip((tfm.apply_box, tfm.apply_segmentation), values):
+        value.flags.writeable = False
+        method(value)  # an error if it writes
+
+
+@names
+def test_unknown_methods(tfm):
+    with pytest.raises(NotImplementedError, match=r"has no apply_polygons\(\)"):
+        tfm.apply_polygons([])
+    with pytest.raises(AttributeError, match="has no attribute 'polygons'"):
+        _ = tfm.polygons
+
+
+@names
+def test_no_coordinates_and_boxes(tfm):
+    assert tfm.apply_coords(np.zeros((0, 2))).shape == (0, 2)
+    assert tfm.apply_box(np.zeros((0, 4))).shape == (0, 4)
+
+
+def test_wrong_shapes():
+    with pytest.raises(ValueError, match=r"Coordinates have the shape \[N, 2\], got \(4,\)"):
+        FLIP.apply_coords(np.zeros(4))
+    with pytest.raises(ValueError, match=r"Boxes have the shape \[N, 4\], got \(3, 2\)"):
+        FLIP.apply_box(np.zeros((3, 2)))
+    for tfm in (RESIZE, CropTransform(0, 0, 50, 50)):
+        with pytest.raises(ValueError, match=r"shape \(20, 20, 3\)"):
+            tfm.apply_image(picture((20, 20, 3)))
+        with pytest.raises(ValueError, match=r"shape \(20, 20\)"):
+            tfm.apply_segmentation(picture((20, 20)))
+
+
+def test_boxes():
+    boxes = np.array([[1, 2, 11, 7], [0, 0, 60, 40]])
+    expected = [[49, 2, 59, 7], [0, 0, 60, 40]]
+    np.testing.assert_array_equal(FLIP.apply_box(boxes), expected)
+    np.testing.assert_array_equal(RESIZE.apply_box(boxes), [[0.5, 4, 5.5, 14], [0, 0, 30, 80]])
+    root = 2**0.5
+    np.testing.assert_allclose(
+        turn(45).apply_box(np.array([[0.0, 0, 1, 1]])), [[-root / 2, 0, root / 2, root]], atol=1e-12
+    )
+
+
+class TestTransformList:
+    def test_the_order(self):
+        add = TransformFactory(apply_image=lambda img: img + 1)
+        double = TransformFactory(apply_image=lambda img: img * 2)
+        assert TransformList([add, double]).apply_image(3) == 8
+        assert (TransformList([add]) + double).apply_image(3) == 8
+        assert (double + TransformList([add])).apply_image(3) == 7
+
+    def test_sums(self):
+        one, two = TransformList([FLIP]), TransformList([RESIZE])
+        total = one + two
+        assert total.tfms == [FLIP, RESIZE] and one.tfms == [FLIP] and two.tfms == [RESIZE]
+        assert (FLIP + two).tfms == [FLIP, RESIZE]
+        assert (one + RESIZE).tfms == [FLIP, RESIZE]
+        one += two
+        assert one.tfms == [FLIP, RESIZE]
+
+    @pytest.mark.parametrize("other", [3, None, "ab"])
+    def test_something_else(self, other):
+        with pytest.raises(TypeError, match="TransformList takes Transforms"):
+            TransformList([]) + other
+        with pytest.raises(TypeError, match="TransformList takes Transforms"):
+            TransformList([other])
+
+    def test_methods_of_all_parts(self):
+        polygons = [np.ones((3, 2))]
+        result = TransformList([Scale(), Scale()]).apply_polygons(polygons)
+        np.testing.assert_array_equal(result, [np.full((3, 2), 4)])
+        assert TransformList([]).apply_polygons(polygons) is polygons
+        with pytest.raises(NotImplementedError, match=r"FlipTransform has no apply_polygons\(\)"):
+            TransformList([Scale(), FLIP]).apply_polygons(polygons)
+
+
+class TestTransformFactory:
+    def test_methods(self):
+        tfm = TransformFactory(
+            "scale",
+            apply_coords=lambda coords: coords * 2,
+            apply_polygons=lambda value: value[::-1],
+        )
+        np.testing.assert_array_equal(tfm.apply_box(np.ones((1, 4))), [[2, 2, 2, 2]])
+        assert tfm.apply_polygons([1, 2]) == [2, 1]
+        assert repr(tfm) == "scale" and repr(TransformFactory()) == "TransformFactory"
+        with pytest.raises(NotImplementedError, match=r"scale has no apply_image\(\)"):
+            tfm.apply_image(picture())
+
+    def test_names(self):
+        with pytest.raises(KeyError, match="begin with 'apply_', got 'coords'"):
+            TransformFactory(coords=None)
+
+
+def test_what_a_subclass_leaves_out():
+    class Nothing(Transform):
+        pass
+
+    for name in ("apply_image", "apply_coords", "apply_segmentation", "apply_polygons"):
+        with pytest.raises(NotImplementedError, match=rf"Nothing has no {name}\(\)"):
+            getattr(Nothing(), name)(np.zeros((1, 2)))
+
+
+def test_names_show_the_values():
+    assert repr(CropTransform(1, 2, 3, 4)) == "CropTransform(y0=1, x0=2, h=3, w=4)"
