@@ -9,11 +9,42 @@ from .base import (
 )
 from .blur import GaussianBlur
 from .convert import ColorSpace, Grayscale, ToFloat32, ToUint8
+from .crop import (
+    CenterCrop,
+    GoogleNetRandomCropAndResize,
+    RandomCrop,
+    RandomCropAroundBox,
+    RandomCropRandomShape,
+    RandomCutout,
+    perturb_BB,
+)
+from .deform import (
+    GaussianDeform,
+    RemapTransform,
+)
+from .external import (
+    Albumentations,
+    IAAugmentor,
+)
+from .geometry import (
+    Affine,
+    Rotation,
+    RotationAndCropValid,
+    Shift,
+    ShiftTransform,
+)
 from .imgproc import Brightness, BrightnessScale, Clip, Contrast, Gamma, Hue, Lighting, Saturation
 from .meta import Identity, MapImage, RandomApplyAug, RandomChooseAug, RandomOrderAug
 from .misc import Flip, RandomResize, Resize, ResizeShortestEdge, Transpose
 from .noise import GaussianNoise, JpegNoise, SaltPepperNoise
 from .normalize import MeanVarianceNormalize, MinMaxNormalize
+from .paste import (
+    BackgroundFiller,
+    CenterPaste,
+    ConstantBackgroundFiller,
+    PasteTransform,
+    RandomPaste,
+)
 from .transform import (
     CropTransform,
     FlipTransform,
@@ -27,22 +58,31 @@ from .transform import (
 )
 
 __all__ = [
+    "Affine",
+    "Albumentations",
     "AugmentationError",
     "Augmentor",
     "AugmentorList",
+    "BackgroundFiller",
     "Brightness",
     "BrightnessScale",
+    "CenterCrop",
+    "CenterPaste",
     "Clip",
     "ColorSpace",
+    "ConstantBackgroundFiller",
     "Contrast",
     "CropTransform",
     "Flip",
     "FlipTransform",
     "Gamma",
     "GaussianBlur",
+    "GaussianDeform",
     "GaussianNoise",
+    "GoogleNetRandomCropAndResize",
     "Grayscale",
     "Hue",
+    "IAAugmentor",
     "Identity",
     "ImageAugmentor",
     "JpegNoise",
@@ -50,17 +90,28 @@ __all__ = [
     "MapImage",
     "MeanVarianceNormalize",
     "MinMaxNormalize",
+    "PasteTransform",
     "PhotometricAugmentor",
     "PhotometricTransform",
     "RandomApplyAug",
     "RandomChooseAug",
+    "RandomCrop",
+    "RandomCropAroundBox",
+    "RandomCropRandomShape",
+    "RandomCutout",
     "RandomOrderAug",
+    "RandomPaste",
     "RandomResize",
+    "RemapTransform",
     "Resize",
     "ResizeShortestEdge",
     "ResizeTransform",
+    "Rotation",
+    "RotationAndCropValid",
     "SaltPepperNoise",
     "Saturation",
+    "Shift",
+    "ShiftTransform",
     "ToFloat32",
     "ToUint8",
     "Transform",
@@ -69,6 +120,5 @@ __all__ = [
     "Transpose",
     "TransposeTransform",
     "WarpAffineTransform",
+    "perturb_BB",
 ]
-
-__path__.append(f"{__path__[0]}/../../_addresses/dataflow/imgaug")  # modules under their old names

@@ -1,0 +1,283 @@
+"""Augmentors that take a part of an image, or remove one."""
+
+import math
+from typing import Any, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils.argtools import shape2d
+from tensorpack.utils.checks import as_number, as_positive, as_range, check_counts
+from tensorpack.utils.optional import require
+from tensorpack.utils.rect import Rect
+from tensorpack.utils.rng import get_rng
+
+from ._pixels import as_dtype
+from .base import ImageAugmentor, PhotometricAugmentor
+from .transform import CropTransform, ResizeTransform, Transform, TransformList
+
+__all__ = [
+    "CenterCrop",
+    "GoogleNetRandomCropAndResize",
+    "RandomCrop",
+    "RandomCropAroundBox",
+    "RandomCropRandomShape",
+    "RandomCutout",
+    "perturb_BB",
+]
+
+_LINEAR = 1  # cv2.INTER_LINEAR
+_ATTEMPTS = 10
+
+_Edge = Union[int, Tuple[int, int]]
+
+
+class RandomCrop(ImageAugmentor):
+    """Takes a part of a given size from a random place.
+
+    Args:
+      crop_shape: (height, width) in pixels, or one number for both.
+
+    Raises:
+      ValueError: the size is not positive; later, an image is smaller.
+    """
+
+    def __init__(self, crop_shape: Union[int, Sequence[int]]) -> None:
+        self.crop_shape = _as_crop_shape(self, crop_shape)
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        h, w = self.crop_shape
+        y0, x0 = _draw_place(self.rng, *_spare(img, h, w))
+        return CropTransform(y0, x0, h, w)
+
+
+class CenterCrop(ImageAugmentor):
+    """Takes a part of a given size from the middle.
+
+    Args:
+      crop_shape: (height, width) in pixels, or one number for both.
+
+    Raises:
+      ValueError: the size is not positive; later, an image is smaller.
+    """
+
+    def __init__(self, crop_shape: Union[int, Sequence[int]]) -> None:
+        self.crop_shape = _as_crop_shape(self, crop_shape)
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        h, w = self.crop_shape
+        rows, columns = _spare(img, h, w)
+        return CropTransform(rows // 2, columns // 2, h, w)
+
+
+class RandomCropRandomShape(ImageAugmentor):
+    """Takes a part of a random size from a random place.
+
+    Args:
+      wmin, hmin: the least width and height in pixels.
+      wmax, hmax: the largest; None for those of the image, which is the limit in any case.
+      max_aspect_ratio: the largest ratio of the longer edge to the shorter one; None for any.
+
+    Raises:
+      ValueError: an argument is out of its range; later, an image is smaller than the least size.
+    """
+
+    def __init__(
+        self,
+        wmin: int,
+        hmin: int,
+        wmax: Optional[int] = None,
+        hmax: Optional[int] = None,
+        max_aspect_ratio: Optional[float] = None,
+    ) -> None:
+        check_counts(self, wmin=wmin, hmin=hmin)
+        for name, most, least in (("wmax", wmax, wmin), ("hmax", hmax, hmin)):
+            if most is not None:
+                check_counts(self, least, **{name: most})
+        self.wmin, self.hmin, self.wmax, self.hmax = wmin, hmin, wmax, hmax
+        self.max_aspect_ratio = max_aspect_ratio
+        if max_aspect_ratio is not None:
+            as_number(self, "max_aspect_ratio", max_aspect_ratio, 1)
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        _spare(img, self.hmin, self.wmin)
+        hmax, wmax = min(self.hmax or img.shape[0], img.shape[0]), img.shape[1]
+        w = self._draw(self.wmin, min(self.wmax or wmax, wmax), self.hmin, hmax)
+        h = self._draw(self.hmin, hmax, w, w)
+        y0, x0 = _draw_place(self.rng, img.shape[0] - h, img.shape[1] - w)
+        return CropTransform(y0, x0, h, w)
+
+    def _draw(self, least: int, most: int, other_least: int, other_most: int) -> int:
+        """Draws one edge for which the other can be in its own range."""
+        if self.max_aspect_ratio is not None:
+            least = max(least, math.ceil(other_least / self.max_aspect_ratio))
+            most = min(most, int(other_most * self.max_aspect_ratio))
+        if least > most:
+            raise ValueError("no size fits max_aspect_ratio and the other limits")
+        return int(self.rng.randint(least, most + 1))
+
+
+class RandomCropAroundBox(ImageAugmentor):
+    """Takes the image without narrow strips of random widths at its four edges.
+
+    Args:
+      perturb_ratio: the widest strip, as a multiple of the square root of the image's area.
+      max_aspect_ratio_diff: how much the aspect ratio may change, as a share of the old one.
+
+    Raises:
+      ValueError: an argument is negative.
+    """
+
+    def __init__(self, perturb_ratio: float, max_aspect_ratio_diff: float = 0.3) -> None:
+        self.perturb_ratio = as_number(self, "perturb_ratio", perturb_ratio, 0)
+        self.max_aspect_ratio_diff = as_number(
+            self, "max_aspect_ratio_diff", max_aspect_ratio_diff, 0
+        )
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        h, w = img.shape[:2]
+        most = self.perturb_ratio * math.sqrt(h * w)
+        box = perturb_BB((h, w), Rect(0, 0, w, h), most, self.rng, self.max_aspect_ratio_diff)
+        return CropTransform(box.y0, box.x0, box.h, box.w)
+
+
+class GoogleNetRandomCropAndResize(ImageAugmentor):
+    """Takes a part of random area and aspect ratio, and resizes it.
+
+    It is the usual one for training on ImageNet, from "Going Deeper with Convolutions"
+    (https://arxiv.org/abs/1409.4842), section 6. If none of 10 random parts fits into the image,
+    it takes the largest one in the middle.
+
+    Args:
+      crop_area_fraction: (least, most) of its area, as a share of the image's.
+      aspect_ratio_range: (least, most) of its width divided by its height. The logarithm is drawn
+        evenly, so that wide and high parts are equally likely.
+      target_shape: (height, width) of the result in pixels, or one number for both.
+      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
+
+    Raises:
+      ValueError: an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        crop_area_fraction: Tuple[float, float] = (0.08, 1.0),
+        aspect_ratio_range: Tuple[float, float] = (0.75, 1.333),
+        target_shape: Union[int, Sequence[int]] = 224,
+        interp: int = _LINEAR,
+    ) -> None:
+        require("cv2")
+        as_range(self, "crop_area_fraction", crop_area_fraction, 0, 1)
+        as_range(self, "aspect_ratio_range", aspect_ratio_range)
+        as_positive(self, "aspect_ratio_range", aspect_ratio_range[0])
+        self.crop_area_fraction, self.aspect_ratio_range = crop_area_fraction, aspect_ratio_range
+        self.target_shape = target_shape
+        self._size = _as_crop_shape(self, target_shape)
+        self._log_ratios = np.log(aspect_ratio_range).tolist()
+        self.interp = interp
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        y0, x0, h, w = self._draw_part(*img.shape[:2])
+        resize = ResizeTransform(h, w, *self._size, self.interp)
+        return TransformList([CropTransform(y0, x0, h, w), resize])
+
+    def _draw_part(self, rows: int, columns: int) -> Tuple[int, int, int, int]:
+        for _ in range(_ATTEMPTS):
+            area = rows * columns * self.rng.uniform(*self.crop_area_fraction)
+            ratio = math.exp(self.rng.uniform(*self._log_ratios))
+            h, w = int(math.sqrt(area / ratio) + 0.5), int(math.sqrt(area * ratio) + 0.5)
+            if 0 < h <= rows and 0 < w <= columns:
+                return (*_draw_place(self.rng, rows - h, columns - w), h, w)
+        # The largest part of the result's aspect ratio.
+        scale = min(rows / self._size[0], columns / self._size[1])
+        h, w = (max(1, int(edge * scale + 0.5)) for edge in self._size)
+        return (rows - h) // 2, (columns - w) // 2, h, w
+
+
+class RandomCutout(PhotometricAugmentor):
+    """Fills a random rectangle with one colour: cutout, see https://arxiv.org/abs/1708.04552.
+
+    The rectangle lies in the image as a whole. Coordinates, boxes and masks stay.
+
+    Args:
+      h_range: height of the rectangle in pixels: a number, or (least, most).
+      w_range: its width.
+      fill: the colour: a number, or one for each channel.
+
+    Raises:
+      ValueError: an argument is out of its range; later, an image is smaller than the rectangle.
+    """
+
+    def __init__(self, h_range: _Edge, w_range: _Edge, fill: Any = 0.0) -> None:
+        for name, given in (("h_range", h_range), ("w_range", w_range)):
+            least, most = shape2d(given)
+            check_counts(self, **{name: least})
+            check_counts(self, least, **{name: most})
+        self.h_range, self.w_range, self.fill = h_range, w_range, fill
+
+    def _get_augment_params(self, img: np.ndarray) -> Rect:
+        (hmin, hmax), (wmin, wmax) = shape2d(self.h_range), shape2d(self.w_range)
+        h, w = self.rng.randint(hmin, hmax + 1), self.rng.randint(wmin, wmax + 1)
+        y0, x0 = _draw_place(self.rng, *_spare(img, h, w))
+        return Rect(x0, y0, int(w), int(h))
+
+    def _augment(self, img: np.ndarray, param: Rect) -> np.ndarray:
+        img = img.copy()
+        param.roi(img)[:] = as_dtype(np.array(self.fill, np.float64), img.dtype)
+        return img
+
+
+def perturb_BB(
+    image_shape: Sequence[int],
+    bb: Rect,
+    max_perturb_pixel: float,
+    rng: Optional[np.random.RandomState] = None,
+    max_aspect_ratio_diff: float = 0.3,
+    max_try: int = 100,
+) -> Rect:
+    """Moves the four edges of a box by random numbers of pixels, within the image.
+
+    Args:
+      image_shape: of the image, beginning with height and width.
+      bb: the box.
+      max_perturb_pixel: by how many pixels an edge moves at most, in or out.
+      rng: the random stream; None for a new one.
+      max_aspect_ratio_diff: how much the aspect ratio may change, as a share of the old one.
+      max_try: how many boxes are tried.
+
+    Returns:
+      A new box; `bb` if none of those tried fits.
+    """
+    rng = get_rng() if rng is None else rng
+    most = int(as_number("perturb_BB", "max_perturb_pixel", max_perturb_pixel, 0))
+    old = np.array([bb.x0, bb.y0, bb.x1, bb.y1])
+    end = np.array([image_shape[1], image_shape[0]] * 2)
+    lowest, highest = np.maximum(old - most, 0), np.minimum(old + most, end)
+    for _ in range(max_try if np.all(lowest <= highest) else 0):
+        x0, y0, x1, y1 = (int(edge) for edge in rng.randint(lowest, highest + 1))
+        w, h = x1 - x0, y1 - y0
+        change = abs(w * bb.h - h * bb.w)  # of the aspect ratio, times the areas below
+        if min(w, h) > 0 and change <= max_aspect_ratio_diff * h * bb.w:
+            return Rect(x0, y0, w, h)
+    return bb
+
+
+def _as_crop_shape(owner: Any, shape: Union[int, Sequence[int]]) -> Tuple[int, int]:
+    h, w = shape2d(shape)
+    check_counts(owner, height=h, width=w)
+    return h, w
+
+
+def _spare(img: np.ndarray, h: int, w: int) -> Tuple[int, int]:
+    """Returns how many rows and columns of an image are left over by a part of it."""
+    if img.shape[0] < h or img.shape[1] < w:
+        raise ValueError(
+            f"The image has less than {h} rows or {w} columns. Resize it before, such as with "
+            f"ResizeShortestEdge({max(h, w)})."
+        )
+    return img.shape[0] - h, img.shape[1] - w
+
+
+def _draw_place(rng: np.random.RandomState, rows: int, columns: int) -> Tuple[int, int]:
+    """Draws the first row and column of a part that leaves so many of them over."""
+    y, x = rng.rand(2).tolist()
+    return int(y * (rows + 1)), int(x * (columns + 1))

@@ -1,0 +1,94 @@
+"""An augmentor that bends an image."""
+
+from typing import Optional, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.utils.argtools import shape2d
+from tensorpack.utils.checks import as_number, as_positive, check_counts
+from tensorpack.utils.optional import require
+
+from .base import ImageAugmentor
+from .transform import Transform, check_size, keep_channels
+
+__all__ = ["GaussianDeform", "RemapTransform"]
+
+
+class RemapTransform(Transform):
+    """Takes each pixel of the result from a place of its own; coordinates are not supported.
+
+    Args:
+      places: float32 `[h, w, 2]`, (column, row) in the image of what each pixel shows.
+    """
+
+    def __init__(self, places: np.ndarray) -> None:
+        self.places = places
+
+    def apply_image(self, img: np.ndarray) -> np.ndarray:
+        cv2 = require("cv2")
+        check_size(self, img, *self.places.shape[:2])
+        warped = cv2.remap(
+            img, self.places, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+        )
+        return keep_channels(img, warped)
+
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        h, w = self.places.shape[:2]
+        check_size(self, segmentation, h, w)
+        columns, rows = np.rint(self.places).astype(int).transpose(2, 0, 1)
+        return segmentation[np.clip(rows, 0, h - 1), np.clip(columns, 0, w - 1)]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(places of shape {self.places.shape})"
+
+
+class GaussianDeform(ImageAugmentor):
+    """Bends the image: anchors move at random, and each pixel moves with those near it.
+
+    A pixel moves by the mean of their displacements, weighted with a Gaussian of its distance to
+    each. Coordinates are not supported.
+
+    Args:
+      anchors: (y, x) of each anchor, as multiples of height and width, such as
+        `[(0.2, 0.2), (0.2, 0.8), (0.8, 0.2), (0.8, 0.8)]`.
+      shape: (height, width) of the images in pixels, or one number for both; all are of this size.
+      sigma: of the Gaussian, in the unit of the anchors.
+      randrange: by how many pixels an anchor moves at most, in each direction; by default an eighth
+        of the height.
+
+    Raises:
+      ValueError: an argument is out of its range; later, an image has another size.
+    """
+
+    def __init__(
+        self,
+        anchors: Sequence[Tuple[float, float]],
+        shape: Sequence[int],
+        sigma: float = 0.5,
+        randrange: Optional[float] = None,
+    ) -> None:
+        require("cv2")
+        if np.ndim(anchors) != 2 or np.shape(anchors)[1] != 2:
+            raise ValueError(f"GaussianDeform: anchors are [(y, x), ...], but got {anchors!r}.")
+        h, w = shape2d(shape)
+        check_counts(self, height=h, width=w)
+        self.anchors, self.shape, self.sigma = anchors, (h, w), as_positive(self, "sigma", sigma)
+        self.randrange = randrange
+        self._most = h / 8 if randrange is None else as_number(self, "randrange", randrange, 0)
+        self._grid = np.stack(np.meshgrid(np.arange(w), np.arange(h)), axis=2).astype(np.float32)
+        self._weights = self._compute_weights()
+
+    def _compute_weights(self) -> np.ndarray:
+        """Returns how much each pixel follows each anchor, float32 `[h * w, anchors]`."""
+        h, w = self.shape
+        pixels = (self._grid[:, :, np.newaxis] + 0.5) / [w, h]
+        squared = np.sum((pixels - np.array(self.anchors)[:, ::-1]) ** 2, axis=3)
+        nearest = squared.min(axis=2, keepdims=True)  # or all weights of a pixel might vanish
+        weights = np.exp((nearest - squared) / (2 * self.sigma**2))
+        weights /= weights.sum(axis=2, keepdims=True)
+        return weights.astype(np.float32).reshape(h * w, -1)
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        moves = self.rng.uniform(-self._most, self._most, (len(self.anchors), 2))
+        moved = self._weights @ moves.astype(np.float32)
+        return RemapTransform(self._grid + moved.reshape(self._grid.shape))

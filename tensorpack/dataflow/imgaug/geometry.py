@@ -1,0 +1,261 @@
+"""Augmentors that shift, rotate, scale and shear an image.
+
+Where the result shows what is beyond the edge of the image, it takes what OpenCV's border types
+say, such as `cv2.BORDER_REPLICATE`, the default.
+"""
+
+import math
+from typing import Any, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
+from tensorpack.utils.optional import require
+
+from .base import ImageAugmentor
+from .transform import Transform, WarpAffineTransform, as_coords, keep_channels
+
+__all__ = ["Affine", "Rotation", "RotationAndCropValid", "Shift", "ShiftTransform"]
+
+_LINEAR = 1  # cv2.INTER_LINEAR
+_REPLICATE = 1  # cv2.BORDER_REPLICATE
+
+_Value = Union[float, Sequence[float]]
+
+
+class ShiftTransform(Transform):
+    """Moves an image by whole pixels.
+
+    Args:
+      dx, dy: how many columns to the right and rows down; negative for left and up.
+      border: what is put where the image does not reach, such as `cv2.BORDER_REPLICATE`.
+      border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel. It is 0 in masks.
+    """
+
+    def __init__(
+        self, dx: int, dy: int, border: int = _REPLICATE, border_value: _Value = 0
+    ) -> None:
+        self.dx, self.dy, self.border, self.border_value = dx, dy, border, border_value
+
+    def apply_image(self, img: np.ndarray) -> np.ndarray:
+        return self._shift(img, self.border_value)
+
+    def apply_coords(self, coords: np.ndarray) -> np.ndarray:
+        return as_coords(coords) + [self.dx, self.dy]
+
+    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
+        exact = segmentation.astype(np.float64)  # OpenCV takes no integers of 64 bits
+        return self._shift(exact, 0).astype(segmentation.dtype)
+
+    def _shift(self, img: np.ndarray, value: Any) -> np.ndarray:
+        h, w = img.shape[:2]
+        right, down = max(self.dx, 0), max(self.dy, 0)
+        value = [value] * 4 if np.ndim(value) == 0 else value
+        wide = require("cv2").copyMakeBorder(
+            img, down, max(-self.dy, 0), right, max(-self.dx, 0), self.border, value=value
+        )
+        top, left = down - self.dy, right - self.dx
+        return keep_channels(img, wide[top : top + h, left : left + w])
+
+
+class Shift(ImageAugmentor):
+    """Moves the image by whole pixels, to the sides and up or down.
+
+    Args:
+      horiz_frac: by how much of the width at most, in either direction; in [0, 1).
+      vert_frac: the same of the height.
+      border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
+      border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
+
+    Raises:
+      ValueError: a fraction is not in [0, 1).
+    """
+
+    def __init__(
+        self,
+        horiz_frac: float = 0,
+        vert_frac: float = 0,
+        border: int = _REPLICATE,
+        border_value: _Value = 0,
+    ) -> None:
+        require("cv2")
+        as_number(self, "horiz_frac", horiz_frac, 0, 1)
+        as_number(self, "vert_frac", vert_frac, 0, 1)
+        if max(horiz_frac, vert_frac) == 1:
+            raise ValueError("Shift(horiz_frac=, vert_frac=) must be below 1: something stays.")
+        self.horiz_frac, self.vert_frac = horiz_frac, vert_frac
+        self.border, self.border_value = border, border_value
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        most_x, most_y = int(self.horiz_frac * img.shape[1]), int(self.vert_frac * img.shape[0])
+        dx, dy = self.rng.randint(-most_x, most_x + 1), self.rng.randint(-most_y, most_y + 1)
+        return ShiftTransform(int(dx), int(dy), self.border, self.border_value)
+
+
+class Rotation(ImageAugmentor):
+    """Rotates the image by a random angle around a random point; its size stays.
+
+    Args:
+      max_deg: the largest angle in degrees, in either direction.
+      center_range: (least, most) of the place of that point, in each direction as a multiple of
+        the width or height; (0.5, 0.5) is the middle.
+      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
+      border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
+      step_deg: the angles are multiples of it, all equally likely.
+      border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
+
+    Raises:
+      ValueError: an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        max_deg: float,
+        center_range: Tuple[float, float] = (0, 1),
+        interp: int = _LINEAR,
+        border: int = _REPLICATE,
+        step_deg: Optional[float] = None,
+        border_value: _Value = 0,
+    ) -> None:
+        require("cv2")
+        self.max_deg = as_number(self, "max_deg", max_deg, 0)
+        as_range(self, "center_range", center_range)
+        self.center_range = center_range
+        self.step_deg = step_deg if step_deg is None else as_positive(self, "step_deg", step_deg)
+        self.interp, self.border, self.border_value = interp, border, border_value
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        h, w = img.shape[:2]
+        x, y = self.rng.uniform(*self.center_range, size=2) * [w, h]
+        matrix = _rotation(_draw_degrees(self), (x, y), (x, y))
+        return WarpAffineTransform(matrix, (w, h), self.interp, self.border, self.border_value)
+
+
+class RotationAndCropValid(ImageAugmentor):
+    """Rotates the image around its middle, and takes the largest upright part without any border.
+
+    The size of the result depends on the angle: resize it afterwards.
+
+    Args:
+      max_deg: the largest angle in degrees, in either direction.
+      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
+      step_deg: the angles are multiples of it, all equally likely.
+
+    Raises:
+      ValueError: an argument is out of its range.
+    """
+
+    def __init__(
+        self, max_deg: float, interp: int = _LINEAR, step_deg: Optional[float] = None
+    ) -> None:
+        require("cv2")
+        self.max_deg, self.interp = as_number(self, "max_deg", max_deg, 0), interp
+        self.step_deg = step_deg if step_deg is None else as_positive(self, "step_deg", step_deg)
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        h, w = img.shape[:2]
+        degrees = _draw_degrees(self)
+        size = self.largest_rotated_rect(w, h, degrees)
+        matrix = _rotation(degrees, (w / 2, h / 2), (size[0] / 2, size[1] / 2))
+        return WarpAffineTransform(matrix, size, self.interp, _REPLICATE)
+
+    @staticmethod
+    def largest_rotated_rect(w: float, h: float, angle: float) -> Tuple[int, int]:
+        """Returns (width, height) of the largest upright rectangle in a rotated one.
+
+        With `c` and `s` for the cosine and sine of the angle, one of `a` x `b` lies in it if
+        `a c + b s <= w` and `a s + b c <= h`. The area is largest where the first is an equality
+        at `a c = b s`, unless that violates the second; or the other way round; or else where both
+        are equalities.
+
+        Args:
+          w, h: width and height of the rotated rectangle.
+          angle: in degrees.
+        """
+        c, s = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
+        if w <= 2 * c * s * h:
+            a, b = w / (2 * c), w / (2 * s)
+        elif h <= 2 * c * s * w:
+            a, b = h / (2 * s), h / (2 * c)
+        else:
+            a, b = ((w * c - h * s) / (c * c - s * s), (h * c - w * s) / (c * c - s * s))
+        return max(1, int(a + 1e-6)), max(1, int(b + 1e-6))
+
+
+class Affine(ImageAugmentor):
+    """Scales, rotates, shears and shifts the image around its middle; its size stays.
+
+    Args:
+      scale: (least, most) of the factor; None does not scale.
+      translate_frac: by how much of the width and of the height the image is shifted at most, in
+        either direction; None does not shift.
+      rotate_max_deg: the largest angle in degrees, in either direction.
+      shear: the largest angle in degrees by which the vertical axis is turned on its own.
+      interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
+      border: a border type of OpenCV; by default `cv2.BORDER_REPLICATE`.
+      border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel.
+
+    Raises:
+      ValueError: an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        scale: Optional[Tuple[float, float]] = None,
+        translate_frac: Optional[Tuple[float, float]] = None,
+        rotate_max_deg: float = 0.0,
+        shear: float = 0.0,
+        interp: int = _LINEAR,
+        border: int = _REPLICATE,
+        border_value: _Value = 0,
+    ) -> None:
+        require("cv2")
+        self.scale, self.translate_frac = scale, translate_frac
+        if scale is not None:
+            self.scale = as_range(self, "scale", scale)
+            as_positive(self, "scale", scale[0])
+        if translate_frac is not None:
+            for each in as_list(self, "translate_frac", translate_frac):
+                as_number(self, "translate_frac", each, 0, 1)
+            if len(translate_frac) != 2:
+                raise ValueError(f"Affine: translate_frac is (x, y), but got {translate_frac!r}.")
+            self.translate_frac = (translate_frac[0], translate_frac[1])
+        self.rotate_max_deg = as_number(self, "rotate_max_deg", rotate_max_deg, 0)
+        self.shear = as_number(self, "shear", shear, 0, 180)
+        self.interp, self.border, self.border_value = interp, border, border_value
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        h, w = img.shape[:2]
+        scale = self.rng.uniform(*(self.scale or (1, 1)))
+        shift = self.rng.uniform(-1, 1, 2) * (self.translate_frac or (0, 0)) * [w, h]
+        turn_x = math.radians(self.rng.uniform(-1, 1) * self.rotate_max_deg)
+        turn_y = turn_x + math.radians(self.rng.uniform(-1, 1) * self.shear)
+        linear = scale * np.array(
+            [[math.cos(turn_x), -math.sin(turn_y)], [math.sin(turn_x), math.cos(turn_y)]]
+        )
+        matrix = _around(linear, (w / 2, h / 2), shift + [w / 2, h / 2])
+        return WarpAffineTransform(matrix, (w, h), self.interp, self.border, self.border_value)
+
+
+def _draw_degrees(augmentor: Any) -> float:
+    most, step = augmentor.max_deg, augmentor.step_deg
+    if step is None:
+        return augmentor.rng.uniform(-most, most)
+    steps = int(most / step)
+    once = 2 * steps * step == 360  # half a turn to the left and to the right are the same
+    return augmentor.rng.randint(-steps + once, steps + 1) * step
+
+
+def _rotation(degrees: float, center: Sequence[float], to: Sequence[float]) -> np.ndarray:
+    """Returns the matrix of a counter-clockwise rotation, as `cv2.getRotationMatrix2D` does."""
+    c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    return _around(np.array([[c, s], [-s, c]]), center, to)
+
+
+def _around(linear: np.ndarray, center: Sequence[float], to: Sequence[float]) -> np.ndarray:
+    """Returns the matrix `[2, 3]` of a linear map that takes one point to another.
+
+    The points are continuous coordinates, and the matrix is one between centres of pixels.
+    """
+    shift = np.subtract(to, 0.5) - linear @ np.subtract(center, 0.5)
+    return np.column_stack([linear, shift])

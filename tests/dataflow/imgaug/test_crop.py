@@ -1,0 +1,178 @@
+import cv2
+import numpy as np
+import pytest
+
+from tensorpack.dataflow.imgaug import (
+    AugmentationError,
+    CenterCrop,
+    GoogleNetRandomCropAndResize,
+    RandomCrop,
+    RandomCropAroundBox,
+    RandomCropRandomShape,
+    RandomCutout,
+    perturb_BB,
+)
+from tensorpack.utils.rect import Rect
+from tests.contracts.augmentor import AugmentorContract, picture
+
+POINTS = [(24, 17), (34, 18), (30, 24)]
+
+
+def transforms(augmentor, count, shape=(40, 60, 3)):
+    augmentor.use_rng(np.random.RandomState(0))
+    img = picture(shape)
+    return [augmentor.get_transform(img) for _ in range(count)]
+
+
+class TestRandomCrop(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return RandomCrop((32, 50))
+
+    def test_each_place_is_drawn(self):
+        places = {(tfm.y0, tfm.x0) for tfm in transforms(RandomCrop((38, 59)), 100)}
+        assert places == {(y, x) for y in range(3) for x in range(2)}
+
+    def test_result(self):
+        aug = RandomCrop(20)
+        result, tfm = aug.augment_return_params(picture())
+        expected = picture()[tfm.y0 : tfm.y0 + 20, tfm.x0 : tfm.x0 + 20]
+        np.testing.assert_array_equal(result, expected)
+
+    @pytest.mark.parametrize("kind", [RandomCrop, CenterCrop])
+    def test_the_image_is_too_small(self, kind):
+        with pytest.raises(AugmentationError, match=r"crop_shape=\(40, 61\).*\(40, 60, 3\)"):
+            kind((40, 61)).augment(picture())
+        with pytest.raises(ValueError, match="at least 1"):
+            kind(0)
+
+
+class TestCenterCrop(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return CenterCrop((32, 50))
+
+    def test_result(self):
+        np.testing.assert_array_equal(CenterCrop(20).augment(picture()), picture()[10:30, 20:40])
+        np.testing.assert_array_equal(CenterCrop((40, 60)).augment(picture()), picture())
+
+
+class TestRandomCropRandomShape(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return RandomCropRandomShape(50, 36)
+
+    def test_each_size_is_drawn(self):
+        found = {(tfm.h, tfm.w) for tfm in transforms(RandomCropRandomShape(58, 20, 59, 22), 100)}
+        assert found == {(h, w) for h in (20, 21, 22) for w in (58, 59)}
+        assert {tfm.w for tfm in transforms(RandomCropRandomShape(59, 40), 50)} == {59, 60}
+
+    def test_aspect_ratio(self):
+        for tfm in transforms(RandomCropRandomShape(5, 10, max_aspect_ratio=1.5), 200):
+            assert max(tfm.w / tfm.h, tfm.h / tfm.w) <= 1.5
+        for tfm in transforms(RandomCropRandomShape(1, 1, max_aspect_ratio=1), 20):
+            assert tfm.w == tfm.h
+
+    def test_no_size(self):
+        aug = RandomCropRandomShape(50, 5, hmax=10, max_aspect_ratio=2)
+        with pytest.raises(AugmentationError, match="no size fits max_aspect_ratio"):
+            aug.augment(picture())
+        with pytest.raises(AugmentationError, match="less than 50 rows"):
+            RandomCropRandomShape(5, 50).augment(picture())
+        with pytest.raises(ValueError, match="wmax must be at least 5"):
+            RandomCropRandomShape(5, 5, wmax=4)
+
+
+class TestRandomCropAroundBox(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return RandomCropAroundBox(0.1)
+
+    def test_strips(self):
+        most = int(0.1 * np.sqrt(2400))
+        found = transforms(RandomCropAroundBox(0.1), 100)
+        edges = np.array(
+            [[tfm.y0, tfm.x0, 40 - tfm.y0 - tfm.h, 60 - tfm.x0 - tfm.w] for tfm in found]
+        )
+        assert edges.min(axis=0).tolist() == [0] * 4 and edges.max(axis=0).tolist() == [most] * 4
+
+
+class TestPerturbBB:
+    def test_edges_stay_near_and_in_the_image(self):
+        box, rng = Rect(2, 10, 30, 20), np.random.RandomState(0)
+        found = [perturb_BB((40, 60), box, 5.7, rng) for _ in range(300)]
+        edges = np.array([[each.x0, each.y0, each.x1, each.y1] for each in found])
+        assert edges.min(axis=0).tolist() == [0, 5, 27, 25]
+        assert edges.max(axis=0).tolist() == [7, 15, 37, 35]
+        ratios = np.array([each.w / each.h for each in found])
+        assert np.all(abs(ratios / 1.5 - 1) <= 0.3) and box == Rect(2, 10, 30, 20)
+
+    def test_the_box_itself(self):
+        box = Rect(2, 10, 30, 20)
+        assert perturb_BB((40, 60), box, 5, max_aspect_ratio_diff=0, max_try=1) is not None
+        assert perturb_BB((40, 60), box, 5, max_try=0) is box
+        assert perturb_BB((40, 20), box, 5) is box  # it is not in the image
+        assert perturb_BB((40, 60), box, 0) == box
+
+
+class TestGoogleNetRandomCropAndResize(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return GoogleNetRandomCropAndResize((0.9, 1), (1.4, 1.6), (90, 120))
+
+    def test_parts(self):
+        aug = GoogleNetRandomCropAndResize((0.2, 0.5), (0.5, 2), 32)
+        for tfm in transforms(aug, 200):
+            crop, resize = tfm.tfms
+            assert 0.19 <= crop.h * crop.w / 2400 <= 0.52 and 0.47 <= crop.w / crop.h <= 2.1
+            part = picture()[crop.y0 : crop.y0 + crop.h, crop.x0 : crop.x0 + crop.w]
+            expected = cv2.resize(part, (32, 32), interpolation=cv2.INTER_LINEAR)
+            np.testing.assert_array_equal(tfm.apply_image(picture()), expected)
+
+    def test_nothing_fits(self):
+        aug = GoogleNetRandomCropAndResize((0.5, 1), target_shape=(20, 10))
+        crop, _ = aug.get_transform(picture((10, 300, 3))).tfms
+        assert (crop.y0, crop.x0, crop.h, crop.w) == (0, 147, 10, 5)
+        crop, _ = aug.get_transform(picture((300, 10, 3))).tfms
+        assert (crop.y0, crop.x0, crop.h, crop.w) == (140, 0, 20, 10)
+
+    @pytest.mark.parametrize(
+        "arguments", [{"crop_area_fraction": (0.1, 2)}, {"aspect_ratio_range": (0, 1)}]
+    )
+    def test_refuses(self, arguments):
+        with pytest.raises(ValueError, match="GoogleNetRandomCropAndResize: "):
+            GoogleNetRandomCropAndResize(**arguments)
+
+
+class TestRandomCutout(AugmentorContract):
+    def make(self):
+        return RandomCutout((5, 20), 10, 7.6)
+
+    def test_the_rectangle(self):
+        aug = RandomCutout((5, 6), (10, 11), (1.2, -5, 300))
+        sizes = set()
+        for _ in range(50):
+            img = picture()
+            result, tfm = aug.augment_return_params(img)
+            rect = tfm.param
+            sizes.add((rect.h, rect.w))
+            assert (rect.roi(result) == [1, 0, 255]).all()
+            kept = np.ones((40, 60), bool)
+            rect.roi(kept)[:] = False
+            np.testing.assert_array_equal(result[kept], img[kept])
+        assert sizes == {(h, w) for h in (5, 6) for w in (10, 11)}
+
+    def test_floats_and_a_whole_image(self):
+        result = RandomCutout(40, 60, 0.25).augment(picture(dtype=np.float32))
+        assert result.dtype == np.float32 and (result == 0.25).all()
+
+    def test_refuses(self):
+        with pytest.raises(ValueError, match="h_range must be at least 5"):
+            RandomCutout((5, 4), 10)
+        with pytest.raises(AugmentationError, match="less than 41 rows"):
+            RandomCutout(41, 10).augment(picture())

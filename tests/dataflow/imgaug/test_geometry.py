@@ -1,0 +1,176 @@
+import math
+
+import cv2
+import numpy as np
+import pytest
+
+from tensorpack.dataflow.imgaug import (
+    Affine,
+    Rotation,
+    RotationAndCropValid,
+    Shift,
+    ShiftTransform,
+)
+from tests.contracts.augmentor import AugmentorContract, picture
+
+POINTS = [(22, 15), (36, 20), (30, 26)]
+CONSTANT = {"border": cv2.BORDER_CONSTANT, "border_value": 0}
+
+
+class Seeded:
+    """Stands in for a random stream that always draws a given end of the range."""
+
+    def __init__(self, share):
+        self.share = share
+
+    def uniform(self, low, high, size=None):
+        return np.full(size or (), low + self.share * (high - low))[()]
+
+    def randint(self, low, high):
+        return low + int(self.share * (high - 1 - low))
+
+
+def drawn(augmentor, share, img=None):
+    augmentor.use_rng(Seeded(share))
+    return augmentor.get_transform(picture() if img is None else img)
+
+
+class TestShift(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return Shift(0.2, 0.2, **CONSTANT)
+
+    @pytest.mark.parametrize("dx, dy", [(7, 0), (-7, 5), (3, -9), (0, 0)])
+    @pytest.mark.parametrize(
+        "border",
+        [cv2.BORDER_REPLICATE, cv2.BORDER_CONSTANT, cv2.BORDER_REFLECT, cv2.BORDER_WRAP],
+    )
+    def test_equals_opencv(self, dx, dy, border):
+        matrix = np.array([[1, 0, dx], [0, 1, dy]], np.float64)
+        for img in (picture(), picture(dtype=np.float32), picture((40, 60))):
+            expected = cv2.warpAffine(
+                img, matrix, (60, 40), borderMode=border, borderValue=[9, 9, 9]
+            )
+            result = ShiftTransform(dx, dy, border, 9).apply_image(img)
+            np.testing.assert_array_equal(result, expected)
+
+    def test_a_colour_at_the_border(self):
+        tfm = ShiftTransform(2, 0, cv2.BORDER_CONSTANT, (10, 20, 30))
+        result = tfm.apply_image(picture())
+        np.testing.assert_array_equal(result[:, :2], np.full((40, 2, 3), [10, 20, 30]))
+        assert (tfm.apply_segmentation(np.full((40, 60), 2**40))[:, :3] == [0, 0, 2**40]).all()
+
+    def test_range(self):
+        found = [drawn(Shift(0.1, 0.1), share) for share in (0, 0.5, 1)]
+        assert [(tfm.dx, tfm.dy) for tfm in found] == [(-6, -4), (0, 0), (6, 4)]
+
+    def test_nothing_would_stay(self):
+        with pytest.raises(ValueError, match="must be below 1"):
+            Shift(1.0)
+
+
+class TestRotation(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return Rotation(20, (0.4, 0.6), **CONSTANT)
+
+    @pytest.mark.parametrize("share", [0.1, 0.5, 1])
+    def test_equals_opencv(self, share):
+        degrees = -30 + 60 * share
+        middle = (60 * share - 0.5, 40 * share - 0.5)
+        matrix = cv2.getRotationMatrix2D(middle, degrees, 1)
+        tfm = drawn(Rotation(30), share)
+        np.testing.assert_allclose(tfm.matrix, matrix, atol=1e-5)  # its centre is of float32
+        for img in (picture(), picture(dtype=np.float32)):
+            expected = cv2.warpAffine(img, tfm.matrix, (60, 40), borderMode=cv2.BORDER_REPLICATE)
+            np.testing.assert_array_equal(tfm.apply_image(img), expected)
+
+    def test_steps(self):
+        aug = Rotation(180, (0.5, 0.5), step_deg=90)
+        img = picture((40, 40, 3))
+        results = {aug.augment(img).tobytes() for _ in range(60)}
+        assert results == {np.ascontiguousarray(np.rot90(img, n)).tobytes() for n in range(4)}
+        turns = []
+        for arguments in ((50, (0, 1), 1, 1, 20), (180, (0, 1), 1, 1, 45)):
+            for share in (0, 1):
+                matrix = drawn(Rotation(*arguments), share).matrix
+                turns.append(math.degrees(math.atan2(matrix[0, 1], matrix[0, 0])))
+        np.testing.assert_allclose(turns, [-40, 40, -135, 180])
+
+    @pytest.mark.parametrize("arguments", [{"max_deg": -1}, {"max_deg": 9, "center_range": (1, 0)}])
+    def test_refuses(self, arguments):
+        with pytest.raises(ValueError, match=r"Rotation: "):
+            Rotation(**arguments)
+
+
+class TestRotationAndCropValid(AugmentorContract):
+    points = [(28, 18), (33, 20), (30, 22)]
+
+    def make(self):
+        return RotationAndCropValid(30)
+
+    @pytest.mark.parametrize("size", [(60, 40), (40, 60), (50, 50), (200, 7)])
+    def test_the_largest_rectangle(self, size):
+        w, h = size
+        widths, heights = np.mgrid[1 : w + h, 1 : w + h]
+        for degrees in range(-180, 181, 15):
+            c, s = abs(np.cos(np.radians(degrees))), abs(np.sin(np.radians(degrees)))
+            a, b = RotationAndCropValid.largest_rotated_rect(w, h, degrees)
+            assert a * c + b * s <= w + 1e-4 and a * s + b * c <= h + 1e-4
+            fits = (widths * c + heights * s <= w) & (widths * s + heights * c <= h)
+            assert (widths * heights)[fits].max(initial=0) < (a + 1) * (b + 1)
+
+    def test_no_border_is_seen(self):
+        white = np.full((40, 60, 3), 255, np.uint8)
+        for share in np.linspace(0, 1, 13):
+            tfm = drawn(RotationAndCropValid(180), share, white)
+            tfm.border = cv2.BORDER_CONSTANT
+            assert tfm.apply_image(white).min() >= 250  # OpenCV counts in 1/32 of a pixel
+
+    def test_right_angles(self):
+        img = picture((41, 60, 3))
+        for share, turns in [(0.5, 0), (0.75, 1), (1, 2)]:
+            tfm = drawn(RotationAndCropValid(180), share, img)
+            np.testing.assert_array_equal(tfm.apply_image(img), np.rot90(img, turns))
+
+
+class TestAffine(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return Affine((0.8, 1.2), (0.1, 0.1), 15, 10, **CONSTANT)
+
+    def test_equals_opencv(self):
+        img = picture()
+        matrix = cv2.getRotationMatrix2D((29.5, 19.5), -10, 1.5)
+        expected = cv2.warpAffine(img, matrix, (60, 40), borderMode=cv2.BORDER_REPLICATE)
+        tfm = drawn(Affine((0.5, 1.5), rotate_max_deg=10), 1)
+        np.testing.assert_allclose(tfm.matrix, matrix, atol=1e-5)
+        np.testing.assert_allclose(tfm.apply_image(img).astype(int), expected, atol=1)
+
+    def test_nothing_to_do(self):
+        np.testing.assert_array_equal(Affine().augment(picture()), picture())
+
+    def test_shift_and_shear(self):
+        middle, right, below = drawn(Affine(None, (0.1, 0.2), 0, 30), 1).apply_coords(
+            np.array([[30, 20], [31, 20], [30, 21]])
+        )
+        np.testing.assert_allclose(middle, [36, 28])
+        np.testing.assert_allclose(right - middle, [1, 0], atol=1e-9)
+        np.testing.assert_allclose(below - middle, [-0.5, math.sqrt(0.75)])
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {"scale": (0, 1)},
+            {"scale": 2},
+            {"translate_frac": (0, 2)},
+            {"translate_frac": 0.1},
+            {"shear": 200},
+        ],
+    )
+    def test_refuses(self, arguments):
+        with pytest.raises((ValueError, TypeError), match="Affine: "):
+            Affine(**arguments)
