@@ -9,6 +9,7 @@
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
+#   make docs                draw the pictures of docs/augmentors.md
 #
 #   make dqn EXTRAS=gpu,atari VENV=.venv-gpu      with the GPU build of TensorFlow
 #   make dqn PYTHON=/usr/bin/python3.12           with a Python of your choice
@@ -18,7 +19,7 @@ EXTRAS ?= tf,atari
 PYTHON ?=
 ARGS ?=
 
-.PHONY: help dqn test test-slow reliability soak bench bench-peers lint names clean
+.PHONY: help dqn test test-slow reliability soak bench bench-peers lint names docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -60,6 +61,10 @@ lint:
 names:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	"$(VENV)/bin/python" scripts/public_names
+
+docs:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
+	"$(VENV)/bin/python" docs/draw_augmentors.py
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
