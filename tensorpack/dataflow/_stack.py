@@ -10,6 +10,7 @@ from typing import Any, Hashable, List, Sequence
 import numpy as np
 
 from tensorpack.utils.packed_arrays import Rows
+from tensorpack.utils.processes import keep_freed_memory
 
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
 
@@ -21,6 +22,7 @@ def aggregate(datapoints: Sequence[Any], use_list: bool = False, as_rows: bool =
     """
     if not datapoints:
         raise ValueError("A batch needs at least one datapoint.")
+    keep_freed_memory()
     first = datapoints[0]
     _check_form(datapoints)
     indices = list(first) if isinstance(first, dict) else range(len(first))

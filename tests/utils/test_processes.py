@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -220,3 +221,28 @@ def test_subproc_call_of_what_is_no_program():
     assert code == -2 and b"no-such-program-here" in output
     with pytest.raises(TypeError, match="list of arguments"):
         subproc_call("echo hello; rm -rf /tmp/x")
+
+
+FAULTS = """
+import resource
+import numpy as np
+from tensorpack.utils.processes import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    images = [np.ones(600000, np.uint8) for _ in range(50)]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+without = [faults() for _ in range(4)]
+keep_freed_memory()
+with_it = [faults() for _ in range(4)]
+print(without[-1], with_it[-1])
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about the malloc of glibc")
+def test_freed_memory_is_kept_for_the_next_arrays():
+    command = [sys.executable, "-c", FAULTS]
+    found = subprocess.run(command, stdout=subprocess.PIPE, cwd=str(ROOT), check=True).stdout
+    without, with_it = map(int, found.split())
+    assert without > 5000 and with_it < 500

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
+from tensorpack.utils.processes import keep_freed_memory
 from tensorpack.utils.rng import SeedTree, fix_rng_seed
 from tensorpack.utils.serialize import dumps
 from tensorpack.utils.worker_errors import failure_to_bytes
@@ -66,6 +67,7 @@ class WorkerLoop:
 
     def _items(self) -> Iterator[Tuple[int, Any]]:
         """Yields inputs and their tags until the owner of the pool is gone."""
+        keep_freed_memory()
         inputs = self._inputs.attach()
         poll = poll_of(inputs.fileno())
         while not inputs.ended:
