@@ -112,6 +112,9 @@ from tensorpack.callbacks import Triggerable as Triggerable
 from tensorpack.callbacks import WandbMonitor as WandbMonitor
 from tensorpack.callbacks import Watchdog as Watchdog
 from tensorpack.compat import tfv1 as tfv1
+from tensorpack.dataflow import AugmentImageComponent as AugmentImageComponent
+from tensorpack.dataflow import AugmentImageComponents as AugmentImageComponents
+from tensorpack.dataflow import AugmentImageCoordinates as AugmentImageCoordinates
 from tensorpack.dataflow import BatchData as BatchData
 from tensorpack.dataflow import BatchDataByShape as BatchDataByShape
 from tensorpack.dataflow import CSVData as CSVData

@@ -79,7 +79,8 @@ _NAMES = {  # package or module -> its public names
     ),
     "compat": "tfv1",
     "dataflow": (
-        "BatchData BatchDataByShape CSVData CacheData CaffeLMDB ConcatData DamagedFile DataFlow "
+        "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates BatchData "
+        "BatchDataByShape CSVData CacheData CaffeLMDB ConcatData DamagedFile DataFlow "
         "DataFlowTerminated DataFromGenerator DataFromIterable DataFromList DataFromQueue "
         "FakeData FixedSizeData HDF5Data HDF5Serializer ImageFolder ImageFromFile ImageFromList "
         "JoinData LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer LocallyShuffleData "

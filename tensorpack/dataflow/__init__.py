@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .debug import PrintData, TestDataSpeed
     from .fake import FakeData
     from .hdf5 import HDF5Data, HDF5Serializer
+    from .image import AugmentImageComponent, AugmentImageComponents, AugmentImageCoordinates
     from .image_files import ImageFolder, ImageFromFile, ImageFromList
     from .join import ConcatData, JoinData
     from .lmdb import LMDBData, LMDBDataDecoder, LMDBDataPoint, LMDBSerializer, convert_old_lmdb
@@ -58,6 +59,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AugmentImageComponent",
+    "AugmentImageComponents",
+    "AugmentImageCoordinates",
     "BatchData",
     "BatchDataByShape",
     "CSVData",
@@ -134,6 +138,7 @@ _NAMES = {  # module -> its public names
     "debug": "PrintData TestDataSpeed",
     "fake": "FakeData",
     "hdf5": "HDF5Data HDF5Serializer",
+    "image": "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates",
     "image_files": "ImageFolder ImageFromFile ImageFromList",
     "join": "ConcatData JoinData",
     "lmdb": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",

@@ -16,6 +16,7 @@ from tensorpack.dataflow import (
     MultiThreadMapData,
 )
 from tensorpack.dataflow._datapoint import summary_of
+from tensorpack.dataflow.imgaug import ImageAugmentor
 from tensorpack.utils.notes import notes_of
 from tests.dataflow.process_flows import FORKED, strict
 
@@ -85,6 +86,26 @@ def test_the_file_below(kind, tmp_path):
     assert "ssize.empty()" in str(error)
     if not kind.startswith("MultiProcess") and "runner" not in kind:
         assert type(error) is cv2.error
+
+
+class Empties(ImageAugmentor):
+    """An augmentor of 2017 in which OpenCV fails."""
+
+    def _augment(self, img, param):
+        return resize([img])
+
+
+def augmented(datapoint):
+    return [Empties().augment(datapoint[0])]
+
+
+@pytest.mark.parametrize("kind", ["MultiThreadMapData", "MultiProcessMapData"])
+def test_augmentors_in_threads_and_processes(kind):
+    pytest.importorskip("cv2")
+    source = DataFromList([[np.zeros((4, 6, 3), np.uint8)]], False)
+    error, _ = failure_of(MAPS[kind](source, augmented))
+    assert "Empties() failed on an image of shape (4, 6, 3), uint8: " in str(error)
+    assert f"{kind} failed on datapoint 0 " in notes_of(error)[0]
 
 
 def test_maps_of_maps_are_named_once():

@@ -1,0 +1,290 @@
+"""Flows that augment: what is drawn depends on the seed, the pass and the position alone."""
+
+import itertools
+import sys
+import traceback
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    AugmentImageComponent,
+    AugmentImageComponents,
+    AugmentImageCoordinates,
+    BatchData,
+    DataFromList,
+)
+from tensorpack.dataflow.imgaug import (
+    AugmentationError,
+    AugmentorList,
+    Flip,
+    ImageAugmentor,
+    PhotometricAugmentor,
+)
+from tensorpack.utils.rng import fix_rng_seed
+from tests.contracts.augmentor import picture
+from tests.contracts.dataflow import DataFlowContract, assert_same
+from tests.dataflow.helpers import flow_of, in_thread
+from tests.dataflow.process_flows import closing, strict
+
+pytest.importorskip("cv2")
+pytestmark = pytest.mark.usefixtures("own_streams")
+
+
+class AddNoise(PhotometricAugmentor):
+    """Draws normal and uniform numbers, of each an odd number."""
+
+    def _get_augment_params(self, img):
+        return self.rng.randn(), self.rng.randint(10), self.rng.rand(3)
+
+    def _augment(self, img, param):
+        return np.array([param[0], param[1], *param[2]])[:, np.newaxis] + img.flat[0]
+
+
+class WritesInPlace(ImageAugmentor):
+    """An augmentor of 2017 that changes its image and its coordinates."""
+
+    def _augment(self, img, param):
+        img[:] = 0
+        return img
+
+    def _augment_coords(self, coords, param):
+        coords[:] = 0
+        return coords
+
+
+class FailsOn(PhotometricAugmentor):
+    """Fails on images whose first pixel has some value."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def _augment(self, img, param):
+        if img[0, 0, 0] == self.value:
+            raise LookupError("no such colour")
+        return img
+
+
+def numbered(count=8, shape=(4, 6, 3)):
+    """Images of which each has its number in it; read-only."""
+    datapoints = [[np.full(shape, i, np.uint8), i] for i in range(count)]
+    for img, _ in datapoints:
+        img.flags.writeable = False
+    return datapoints
+
+
+def noisy(**options):
+    return AugmentImageComponent(flow_of(numbered()), [AddNoise()], **options)
+
+
+class TestAugmentImageComponent(DataFlowContract):
+    length = 8
+    deterministic = False  # each pass draws for itself
+
+    def make_flow(self):
+        return noisy()
+
+
+class TestSkipping(DataFlowContract):
+    length = 7
+    has_len = "about"
+    deterministic = False
+
+    def make_flow(self):
+        augmentors = [FailsOn(3), AddNoise()]
+        return AugmentImageComponent(DataFromList(numbered()), augmentors, catch_exceptions=True)
+
+
+def seeded(make):
+    fix_rng_seed(5)
+    flow = make()
+    flow.reset_state()
+    return flow
+
+
+def test_draws_depend_on_seed_pass_and_position():
+    one, two = (seeded(noisy) for _ in range(2))
+    passes = [list(one), list(one)]
+    assert_same([list(two), list(two)], passes)
+    values = [tuple(img[:, 0] - i) for datapoints in passes for img, i in datapoints]
+    assert len(set(np.round(np.ravel(values), 9))) > 50  # no draw comes twice
+    first, second = iter(two), iter(two)
+    interleaved = list(zip(first, second))
+    one_by_one = list(one), list(one)
+    assert_same([each for each, _ in interleaved], one_by_one[0])
+    assert_same([each for _, each in interleaved], one_by_one[1])
+
+
+def test_passes_in_two_threads():
+    def make():
+        return AugmentImageComponent(flow_of(numbered(200)), [AddNoise()] * 3)
+
+    one, two = seeded(make), seeded(make)
+    expected = [list(one), list(one)]
+    going, found = [iter(two), iter(two)], [[], []]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [in_thread(*pair) for pair in zip([each.extend for each in found], going)]
+        for thread, errors in threads:
+            thread.join()
+            assert errors == []
+    finally:
+        sys.setswitchinterval(before)
+    assert_same(found, expected)
+
+
+def test_flows_may_share_augmentors():
+    shared = [AddNoise()]
+
+    def make():
+        return [AugmentImageComponent(flow_of(numbered()), shared) for _ in range(2)]
+
+    fix_rng_seed(5)
+    expected = [list(flow) for flow in make()]
+    fix_rng_seed(5)
+    assert_same([list(each) for each in zip(*zip(*make()))], expected)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_the_number_of_processes_makes_no_difference(batch):
+    results = []
+    for num_proc in 1, 3:
+        fix_rng_seed(5)
+        flow = strict(BatchData(noisy(), batch), num_proc)
+        with closing(flow):
+            flow.reset_state()
+            results.append([list(flow), list(flow)])
+            going = iter(flow)
+            next(going)
+            state = flow.state_dict()
+            results[-1].append(list(going))
+        other = strict(BatchData(noisy(), batch), 2)
+        with closing(other):
+            other.reset_state()
+            other.load_state_dict(state)
+            assert_same(list(other), results[-1][-1])
+    assert_same(results[0], results[1])
+    assert np.ptp([img[0, 0, 0] for img, _ in results[0][0]]) > 0
+
+
+def test_the_flow_below_is_never_written_to():
+    datapoints = numbered(2)
+    for img, _ in datapoints:
+        img.flags.writeable = True
+    coords = np.ones((3, 2))
+    for each in datapoints:
+        each.append(coords)
+    for img, _, points in AugmentImageCoordinates(flow_of(datapoints), [WritesInPlace()], 0, 2):
+        assert not img.any() and not points.any()
+    assert coords.all() and datapoints[1][0].all() and len(datapoints[0]) == 3
+    list(AugmentImageComponent(flow_of(datapoints), [WritesInPlace()], copy=False))
+    assert not datapoints[1][0].any()
+
+
+@pytest.mark.parametrize("form", [list, tuple, dict])
+def test_all_components_get_the_same_transform(form):
+    img = picture()
+    mask = np.arange(2400).reshape(40, 60)
+    coords, boxes = np.array([[1.0, 2.0]]), np.array([[1.0, 2.0, 5.0, 4.0]])
+    names = "image", "other", "coords", "box", "mask", "rest"
+    values = img, 255 - img, coords, boxes, mask, "rest"
+    datapoint = dict(zip(names, values)) if form is dict else form(values)
+    keys = names if form is dict else range(6)
+    flow = AugmentImageComponents(
+        flow_of([datapoint]),
+        AugmentorList([Flip(horiz=True, prob=1)]),
+        [keys[0], keys[1]],
+        [keys[2]],
+        box_index=[keys[3]],
+        mask_index=[keys[4]],
+    )
+    (result,) = flow
+    assert type(result) is (dict if form is dict else list)
+    found = [result[key] for key in keys]
+    expected = [img[:, ::-1], 255 - img[:, ::-1], [[59.0, 2.0]], [[55.0, 2.0, 59.0, 4.0]]]
+    for each, wanted in zip(found, [*expected, mask[:, ::-1]]):
+        np.testing.assert_array_equal(each, wanted)
+    assert found[5] == "rest"
+
+
+def test_one_augmentor_and_the_arguments_of_2017():
+    img, flipped = picture(), picture()[:, ::-1]
+    flip = Flip(horiz=True, prob=1)
+    assert_array = np.testing.assert_array_equal
+    ((first, second),) = AugmentImageComponents(flow_of([[img, img]]), flip, (0, 1), copy=True)
+    assert_array(first, flipped)
+    assert_array(second, flipped)
+    ((name, image),) = AugmentImageComponent(flow_of([["a", img]]), [flip], 1, False)
+    assert_array(image, flipped)
+    assert name == "a"
+    images = [picture(), picture()]
+    ((first, second),) = AugmentImageComponents(
+        flow_of([images]), [Flip(horiz=True, prob=0)], (0, 1), False
+    )
+    assert first is images[0] and second is images[1]  # not copied
+
+
+def text_of(error):
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def test_an_error_names_datapoint_augmentor_shape_and_dtype():
+    flow = AugmentImageComponent(flow_of(numbered()), [AddNoise(), FailsOn(5)][1:])
+    with pytest.raises(AugmentationError) as caught:
+        list(flow)
+    assert str(caught.value) == (
+        "FailsOn(value=5) failed on an image of shape (4, 6, 3), uint8: no such colour"
+    )
+    note = "AugmentImageComponent failed on datapoint 5 (counted from 0): [uint8 (4, 6, 3), 5]."
+    assert note in text_of(caught.value)
+
+
+def test_the_number_in_an_error_is_right_after_a_resumption():
+    def make():
+        return AugmentImageComponent(flow_of(numbered()), [FailsOn(5)])
+
+    flow, twin = make(), make()
+    list(itertools.islice(flow, 3))
+    twin.load_state_dict(flow.state_dict())
+    with pytest.raises(AugmentationError) as caught:
+        list(twin)
+    assert "datapoint 5 (counted from 0)" in text_of(caught.value)
+
+
+def test_an_error_of_another_component():
+    datapoints = [[picture(), picture((4, 5))]]
+    with pytest.raises(
+        AugmentationError, match=r"apply_coords\(\) failed on component 1, \(4, 5\) uint8.*Flip"
+    ):
+        list(AugmentImageCoordinates(flow_of(datapoints), [Flip(horiz=True, prob=1)]))
+
+
+def test_skipped_datapoints_are_counted_and_the_log_is_bounded(capsys):
+    datapoints = [[np.zeros((4, 6, 3), np.uint8), i] for i in range(250)]
+    datapoints[7][0] = np.ones((4, 6, 3), np.uint8)
+    flow = AugmentImageComponent(flow_of(datapoints), [FailsOn(0)], catch_exceptions=True)
+    assert [i for _, i in flow] == [7]
+    lines = [line for line in capsys.readouterr().out.splitlines() if "skipped datapoint" in line]
+    assert len(lines) == 9 + 2
+    assert (
+        "skipped datapoint 8, 9 in this pass: AugmentationError: FailsOn(value=0)" not in lines[7]
+    )
+    assert "skipped datapoint 9, 9 in this pass: AugmentationError: FailsOn" in lines[8]
+    assert "skipped datapoint 100, 100 in this pass" in lines[9]
+    with pytest.raises(IndexError, match="takes component 4, but the datapoint has 2"):
+        list(AugmentImageComponent(flow_of(datapoints), [Flip(horiz=True)], 4, True, True))
+
+
+def test_wrong_arguments():
+    flow = flow_of(numbered())
+    with pytest.raises(TypeError, match="one position or key as index, got .*Components for"):
+        AugmentImageComponent(flow, [Flip(horiz=True)], [0, 1])
+    with pytest.raises(TypeError, match="a list of positions or keys as coords_index, got 1"):
+        AugmentImageComponents(flow, [Flip(horiz=True)], [0], 1)
+    with pytest.raises(ValueError, match="needs an image in index"):
+        AugmentImageComponents(flow, [Flip(horiz=True)], [])
+    with pytest.raises(TypeError, match="takes augmentors, such as"):
+        AugmentImageComponent(flow, [lambda img: img])
+    with pytest.raises(TypeError, match="An image is a numpy array, got str"):
+        list(AugmentImageComponent(flow_of([["a.jpg"]]), [Flip(horiz=True)]))
