@@ -109,10 +109,12 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
             *(("apply_segmentation", each) for each in mask_index),
         ]
         self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
+        self._stream.get()  # now, as two threads could make two
 
     def reset_state(self) -> None:
         super().reset_state()
         self.augs.reset_state()
+        self._stream.get()
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass.

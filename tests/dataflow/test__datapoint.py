@@ -1,6 +1,7 @@
 """An error says which datapoint it is about, from wherever the function was called."""
 
 import itertools
+import re
 import traceback
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_the_file_below(kind, tmp_path):
     cv2.imwrite(path, np.zeros((4, 6, 3), np.uint8))
     error, _ = failure_of(MAPS[kind](ImageFromFile([path, path]), resize))
     (note,) = notes_of(error)
-    assert "failed on datapoint 0 " in note
+    assert re.search("failed on datapoint [01] ", note)  # of two threads either may be faster
     assert note.endswith(f": [uint8 (4, 6, 3)], read from {path}.")
     assert "ssize.empty()" in str(error)
     if not kind.startswith("MultiProcess") and "runner" not in kind:
