@@ -82,7 +82,6 @@ class Trainer(TrainerContract):
         self.config = config
         self.model = self.model if config is None else config.model
         if tf.executing_eagerly():
-            logger.info("A trainer builds a graph: eager execution is off from now on.")
             tf.disable_eager_execution()
         self.graph = tf.get_default_graph()
         self.loop = TrainLoop()
