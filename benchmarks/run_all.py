@@ -27,7 +27,7 @@ RESULTS = ROOT / "docs" / "performance" / "results.json"
 LOGS = ROOT / ".venv" / "bench-logs"
 PACKAGES = (
     *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "stable-baselines3"],
-    *["ale-py", "numpy"],
+    *["torchvision", "albumentations", "grain", "opencv-python-headless", "ale-py", "numpy"],
 )
 # Measured on nothing but this project, or in the environment of TensorFlow 1.15, see .ci/run.
 TF2, TF1 = ".venv", ".venv-tf1"
@@ -59,7 +59,9 @@ class Job(NamedTuple):
     quick: Tuple[str, ...] = ("--pairs", "1")
 
 
-TENSORPACK, SB3, TORCH = (f".venv-peer-{name}" for name in ("tensorpack-0.11", "sb3", "torch"))
+TENSORPACK, SB3, TORCH, IMAGES = (
+    f".venv-peer-{name}" for name in ("tensorpack-0.11", "sb3", "torch", "images")
+)
 JOBS: Dict[str, Job] = {
     "R1": Job("R1", "whole run / bare update", ("r1_dqn_run.py",), 4, "TF 2"),
     "R1-acting": Job(
@@ -90,6 +92,7 @@ JOBS: Dict[str, Job] = {
         *["R10", "resident memory", ("r10_memory.py", "--pairs", "2", "--steps", "300"), 6],
         quick=("--pairs", "1", "--epochs", "4", "--steps", "60"),
     ),
+    "R11": Job("R11", "images", ("r11_images.py",), 15, peers=(IMAGES,)),
 }
 
 

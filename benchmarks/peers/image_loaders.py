@@ -1,0 +1,147 @@
+"""Batches of augmented photographs from torchvision, albumentations or grain.
+
+.venv-peer-images/bin/python benchmarks/peers/image_loaders.py --library grain --folder FOLDER
+
+torchvision reads with PIL, as its `ImageFolder` does, or with its own decoder into tensors; both
+and albumentations are run by torch's DataLoader. grain has no augmentors, so it gets the bare
+calls of OpenCV.
+"""
+
+import sys
+from pathlib import Path
+
+import cv2
+from _images import (
+    BATCH,
+    JITTER,
+    MEAN,
+    SHORTEST,
+    SIZE,
+    STD,
+    bare_inference,
+    bare_training,
+    images_per_second,
+    parse_args,
+)
+
+
+def torchvision_pil(kind):
+    """A function from a path to a tensor, through PIL."""
+    from PIL import Image
+    from torchvision import transforms
+
+    steps = [transforms.Resize(SHORTEST), transforms.CenterCrop(SIZE)]
+    if kind == "training":
+        steps = [
+            transforms.RandomResizedCrop(SIZE),
+            transforms.RandomHorizontalFlip(),
+            transforms.ColorJitter(JITTER, JITTER, JITTER),
+        ]
+    both = transforms.Compose([*steps, transforms.ToTensor(), transforms.Normalize(MEAN, STD)])
+
+    def load(path):
+        with open(path, "rb") as file:
+            return both(Image.open(file).convert("RGB"))
+
+    return load
+
+
+def torchvision_tensors(kind):
+    """A function from a path to a tensor, through the second generation of its transforms."""
+    import torch
+    from torchvision import io
+    from torchvision.transforms import v2
+
+    steps = [v2.Resize(SHORTEST), v2.CenterCrop(SIZE)]
+    if kind == "training":
+        steps = [
+            v2.RandomResizedCrop(SIZE),
+            v2.RandomHorizontalFlip(),
+            v2.ColorJitter(JITTER, JITTER, JITTER),
+        ]
+    both = v2.Compose([*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+    return lambda path: both(io.decode_image(io.read_file(path), io.ImageReadMode.RGB))
+
+
+def albumentations(kind):
+    """A function from a path to a tensor, through albumentations."""
+    import albumentations as A
+    from albumentations.pytorch import ToTensorV2
+
+    steps = [A.SmallestMaxSize(SHORTEST), A.CenterCrop(SIZE, SIZE)]
+    if kind == "training":
+        steps = [
+            A.RandomResizedCrop((SIZE, SIZE)),
+            A.HorizontalFlip(p=0.5),
+            A.ColorJitter(JITTER, JITTER, JITTER, hue=(0, 0), p=1.0),
+        ]
+    both = A.Compose([*steps, A.Normalize(MEAN, STD), ToTensorV2()])
+
+    def load(path):
+        image = cv2.cvtColor(cv2.imread(path, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
+        return both(image=image)["image"]
+
+    return load
+
+
+LOADERS = {
+    "torchvision": torchvision_pil,
+    "torchvision-tensors": torchvision_tensors,
+    "albumentations": albumentations,
+}
+
+
+def by_data_loader(load, paths, processes):
+    """Batches from torch's DataLoader, in random order."""
+    import torch
+
+    class Photographs(torch.utils.data.Dataset):
+        """The photographs, over and over."""
+
+        def __len__(self):
+            return 10**9
+
+        def __getitem__(self, index):
+            return load(paths[index])
+
+    def order():
+        while True:
+            yield from torch.randperm(len(paths)).tolist()
+
+    return torch.utils.data.DataLoader(
+        Photographs(),
+        batch_size=BATCH,
+        sampler=order(),
+        num_workers=processes,
+        worker_init_fn=lambda _: cv2.setNumThreads(0),
+    )
+
+
+def by_grain(kind, paths, processes):
+    """Batches from grain, in random order."""
+    import grain
+
+    found = grain.MapDataset.source(paths).shuffle(seed=0).repeat()
+    if kind == "training":
+        found = found.random_map(bare_training, seed=0)
+    else:
+        found = found.map(lambda path: bare_inference(path, None))
+    found = found.batch(BATCH).to_iter_dataset(grain.ReadOptions(num_threads=1))
+    return found.mp_prefetch(grain.MultiprocessingOptions(num_workers=processes))
+
+
+def main():
+    """Measures and prints."""
+    args = parse_args(__doc__.splitlines()[0], [*LOADERS, "grain"])
+    cv2.setNumThreads(0)
+    paths = sorted(str(path) for path in Path(args.folder).glob("*.JPEG"))
+    if args.library == "grain":
+        batches = by_grain(args.kind, paths, args.processes)
+    else:
+        batches = by_data_loader(LOADERS[args.library](args.kind), paths, args.processes)
+    rate = images_per_second(batches, args.seconds)
+    sys.stdout.write(f"images/s: {rate:.1f}\n")
+
+
+if __name__ == "__main__":
+    main()
