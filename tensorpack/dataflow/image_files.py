@@ -324,12 +324,12 @@ def decode_image(
 def _is_cut_off(data: bytes) -> bool:
     """Whether these are the first bytes of a JPEG or PNG file whose end is missing."""
     if data.startswith(PNG):
-        return data.find(_PNG_END, len(PNG)) < 0
+        return data.rfind(_PNG_END, len(PNG)) < 0
     if not data.startswith(JPEG):
         return False
     # The end of the image comes after the begin of its pixels. One before that belongs to a
     # small copy of the image in the metadata.
     kind, place = jpeg_markers(data)[-1]
     if kind == JPEG_SCAN:
-        return data.find(_JPEG_END, place) < 0
+        return data.rfind(_JPEG_END, place) < 0  # most likely at the very end
     return place + 4 > len(data)

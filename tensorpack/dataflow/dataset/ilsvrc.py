@@ -158,6 +158,10 @@ class _WithBoxes:
             return [image, label, np.array([0, 0, *image.shape[1::-1]], np.float32)]
         return [image, label, box.copy()]
 
+    def file_of(self, index: int) -> str:
+        """Returns the path of an image."""
+        return self._images.file_of(index)
+
 
 def _listed(
     dir: PathLike,

@@ -117,6 +117,7 @@ def test_boxes(folder):
         flow = ILSVRC12(folder, "train", meta_dir, False, None, include)
         boxes = [box.tolist() for _, _, box in flow]
         assert boxes == [[0, 0, 6, 4], [1, 0, 5, 3.5]]
+        assert flow.last_file == str(folder / "train" / TRAIN[1][0])
     path.write_text("<annotation/>")
     assert ILSVRC12.get_training_bbox(folder / "bbox", TRAIN) == [None, None]
     with pytest.raises(ValueError, match="Only the part 'train' has boxes"):
