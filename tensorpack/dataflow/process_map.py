@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.processes import usable_cores
-from tensorpack.utils.rng import rng_state, set_rng_state
+from tensorpack.utils.rng import rng_state, seed_datapoints, set_rng_state
 
 from ._combined import state_or_reason
 from ._datapoint import note_datapoint
@@ -41,9 +41,9 @@ class MultiProcessMapData(ProcessMap):
     datapoints are dropped.
 
     **By default** results come in the order in which they are ready. **With `strict=True`** they
-    come in the order of the wrapped flow, and what the function draws from `numpy.random` and
-    `random` depends on the position of the datapoint alone, not on the processes; such a flow
-    keeps a state, if the wrapped one does.
+    come in the order of the wrapped flow, and what the function, or an augmentor in it, draws from
+    `numpy.random` and `random` depends on the position of the datapoint alone, not on the
+    processes; such a flow keeps a state, if the wrapped one does.
 
     Datapoints and results may consist of what a `MultiProcessRunner` can send. They travel through
     shared memory, and arrays are read-only on both sides. The function may change the list or dict
@@ -182,6 +182,7 @@ class _Map:
         seed = item.get("seed")
         if seed is not None:
             if seed != self._seeds[0]:
+                seed_datapoints()
                 self._seeds = seed, DatapointSeeds(seed)
             self._seeds[1](item["number"])
         return _apply_or_note(self._name, self._func, item)

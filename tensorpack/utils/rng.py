@@ -14,7 +14,9 @@ __all__ = [
     "fix_rng_seed",
     "get_rng",
     "is_seeded",
+    "rng_of_datapoints",
     "rng_state",
+    "seed_datapoints",
     "set_rng_state",
     "set_streams_state",
     "streams_state",
@@ -121,6 +123,7 @@ class _Streams:
 
     def __init__(self) -> None:
         self.seeded = False
+        self.for_datapoints = False
         self.plant(SeedTree())
 
     def plant(self, root: SeedTree, count: int = 0) -> None:
@@ -172,6 +175,22 @@ def get_rng(obj: Any = None) -> np.random.RandomState:
     """
     del obj
     return _streams.branch().next().random_state()
+
+
+def seed_datapoints() -> None:
+    """Lets `rng_of_datapoints` return `numpy.random` in this process, a worker that seeds it for
+    each datapoint.
+    """
+    _streams.for_datapoints = True
+
+
+def rng_of_datapoints() -> Optional[np.random.RandomState]:
+    """Returns the generator of `numpy.random` if it is seeded for each datapoint, or else None.
+
+    What functions of datapoints draw from is this one, if there is one: the draws do not depend on
+    what else the process has made.
+    """
+    return np.random.mtrand._rand if _streams.for_datapoints else None  # type: ignore[attr-defined]
 
 
 def streams_state() -> Dict[str, Any]:

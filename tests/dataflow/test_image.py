@@ -13,6 +13,8 @@ from tensorpack.dataflow import (
     AugmentImageCoordinates,
     BatchData,
     DataFromList,
+    MapData,
+    MultiProcessMapData,
 )
 from tensorpack.dataflow.imgaug import (
     AugmentationError,
@@ -25,7 +27,7 @@ from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.augmentor import picture
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.helpers import flow_of, in_thread
-from tests.dataflow.process_flows import closing, strict
+from tests.dataflow.process_flows import FORKED, closing, strict
 
 pytest.importorskip("cv2")
 pytestmark = pytest.mark.usefixtures("own_streams")
@@ -166,6 +168,31 @@ def test_the_number_of_processes_makes_no_difference(batch):
             assert_same(list(other), results[-1][-1])
     assert_same(results[0], results[1])
     assert np.ptp([img[0, 0, 0] for img, _ in results[0][0]]) > 0
+
+
+NOISE = AugmentorList([AddNoise()])
+
+
+def noise_added(datapoint):
+    return [NOISE.augment(datapoint[0]), datapoint[1]]
+
+
+@pytest.mark.parametrize("in_runner", [False, True])
+def test_augmentors_in_functions_of_strict_processes(in_runner):
+    results = []
+    for num_proc in 1, 3:
+        fix_rng_seed(5)
+        flow = flow_of(numbered())
+        if in_runner:
+            flow = strict(MapData(flow, noise_added), num_proc)
+        else:
+            flow = MultiProcessMapData(flow, num_proc, noise_added, strict=True, **FORKED)
+        with closing(flow):
+            flow.reset_state()
+            results.append([list(flow), list(flow)])
+    assert_same(results[0], results[1])
+    values = [img[0, 0] - i for each in results[0] for img, i in each]
+    assert len(set(values)) == 16
 
 
 def test_the_flow_below_is_never_written_to():

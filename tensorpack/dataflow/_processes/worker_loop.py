@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 
 from tensorpack.utils.processes import keep_freed_memory
-from tensorpack.utils.rng import SeedTree, fix_rng_seed
+from tensorpack.utils.rng import SeedTree, fix_rng_seed, seed_datapoints
 from tensorpack.utils.serialize import dumps
 from tensorpack.utils.worker_errors import failure_to_bytes
 
@@ -181,6 +181,7 @@ def _send_share(ds: DataFlow, order: Dict[str, Any], send: Callable[..., None]) 
                 f"{type(ds).__name__} should be at the end of a pass, but yields more. Does the "
                 "state that it was given come from another flow, or is its load_state_dict() wrong?"
             )
+    seed_datapoints()
     before = DatapointSeeds(order["seed"])
     first, step = order["first"], order["step"]
     share = (first, step, before, 1) if order["blocks"] else (0, 1, before, None)

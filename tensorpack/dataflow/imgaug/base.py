@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.utils.argtools import log_once
-from tensorpack.utils.rng import get_rng
+from tensorpack.utils.rng import get_rng, rng_of_datapoints
 
 from .transform import PhotometricTransform, Transform, TransformList
 
@@ -50,7 +50,8 @@ class ImageAugmentor:
     @property
     def rng(self) -> np.random.RandomState:
         if self._rng is None or self._rng_pid != os.getpid():
-            self.rng = get_rng(self)
+            rng = rng_of_datapoints()
+            self.rng = get_rng(self) if rng is None else rng
         return self._rng  # type: ignore[return-value]
 
     @rng.setter
