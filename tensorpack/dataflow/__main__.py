@@ -77,7 +77,10 @@ def _in_a_line(error: Exception) -> str:
     place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     if by_worker:
         place = " (in a worker process)"
-    return f"{type(error).__name__}: {text}{place}.{notes} --traceback shows more."
+    kind = type(error)
+    known = kind.__module__ == "builtins" or kind.__module__.startswith("tensorpack.")
+    name = kind.__name__ if known else f"{kind.__module__}.{kind.__name__}"
+    return f"{name}: {text.strip()}{place}.{notes} --traceback shows more."
 
 
 def _make_parser() -> argparse.ArgumentParser:

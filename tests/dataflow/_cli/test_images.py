@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import BatchData, DataFromList
+from tensorpack.dataflow import BatchData, DataFromList, MapData
 from tests.dataflow._cli.files import facts, save
 from tests.dataflow._cli.flows import HERE
 
@@ -71,6 +71,20 @@ def test_images_of_a_file(run, tmp_path):
     ran = run("show", path, "--images", tmp_path / "out.jpg", "--num", "3")
     assert ran.code == 0 and "3 images" in ran.out
     assert read(tmp_path / "out.jpg").shape == (43, 63, 3)
+
+
+def failing():
+    return MapData(colours, fail)
+
+
+def fail(datapoint):
+    return cv2.resize(datapoint[1][:0], (3, 3))
+
+
+def test_an_error_of_opencv_names_the_datapoint(fails):
+    message = fails("show", f"{PLACE}:failing")
+    assert "error: cv2.error: OpenCV" in message and "ssize.empty()" in message
+    assert "MapData failed on datapoint 0 (" in message and "uint8 (20, 30, 3), 0]" in message
 
 
 def test_what_cannot_be_shown(fails, tmp_path):
