@@ -126,8 +126,9 @@ def by_grain(kind, paths, processes):
         found = found.random_map(bare_training, seed=0)
     else:
         found = found.map(lambda path: bare_inference(path, None))
-    found = found.batch(BATCH).to_iter_dataset(grain.ReadOptions(num_threads=1))
-    return found.mp_prefetch(grain.MultiprocessingOptions(num_workers=processes))
+    # Its fastest settings on two cores; with one thread it makes 350 images/s in one process.
+    found = found.batch(BATCH).to_iter_dataset(grain.ReadOptions(num_threads=2))
+    return found.mp_prefetch(grain.MultiprocessingOptions(processes, per_worker_buffer_size=2))
 
 
 def main():
