@@ -5,7 +5,7 @@
 #   make test-slow           the tests that take minutes
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, and the other soaks (40 minutes)
-#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 50 minutes)
+#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 70 minutes)
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
