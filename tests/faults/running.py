@@ -28,6 +28,7 @@ _LABEL = "TENSORPACK_FAULT_CASE"
 _GRACE_SECONDS = 10.0  # what other programs hold in shared memory goes, too
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAINED = ("direct cause of the following", "another exception occurred")
+_NOTE = "tensorpack.utils.notes.Note: "  # a link of a chain without a traceback (before Python 3.11)
 
 
 class Case(NamedTuple):
@@ -144,7 +145,8 @@ def _is_finite(value):
 def check_truth(case, output, code):
     """Checks the exit code and what was said."""
     assert code == case.code, f"exit code {code}:\n{output}"
-    reports = output.count(_TRACEBACK) - sum(output.count(each) for each in _CHAINED)
+    begun = output.count(_TRACEBACK) + output.count(_NOTE)
+    reports = begun - sum(output.count(each) for each in _CHAINED)
     assert reports == (1 if case.error else 0), output
     if case.error:
         assert re.search(f"^(?:{case.error})", output, re.MULTILINE), output
