@@ -19,10 +19,12 @@ except ImportError:
 __all__ = [
     "TensorSpec",
     "gpu_memory_peak",
+    "in_branch",
     "is_name_of_tf1",
     "is_tfv2",
     "local_cli_debug_hook",
     "make_raw_callable",
+    "replace_input",
     "tf_version",
     "tfv1",
 ]
@@ -93,6 +95,25 @@ def make_raw_callable(
         # Only then: a run with a time-out takes a slower way through TensorFlow.
         options.run_options.timeout_in_ms = _A_YEAR
     return make(options)
+
+
+def in_branch() -> bool:
+    """Returns whether ops made now run only if a branch of `tf.cond` or `tf.while_loop` is taken.
+
+    Where TensorFlow 2 makes a graph of its own for the branch, that is not found out.
+    """
+    return tfv1.get_default_graph()._get_control_flow_context() is not None
+
+
+def replace_input(op: Any, index: int, tensor: Any) -> None:
+    """Makes an op of a graph read another tensor than the one it was made with.
+
+    Args:
+      op: a `tf.Operation` that no session has run yet.
+      index: which of its inputs.
+      tensor: of the same dtype and shape; not computed from what `op` gives.
+    """
+    op._update_input(index, tensor)
 
 
 def gpu_memory_peak(device: str) -> Callable[[Any], int]:

@@ -57,3 +57,31 @@ def test_there_is_no_raw_callable_where_a_session_is_elsewhere_or_of_another_kin
     monkeypatch.setattr(compat, "_CallableOptions", None)
     with tf.Session(graph=one.graph) as sess:
         assert raw(sess, [one]) is None
+
+
+def test_an_input_of_an_op_can_be_replaced():
+    tf = compat.tfv1
+    x, y = tf.constant(2.0), tf.constant(3.0)
+    result = tf.identity(x, name="result")
+    compat.replace_input(result.op, 0, y)
+    assert result.op.inputs[0] is y
+    with tf.Session() as sess:
+        assert sess.run(result) == 3
+
+
+def test_a_loop_is_a_branch():
+    tf = compat.tfv1
+    found = []
+
+    def body(i):
+        found.append(compat.in_branch())
+        return i + 1
+
+    with_graphs_of_their_own = tf.control_flow_v2_enabled()
+    tf.disable_control_flow_v2()
+    try:
+        tf.while_loop(lambda i: i < 3, body, [tf.constant(0)])
+    finally:
+        if with_graphs_of_their_own:
+            tf.enable_control_flow_v2()
+    assert found == [True] and not compat.in_branch()

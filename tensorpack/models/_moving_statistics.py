@@ -3,11 +3,14 @@
 from typing import Any, NamedTuple, Optional, Tuple
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.collectives import sum_over_towers
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
 from tensorpack.utils.argtools import get_data_format
 
-from ._affine import Affine
+from ._affine import Affine, parameter_dtype
 from ._checks import channel_axis, check_channels, check_floating
+
+_LEAST_EPSILON = 1.001e-5  # what TensorFlow's fused op takes instead of a smaller one
 
 
 class Statistics(NamedTuple):
@@ -79,6 +82,35 @@ def normalize(
         is_training=statistics is None,
     )
     return normalized, Statistics(mean, variance)
+
+
+def normalize_over_towers(
+    images: tf.Tensor, affine: Affine, epsilon: float, data_format: str, workers: bool
+) -> Tuple[tf.Tensor, Statistics]:
+    """As `normalize` with the statistics of the batch, that of all towers (and workers) together.
+
+    The variance is that around the common mean, in a second sum: the difference of two large
+    numbers would lose digits.
+    """
+    axis = channel_axis(data_format)
+    axes = [i for i in range(4) if i != axis]
+    channels = images.shape.as_list()[axis]
+    shape = [channels if i == axis else 1 for i in range(4)]
+    precise = tf.cast(images, parameter_dtype(images.dtype))
+    count = tf.cast(tf.size(images) // channels, precise.dtype)
+    sums = sum_over_towers(tf.concat([tf.reduce_sum(precise, axes), [count]], 0), workers)
+    count = sums[channels]
+    mean = sums[:channels] / count
+    around = precise - tf.reshape(mean, shape)
+    variance = sum_over_towers(tf.reduce_sum(tf.square(around), axes), workers) / count
+    factor = tf.rsqrt(variance + max(epsilon, _LEAST_EPSILON))
+    if affine.gamma is not None:
+        factor *= affine.gamma
+    normalized = around * tf.reshape(factor, shape)
+    if affine.beta is not None:
+        normalized += tf.reshape(affine.beta, shape)
+    unbiased = variance * count / tf.maximum(count - 1, 1)
+    return tf.cast(normalized, images.dtype), Statistics(mean, unbiased)
 
 
 def update(

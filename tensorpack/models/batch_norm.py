@@ -5,7 +5,7 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.tfutils.collectives import adds_up
 from tensorpack.utils.checks import as_count
 
 from ._affine import Affine, get_affine, normalize_by_moments
@@ -18,6 +18,7 @@ from ._moving_statistics import (
     get_averages,
     in_training_tower,
     normalize,
+    normalize_over_towers,
     update,
 )
 from .registry import layer_register
@@ -69,8 +70,10 @@ def BatchNorm(
       virtual_batch_size: if given, the batch is normalized in parts of this many examples, each by
         its own statistics; N must be a multiple of it. As in `tf.layers`, of k parts the first has
         the examples 0, k, 2k, ..., and the averages follow the mean of the parts' statistics.
-      sync_statistics: `"nccl"` asks for the statistics over all training towers, which is nothing
-        else for one tower; more towers are refused.
+      sync_statistics: `"nccl"` for the statistics of the batches of all training towers together,
+        on whatever devices they are; `"horovod"` for those of all workers as well. K towers with
+        batches of B examples then train as one with a batch of K x B. By default each tower uses
+        its own batch.
 
     Returns:
       The op `<layer>/output`, like `inputs`, with the `.variables` `mean`, `variance`, `beta`,
@@ -85,7 +88,7 @@ def BatchNorm(
             f"BatchNorm: ema_update must be one of {_EMA_UPDATES}, got {ema_update!r}."
         )
     training = _check_training(training)
-    _check_sync(sync_statistics, training)
+    _check_sync(sync_statistics, virtual_batch_size)
     images, data_format = as_images("BatchNorm", inputs, data_format, axis)
     channels = images.shape.as_list()[channel_axis(data_format)]
     affine = get_affine(channels, images.dtype, center, scale, beta_initializer, gamma_initializer)
@@ -93,6 +96,9 @@ def BatchNorm(
     if training and virtual_batch_size is not None:
         size = as_count("BatchNorm", "virtual_batch_size", virtual_batch_size)
         normalized, batch = _normalize_in_parts(images, size, affine, epsilon, data_format)
+    elif training and sync_statistics is not None and adds_up(sync_statistics == "horovod"):
+        workers = sync_statistics == "horovod"
+        normalized, batch = normalize_over_towers(images, affine, epsilon, data_format, workers)
     else:
         used = None if training else averages
         normalized, batch = normalize(images, used, affine, epsilon, data_format)
@@ -170,20 +176,16 @@ def _check_training(training: Any) -> bool:
     )
 
 
-def _check_sync(sync_statistics: Any, training: bool) -> None:
-    if sync_statistics is None:
-        return
-    if sync_statistics != "nccl":
+def _check_sync(sync_statistics: Any, virtual_batch_size: Any) -> None:
+    if sync_statistics not in (None, "nccl", "horovod"):
         raise ValueError(
-            f"BatchNorm: sync_statistics must be None or 'nccl', got {sync_statistics!r}. "
-            "(Horovod is not supported.)"
+            "BatchNorm: sync_statistics must be None, 'nccl' or 'horovod', got "
+            f"{sync_statistics!r}."
         )
-    tower = get_current_tower_context()
-    if training and tower is not None and tower.index > 0:
+    if sync_statistics is not None and virtual_batch_size is not None:
         raise ValueError(
-            f"BatchNorm: sync_statistics={sync_statistics!r} in training tower {tower.index}: "
-            "statistics over several towers are not implemented. Train one tower, or pass "
-            "sync_statistics=None, with which each tower uses its own batch."
+            "BatchNorm: sync_statistics joins the batches of the towers, and virtual_batch_size "
+            "splits them: pass one of the two."
         )
 
 

@@ -1,5 +1,7 @@
 """Tests of BatchNorm and BatchRenorm."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -181,7 +183,57 @@ def test_virtual_batches_are_those_of_tf_layers(options):
         np.testing.assert_allclose(average, np.squeeze(value), atol=1e-5)
 
 
-def test_statistics_of_one_tower_are_in_step_and_of_several_are_refused():
+def in_training(x, **options):
+    """The output of a BatchNorm with a cost; gradients by input and parameters."""
+    output = BatchNorm("bn", x, momentum=0.0, beta_initializer=tf.ones_initializer(), **options)
+    variables = output.variables
+    cost = tf.reduce_mean(tf.reduce_sum(tf.sin(output), axis=list(range(1, x.shape.ndims))))
+    return [output, *tf.gradients(cost, [x, variables.beta, variables.gamma])]
+
+
+@pytest.mark.parametrize(
+    "shape, order", [((6, 2, 3, 4), "NHWC"), ((6, 2, 3, 4), "NCHW"), ((6, 2), "")]
+)
+def test_towers_in_step_are_one_tower_with_all_of_their_batches(shape, order):
+    x, _ = image(*shape)
+    x = x * 3 + 50  # where a difference of mean squares has three digits
+    swap = (lambda each: np.moveaxis(each, -1, 1)) if order == "NCHW" else (lambda each: each)
+    parts, found = tf.split(tf.transpose(x, [0, 3, 1, 2]) if order == "NCHW" else x, 3), []
+    for i, part in enumerate(parts):
+        scope = f"tower{i}" if i else ""
+        with tf.device(f"/cpu:{i}"), TowerContext(f"tower{i}", True, index=i, vs_name=scope):
+            found.append(in_training(part, sync_statistics="nccl", data_format=order or "NHWC"))
+    with TowerContext("", is_training=True), tf.variable_scope("one"):
+        expected = in_training(x)
+    averages = tf.get_collection(tf.GraphKeys.MODEL_VARIABLES)
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    assert len(updates) == 4
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as sess:
+        sess.run(tf.global_variables_initializer())
+        found, expected, alone = sess.run([found, expected, found[1][0]])
+        sess.run(updates)
+        averages = sess.run(averages)
+    outputs, by_input, by_beta, by_gamma = zip(*found)
+    np.testing.assert_allclose(alone, outputs[1])
+    close = partial(np.testing.assert_allclose, rtol=1e-5, atol=5e-5)
+    close(np.concatenate(outputs), swap(expected[0]))
+    close(np.concatenate(by_input) / 3, swap(expected[1]))
+    close(np.mean(by_beta, 0), expected[2])
+    close(np.mean(by_gamma, 0), expected[3])
+    np.testing.assert_allclose(averages[:2], averages[-2:], rtol=1e-5)
+
+
+def test_towers_of_different_batches_weigh_them():
+    x, values = image(6, 3)
+    found = []
+    for i, part in enumerate([x[:1], x[1:]]):
+        with TowerContext(f"tower{i}", True, index=i, vs_name=f"v{i}"):
+            found.append(BatchNorm("bn", tf.cast(part, tf.float16), sync_statistics="horovod"))
+    assert found[0].dtype == tf.float16
+    np.testing.assert_allclose(np.concatenate(run(found)), normalize(values, 0), atol=1e-2)
+
+
+def test_statistics_of_one_tower_are_in_step():
     def graph(**options):
         def build():
             with TowerContext("", is_training=True):
@@ -189,12 +241,11 @@ def test_statistics_of_one_tower_are_in_step_and_of_several_are_refused():
 
         return graph_of(build)
 
-    assert graph() == graph(sync_statistics=None) == graph(sync_statistics="nccl")
-    with pytest.raises(ValueError, match="must be None or 'nccl', got 'horovod'"):
-        graph(sync_statistics="horovod")
-    with TowerContext("tower1", is_training=True, index=1, vs_name="tower1"):
-        with pytest.raises(ValueError, match="training tower 1: statistics over several towers"):
-            BatchNorm("bn", tf.ones([4, 3]), sync_statistics="nccl")
+    assert graph() == graph(sync_statistics="horovod") == graph(sync_statistics="nccl")
+    with pytest.raises(ValueError, match="must be None, 'nccl' or 'horovod', got 'mpi'"):
+        graph(sync_statistics="mpi")
+    with pytest.raises(ValueError, match="pass one of the two"):
+        graph(sync_statistics="nccl", virtual_batch_size=2)
 
 
 def renormalize(values, rmax, dmax, mean=0.0, variance=1.0):

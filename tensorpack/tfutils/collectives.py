@@ -1,0 +1,193 @@
+"""Sums over the training towers of a graph, and over the workers of a group, with gradients.
+
+Towers are built one after the other, so what a tower adds to a sum exists before the other terms
+do. The result begins as the tower's own term; each tower that comes later replaces it, in all
+towers, by the sum over those that there are. So it takes no op of its own kind and no particular
+devices, and a tower that is run alone brings the terms of the others along.
+"""
+
+import inspect
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+from tensorpack.compat import in_branch, replace_input
+from tensorpack.compat import tfv1 as tf
+
+from .common import PerGraph
+from .tower import get_current_tower_context
+
+__all__ = [
+    "WorkerGroup",
+    "adds_up",
+    "get_worker_group",
+    "set_worker_group",
+    "sum_over_towers",
+    "sum_over_workers",
+]
+
+
+class WorkerGroup(NamedTuple):
+    """The workers that a graph adds up over.
+
+    Each of them builds the same graph, but for the devices.
+    """
+
+    size: int
+    key: int = 1  # which group it is, the same number on each worker
+    timeout: float = 0.0  # seconds that a sum waits for the other workers; 0 for ever
+
+
+_groups: PerGraph[List[WorkerGroup]] = PerGraph(list)
+_instances: PerGraph[List[int]] = PerGraph(lambda: [0])
+_meetings: "PerGraph[Dict[str, _Meeting]]" = PerGraph(dict)
+
+
+def set_worker_group(group: WorkerGroup) -> None:
+    """Says which workers the default graph adds up over; before anything is added up.
+
+    Raises:
+      RuntimeError: that was said before.
+    """
+    groups = _groups.get()
+    if groups:
+        raise RuntimeError(f"This graph has a group of workers already: {groups[0]}.")
+    groups.append(group)
+
+
+def get_worker_group() -> WorkerGroup:
+    """Returns the group of the default graph; one worker alone if there is none."""
+    return (_groups.get() or [WorkerGroup(1)])[0]
+
+
+def sum_over_workers(tensor: tf.Tensor) -> tf.Tensor:
+    """Returns the sum of a tensor over the workers of the group, on its device.
+
+    Every worker must run it in the same step. The gradient is the sum of the gradients.
+
+    Args:
+      tensor: of a shape that is the same on each worker. The sums of a graph are told apart by the
+        order in which they are made.
+    """
+    if get_worker_group().size == 1:
+        return tensor
+
+    @tf.custom_gradient
+    def add_up(own: tf.Tensor) -> Tuple[tf.Tensor, Any]:
+        return _reduce(own), sum_over_workers
+
+    return add_up(tensor)
+
+
+def adds_up(workers: bool = False) -> bool:
+    """Returns whether there may be other terms than that of the tower which is built now."""
+    context = get_current_tower_context()
+    if context is None or not context.is_training:
+        return False
+    # a tower without a name is the only one
+    return bool(context.ns_name) or (workers and get_worker_group().size > 1)
+
+
+def sum_over_towers(tensor: tf.Tensor, workers: bool = False) -> tf.Tensor:
+    """Returns the sum of a tensor over the training towers, on the device of this one.
+
+    It must be called in each of the towers, and gradients be asked for equally often in each. The
+    gradient is the sum of the gradients, so those of the towers' costs are to be averaged.
+    Elsewhere than in a training tower it returns the tensor.
+
+    Args:
+      tensor: of a dtype and a shape that are the same in each tower.
+      workers: whether to add up over the workers of the group as well.
+
+    Raises:
+      ValueError: the towers differ, or this is in a branch of `tf.cond` or `tf.while_loop`.
+    """
+    context = get_current_tower_context()
+    if context is None or not adds_up(workers):
+        return tensor
+    if in_branch():
+        raise ValueError(
+            f"{tensor.name} is to be added up over the towers in a branch of tf.cond or "
+            "tf.while_loop, which another tower may not take: do it outside of it."
+        )
+    with tf.name_scope("sum_over_towers") as scope:
+        name = scope[len(context.ns_name) :]
+    meetings = _meetings.get()
+    if name not in meetings or context.index in meetings[name].terms:
+        meetings[name] = _Meeting(workers and get_worker_group().size > 1)
+    return _add_up(tensor, meetings[name], context.index)
+
+
+class _Meeting:
+    """One sum over the towers, and those that its gradients make.
+
+    Attributes:
+      terms: what each tower adds, by its index.
+    """
+
+    def __init__(self, workers: bool) -> None:
+        self.terms: Dict[int, tf.Tensor] = {}
+        self._workers = workers
+        self._results: List[tf.Operation] = []
+        self._gradients: List[_Meeting] = []
+        self._asked: Dict[int, int] = {}  # gradients, by tower
+
+    def enter(self, index: int, term: tf.Tensor, result: tf.Operation) -> None:
+        """Adds the term of a tower, of whose result the input is replaced by the sum."""
+        for other in self.terms.values():
+            if other.dtype != term.dtype or not other.shape.is_compatible_with(term.shape):
+                raise ValueError(
+                    f"Towers differ in what is to be added up: {term.dtype.name} {term.shape} "
+                    f"({term.name}), and {other.dtype.name} {other.shape} ({other.name})."
+                )
+        self.terms[index] = term
+        self._results.append(result)
+        terms = [self.terms[each] for each in sorted(self.terms)]
+        where = terms[len(_meetings.get()) % len(terms)]  # the sums take turns
+        graph = tf.get_default_graph()
+        with graph.control_dependencies(None), graph.colocate_with(where.op, ignore_existing=True):
+            total = tf.add_n(terms, name="total") if len(terms) > 1 else term
+            if self._workers:
+                total = _reduce(total)
+        for each in self._results:
+            replace_input(each, 0, total)
+
+    def gradient_of(self, index: int) -> "_Meeting":
+        """Returns the sum to which a tower's next gradient belongs."""
+        number = self._asked[index] = self._asked.get(index, -1) + 1
+        if number == len(self._gradients):
+            self._gradients.append(_Meeting(self._workers))
+        return self._gradients[number]
+
+
+def _add_up(tensor: tf.Tensor, meeting: _Meeting, index: int) -> tf.Tensor:
+    results = []
+
+    @tf.custom_gradient
+    def add_up(own: tf.Tensor) -> Tuple[tf.Tensor, Any]:
+        results.append(tf.identity(own, name="sum"))
+        return results[0], lambda grad: _add_up(grad, meeting.gradient_of(index), index)
+
+    total = add_up(tensor)
+    # Afterwards, as `custom_gradient` looks for variables among all that the result depends on.
+    meeting.enter(index, tensor, results[0].op)
+    return total
+
+
+def _reduce(tensor: tf.Tensor) -> tf.Tensor:
+    group, instances = get_worker_group(), _instances.get()
+    instances[0] += 1
+    options = {}
+    if _HAS_TIMEOUT:
+        options["timeout_seconds"] = group.timeout
+    return tf.raw_ops.CollectiveReduce(
+        input=tensor,
+        group_size=group.size,
+        group_key=group.key,
+        instance_key=instances[0],
+        merge_op="Add",
+        final_op="Id",
+        subdiv_offsets=[0],
+        **options,
+    )
+
+
+_HAS_TIMEOUT = "timeout_seconds" in inspect.signature(tf.raw_ops.CollectiveReduce).parameters

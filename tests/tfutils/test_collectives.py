@@ -1,0 +1,127 @@
+"""Sums over towers and over workers: values, gradients of both orders, and what is refused."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils import collectives
+from tensorpack.tfutils.collectives import (
+    WorkerGroup,
+    adds_up,
+    get_worker_group,
+    set_worker_group,
+    sum_over_towers,
+    sum_over_workers,
+)
+from tensorpack.tfutils.tower import TowerContext
+
+STARTS = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 0.5]], np.float32)
+
+
+def in_towers(build, devices=("/cpu:0", "/cpu:1", "/cpu:2")):
+    """Returns what `build(i)` returns in each of several training towers."""
+    found = []
+    for i, device in enumerate(devices):
+        scope = f"tower{i}" if i else ""
+        with tf.device(device), TowerContext(f"tower{i}", True, index=i, vs_name=scope):
+            found.append(build(i))
+    return found
+
+
+def run(fetches):
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as sess:
+        sess.run(tf.global_variables_initializer())
+        return sess.run(fetches)
+
+
+@pytest.mark.parametrize("devices", [("/cpu:0", "/cpu:1", "/cpu:2"), ("/cpu:0",) * 3])
+def test_values_and_gradients_are_those_of_the_whole(devices):
+    def build(i):
+        x = tf.get_variable("x", initializer=STARTS[i])
+        total = sum_over_towers(sum_over_towers(x * x) * x)
+        gradient = tf.gradients(tf.reduce_sum(total**2), x)[0]
+        return total, gradient, tf.gradients(tf.reduce_sum(gradient), x)[0]
+
+    towers = in_towers(build, devices)
+    x = tf.constant(STARTS)
+    total = tf.reduce_sum(tf.reduce_sum(x * x, 0) * x, 0)
+    gradient = tf.gradients(len(STARTS) * tf.reduce_sum(total**2), x)[0]
+    second = tf.gradients(tf.reduce_sum(gradient), x)[0]
+    found, expected = run([towers, [total, gradient, second]])
+    for i, tower in enumerate(found):
+        np.testing.assert_allclose(tower[0], expected[0], rtol=1e-6)
+        for order in 1, 2:
+            np.testing.assert_allclose(tower[order], expected[order][i], rtol=1e-6)
+    assert [each.device[-5:] for each, *_ in towers] == [each[1:].upper() for each in devices]
+
+
+def test_one_tower_may_be_run_alone():
+    totals = in_towers(lambda i: sum_over_towers(tf.constant(STARTS[i])))
+    for each in totals:
+        np.testing.assert_allclose(run(each), STARTS.sum(0))
+
+
+def test_a_tower_that_has_no_gradient_adds_none():
+    def build(i):
+        x = tf.constant(STARTS[i])
+        total = sum_over_towers(x)
+        return tf.gradients(total, x)[0] if i == 1 else total
+
+    np.testing.assert_allclose(run(in_towers(build)[1]), [1, 1])
+
+
+def test_where_there_is_nothing_to_add_up():
+    x = tf.constant(STARTS)
+    assert sum_over_towers(x) is sum_over_workers(x) is x
+    with TowerContext("", is_training=True):
+        assert sum_over_towers(x, workers=True) is x and not adds_up()
+    with TowerContext("towerp0", is_training=False):
+        assert sum_over_towers(x) is x and not adds_up()
+    assert get_worker_group() == WorkerGroup(1)
+
+
+def test_what_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match=r"differ.* float32 \(1,\) \(tower1/.* float32 \(2,\)"):
+        in_towers(lambda i: sum_over_towers(tf.constant([1.0] * (2 - i))))
+    monkeypatch.setattr(collectives, "in_branch", lambda: True)
+    with TowerContext("tower9", True, index=9, vs_name="v"):
+        with pytest.raises(ValueError, match="in a branch of tf.cond .* do it outside"):
+            sum_over_towers(tf.constant(1.0))
+    set_worker_group(WorkerGroup(1))
+    with pytest.raises(RuntimeError, match="has a group of workers already: WorkerGroup"):
+        set_worker_group(WorkerGroup(2))
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+def test_workers_add_up_the_sums_of_their_towers(towers):
+    """Both workers are in one graph here, each on a device and with numbers of its own."""
+    set_worker_group(WorkerGroup(2, key=7, timeout=30))
+    starts = tf.constant(np.arange(1, 1 + 4 * towers, dtype=np.float32).reshape(2, towers, 2))
+    found = []
+    for worker in range(2):
+        collectives._instances.get()[0] = 0
+        for i in range(towers):
+            name = f"worker{worker}tower{i}" if towers > 1 else ""
+            with tf.device(f"/cpu:{worker}"), TowerContext(name, True, index=i, vs_name="v"):
+                assert adds_up(workers=True)
+                x = starts[worker, i]
+                total = sum_over_towers(x * x, workers=True)
+                found.append([total, tf.gradients(tf.reduce_sum(total**2), x)[0]])
+        collectives._meetings.get().clear()
+    total = tf.reduce_sum(starts * starts, [0, 1])
+    gradient = tf.gradients(2 * towers * tf.reduce_sum(total**2), starts)[0]
+    found, total, gradient = run([found, total, gradient])
+    for each, expected in zip(found, gradient.reshape(-1, 2)):
+        np.testing.assert_allclose(each, [total, expected], rtol=1e-6)
+
+
+def test_a_sum_over_workers_has_a_gradient():
+    set_worker_group(WorkerGroup(2))
+    found = []
+    for worker in range(2):
+        collectives._instances.get()[0] = 0
+        with tf.device(f"/cpu:{worker}"):
+            x = tf.constant([1.0 + worker])
+            total = sum_over_workers(x)
+            found.append([total, tf.gradients(total**2, x)[0]])
+    np.testing.assert_allclose(np.ravel(run(found)), [3, 12, 3, 12])
