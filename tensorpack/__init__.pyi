@@ -186,6 +186,7 @@ from tensorpack.graph_builder import ModelDesc as ModelDesc
 from tensorpack.graph_builder import ModelDescBase as ModelDescBase
 from tensorpack.input_source import BatchQueueInput as BatchQueueInput
 from tensorpack.input_source import DataFlowEmpty as DataFlowEmpty
+from tensorpack.input_source import DataParallelFeedInput as DataParallelFeedInput
 from tensorpack.input_source import DatapointChecker as DatapointChecker
 from tensorpack.input_source import DummyConstantInput as DummyConstantInput
 from tensorpack.input_source import EnqueueThread as EnqueueThread

@@ -95,9 +95,9 @@ _NAMES = {  # package or module -> its public names
     ),
     "graph_builder": "InputDesc ModelDesc ModelDescBase",
     "input_source": (
-        "BatchQueueInput DataFlowEmpty DatapointChecker DummyConstantInput EnqueueThread "
-        "FeedInput FeedfreeInput InputSource PlaceholderInput QueueInput StagingInput "
-        "StagingInputWrapper TFDatasetInput TensorInput ZMQInput remap_input_source"
+        "BatchQueueInput DataFlowEmpty DataParallelFeedInput DatapointChecker DummyConstantInput "
+        "EnqueueThread FeedInput FeedfreeInput InputSource PlaceholderInput QueueInput "
+        "StagingInput StagingInputWrapper TFDatasetInput TensorInput ZMQInput remap_input_source"
     ),
     "models": (
         "AvgPooling BNReLU BatchNorm BatchRenorm BilinearUpSample ConcatWith Conv2D "

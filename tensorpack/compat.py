@@ -25,6 +25,7 @@ __all__ = [
     "local_cli_debug_hook",
     "make_raw_callable",
     "replace_input",
+    "run_after",
     "tf_version",
     "tfv1",
 ]
@@ -114,6 +115,16 @@ def replace_input(op: Any, index: int, tensor: Any) -> None:
       tensor: of the same dtype and shape; not computed from what `op` gives.
     """
     op._update_input(index, tensor)
+
+
+def run_after(op: Any, first: Any) -> None:
+    """Makes an op run after another one in each run, and never without it.
+
+    Args:
+      op: a `tf.Operation` that no session has run yet.
+      first: another one, which does not depend on `op`.
+    """
+    op._add_control_input(first)
 
 
 def gpu_memory_peak(device: str) -> Callable[[Any], int]:

@@ -69,6 +69,16 @@ def test_an_input_of_an_op_can_be_replaced():
         assert sess.run(result) == 3
 
 
+def test_an_op_can_be_made_to_run_after_another():
+    tf = compat.tfv1
+    count = tf.get_variable("count", initializer=0, use_resource=True)
+    one = tf.constant(1)
+    compat.run_after(one.op, count.assign_add(1, read_value=False))
+    with tf.Session() as sess:
+        sess.run(count.initializer)
+        assert (sess.run(one), sess.run(count)) == (1, 1)
+
+
 def test_a_loop_is_a_branch():
     tf = compat.tfv1
     found = []

@@ -5,7 +5,7 @@ from .check import DatapointChecker
 from .cursor import DataFlowEmpty
 from .enqueue import BatchQueueInput, QueueInput
 from .enqueue_thread import EnqueueThread
-from .feed import FeedInput, PlaceholderInput
+from .feed import DataParallelFeedInput, FeedInput, PlaceholderInput
 from .remap import remap_input_source
 from .staging import StagingInput, StagingInputWrapper
 from .tensor import DummyConstantInput, TensorInput
@@ -15,6 +15,7 @@ from .zmq import ZMQInput
 __all__ = [
     "BatchQueueInput",
     "DataFlowEmpty",
+    "DataParallelFeedInput",
     "DatapointChecker",
     "DummyConstantInput",
     "EnqueueThread",

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from tensorpack.compat import run_after
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.dependency import dependency_of_targets
@@ -32,6 +33,7 @@ class ConsumedCount:
             name="consumed",
         )
         self._value = self._variable.read_value()
+        self._dequeues: List[tf.Operation] = []
         self.per_run = 0
         self.ahead = 0
         self.deferred = False
@@ -39,6 +41,7 @@ class ConsumedCount:
     def counted(self, components: Sequence[tf.Tensor], number: int) -> List[tf.Tensor]:
         """Returns the components of a dequeue of `number` datapoints; using one counts them."""
         self.per_run += number
+        self._dequeues.append(components[0].op)
         if self.deferred:
             return list(components)
         with tf.control_dependencies([self.count(components, number)]):
@@ -48,6 +51,11 @@ class ConsumedCount:
         """Returns an op that counts `number` datapoints once `components` have values."""
         with tf.device(self._variable.device), tf.control_dependencies(components):
             return self._variable.assign_add(number, read_value=False)
+
+    def keep_order(self) -> None:
+        """Makes the dequeues of a run follow one another, in the order in which they were made."""
+        for first, then in zip(self._dequeues, self._dequeues[1:]):
+            run_after(then, first)
 
     def reset(self, sess: Any) -> None:
         """Begins to count from zero, also where local variables have no values yet."""

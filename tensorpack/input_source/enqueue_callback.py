@@ -52,6 +52,8 @@ class EnqueueCallback(Callback):
 
     def _setup_graph(self) -> None:
         self._in_step = self.sees_runs = self.trainer.deterministic
+        if self._in_step:
+            self._consumed.keep_order()
 
     def _before_train(self) -> None:
         self._consumed.reset(tf.get_default_session())

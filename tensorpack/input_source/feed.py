@@ -1,18 +1,20 @@
 """Inputs through placeholders: fed by the caller, or from a dataflow."""
 
 import math
-from typing import Any, Dict, Generator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Generator, List, Optional, Sequence
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.tfutils.callback import Callback
+from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.utils.checks import as_names
 from tensorpack.utils.stopping import EndOfData
 
 from .base import InputSource
 from .check import DatapointChecker
 from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
-__all__ = ["FeedInput", "PlaceholderInput", "make_placeholders"]
+__all__ = ["DataParallelFeedInput", "FeedInput", "PlaceholderInput", "make_placeholders"]
 
 
 def make_placeholders(signature: Sequence[tf.TensorSpec], prefix: str = "") -> List[tf.Tensor]:
@@ -62,7 +64,7 @@ class FeedInput(InputSource):
         self._infinite = infinite
         self._pass_length: Optional[float] = None
         self._reset_done = False
-        self._check: Optional[DatapointChecker] = None
+        self._check: Callable[[Any], Sequence[Any]] = list
         self.cursor = FlowCursor(ds, infinite)
         self._datapoints: Optional[Generator[Any, None, None]] = None
         self._position: Dict[str, Any] = {}  # behind the last datapoint; the next may be cut off
@@ -76,13 +78,25 @@ class FeedInput(InputSource):
           DataFlowEmpty: a whole pass gave none.
           TypeError, ValueError: the datapoint does not suit the model.
         """
-        if self._datapoints is None or self._check is None:
-            raise RuntimeError("FeedInput gives data after setup() and reset_state().")
+        datapoint = self._take()
+        self._keep_position()
+        return self._feed(self._placeholders, datapoint)
+
+    def feed_of_step(self) -> Dict[tf.Tensor, Any]:
+        """Returns the feed of a step, see `next_feed`."""
+        return self.next_feed()
+
+    def _take(self) -> Any:
+        if self._datapoints is None:
+            name = type(self).__name__
+            raise RuntimeError(f"{name} gives data after setup() and reset_state().")
         datapoint = next(self._datapoints)
         if datapoint is END_OF_PASS:
             raise StopIteration
-        self._keep_position()
-        return dict(zip(self._placeholders, self._check(datapoint)))
+        return datapoint
+
+    def _feed(self, placeholders: Sequence[tf.Tensor], datapoint: Any) -> Dict[tf.Tensor, Any]:
+        return dict(zip(placeholders, self._check(datapoint)))
 
     @property
     def by_pass(self) -> bool:
@@ -115,8 +129,11 @@ class FeedInput(InputSource):
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
         self.ds.start_processes()  # while there is no session yet, see there
-        self._placeholders = make_placeholders(input_signature)
+        self._make_placeholders(input_signature)
         self._check = DatapointChecker(input_signature, self.cut_datapoints)
+
+    def _make_placeholders(self, input_signature: List[tf.TensorSpec]) -> None:
+        self._placeholders = make_placeholders(input_signature)
 
     def _get_input_tensors(self) -> Sequence[tf.Tensor]:
         return self._placeholders
@@ -160,6 +177,86 @@ class FeedInput(InputSource):
         return len(self.ds)
 
 
+class DataParallelFeedInput(FeedInput):
+    """As `FeedInput`, for several towers: in each step each of them is fed a datapoint of its own.
+
+    The first tower has the first datapoint of the step, and so on. The data ends, and a resumed run
+    continues, between steps. It serves no validation.
+
+    Args:
+      ds: as in `FeedInput`; it is repeated when it ends.
+      tower_names: names of the towers, all of which take their inputs from here, such as
+        `["tower0", "tower1"]`.
+
+    Raises:
+      TypeError: `tower_names` are not names.
+      ValueError: there are none, or one twice; or `ds` is not a `DataFlow`.
+    """
+
+    def __init__(self, ds: DataFlow, tower_names: Sequence[str]) -> None:
+        super().__init__(ds)
+        names = as_names(self, "tower_names", tower_names)
+        if not names or len(set(names)) < len(names):
+            raise ValueError(
+                f"DataParallelFeedInput needs different names of towers, at least one, got {names}."
+            )
+        self._by_tower: Dict[str, List[tf.Tensor]] = dict.fromkeys(names, [])
+
+    def next_feed(self, cnt: int = 1) -> Dict[tf.Tensor, Any]:
+        """Takes a datapoint for each of the first towers and returns them as a feed.
+
+        Args:
+          cnt: the number of towers.
+
+        Raises:
+          RuntimeError: one of the towers was not built; see also `FeedInput`.
+          ValueError: there are not so many towers; see also `FeedInput`.
+          TypeError, StopIteration, DataFlowEmpty: as in `FeedInput`.
+        """
+        towers = list(self._by_tower.items())
+        if not 1 <= cnt <= len(towers):
+            raise ValueError(f"cnt must be in [1, {len(towers)}], the number of towers, got {cnt}.")
+        datapoints = [self._take() for _ in range(cnt)]
+        self._keep_position()
+        feed: Dict[tf.Tensor, Any] = {}
+        for (name, placeholders), datapoint in zip(towers, datapoints):
+            if not placeholders:
+                raise RuntimeError(
+                    f"DataParallelFeedInput has data for tower {name!r}, but there "
+                    "is no such tower: name those that are built."
+                )
+            feed.update(self._feed(placeholders, datapoint))
+        return feed
+
+    def feed_of_step(self) -> Dict[tf.Tensor, Any]:
+        """Returns the feed of all towers, see `next_feed`."""
+        return self.next_feed(len(self._by_tower))
+
+    def _make_placeholders(self, input_signature: List[tf.TensorSpec]) -> None:
+        self._specs = input_signature  # each tower makes its own, in its name scope
+
+    def _get_input_tensors(self) -> Sequence[tf.Tensor]:
+        context = get_current_tower_context()
+        name = None if context is None else context.ns_name
+        if name not in self._by_tower:
+            raise ValueError(
+                f"DataParallelFeedInput feeds the towers {list(self._by_tower)}, and was asked for "
+                f"the inputs of {name!r}."
+            )
+        if not self._by_tower[name]:
+            self._by_tower[name] = make_placeholders(self._specs)
+        return self._by_tower[name]
+
+    def _read_by_pass(self) -> Optional[int]:
+        raise ValueError(
+            "A pass over a DataParallelFeedInput may end in the middle of a step: validate with "
+            "the DataFlow itself."
+        )
+
+    def _size(self) -> int:
+        return len(self.ds) // len(self._by_tower)
+
+
 class _Feeder(Callback):
     """Feeds each run of the hooked session."""
 
@@ -169,7 +266,7 @@ class _Feeder(Callback):
     def _before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         source = self._source
         try:
-            feed = self.trainer.interruptible(source.next_feed, source.end_wait)
+            feed = self.trainer.interruptible(source.feed_of_step, source.end_wait)
         except StopIteration:
             if source.by_pass:
                 raise tf.errors.OutOfRangeError(None, None, "The pass is over.") from None

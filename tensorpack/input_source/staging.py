@@ -19,7 +19,8 @@ class StagingInput(FeedfreeInput):
     """Copies the batches of another input to the device of the tower ahead of their step.
 
     A step takes a batch that is on the device already, and meanwhile the next one is copied there.
-    It pays on a GPU; on a CPU there is nothing to be copied. Each tower has a buffer of its own.
+    It pays on a GPU; on a CPU there is nothing to be copied. Each tower has a buffer of its own;
+    which of them gets which of the batches of a step is not fixed.
 
     The tensors have values in runs of the trainer's hooked session only, which keep the buffers
     full, whether the caller or a callback asks for a tensor of the tower. A run of the plain
@@ -147,17 +148,19 @@ class _Stager(Callback):
     def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
         """Returns the refills of the buffers that these fetches take from, and fills new ones."""
         needed = [each for each in self._buffers if dependency_of_fetches(fetches, each.tensors[0])]
-        for each in needed:
-            if each not in self._filled:
-                self._fill(each, sess)
+        empty = [each for each in needed if each not in self._filled]
+        if empty:
+            self._fill(empty, sess)
         return [each.refill for each in needed]
 
-    def _fill(self, buffer: _Buffer, sess: tf.Session) -> None:
+    def _fill(self, buffers: List[_Buffer], sess: tf.Session) -> None:
         if not self._filled:
             logger.info("Pre-filling StagingArea ...")
+        # In turn: the position of a resumed run is behind the first datapoints, those of a step.
         for _ in range(self._nr_stage):
-            sess.run(buffer.put)
-        self._filled.append(buffer)
+            for each in buffers:
+                sess.run(each.put)
+        self._filled += buffers
         if len(self._filled) == len(self._buffers):
             elements = "1 element" if self._nr_stage == 1 else f"{self._nr_stage} elements"
             logger.info(f"{elements} put into StagingArea on each tower.")

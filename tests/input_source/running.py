@@ -67,7 +67,7 @@ def running(source, signature, get_fetches=None, states=None, **trainer_attribut
     for callback in callbacks:
         callback.setup_graph(weakref.proxy(trainer))
     queues = all_queues(tf.get_default_graph())
-    with tf.Session() as sess:
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:
         sess.run(tf.global_variables_initializer())
         sess.graph.finalize()
         entered = []

@@ -3,7 +3,8 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.input_source import FeedInput, PlaceholderInput
+from tensorpack.input_source import DataParallelFeedInput, FeedInput, PlaceholderInput
+from tensorpack.tfutils.tower import TowerContext
 from tensorpack.utils.stopping import EndOfData, StopRequested
 from tests.contracts.input_source import InputSourceContract, InputStateContract
 
@@ -30,6 +31,66 @@ class TestFeedInput(InputSourceContract):
 class TestStateOfFeedInput(InputStateContract):
     def make_source(self, flow):
         return FeedInput(flow)
+
+
+def towers_of(source, names=("tower0", "tower1")):
+    """Builds the towers of a source; returns the input of each."""
+
+    def build():
+        found = []
+        for index, name in enumerate(names):
+            with TowerContext(name, is_training=True, index=index):
+                found += source.get_input_tensors()
+        return found
+
+    return build
+
+
+class TestStateOfDataParallelFeedInput(InputStateContract):
+    per_step = 2
+
+    def make_source(self, flow):
+        source = DataParallelFeedInput(flow, ["tower0", "tower1"])
+        # a number for each tower, where the contract asks for an input of all of them
+        setup, source.setup = source.setup, lambda signature: setup(SIGNATURE)
+        get, build = source.get_input_tensors, towers_of(source)
+
+        def get_input_tensors():
+            source.get_input_tensors = get
+            return [tf.stack(build())]
+
+        source.get_input_tensors = get_input_tensors
+        return source
+
+
+def test_each_tower_is_fed_a_datapoint_of_its_own():
+    flow = numbers(5)
+    source = DataParallelFeedInput(flow, ["tower0", "tower1"])
+    assert source.size() == 2
+    with running(source, SIGNATURE, towers_of(source)) as (_, sess, inputs, callbacks):
+        session = hooked(sess, callbacks)
+        assert [session.run(inputs) for _ in range(3)] == [[0, 1], [2, 3], [4, 0]]
+        assert callbacks[-1].state_dict()["count"] == 6
+        assert [each.name for each in inputs] == ["tower0/number:0", "tower1/number:0"]
+        assert source.next_feed() == {inputs[0]: 1}
+        assert source.next_feed(cnt=2) == {inputs[0]: 2, inputs[1]: 3}
+        for wrong in 0, 3:
+            with pytest.raises(ValueError, match=rf"cnt must be in \[1, 2\].* got {wrong}"):
+                source.next_feed(wrong)
+        with pytest.raises(ValueError, match="feeds the towers .*'tower1'.*inputs of None"):
+            source.get_input_tensors()
+        with pytest.raises(ValueError, match="validate with the DataFlow itself"):
+            source.read_by_pass()
+
+
+def test_towers_that_are_fed_must_be_built():
+    source = DataParallelFeedInput(numbers(5), ["tower0", "tower1"])
+    with running(source, SIGNATURE, towers_of(source, ["tower1"])):
+        with pytest.raises(RuntimeError, match="'tower0', but there is no such tower"):
+            source.next_feed()
+    for wrong in [], ["tower0", "tower0"]:
+        with pytest.raises(ValueError, match="different names of towers, at least one"):
+            DataParallelFeedInput(numbers(5), wrong)
 
 
 def test_a_finite_source_that_continues_at_its_end_has_nothing_more():

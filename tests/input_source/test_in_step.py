@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import ModelSaver
@@ -88,6 +89,21 @@ def test_two_towers_take_two():
             session.run(step)
         assert callbacks[0].state_dict()["count"] == 6
     assert watching.seen == [0, 0, 2, 2, 4, 4]
+
+
+@pytest.mark.parametrize("per_tower", [1, 2])
+def test_towers_take_their_datapoints_in_their_order(per_tower):
+    flow = FlowOf(lambda number: [[i] for i in range(80)])
+    source = QueueInput(flow) if per_tower == 1 else BatchQueueInput(flow, per_tower)
+    signature = SIGNATURE if per_tower == 1 else BATCH
+
+    def towers():
+        return [source.get_input_tensors()[0] for _ in range(4)]
+
+    with running(source, signature, towers, deterministic=True) as (_, sess, fetches, callbacks):
+        session = hooked(sess, callbacks)
+        found = [np.ravel(session.run(fetches)).tolist() for _ in range(10)]
+    assert sum(found, []) == list(range(40 * per_tower))
 
 
 def test_a_run_that_needs_no_data_does_not_make_more():

@@ -97,6 +97,27 @@ def test_each_tower_has_its_own_buffer_on_its_device():
     assert (owner._consumed.per_run, owner._consumed.ahead) == (2, 4)
 
 
+class TestStateOfTowers(InputStateContract):
+    """What a step takes is the same set in each run, and the position is behind it."""
+
+    per_step = 2
+
+    def make_source(self, flow):
+        source = StagingInput(QueueInput(flow), nr_stage=3)
+        setup, source.setup = source.setup, lambda signature: setup(SIGNATURE)
+        get = source.get_input_tensors
+
+        def get_input_tensors():
+            parts = []
+            for i in range(2):
+                with tf.device(f"/cpu:{i}"), TowerContext(f"tower{i}", True, index=i):
+                    parts += get()
+            return [tf.sort(tf.stack(parts))]
+
+        source.get_input_tensors = get_input_tensors
+        return source
+
+
 def test_towers_take_turns():
     source = StagingInput(QueueInput(numbers()), nr_stage=2)
     with running(

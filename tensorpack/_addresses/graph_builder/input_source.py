@@ -2,6 +2,7 @@
 
 from tensorpack.input_source import (
     BatchQueueInput,
+    DataParallelFeedInput,
     DummyConstantInput,
     EnqueueThread,
     FeedfreeInput,
@@ -16,6 +17,7 @@ from tensorpack.input_source import (
 
 __all__ = [
     "BatchQueueInput",
+    "DataParallelFeedInput",
     "DummyConstantInput",
     "EnqueueThread",
     "FeedInput",
