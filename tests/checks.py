@@ -10,7 +10,7 @@ PACKAGE = ROOT / "tensorpack"
 # The import table: a module imports from lower rows, or from its own package.
 LAYERS = [
     "utils",
-    "dataflow RL",
+    "dataflow RL launch",
     "compat",
     "tfutils",
     "models input_source",
@@ -23,7 +23,7 @@ LAYERS = [
 RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
 
 # Packages that are only run, by `python -m`, and have no public names.
-PROGRAMS = {"tf1"}
+PROGRAMS = {"launch", "tf1"}
 
 # Modules that old scripts reach as attributes of `tensorpack`, beside the packages themselves.
 OLD_MODULES = {

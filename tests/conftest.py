@@ -24,6 +24,7 @@ HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 WITHOUT_TENSORFLOW = {
     "utils",
     "dataflow",
+    "launch",
     "RL",
     "test_conftest.py",
     "test_docs.py",

@@ -200,9 +200,9 @@ def _parse_tf_config(config: Any) -> Optional[Cluster]:
     if int(index) >= len(jobs[job]):
         raise ValueError(f"There is no {job} {index}: it has {len(jobs[job])} of this job.")
     index = int(index) + (len(chiefs) if job == "worker" else 0)
-    job = "worker" if job in _CHIEFS else job
     workers = chiefs + jobs.get("worker", [])
-    return Cluster(tuple(workers), tuple(jobs.get("ps", ())), job, index)
+    own_job = "worker" if job in _CHIEFS else str(job)
+    return Cluster(tuple(workers), tuple(jobs.get("ps", ())), own_job, index)
 
 
 class _Workers:

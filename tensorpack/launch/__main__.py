@@ -1,0 +1,232 @@
+"""The command line `python -m tensorpack.launch --workers N [--ps N] SCRIPT [ARGUMENTS]`."""
+
+import argparse
+import itertools
+import os
+import queue
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Callable, Dict, List, Optional, Sequence
+
+from tensorpack.utils._console import open_standard_descriptors
+from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.processes import usable_cores
+from tensorpack.utils.signals import SignalListener
+
+from . import _hosts
+from ._group import Group, Outcome
+from ._output import say
+
+__all__ = ["main"]
+
+_PROGRAM = "python -m tensorpack.launch"
+_DEFAULT_PORT = 2222
+_USAGE_ERROR = 2
+_NOT_RESTARTED = (0, _USAGE_ERROR, 128 + signal.SIGINT, 128 + signal.SIGTERM)
+_MISSED_CALLS = 3  # about one a second
+_LONGEST_PAUSE_SECONDS = 30.0
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
+_WARNING = (
+    "WARNING: the processes talk over the network. TensorFlow's servers have no authentication and "
+    "no encryption: who reaches their ports can run code in them. Use a private network."
+)
+_NOTE = (
+    "TensorFlow's servers listen on all interfaces of this machine, without authentication: let no "
+    "untrusted network reach it."
+)
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Runs a command line, by default the arguments of the program; returns the exit code.
+
+    Raises:
+      SystemExit: with code 2 where the command line is wrong, 0 after `--help`.
+    """
+    open_standard_descriptors()
+    parser = _make_parser()
+    args = parser.parse_args(argv)
+    try:
+        command = _command(args)
+        place = _place(args)
+        clusters = place()
+    except (ValueError, OSError) as error:
+        parser.error(f"{error}.")
+    addresses = [*clusters[0].workers, *clusters[0].ps]
+    if not all(map(_hosts.is_loopback, addresses)):
+        say(_WARNING)
+    elif len(addresses) > 1:
+        say(_NOTE)
+    events: queue.Queue[int] = queue.Queue()
+    signums = [signal.SIGINT, signal.SIGTERM, signal.SIGCHLD]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
+        signums.append(signal.SIGHUP)
+    with SignalListener(events.put, signums=signums):
+        for attempt in itertools.count():
+            outcome = _run_once(args, command, clusters, events, attempt)
+            if outcome.stopped or outcome.code in _NOT_RESTARTED or attempt >= args.max_restarts:
+                return outcome.code
+            pause = min(2.0**attempt, _LONGEST_PAUSE_SECONDS)
+            say(f"The group is restarted in {pause:g} s ({attempt + 1} of {args.max_restarts}).")
+            signum = _wait(events, pause)
+            if signum:
+                return 128 + signum
+            clusters = place()
+    raise AssertionError("the loop above ends by itself")
+
+
+def _run_once(
+    args: argparse.Namespace,
+    command: Sequence[str],
+    clusters: Sequence[Cluster],
+    events: "queue.Queue[int]",
+    attempt: int,
+) -> Outcome:
+    busy = _hosts.busy_ports(clusters)
+    if busy:
+        say(f"{'; '.join(busy)}: end what uses it, or choose another --port.")
+        return Outcome(1)
+    env, news = _environment(clusters, attempt)
+    if news and attempt == 0:
+        say(news)
+    elsewhere = _WorkersElsewhere(clusters)
+    return Group(
+        clusters, command, env, events, grace=args.grace, workers_elsewhere=elsewhere
+    ).run()
+
+
+def _wait(events: "queue.Queue[int]", seconds: float) -> int:
+    """Waits, and returns the signal that ended it early; 0 if none did."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with suppress(queue.Empty):
+            signum = events.get(timeout=max(0.0, end - time.monotonic()))
+            if signum not in (0, signal.SIGCHLD):
+                return signum
+    return 0
+
+
+def _command(args: argparse.Namespace) -> List[str]:
+    if args.module is not None:
+        if not args.module:
+            raise ValueError("-m needs the name of a module")
+        return [sys.executable, "-m", *args.module]
+    if not args.command:
+        raise ValueError("give a script, or -m and a module")
+    script = args.command[0]
+    if not os.path.exists(script):
+        raise ValueError(f"the script {script!r} does not exist")
+    return [sys.executable, *args.command]
+
+
+def _place(args: argparse.Namespace) -> Callable[[], List[Cluster]]:
+    """Returns a function that gives the processes of this machine, with free ports each time.
+
+    Raises:
+      ValueError: what the options or the host file say cannot be.
+      OSError: the host file cannot be read.
+    """
+    if args.hosts is None:
+        if args.host is not None:
+            raise ValueError("--host goes with --hosts")
+        workers = 1 if args.workers is None else args.workers
+        return lambda: _hosts.on_this_machine(workers, args.ps or 0, args.port)
+    if args.workers is not None or args.ps is not None:
+        raise ValueError("--workers and --ps do not go with --hosts: the file has these numbers")
+    try:
+        hosts = _hosts.read_hosts(Path(args.hosts).read_text(encoding="utf-8"))
+        here = [args.host] if args.host is not None else _hosts.names_of_this_machine()
+        clusters = _hosts.on_host(hosts, here, args.port or _DEFAULT_PORT)
+    except ValueError as error:
+        raise ValueError(f"{args.hosts}: {error}") from error
+    return lambda: clusters
+
+
+def _environment(clusters: Sequence[Cluster], attempt: int) -> "tuple[Dict[str, str], str]":
+    """Returns the variables for all processes, and what there is to say about them."""
+    env = {**os.environ, "PYTHONUNBUFFERED": "1", "TENSORPACK_RESTART": str(attempt)}
+    workers = sum(cluster.job == "worker" for cluster in clusters)
+    threads = max(1, usable_cores() // max(1, workers))
+    unset = [name for name in _THREAD_VARIABLES if name not in env]
+    if workers < 2 or not unset:
+        return env, ""
+    env.update(dict.fromkeys(unset, str(threads)))
+    news = f"{' = '.join(unset)} = {threads} for each of {workers} workers on "
+    return env, f"{news}{usable_cores()} cores; set them yourself for other numbers."
+
+
+class _WorkersElsewhere:
+    """Tells whether workers on other machines still run or are to come: what servers need to know.
+
+    One that has once accepted a connection and does not any more has ended. If this machine has
+    workers of its own, which have ended by now, those elsewhere have begun.
+    """
+
+    def __init__(self, clusters: Sequence[Cluster]) -> None:
+        own = {cluster.address for cluster in clusters}
+        has_workers = any(cluster.job == "worker" for cluster in clusters)
+        self._awaited = [address for address in clusters[0].workers if address not in own]
+        self._seen = set(self._awaited) if has_workers else set()
+        self._missed = 0
+
+    def __call__(self) -> bool:
+        running = {address for address in self._awaited if _hosts.accepts(address)}
+        self._seen |= running
+        self._missed = 0 if running else self._missed + 1
+        to_come = len(self._seen) < len(self._awaited)
+        return bool(self._awaited) and (to_come or self._missed < _MISSED_CALLS)
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        usage=f"{_PROGRAM} [options] SCRIPT [ARGUMENTS]\n"
+        f"       {_PROGRAM} [options] -m MODULE [ARGUMENTS]",
+        description="Starts a script in several processes, which find each other by the variable "
+        "TF_CONFIG, and ends all when one fails.",
+        epilog="Exit codes: 0 all workers finished, 2 a wrong command line, 130 Ctrl-C, 143 "
+        "SIGTERM, else that of the process that failed first (128 + n if signal n ended it). What "
+        "the processes print is passed on line by line, with their names before it.",
+    )
+    add = parser.add_argument
+    text = "how many workers to start (1); worker 0 is the chief"
+    add("--workers", type=_number(1), metavar="N", help=text)
+    add("--ps", type=_number(0), metavar="N", help="how many parameter servers to start (0)")
+    text = "run on several machines: a file with a line 'host[:port] [workers=N] [ps=N]' for each. "
+    text += "Give the same command on each machine; it starts the processes of that machine"
+    add("--hosts", metavar="FILE", help=text)
+    text = "which lines of FILE are this machine's (those with its host name)"
+    add("--host", metavar="NAME", help=text)
+    text = f"port of the first process of a machine (a free one; with --hosts {_DEFAULT_PORT})"
+    add("--port", type=_number(1, most=65535), metavar="PORT", help=text)
+    text = "restart the group after a failure, up to N times (%(default)s). The script resumes "
+    text += 'from its last state if it asks for that, by resume="auto"'
+    add("--max-restarts", type=_number(0), default=0, metavar="N", help=text)
+    text = "time to end after Ctrl-C or SIGTERM, before the processes are killed (%(default)g)"
+    add("--grace", type=_seconds, default=30.0, metavar="S", help=text)
+    add("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    text = "the Python script and its arguments"
+    add("command", nargs=argparse.REMAINDER, metavar="SCRIPT", help=text)
+    return parser
+
+
+def _number(least: int, most: int = 10000) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {least} to {most}")
+        return int(text)
+
+    return convert
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
