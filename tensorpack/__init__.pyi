@@ -181,9 +181,12 @@ from tensorpack.dataflow import dftools as dftools
 from tensorpack.dataflow import imgaug as imgaug
 from tensorpack.dataflow import make_remote_key as make_remote_key
 from tensorpack.dataflow import send_dataflow_zmq as send_dataflow_zmq
+from tensorpack.graph_builder import DataParallelBuilder as DataParallelBuilder
 from tensorpack.graph_builder import InputDesc as InputDesc
+from tensorpack.graph_builder import LeastLoadedDeviceSetter as LeastLoadedDeviceSetter
 from tensorpack.graph_builder import ModelDesc as ModelDesc
 from tensorpack.graph_builder import ModelDescBase as ModelDescBase
+from tensorpack.graph_builder import allreduce_grads as allreduce_grads
 from tensorpack.input_source import BatchQueueInput as BatchQueueInput
 from tensorpack.input_source import DataFlowEmpty as DataFlowEmpty
 from tensorpack.input_source import DataParallelFeedInput as DataParallelFeedInput
@@ -357,11 +360,13 @@ from tensorpack.tfutils import tower as tower
 from tensorpack.tfutils import under_name_scope as under_name_scope
 from tensorpack.tfutils import varmanip as varmanip
 from tensorpack.tfutils import varreplace as varreplace
+from tensorpack.train import AsyncMultiGPUTrainer as AsyncMultiGPUTrainer
 from tensorpack.train import AutoResumeTrainConfig as AutoResumeTrainConfig
 from tensorpack.train import DEFAULT_CALLBACKS as DEFAULT_CALLBACKS
 from tensorpack.train import DEFAULT_MONITORS as DEFAULT_MONITORS
 from tensorpack.train import DataEnded as DataEnded
 from tensorpack.train import FeedfreeTrainerBase as FeedfreeTrainerBase
+from tensorpack.train import MultiGPUTrainerBase as MultiGPUTrainerBase
 from tensorpack.train import NoOpTrainer as NoOpTrainer
 from tensorpack.train import QueueClosed as QueueClosed
 from tensorpack.train import QueueInputTrainer as QueueInputTrainer
@@ -370,6 +375,9 @@ from tensorpack.train import SimpleTrainer as SimpleTrainer
 from tensorpack.train import SingleCostFeedfreeTrainer as SingleCostFeedfreeTrainer
 from tensorpack.train import SingleCostTrainer as SingleCostTrainer
 from tensorpack.train import StopTraining as StopTraining
+from tensorpack.train import SyncMultiGPUTrainer as SyncMultiGPUTrainer
+from tensorpack.train import SyncMultiGPUTrainerParameterServer as SyncMultiGPUTrainerParameterServer
+from tensorpack.train import SyncMultiGPUTrainerReplicated as SyncMultiGPUTrainerReplicated
 from tensorpack.train import TowerTrainer as TowerTrainer
 from tensorpack.train import TrainConfig as TrainConfig
 from tensorpack.train import Trainer as Trainer

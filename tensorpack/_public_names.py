@@ -93,7 +93,10 @@ _NAMES = {  # package or module -> its public names
         "TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength convert_old_lmdb "
         "make_remote_key send_dataflow_zmq"
     ),
-    "graph_builder": "InputDesc ModelDesc ModelDescBase",
+    "graph_builder": (
+        "DataParallelBuilder InputDesc LeastLoadedDeviceSetter ModelDesc ModelDescBase "
+        "allreduce_grads"
+    ),
     "input_source": (
         "BatchQueueInput DataFlowEmpty DataParallelFeedInput DatapointChecker DummyConstantInput "
         "EnqueueThread FeedInput FeedfreeInput InputSource PlaceholderInput QueueInput "
@@ -137,10 +140,12 @@ _NAMES = {  # package or module -> its public names
         "restore_collection save_checkpoint_vars save_chkpt_vars under_name_scope"
     ),
     "train": (
-        "AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS DataEnded FeedfreeTrainerBase "
-        "NoOpTrainer QueueClosed QueueInputTrainer SimpleFeedfreeTrainer SimpleTrainer "
-        "SingleCostFeedfreeTrainer SingleCostTrainer StopTraining TowerTrainer TrainConfig "
-        "Trainer TrainingInterrupted launch_train_with_config prepare_log_dir"
+        "AsyncMultiGPUTrainer AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS DataEnded "
+        "FeedfreeTrainerBase MultiGPUTrainerBase NoOpTrainer QueueClosed QueueInputTrainer "
+        "SimpleFeedfreeTrainer SimpleTrainer SingleCostFeedfreeTrainer SingleCostTrainer "
+        "StopTraining SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
+        "SyncMultiGPUTrainerReplicated TowerTrainer TrainConfig Trainer TrainingInterrupted "
+        "launch_train_with_config prepare_log_dir"
     ),
     "utils": (
         "Accuracy BinaryStatistics DIE IterSpeedCounter LoopThread OnlineMoments OrderedContainer "

@@ -1,15 +1,18 @@
 """Optimizers that wrap an optimizer: they change the gradients before it, or the variables after.
 
-Each has the interface of `tf.train.Optimizer`; the work is done inside `apply_gradients`.
+Each has the interface of `tf.train.Optimizer`; the work is done inside `apply_gradients`. Also how
+any optimizer updates the copies of variables that several towers have.
 """
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
 from .common import root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
+from .replicas import replicas
 
 __all__ = [
     "AccumGradOptimizer",
@@ -17,6 +20,7 @@ __all__ = [
     "ProxyOptimizer",
     "VariableAssignmentOptimizer",
     "apply_grad_processors",
+    "apply_to_replicas",
 ]
 
 GradsAndVars = Sequence[Tuple[Any, Any]]
@@ -194,3 +198,98 @@ class AccumGradOptimizer(ProxyOptimizer):
             zeros = [total.assign(tf.zeros_like(total), read_value=False) for total, _ in pairs]
         with tf.control_dependencies(zeros):
             return tf.constant(True)
+
+
+def apply_to_replicas(
+    opt: tf.train.Optimizer, towers: Sequence[GradsAndVars], name: Optional[str] = None
+) -> tf.Operation:
+    """Returns an op that makes one update: of the variables of the first tower, and of their copies
+    in the others.
+
+    What an optimizer keeps beside the slots of variables, as Adam the powers of its betas, is
+    updated once. Gradient processors get the gradients and variables of the first tower. An
+    optimizer with an `apply_gradients` of its own, or one that changes variables after the update,
+    is applied to the first tower, and the copies are set to the result.
+
+    Args:
+      opt: any optimizer; changed, if it is a `ProxyOptimizer`.
+      towers: for each tower its (gradient, variable), the gradients of which are the same.
+      name: of the op.
+
+    Raises:
+      ValueError: the towers have gradients of different variables.
+    """
+    main, *others = replicas().align(towers)
+    if not others:
+        return opt.apply_gradients(main, name=name)
+    copies = {id(variable): list(pairs) for (_, variable), *pairs in zip(main, *others)}
+    chain = [opt]
+    while isinstance(chain[-1], ProxyOptimizer):
+        chain.append(chain[-1]._opt)
+    *wrappers, innermost = chain
+    if _defines(innermost) is tf.train.Optimizer and not any(map(_changes_variables, wrappers)):
+        to_all = _ToReplicas(innermost, copies, own_gradients=not wrappers)
+        if wrappers:
+            wrappers[-1]._opt = to_all
+        updated = (opt if wrappers else to_all).apply_gradients(main, name=name)
+        _record_slots(innermost, others)
+        return updated
+    logger.info(
+        f"{type(opt).__name__} updates the variables of the first tower, and those of the others "
+        "are set to them after each step."
+    )
+    updated = opt.apply_gradients(main)
+    with tf.control_dependencies([updated]):
+        return tf.group(updated, replicas().sync_op("update_replicas"), name=name)
+
+
+class _ToReplicas(ProxyOptimizer):
+    """Around the innermost optimizer: updates the copies of the variables, too.
+
+    Args:
+      opt: the optimizer.
+      copies: for the id of each variable its copies, with the gradient of their tower.
+      own_gradients: whether to use these gradients, instead of the one of the variable.
+    """
+
+    def __init__(
+        self, opt: tf.train.Optimizer, copies: Dict[int, List[Tuple[Any, Any]]], own_gradients: bool
+    ) -> None:
+        super().__init__(opt, "ToReplicas")
+        self._copies = copies
+        self._own_gradients = own_gradients
+
+    def apply_gradients(
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        pairs = list(grads_and_vars)
+        more = [
+            (own if self._own_gradients else gradient, copy)
+            for gradient, variable in pairs
+            for own, copy in self._copies[id(variable)]
+        ]
+        return self._opt.apply_gradients(pairs + more, global_step, name)
+
+
+def _record_slots(opt: tf.train.Optimizer, towers: Sequence[GradsAndVars]) -> None:
+    for slot in opt.get_slot_names():
+        variables = [copy for tower in towers for _, copy in tower]
+        copies = [opt.get_slot(each, slot) for each in variables]
+        mains = [opt.get_slot(replicas().main_of(each), slot) for each in variables]
+        there = [(copy, main) for copy, main in zip(copies, mains) if copy is not None]
+        replicas().add([copy for copy, _ in there], [main for _, main in there])
+
+
+def _defines(opt: tf.train.Optimizer) -> type:
+    """Returns the class that defines the `apply_gradients` of an optimizer."""
+    return next(each for each in type(opt).__mro__ if "apply_gradients" in vars(each))
+
+
+def _changes_variables(opt: ProxyOptimizer) -> bool:
+    """Whether it may do more to the variables than the optimizer that it wraps."""
+    package = __name__.rpartition(".")[0]
+    ours = _defines(opt).__module__.startswith(package)
+    return not ours or isinstance(opt, PostProcessOptimizer)

@@ -7,6 +7,14 @@ from .base import StopTraining, Trainer
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
 from .interface import launch_train_with_config
+from .multigpu import (
+    AsyncMultiGPUTrainer,
+    LeastLoadedDeviceSetter,
+    MultiGPUTrainerBase,
+    SyncMultiGPUTrainer,
+    SyncMultiGPUTrainerParameterServer,
+    SyncMultiGPUTrainerReplicated,
+)
 from .run_state import prepare_log_dir
 from .shutdown import DataEnded
 from .signals import TrainingInterrupted
@@ -14,13 +22,16 @@ from .simple import NoOpTrainer, QueueInputTrainer, SimpleTrainer
 from .tower import SingleCostTrainer, TowerTrainer
 
 __all__ = [
+    "AsyncMultiGPUTrainer",
     "AutoResumeTrainConfig",
     "DEFAULT_CALLBACKS",
     "DEFAULT_MONITORS",
     "DataEnded",
     "FeedfreeTrainerBase",
+    "LeastLoadedDeviceSetter",
     "ModelDesc",
     "ModelDescBase",
+    "MultiGPUTrainerBase",
     "NoOpTrainer",
     "QueueClosed",
     "QueueInputTrainer",
@@ -29,6 +40,9 @@ __all__ = [
     "SingleCostFeedfreeTrainer",
     "SingleCostTrainer",
     "StopTraining",
+    "SyncMultiGPUTrainer",
+    "SyncMultiGPUTrainerParameterServer",
+    "SyncMultiGPUTrainerReplicated",
     "TowerTrainer",
     "TrainConfig",
     "Trainer",

@@ -5,12 +5,20 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
-from tensorpack.graph_builder import InputDesc, ModelDesc, ModelDescBase
+from tensorpack.graph_builder import DataParallelBuilder, InputDesc, ModelDesc, ModelDescBase
 from tensorpack.input_source import QueueInput
+from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.tower import TowerContext, TowerFunc
-from tensorpack.train import TowerTrainer, TrainConfig
+from tensorpack.train import (
+    LeastLoadedDeviceSetter,
+    MultiGPUTrainerBase,
+    TowerTrainer,
+    TrainConfig,
+)
 from tensorpack.train.feedfree import FeedfreeTrainerBase
 from tests import helpers
+
+DEVICES = ["/device:CPU:0", "/device:CPU:1"]
 
 
 class Players:
@@ -27,6 +35,11 @@ class Players:
         self.g_loss = -slope * tf.reduce_mean(fake)
         self.g_vars = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "gen")
         self.d_vars = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "critic")
+
+    def minimize_means(self, costs, optimizer):
+        """Minimises the means of the costs of several towers."""
+        self.d_loss, self.g_loss = (tf.add_n(each) / len(costs) for each in zip(*costs))
+        return self.minimize(optimizer)
 
     def minimize(self, optimizer):
         with tf.name_scope("optimize"):
@@ -87,12 +100,43 @@ class LaterTrainer(TowerTrainer):
         self.train_op = model.minimize(tf.train.GradientDescentOptimizer(0.3))
 
 
+class TowersOf2017(TrainerOf2017, MultiGPUTrainerBase):
+    """Two towers that share their variables, which are updated by the mean of their costs."""
+
+    def _setup(self):
+        FeedfreeTrainerBase._setup(self)
+        devices = [LeastLoadedDeviceSetter(each, DEVICES) for each in DEVICES]
+
+        def get_costs():
+            self.model.build_graph(self._input_source)
+            return self.model.d_loss, self.model.g_loss
+
+        costs = MultiGPUTrainerBase.build_on_multi_tower(self.config.tower, get_costs, devices)
+        self.train_op = self.model.minimize_means(costs, self.model.get_optimizer())
+
+
+class LaterTowers(TowerTrainer):
+    def __init__(self, input, model):
+        super().__init__()
+        self.register_callback(input.setup(model.get_input_signature()))
+        self.tower_func = TowerFunc(model.build_graph, model.get_input_signature())
+
+        def get_costs():
+            self.tower_func(*input.get_input_tensors())
+            return model.d_loss, model.g_loss
+
+        costs = DataParallelBuilder([0, 1]).call_for_each_tower([0, 1], get_costs, DEVICES)
+        self.train_op = model.minimize_means(costs, tf.train.GradientDescentOptimizer(0.3))
+
+
 def data():
-    return DataFromList([[np.float32([2.0, 4.0])]], shuffle=False)
+    return DataFromList([[np.float32([2.0, 4.0])], [np.float32([0.0, 6.0])]], shuffle=False)
 
 
 def of_2017(kind, steps):
     options = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": steps, "max_epoch": 1}
+    if kind is TowersOf2017:
+        options.update(nr_tower=2, session_config=tf.ConfigProto(device_count={"CPU": 2}))
     trainer = kind(TrainConfig(dataflow=data(), model=ModelOf2017(), **options))
     return trainer, trainer.train
 
@@ -100,12 +144,20 @@ def of_2017(kind, steps):
 def later(kind, steps):
     trainer = kind(QueueInput(data()), Model())
     options = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": steps, "max_epoch": 1}
+    session_config = tf.ConfigProto(device_count={"CPU": 2})
+    options["session_creator"] = NewSessionCreator(config=session_config)
     return trainer, lambda: trainer.train_with_defaults(**options)
 
 
 @pytest.mark.parametrize(
     "make, kind, steps",
-    [(of_2017, TrainerOf2017, 100), (of_2017, OneAfterTheOther, 200), (later, LaterTrainer, 100)],
+    [
+        (of_2017, TrainerOf2017, 100),
+        (of_2017, OneAfterTheOther, 200),
+        (of_2017, TowersOf2017, 100),
+        (later, LaterTrainer, 100),
+        (later, LaterTowers, 100),
+    ],
 )
 def test_two_players_find_their_balance(make, kind, steps):
     trainer, train = make(kind, steps)
@@ -119,7 +171,7 @@ def test_two_players_find_their_balance(make, kind, steps):
     train()
     assert trainer.global_step == steps
     np.testing.assert_allclose(found, [3, 0], atol=0.1)
-    if kind is TrainerOf2017:
+    if make is of_2017:
         assert trainer.model is trainer.config.model
 
 

@@ -1,0 +1,158 @@
+"""Adds up and averages the gradients of several towers."""
+
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+from tensorpack.compat import nccl_all_sum
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.replicas import replicas
+from tensorpack.utils import logger
+from tensorpack.utils.gpu import get_num_gpu
+
+__all__ = ["ALLREDUCE_MODES", "allreduce_grads", "average_grads", "have_gpus"]
+
+ALLREDUCE_MODES = ("nccl", "cpu", "hierarchical", "gpu")
+
+
+def allreduce_grads(
+    all_grads: Sequence[Sequence[Any]], average: bool, mode: str = "nccl"
+) -> List[List[Any]]:
+    """Returns for each tower, for each of its gradients, the sum or mean over all towers.
+
+    Args:
+      all_grads: for each tower its gradients, in the same order; each a tensor, or
+        `tf.IndexedSlices`, whose sum has the slices of all towers.
+      average: whether the sums are divided by the number of towers.
+      mode: how tensors are added up.
+        "nccl": by NCCL, one sum on each GPU; needs as many GPUs as towers. Without any GPU it is
+        "gpu", which is logged.
+        "gpu": each sum on the device of one tower, so that all have about the same to do.
+        "hierarchical": the same in each half of the towers first, so that little crosses from
+        one half to the other; with less than 4 towers it is "gpu".
+        "cpu": all on the CPU.
+
+    Raises:
+      TypeError: there are pairs with variables instead of gradients.
+      ValueError: there is no such mode, the lists differ in length, or a variable has a gradient
+        in some of the towers only.
+    """
+    if mode not in ALLREDUCE_MODES:
+        raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
+    lengths = [len(each) for each in all_grads]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"Each tower must have the same gradients, but they have {lengths}.")
+    count = len(all_grads)
+    if any(isinstance(each, tuple) for grads in all_grads for each in grads):
+        raise TypeError("allreduce_grads takes lists of gradients, without their variables.")
+    if count < 2:
+        return [list(each) for each in all_grads]
+    if mode == "nccl" and not have_gpus():
+        logger.info("There is no GPU for NCCL: gradients are added up by plain ops.")
+        mode = "gpu"
+    if mode == "hierarchical" and count < 4:
+        mode = "gpu"
+    factor = 1.0 / count if average else 1.0
+    adder = _Adder(factor)
+    with tf.name_scope("AllReduceGrads"):
+        sums = [adder.add(mode, list(grads)) for grads in zip(*all_grads)]
+    return [list(each) for each in zip(*sums)] if sums else [[] for _ in all_grads]
+
+
+def average_grads(towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[Tuple[Any, Any]]:
+    """Returns the mean gradient of each variable that the towers share, on its device.
+
+    Args:
+      towers: for each tower its (gradient, variable); the variables are the same.
+
+    Raises:
+      ValueError: they are not.
+    """
+    adder = _Adder(1.0 / len(towers))
+    averages = []
+    with tf.name_scope("AverageGrads"):
+        for pairs in zip(*replicas().align(towers)):
+            variable = pairs[0][1]
+            grads = [gradient for gradient, _ in pairs]
+            averages.append((adder.mean_at(variable.device, grads), variable))
+    return averages
+
+
+def have_gpus() -> bool:
+    """Whether TensorFlow can use a GPU here; asked without touching any."""
+    return tf.test.is_built_with_cuda() and get_num_gpu() > 0
+
+
+class _Adder:
+    """Adds up the gradients of one variable after the other; balances the devices' work."""
+
+    def __init__(self, factor: float) -> None:
+        self._factor = factor
+        self._work: Dict[str, int] = {}  # elements that were added up on each device
+
+    def add(self, mode: str, grads: List[Any]) -> List[Any]:
+        """Returns the scaled sum for each tower."""
+        if any(each is None for each in grads):
+            if all(each is None for each in grads):
+                return grads
+            raise ValueError("A variable has a gradient in some towers, and none in others.")
+        if any(isinstance(each, tf.IndexedSlices) for each in grads):
+            return [self._add_sparse(grads)] * len(grads)
+        by_mode: Dict[str, Callable[[List[tf.Tensor]], List[tf.Tensor]]] = {
+            "cpu": lambda grads: [self._sum(grads, "/device:CPU:0")] * len(grads),
+            "gpu": lambda grads: [self._sum(grads, self._device(grads))] * len(grads),
+            "hierarchical": self._add_by_halves,
+            "nccl": self._add_by_nccl,
+        }
+        return by_mode[mode](grads)
+
+    def mean_at(self, device: str, grads: List[Any]) -> Any:
+        """Returns the scaled sum, on a device."""
+        if len(grads) == 1:
+            return grads[0]
+        if any(isinstance(each, tf.IndexedSlices) for each in grads):
+            return self._add_sparse(grads, device)
+        return self._sum(grads, device)
+
+    def _add_by_nccl(self, grads: List[tf.Tensor]) -> List[tf.Tensor]:
+        sums = nccl_all_sum(grads)
+        scaled = []
+        for grad, each in zip(grads, sums):
+            # A run that takes one must take all, or NCCL waits for the others for ever.
+            with tf.device(grad.device), tf.control_dependencies(sums):
+                scaled.append(self._scaled(tf.identity(each)))
+        return scaled
+
+    def _add_by_halves(self, grads: List[tf.Tensor]) -> List[tf.Tensor]:
+        middle = len(grads) // 2
+        halves = [grads[:middle], grads[middle:]]
+        devices = [self._device(each) for each in halves]
+        parts = []
+        for half, device in zip(halves, devices):
+            with tf.device(device):
+                parts.append(tf.add_n(half))
+        total = self._sum(parts, devices[0])
+        with tf.device(devices[1]):
+            there = tf.identity(total)
+        return [total] * middle + [there] * (len(grads) - middle)
+
+    def _add_sparse(self, grads: List[Any], device: str = "/device:CPU:0") -> Any:
+        if not all(isinstance(each, tf.IndexedSlices) for each in grads):
+            return self._sum([tf.convert_to_tensor(each) for each in grads], device)
+        with tf.device(device):
+            values = self._scaled(tf.concat([each.values for each in grads], 0))
+            indices = tf.concat([each.indices for each in grads], 0)
+            return tf.IndexedSlices(values, indices, grads[0].dense_shape)
+
+    def _sum(self, grads: List[tf.Tensor], device: str) -> tf.Tensor:
+        with tf.device(device):
+            return self._scaled(tf.add_n(grads))
+
+    def _scaled(self, total: tf.Tensor) -> tf.Tensor:
+        return total if self._factor == 1.0 else total * tf.cast(self._factor, total.dtype)
+
+    def _device(self, grads: List[tf.Tensor]) -> str:
+        """Returns the device, of those of these gradients, that has the least to do so far."""
+        devices = [each.device for each in grads]
+        device = min(devices, key=lambda each: self._work.get(each, 0))
+        size = grads[0].shape.num_elements() or 1
+        self._work[device] = self._work.get(device, 0) + size
+        return device

@@ -1,0 +1,75 @@
+"""Spreads variables over several devices."""
+
+from typing import Any, Callable, Sequence, Union
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+from tensorpack.utils.checks import as_names
+
+__all__ = ["LeastLoadedDeviceSetter"]
+
+_VARIABLE_OPS = frozenset("AutoReloadVariable VarHandleOp Variable VariableV2".split())
+
+
+class LeastLoadedDeviceSetter:
+    """A function for `tf.device`: variables go to the device that has the fewest elements so far.
+
+    Where an op asks for a part of a device itself, as by an inner `tf.device`, it gets that.
+
+    Args:
+      worker_device: of all other ops, what `tf.device` takes.
+      ps_devices: names of the devices of the variables.
+
+    Attributes:
+      worker_device, ps_devices: the same.
+
+    Raises:
+      ValueError: there are no `ps_devices`.
+    """
+
+    def __init__(
+        self,
+        worker_device: Union[str, Callable[[tf.Operation], str]],
+        ps_devices: Sequence[str],
+    ) -> None:
+        self.worker_device = worker_device
+        self.ps_devices = as_names(self, "ps_devices", ps_devices)
+        if not self.ps_devices:
+            raise ValueError("LeastLoadedDeviceSetter needs a device for the variables.")
+        self._sizes = [0] * len(self.ps_devices)
+
+    def place_with_balance(self, op: tf.Operation) -> str:
+        """Returns the device of a new variable, and counts the variable's elements there."""
+        index = self._sizes.index(min(self._sizes))
+        shape = tf.TensorShape(op.get_attr("shape"))
+        if shape.is_fully_defined():
+            self._sizes[index] += shape.num_elements()
+        else:
+            logger.warning(
+                f"The variable {op.name} has the unknown shape {shape}, so it counts nothing on "
+                f"{self.ps_devices[index]}."
+            )
+        return self.ps_devices[index]
+
+    def __call__(self, op: tf.Operation) -> str:
+        """Returns the device of an op."""
+        if op.type in _VARIABLE_OPS:
+            device = self.place_with_balance(op)
+        elif callable(self.worker_device):
+            device = self.worker_device(op)
+        else:
+            device = self.worker_device
+        return _merged(device, op.device)
+
+    def __str__(self) -> str:
+        shown: Any = self.worker_device
+        return f"LeastLoadedDeviceSetter on {shown if isinstance(shown, str) else 'a worker'}"
+
+
+def _merged(device: str, asked: str) -> str:
+    """Returns a device, with what an op asks for itself in place of its parts."""
+    if not asked:
+        return device
+    spec = tf.DeviceSpec.from_string(device)
+    spec.merge_from(tf.DeviceSpec.from_string(asked))
+    return spec.to_string()

@@ -1,0 +1,186 @@
+"""What trainers with several towers have in common: their towers, devices and input."""
+
+from typing import Any, Callable, List, Optional, Sequence, Union
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFlow
+from tensorpack.graph_builder import LeastLoadedDeviceSetter
+from tensorpack.graph_builder.allreduce import have_gpus
+from tensorpack.graph_builder.data_parallel import build_towers
+from tensorpack.input_source import FeedfreeInput, InputSource, QueueInput, StagingInput
+from tensorpack.tfutils.devices import tower_device
+from tensorpack.utils.checks import as_count, as_list, is_integer
+
+from .config import TrainConfig
+from .feedfree import FeedfreeTrainerBase
+from .tower import SingleCostTrainer
+
+__all__ = ["MultiGPUTrainerBase", "MultiTowerTrainer"]
+
+_STRATEGIES = ("shared", "replicated")
+
+
+class MultiGPUTrainerBase(FeedfreeTrainerBase):
+    """A base for trainers of 2017 that build several towers by hand, as for several costs.
+
+    Args:
+      config: as in `FeedfreeTrainerBase`; its `tower` are the towers.
+    """
+
+    @staticmethod
+    def build_on_multi_tower(
+        towers: Sequence[int],
+        func: Callable[[], Any],
+        devices: Optional[Sequence[Any]] = None,
+        var_strategy: str = "shared",
+        vs_names: Optional[Sequence[str]] = None,
+    ) -> List[Any]:
+        """Calls a function in the context of each tower, see `DataParallelBuilder`.
+
+        Args:
+          towers: relative ids of GPUs.
+          func: builds a tower; called without arguments.
+          devices: for each tower what `tf.device` takes; by default its GPU.
+          var_strategy: "shared": the towers have the variables of the first one. "replicated": the
+            others have copies of them.
+          vs_names: for "replicated", the variable scope of each tower; by default "" for the first
+            one and `tower{i}` for the others.
+
+        Returns:
+          what the function returns for each tower.
+
+        Raises:
+          ValueError: there is no such strategy, the lists differ in length, or the variables of two
+            towers differ.
+        """
+        if var_strategy not in _STRATEGIES:
+            raise ValueError(
+                f"var_strategy must be one of {', '.join(_STRATEGIES)}, got {var_strategy!r}."
+            )
+        if var_strategy == "shared":
+            if vs_names is not None and any(vs_names):
+                raise ValueError(
+                    f"Towers that share their variables have no scopes of their own: leave "
+                    f"vs_names={vs_names} out, or use var_strategy='replicated'."
+                )
+        elif vs_names is None:
+            vs_names = [f"tower{i}" if i else "" for i in range(len(towers))]
+        return build_towers(towers, func, devices, vs_names)
+
+
+class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
+    """A base for trainers of one cost on several towers.
+
+    Args:
+      config: what to train, on the towers of `config.tower`; or, for
+        `launch_train_with_config(config, trainer)`, the number of towers or the relative ids of
+        their GPUs, None for the towers of that config.
+      gpu_prefetch: whether a `QueueInput` copies batches to the GPUs ahead of their steps, by a
+        `StagingInput`. It does not where there is no GPU, nor in a deterministic run.
+
+    Raises:
+      TypeError: `config` is something else.
+      ValueError: there is no tower, or one twice.
+    """
+
+    def __init__(
+        self, config: Union[TrainConfig, int, Sequence[int], None] = None, gpu_prefetch: bool = True
+    ) -> None:
+        self._gpu_prefetch = gpu_prefetch
+        self._towers_given = None
+        if is_integer(config):
+            self._towers_given = list(range(as_count(self, "gpus", config)))
+        elif config is not None and not isinstance(config, TrainConfig):
+            self._towers_given = as_list(self, "gpus", config)
+            if not self._towers_given or len(set(self._towers_given)) < len(self._towers_given):
+                raise ValueError(
+                    f"{type(self).__name__} needs different GPU ids, got {self._towers_given}."
+                )
+        config = None if self._towers_given is not None else config
+        super(FeedfreeTrainerBase, self).__init__(config)  # any input will do, and None
+
+    @property
+    def tower_ids(self) -> List[int]:
+        """The relative ids of the GPUs of the training towers."""
+        if self._towers_given is not None:
+            return self._towers_given
+        return list(self.config.tower) if self.config else [0]
+
+    @property
+    def devices(self) -> List[Any]:
+        """For each tower what `tf.device` takes: its GPU; where there is none, the CPU, or one of
+        the CPU devices that the session config asks for.
+        """
+        cpus = self._cpu_devices()
+        if len(cpus) < 2:
+            return [tower_device(gpu) for gpu in self.tower_ids]
+        return [cpus[gpu % len(cpus)] for gpu in self.tower_ids]
+
+    def variable_devices(self, ps_device: str) -> List[Any]:
+        """As `devices`, with the variables spread over all of them ("gpu"), or on the CPU ("cpu").
+
+        Raises:
+          ValueError: `ps_device` is neither.
+        """
+        if ps_device not in ("gpu", "cpu"):
+            raise ValueError(f"ps_device must be 'gpu' or 'cpu', got {ps_device!r}.")
+        names = ["/device:CPU:0"]
+        if ps_device == "gpu":
+            names = [f"/device:GPU:{gpu}" for gpu in self.tower_ids] if have_gpus() else names
+            names = [each for each in self.devices if isinstance(each, str)] or names
+        return [LeastLoadedDeviceSetter(each, names) for each in self.devices]
+
+    def build_towers(
+        self,
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
+        devices: Sequence[Any],
+        var_strategy: str = "shared",
+    ) -> List[List[Any]]:
+        """Builds the towers; returns for each its (gradient, variable) pairs.
+
+        Args:
+          input, get_cost_fn, get_opt_fn: those of `_setup_graph`.
+          devices: for each tower what `tf.device` takes.
+          var_strategy: as in `build_on_multi_tower`.
+
+        Raises:
+          TypeError: there are several towers, and the input would feed the same data to each.
+        """
+        if len(self.tower_ids) > 1 and not isinstance(input, FeedfreeInput):
+            raise TypeError(
+                f"{type(self).__name__} needs a FeedfreeInput for several towers, such as "
+                f"QueueInput(dataflow), got {type(input).__name__}: each tower takes data of its "
+                "own."
+            )
+        get_grads = self._make_get_grad_fn(input, get_cost_fn, get_opt_fn)
+        return self.build_on_multi_tower(self.tower_ids, get_grads, devices, var_strategy)
+
+    def _setup(self) -> None:
+        config = self.config
+        if config.data is None and config.dataflow is not None and self._tower_func is None:
+            config.data = self._input_of(config.dataflow)
+        if isinstance(config.data, QueueInput) and self._stages():
+            config.data = StagingInput(config.data)
+        super()._setup()
+
+    def _input_of(self, dataflow: DataFlow) -> InputSource:
+        return QueueInput(dataflow)
+
+    def _stages(self) -> bool:
+        return (
+            self._gpu_prefetch
+            and len(self.tower_ids) > 1
+            and not self.config.data.setup_done()
+            and not self.config.deterministic
+            and have_gpus()
+        )
+
+    def _cpu_devices(self) -> List[str]:
+        """The CPU devices of the session config, where there is no GPU."""
+        session_config = self.config.session_config if self.config else None
+        if session_config is None or have_gpus():
+            return []
+        count = session_config.device_count.get("CPU", 1)
+        return [f"/device:CPU:{i}" for i in range(count)]

@@ -1,0 +1,213 @@
+"""Trainers of one cost on several towers of this process."""
+
+from typing import Any, Callable, List, Optional, Sequence, Union
+
+from tensorpack.callbacks.base import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import LeastLoadedDeviceSetter, allreduce_grads
+from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads, have_gpus
+from tensorpack.input_source import InputSource
+from tensorpack.tfutils.gradproc import ScaleGradient
+from tensorpack.tfutils.optimizer import apply_to_replicas
+from tensorpack.tfutils.replicas import replicas
+from tensorpack.utils import logger
+from tensorpack.utils.argtools import accepts_old_keywords
+
+from .config import TrainConfig
+from .multi_tower import MultiGPUTrainerBase, MultiTowerTrainer
+
+__all__ = [
+    "AsyncMultiGPUTrainer",
+    "LeastLoadedDeviceSetter",
+    "MultiGPUTrainerBase",
+    "SyncMultiGPUTrainer",
+    "SyncMultiGPUTrainerParameterServer",
+    "SyncMultiGPUTrainerReplicated",
+]
+
+Towers = Union[TrainConfig, int, Sequence[int], None]
+
+
+class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
+    """Several towers that share their variables, which are updated once a step, by the mean of the
+    towers' gradients. K towers do what one does with the K-fold batch.
+
+    Args:
+      config: what to train, or the towers, see `MultiTowerTrainer`.
+      ps_device: where the variables are: "gpu", spread over the GPUs of the towers, or "cpu". By
+        default "gpu" where `config` is a `TrainConfig` or there are at most two towers.
+      gpu_prefetch: see `MultiTowerTrainer`.
+
+    Raises:
+      ValueError: there is no such `ps_device`; see also `MultiTowerTrainer`.
+    """
+
+    @accepts_old_keywords(gpus="config")
+    def __init__(
+        self, config: Towers = None, ps_device: Optional[str] = None, gpu_prefetch: bool = True
+    ) -> None:
+        super().__init__(config, gpu_prefetch)
+        if ps_device is None:
+            of_2017 = self._towers_given is None
+            ps_device = "gpu" if of_2017 or len(self.tower_ids) <= 2 else "cpu"
+        self.variable_devices(ps_device)
+        self._ps_device = ps_device
+
+    def _setup_graph(
+        self,
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
+    ) -> List[Callback]:
+        devices = self.variable_devices(self._ps_device)
+        grads = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
+        with tf.device(devices[0]):
+            self.train_op = get_opt_fn().apply_gradients(average_grads(grads), name="train_op")
+        return []
+
+
+@accepts_old_keywords(gpus="config")
+def SyncMultiGPUTrainer(config: Towers = None) -> SyncMultiGPUTrainerParameterServer:
+    """Returns a `SyncMultiGPUTrainerParameterServer` with its variables on the GPUs, as in 2017, if
+    `config` is a `TrainConfig`, and on the CPU, as later, if it is the towers.
+    """
+    of_2017 = config is None or isinstance(config, TrainConfig)
+    return SyncMultiGPUTrainerParameterServer(config, ps_device="gpu" if of_2017 else "cpu")
+
+
+class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
+    """Several towers with copies of the variables of the first one, which are all updated by the
+    same gradients, the mean over the towers. K towers do what one does with the K-fold batch.
+
+    The copies are local variables: checkpoints have the variables of the first tower, so those of
+    any number of towers and of `SimpleTrainer` are exchangeable. Predictors use these variables,
+    too. The copies are set to them before the training.
+
+    Args:
+      config: what to train, or the towers, see `MultiTowerTrainer`.
+      options: with a `TrainConfig` the value of `gpu_prefetch`, as in 2017; with towers those of
+        `average` and `mode`, as later.
+      gpu_prefetch: see `MultiTowerTrainer`.
+      average: whether gradients are averaged; else they are added up.
+      mode: how, see `allreduce_grads`; by default "nccl", from 8 GPUs on "hierarchical", and
+        "gpu" where there is none.
+
+    Attributes:
+      BROADCAST_EVERY_EPOCH: whether the copies are set to the main variables before each epoch,
+        too; for what is not updated in each tower, such as moving averages of a layer.
+
+    Raises:
+      TypeError: there are too many options.
+      ValueError: there is no such `mode`; see also `MultiTowerTrainer`.
+    """
+
+    BROADCAST_EVERY_EPOCH = True
+
+    @accepts_old_keywords(gpus="config")
+    def __init__(
+        self,
+        config: Towers = None,
+        *options: Any,
+        gpu_prefetch: bool = True,
+        average: bool = True,
+        mode: Optional[str] = None,
+    ) -> None:
+        if isinstance(config, TrainConfig):
+            (gpu_prefetch,) = _positional(options, gpu_prefetch)
+        else:
+            average, mode = _positional(options, average, mode)
+        super().__init__(config, gpu_prefetch)
+        if mode is None:
+            many = len(self.tower_ids) >= 8
+            mode = ("hierarchical" if many else "nccl") if have_gpus() else "gpu"
+        if mode not in ALLREDUCE_MODES:
+            raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
+        self._average, self._mode = average, mode
+
+    def _setup_graph(
+        self,
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
+    ) -> List[Callback]:
+        devices = self.devices
+        towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices, "replicated")
+        towers = replicas().align(towers)
+        grads = [[gradient for gradient, _ in each] for each in towers]
+        reduced = allreduce_grads(grads, self._average, self._mode)
+        pairs = [
+            [(gradient, variable) for gradient, (_, variable) in zip(grads, tower)]
+            for grads, tower in zip(reduced, towers)
+        ]
+        with tf.device(devices[0]):
+            self.train_op = apply_to_replicas(get_opt_fn(), pairs, name="train_op")
+        return [_Sync(self.BROADCAST_EVERY_EPOCH)] if len(towers) > 1 else []
+
+    @staticmethod
+    def get_post_init_ops() -> tf.Operation:
+        """Returns an op that sets the copies to the variables of the first tower. The trainer runs
+        one by itself.
+        """
+        return replicas().sync_op()
+
+
+class _Sync(Callback):
+    """Sets the copies of variables to the main ones, which may have been loaded."""
+
+    _chief_only = False
+
+    def __init__(self, every_epoch: bool) -> None:
+        self._every_epoch = every_epoch
+
+    def _setup_graph(self) -> None:
+        with tf.name_scope(None):
+            self._op = SyncMultiGPUTrainerReplicated.get_post_init_ops()
+
+    def _before_train(self) -> None:
+        logger.info(f"Running Op {self._op.name} ...")
+        self._op.run()
+
+    def _before_epoch(self) -> None:
+        if self._every_epoch:
+            self._op.run()
+
+
+class AsyncMultiGPUTrainer(MultiTowerTrainer):
+    """Several towers that share their variables; each updates them as soon as its gradients are
+    there, without the other towers'. A step is one such update of each tower.
+
+    Results depend on the timing of threads.
+
+    Args:
+      config: what to train, or the towers, see `MultiTowerTrainer`.
+      scale_gradient: whether gradients are divided by the number of towers.
+    """
+
+    @accepts_old_keywords(gpus="config")
+    def __init__(self, config: Towers = None, scale_gradient: bool = True) -> None:
+        super().__init__(config)
+        self._scale_gradient = scale_gradient
+
+    def _setup_graph(
+        self,
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
+    ) -> List[Callback]:
+        devices = self.variable_devices("gpu")
+        towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
+        factor = 1.0 / len(towers) if self._scale_gradient else 1.0
+        optimizer, updates = get_opt_fn(), []
+        for device, grads in zip(devices, towers):
+            scaled = ScaleGradient([(".*", factor)], verbose=False).process(grads)
+            with tf.device(device):
+                updates.append(optimizer.apply_gradients(scaled))
+        self.train_op = tf.group(*updates, name="train_op")
+        return []
+
+
+def _positional(given: Sequence[Any], *defaults: Any) -> List[Any]:
+    """Returns the values of options: the first ones as given by position."""
+    if len(given) > len(defaults):
+        raise TypeError(f"There are {len(defaults)} options to be given by position, got {given}.")
+    return [*given, *defaults[len(given) :]]

@@ -1,0 +1,91 @@
+"""Sums and means of the gradients of several towers."""
+
+import numpy as np
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import allreduce_grads
+from tensorpack.graph_builder.allreduce import average_grads
+
+MODES = ["nccl", "cpu", "hierarchical", "gpu"]
+
+
+def run(fetches, devices=1):
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": devices})) as sess:
+        sess.run(tf.global_variables_initializer())
+        return sess.run(fetches)
+
+
+def gradients(towers):
+    """Two gradients of each of so many towers, each tower on a device of its own."""
+    made = []
+    for index in range(towers):
+        with tf.device(f"/device:CPU:{index}"):
+            made.append([tf.constant([1.0 + index, 2.0]), tf.constant([[10.0 * index]])])
+    return made
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("towers, average", [(2, True), (5, False)])
+def test_every_tower_gets_the_sum_or_the_mean(mode, towers, average):
+    reduced = run(allreduce_grads(gradients(towers), average, mode), towers)
+    expected = run([list(map(tf.add_n, zip(*gradients(towers))))], towers)[0]
+    assert len(reduced) == towers
+    for tower in reduced:
+        for got, total in zip(tower, expected):
+            np.testing.assert_allclose(got, total / (towers if average else 1), rtol=1e-6)
+
+
+def test_the_work_is_spread_over_the_devices():
+    with_two = allreduce_grads(gradients(2), True, "gpu")
+    assert {each.device for each in with_two[0]} == {"/device:CPU:0", "/device:CPU:1"}
+    assert {each.device for each in allreduce_grads(gradients(2), True, "cpu")[0]} == {
+        "/device:CPU:0"
+    }
+    halves = allreduce_grads(gradients(4), True, "hierarchical")
+    assert [tower[0].device[-1] for tower in halves] == ["0", "0", "2", "2"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_sparse_gradients_keep_their_slices(mode):
+    table = tf.get_variable("table", initializer=np.zeros([4, 1], np.float32))
+    grads = [
+        tf.gradients(tf.reduce_sum(tf.gather(table, rows)) * scale, [table])
+        for rows, scale in [([0, 1], 2.0), ([1, 3], 4.0)]
+    ]
+    reduced = allreduce_grads(grads, True, mode)
+    assert all(isinstance(tower[0], tf.IndexedSlices) for tower in reduced)
+    ((mean, variable),) = average_grads([[(each[0], table)] for each in grads])
+    assert variable is table
+    for each in [reduced[0][0], reduced[1][0], mean]:
+        assert run(tf.convert_to_tensor(each)).tolist() == [[1], [3], [0], [2]]
+
+
+def test_one_tower_keeps_its_gradients():
+    ((gradient,),) = [gradients(1)[0][:1]]
+    assert allreduce_grads([[gradient]], True) == [[gradient]]
+
+
+def test_a_machine_without_gpus_is_told_so(capfd):
+    allreduce_grads(gradients(2), True)
+    assert "There is no GPU for NCCL" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "grads, mode, error, text",
+    [
+        ([[1.0], [2.0]], "ring", ValueError, "mode must be one of nccl, cpu"),
+        ([[1.0], []], "cpu", ValueError, r"but they have \[1, 0\]"),
+        ([[1.0], [None]], "cpu", ValueError, "none in others"),
+        ([[(1.0, "v")], [(2.0, "v")]], "cpu", TypeError, "without their variables"),
+    ],
+)
+def test_gradients_that_cannot_be_added(grads, mode, error, text):
+    with pytest.raises(error, match=text):
+        allreduce_grads(grads, True, mode)
+
+
+def test_towers_must_have_gradients_of_the_same_variables():
+    a, b = (tf.get_variable(name, []) for name in "ab")
+    with pytest.raises(ValueError, match="tower 1 has none of a, and tower 0 none of b"):
+        average_grads([[(1.0, a)], [(1.0, b)]])

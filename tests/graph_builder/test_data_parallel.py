@@ -1,0 +1,125 @@
+"""Towers are built under their scopes and devices, and their variables correspond."""
+
+import pytest
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder import DataParallelBuilder
+from tensorpack.tfutils.replicas import replicas
+from tensorpack.tfutils.summary import add_moving_summary
+from tensorpack.tfutils.tower import get_current_tower_context
+
+DEVICES = ["/device:CPU:0", "/device:CPU:1"]
+
+
+def names(key):
+    return [each.op.name for each in tf.get_collection(key)]
+
+
+def build(func, **options):
+    return DataParallelBuilder.call_for_each_tower([0, 1], func, devices=DEVICES, **options)
+
+
+def tower():
+    """A weight, an untrained counter, a loss of each kind, a summary and an update."""
+    weight = tf.get_variable("fc/W", [2], initializer=tf.random_normal_initializer())
+    counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer(), trainable=False)
+    tf.add_to_collection(tf.GraphKeys.LOSSES, tf.nn.l2_loss(weight, name="loss"))
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.assign_add(counter, 1))
+    add_moving_summary(tf.reduce_sum(weight, name="size"))
+    return weight, tf.trainable_variables(), tf.get_collection(tf.GraphKeys.LOSSES)
+
+
+def test_towers_share_the_variables_of_the_first_one():
+    first, second = build(tower)
+    assert first[0] is second[0]
+    assert first[1] == second[1] == [first[0]]
+    assert [loss.op.name for (loss,) in (first[2], second[2])] == ["tower0/loss", "tower1/loss"]
+    assert names(tf.GraphKeys.GLOBAL_VARIABLES) == ["fc/W", "counter", "EMA/size"]
+    assert names(tf.GraphKeys.LOCAL_VARIABLES) == []
+    assert names(tf.GraphKeys.LOSSES) == ["tower0/loss"]
+    assert [each.device for each in (first[2][0], second[2][0])] == DEVICES
+    assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 1
+    assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 1
+
+
+def test_copies_are_local_and_belong_to_the_variables_of_the_first_tower():
+    def with_more():
+        result = tower()
+        return [*result, tf.Variable(2.0, name="unnamed")]
+
+    tf.get_variable("before", [])
+    first, second = build(with_more, use_vs=[False, True])
+    assert [loss.op.name for (loss,) in (first[2], second[2])] == ["tower0/loss", "tower1/loss"]
+    assert [each.op.name for each in second[1]] == ["tower1/fc/W"]
+    assert [each.op.name for each in tf.trainable_variables()] == [
+        "before",
+        "fc/W",
+        "tower0/unnamed",
+    ]
+    copies = ["tower1/fc/W", "tower1/counter", "tower1/unnamed"]
+    assert sorted(names(tf.GraphKeys.LOCAL_VARIABLES)) == sorted(copies)
+    assert not set(copies) & set(names(tf.GraphKeys.GLOBAL_VARIABLES))
+    assert replicas().main_of(second[0]) is first[0]
+    assert replicas().main_of(second[3]) is first[3]
+    assert replicas().main_of(first[0]) is first[0]
+    sync = replicas().sync_op()
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:
+        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        assert (sess.run(first[0]) != sess.run(second[0])).all()
+        sess.run(sync)
+        assert (sess.run(first[0]) == sess.run(second[0])).all()
+    assert sync.name == "sync_variables_from_main_tower"
+
+
+def test_variables_correspond_whatever_the_order_they_are_made_in():
+    def in_any_order():
+        index = get_current_tower_context().index
+        return {name: tf.get_variable(name, []) for name in ("ab" if index == 0 else "ba")}
+
+    first, second = build(in_any_order, use_vs=[False, True])
+    assert all(replicas().main_of(second[name]) is first[name] for name in "ab")
+
+
+def test_scopes_of_the_caller_are_kept():
+    with tf.variable_scope("model", auxiliary_name_scope=False):
+        first, second = build(tower, use_vs=[False, True])
+    assert [first[0].op.name, second[0].op.name] == ["model/fc/W", "model/tower1/fc/W"]
+    assert replicas().main_of(second[0]) is first[0]
+
+
+@pytest.mark.parametrize(
+    "name, trainable, text",
+    [
+        (lambda index: "ab"[index], True, "it lacks a, has b besides"),
+        (lambda index: f"v{index}", False, "it lacks none, has v1 besides"),
+        (lambda index: "v", "first", "trains others than the first of v"),
+    ],
+)
+def test_towers_whose_variables_differ_are_refused(name, trainable, text):
+    def differing():
+        index = get_current_tower_context().index
+        trained = index == 0 if trainable == "first" else trainable
+        tf.get_variable(name(index), [], trainable=trained)
+
+    with pytest.raises(ValueError, match=text):
+        build(differing, use_vs=[False, True])
+
+
+def test_shapes_must_agree():
+    def growing():
+        tf.get_variable("v", [1 + get_current_tower_context().index])
+
+    with pytest.raises(ValueError, match=r"tower1/v, float32 \[2\], cannot be set from v"):
+        build(growing, use_vs=[False, True])
+
+
+def test_lists_must_agree():
+    for wrong in [{"devices": DEVICES}, {"use_vs": [False, True]}]:
+        with pytest.raises(ValueError, match="a device and a variable scope for each"):
+            DataParallelBuilder.build_on_towers([0], tower, **wrong)
+    with pytest.raises(ValueError, match="at least one tower"):
+        DataParallelBuilder.build_on_towers([], tower)
+
+
+def test_the_builder_has_its_towers():
+    assert DataParallelBuilder([2, 3]).towers == [2, 3]

@@ -1,0 +1,230 @@
+"""Several towers train as one does with a larger batch, whatever the trainer and the optimizer."""
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.graph_builder import ModelDesc
+from tensorpack.models import regularize_cost_from_collection
+from tensorpack.tfutils.gradproc import GlobalNormClip, ScaleGradient, SummaryGradient
+from tensorpack.tfutils.loss_scale import LossScaleOptimizer
+from tensorpack.tfutils.optimizer import (
+    AccumGradOptimizer,
+    ProxyOptimizer,
+    VariableAssignmentOptimizer,
+    apply_grad_processors,
+)
+from tensorpack.tfutils.summary import add_moving_summary
+from tensorpack.train import (
+    AsyncMultiGPUTrainer,
+    SimpleTrainer,
+    SyncMultiGPUTrainer,
+    SyncMultiGPUTrainerParameterServer,
+    SyncMultiGPUTrainerReplicated,
+    launch_train_with_config,
+)
+from tests import helpers
+from tests.helpers import TinyModel
+from tests.train.test_simple import LastValues, TinyModelOf2017, flow
+
+STEPS, BATCH = 6, 4  # of all towers together
+
+
+def values(*shape):
+    return np.cos(np.arange(np.prod(shape))).reshape(shape).astype(np.float32)
+
+
+class Regression(ModelDesc):
+    """Learns from words: an embedding, whose gradients are sparse, and a layer with decay."""
+
+    def __init__(self, make_optimizer):
+        self._make_optimizer = make_optimizer
+
+    def inputs(self):
+        return [tf.TensorSpec([None], tf.int32, "word"), tf.TensorSpec([None, 3], tf.float32, "y")]
+
+    def build_graph(self, word, y):
+        table = tf.get_variable("table", initializer=values(7, 5))
+        kernel = tf.get_variable(
+            "kernel", initializer=values(5, 3), regularizer=lambda v: 0.1 * tf.nn.l2_loss(v)
+        )
+        bias = tf.get_variable("bias", [3], initializer=tf.zeros_initializer())
+        predicted = tf.matmul(tf.tanh(tf.gather(table, word)), kernel) + bias
+        cost = tf.reduce_mean(tf.square(predicted - y), name="cost")
+        add_moving_summary(cost)
+        return cost + regularize_cost_from_collection()
+
+    def optimizer(self):
+        return self._make_optimizer()
+
+
+def batches(size):
+    """The same examples, in batches of one size or another."""
+    rng = np.random.RandomState(1)
+    words, ys = rng.randint(0, 7, STEPS * BATCH), rng.randn(STEPS * BATCH, 3).astype(np.float32)
+    return DataFromList(
+        [
+            [words[at : at + size].astype(np.int32), ys[at : at + size]]
+            for at in range(0, len(words), size)
+        ],
+        shuffle=False,
+    )
+
+
+def clipped():
+    processors = [GlobalNormClip(0.5), ScaleGradient(("kernel", 0.5)), SummaryGradient()]
+    return apply_grad_processors(tf.train.AdamOptimizer(0.1), processors)
+
+
+def bounded():
+    return VariableAssignmentOptimizer(
+        tf.train.MomentumOptimizer(0.1, 0.9), lambda v: tf.clip_by_value(v, -0.9, 0.9)
+    )
+
+
+class Negated(ProxyOptimizer):
+    """A wrapper of a user."""
+
+    def apply_gradients(self, grads_and_vars, *args, **kwargs):
+        return self._opt.apply_gradients([(-g, v) for g, v in grads_and_vars], *args, **kwargs)
+
+
+class OfAUser(tf.train.AdamOptimizer):
+    """An optimizer that does more than TensorFlow's in its update."""
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        return super().apply_gradients(list(grads_and_vars)[:2], global_step, name)
+
+
+OPTIMIZERS = {
+    "sgd": lambda: tf.train.GradientDescentOptimizer(0.3),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+    "adam": lambda: tf.train.AdamOptimizer(0.1),
+    "rmsprop": lambda: tf.train.RMSPropOptimizer(0.1, momentum=0.5),
+    "ftrl": lambda: tf.train.FtrlOptimizer(0.1),
+    "clipped": clipped,
+    "accumulated": lambda: AccumGradOptimizer(tf.train.AdamOptimizer(0.1), 2),
+    "scaled": lambda: LossScaleOptimizer(tf.train.AdamOptimizer(0.1)),
+    "bounded": bounded,
+    "negated": lambda: Negated(tf.train.AdamOptimizer(0.1)),
+    "of a user": lambda: OfAUser(0.1),
+}
+
+
+class Result(Callback):
+    """Keeps all global variables at the end, and the local ones."""
+
+    def _after_train(self):
+        run = self.trainer.sess.run
+        self.saved = {each.op.name: run(each) for each in tf.global_variables()}
+        self.local = {each.op.name: run(each) for each in tf.local_variables()}
+
+
+def train(make_trainer, make_optimizer, towers, **options):
+    """Trains the same examples on so many towers; returns the callback that looked at the end."""
+    result = Result()
+    with tf.Graph().as_default():
+        session_config = tf.ConfigProto(device_count={"CPU": towers}, allow_soft_placement=True)
+        options = {
+            "dataflow": batches(BATCH // towers),
+            "model": Regression(make_optimizer),
+            "steps_per_epoch": STEPS,
+            "nr_tower": towers,
+            "session_config": session_config,
+            **options,
+        }
+        make_trainer(helpers.config([result], **options)).train()
+    return result
+
+
+_expected = {}
+
+
+def check_like_one_tower(result, optimizer):
+    """Compares with the end of a run of a single tower."""
+    if optimizer not in _expected:
+        _expected[optimizer] = train(SimpleTrainer, OPTIMIZERS[optimizer], 1).saved
+    expected = _expected[optimizer]
+    names = sorted(each for each in expected if not each.startswith("EMA/"))
+    assert [each for each in sorted(result.saved) if not each.startswith("EMA/")] == names
+    for name in names:
+        np.testing.assert_allclose(
+            result.saved[name], expected[name], rtol=1e-5, atol=1e-6, err_msg=name
+        )
+    assert np.abs(expected["kernel"] - values(5, 3)).max() > 0.01
+
+
+def check_copies(result, towers):
+    """The copies of variables and slots are what those of the first tower are."""
+    copies = {name: each for name, each in result.local.items() if name.startswith("tower")}
+    assert {f"tower{i}/{each}" for i in range(1, towers) for each in ("kernel", "table")} <= {
+        *copies
+    }
+    for name, value in copies.items():
+        np.testing.assert_allclose(value, result.saved[name.partition("/")[2]], rtol=1e-6)
+
+
+def parameter_server(device):
+    return lambda config: SyncMultiGPUTrainerParameterServer(config, ps_device=device)
+
+
+def replicated(mode):
+    return lambda config: SyncMultiGPUTrainerReplicated(config, mode=mode)
+
+
+@pytest.mark.parametrize(
+    "device, optimizer, towers",
+    [("gpu", "adam", 2), ("cpu", "clipped", 4), ("gpu", "accumulated", 2), ("gpu", "sgd", 4)],
+)
+def test_towers_with_shared_variables_train_as_one(device, optimizer, towers):
+    result = train(parameter_server(device), OPTIMIZERS[optimizer], towers)
+    check_like_one_tower(result, optimizer)
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_towers_with_copies_of_the_variables_train_as_one(optimizer):
+    result = train(replicated("cpu"), OPTIMIZERS[optimizer], 2)
+    check_like_one_tower(result, optimizer)
+    check_copies(result, 2)
+
+
+@pytest.mark.parametrize("mode, towers", [("gpu", 2), ("hierarchical", 4), ("nccl", 2), (None, 1)])
+def test_all_ways_to_add_up_gradients_train_as_one(mode, towers):
+    result = train(replicated(mode), OPTIMIZERS["momentum"], towers)
+    check_like_one_tower(result, "momentum")
+    check_copies(result, towers) if towers > 1 else None
+
+
+def make_2017(kind, *options):
+    look = LastValues()
+    config = helpers.config(
+        [look], model=TinyModelOf2017(), dataflow=flow(), steps_per_epoch=100, nr_tower=2
+    )
+    kind(config, *options).train()
+    return look.values
+
+
+def make_later(kind, *options):
+    look = LastValues()
+    config = helpers.config([look], model=TinyModel(), dataflow=flow(), steps_per_epoch=100)
+    launch_train_with_config(config, kind([0, 1], *options))
+    return look.values
+
+
+@pytest.mark.parametrize(
+    "make, kind, options",
+    [
+        (make_2017, SyncMultiGPUTrainer, []),
+        (make_2017, SyncMultiGPUTrainerParameterServer, ["cpu", False]),
+        (make_2017, SyncMultiGPUTrainerReplicated, [False]),
+        (make_2017, AsyncMultiGPUTrainer, [True]),
+        (make_later, SyncMultiGPUTrainer, []),
+        (make_later, SyncMultiGPUTrainerParameterServer, [None]),
+        (make_later, SyncMultiGPUTrainerReplicated, [True, "cpu"]),
+        (make_later, AsyncMultiGPUTrainer, [True]),
+    ],
+)
+def test_both_spellings_learn_a_line(make, kind, options):
+    np.testing.assert_allclose(make(kind, *options), [3, 2], atol=0.1)
