@@ -27,6 +27,8 @@ __all__ = [
     "InferenceRunnerBase",
 ]
 
+Device = Union[int, str, None]
+
 _tower_names: PerGraph = PerGraph(Counter)
 # Which inferencer has put a scalar, by its name; None if several have, which was said.
 _owners: PerGraph[Dict[str, Optional[Inferencer]]] = PerGraph(dict)
@@ -100,7 +102,7 @@ class InferenceRunnerBase(Callback):
         """Override to choose how a dataflow is read."""
         return FeedInput(ds)
 
-    def _towers(self, name: str) -> List[Tuple[str, Optional[int]]]:
+    def _towers(self, name: str) -> List[Tuple[str, Device]]:
         """Override to return the names and devices of the towers."""
         raise NotImplementedError(f"{type(self).__name__} must override _towers().")
 
@@ -235,8 +237,8 @@ class InferenceRunner(InferenceRunnerBase):
       tower_name: name scope of the tower; a second one of the same name gets a number.
       tower_func: builds the tower; a `TowerFunc`, or a function that takes the inputs of the model.
         Defaults to the model that is trained. In the place of it 2017 has `extra_hooks`.
-      device: relative id of the GPU, or -1 for the CPU; defaults to the first of
-        `TrainConfig.predict_tower`.
+      device: relative id of the GPU, -1 for the CPU, or the name of a device such as "/cpu:1";
+        defaults to the first of `TrainConfig.predict_tower`.
       extra_hooks: a list of `tf.train.SessionRunHook` around each run, see `register_hook`.
 
     Raises:
@@ -250,19 +252,19 @@ class InferenceRunner(InferenceRunnerBase):
         infs: Union[Inferencer, Sequence[Inferencer]],
         tower_name: str = "InferenceTower",
         tower_func: Optional[Callable[..., Any]] = None,
-        device: Optional[int] = None,
+        device: Device = None,
         extra_hooks: Optional[Sequence[tf.train.SessionRunHook]] = None,
     ) -> None:
         if isinstance(tower_func, (list, tuple)):
             tower_func, extra_hooks = None, tower_func
         super().__init__(input, infs, tower_name, tower_func)
-        if device is not None:
+        if device is not None and not isinstance(device, str):
             check_integers(self, device=device)
         self._device = device
         for each in extra_hooks or []:
             self.register_hook(each)
 
-    def _towers(self, name: str) -> List[Tuple[str, Optional[int]]]:
+    def _towers(self, name: str) -> List[Tuple[str, Device]]:
         return [(name, self._device)]
 
 
@@ -281,20 +283,20 @@ class DataParallelInferenceRunner(InferenceRunnerBase):
     Args:
       input: a `DataFlow` or a `FeedfreeInput`, used by nothing else.
       infs: as in `InferenceRunner`.
-      gpus: relative ids of the GPUs, or their number.
+      gpus: relative ids of the GPUs, or names of devices such as "/cpu:1"; or their number.
       tower_name: name scope of the towers, with the index of each behind.
       tower_func: as in `InferenceRunner`.
 
     Raises:
       TypeError: an argument is something else.
-      ValueError: there is no GPU, or one twice.
+      ValueError: there is no device, or one twice.
     """
 
     def __init__(
         self,
         input: Union[DataFlow, FeedfreeInput],
         infs: Union[Inferencer, Sequence[Inferencer]],
-        gpus: Union[int, Sequence[int]],
+        gpus: Union[int, Sequence[Union[int, str]]],
         tower_name: str = "InferenceTower",
         tower_func: Optional[Callable[..., Any]] = None,
     ) -> None:
@@ -302,9 +304,10 @@ class DataParallelInferenceRunner(InferenceRunnerBase):
         ids = range(operator.index(gpus)) if is_integer(gpus) else gpus  # type: ignore[arg-type]
         self._gpus = as_list(self, "gpus", ids)
         for each in self._gpus:
-            check_integers(self, **{"each of gpus": each})
+            if not isinstance(each, str):
+                check_integers(self, **{"each of gpus": each})
         if not self._gpus or len(set(self._gpus)) < len(self._gpus):
-            raise ValueError(f"{self}: gpus must be different GPU ids, at least one, got {gpus}.")
+            raise ValueError(f"{self}: gpus must be different devices, at least one, got {gpus}.")
 
     def _wrap(self, ds: DataFlow) -> InputSource:
         return QueueInput(ds)
@@ -318,7 +321,7 @@ class DataParallelInferenceRunner(InferenceRunnerBase):
             )
         return source
 
-    def _towers(self, name: str) -> List[Tuple[str, Optional[int]]]:
+    def _towers(self, name: str) -> List[Tuple[str, Device]]:
         return [(f"{name}{i}", gpu) for i, gpu in enumerate(self._gpus)]
 
     def _setup_graph(self) -> None:

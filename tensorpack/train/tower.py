@@ -1,6 +1,6 @@
 """Trainers with a tower function, which they build for training and, on request, for prediction."""
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.finite import StopIfNonFinite
@@ -121,7 +121,7 @@ class TowerTrainer(Trainer):
     def build_inference_towers(
         self,
         source: InputSource,
-        towers: Sequence[Tuple[str, Optional[int]]],
+        towers: Sequence[Tuple[str, Union[int, str, None]]],
         tower_func: Any = None,
     ) -> Tuple[List[TowerTensorHandle], List[Callback]]:
         """Builds copies of the model that predict on the data of an input source.
@@ -129,7 +129,7 @@ class TowerTrainer(Trainer):
         Args:
           source: not set up yet; the trainer releases it at the end of the run.
           towers: for each copy, a name of its own and the relative id of a GPU: -1 for the CPU,
-            None for the first of `TrainConfig.predict_tower`.
+            None for the first of `TrainConfig.predict_tower`; or the name of a device.
           tower_func: builds a copy; a `TowerFunc`, or a function that takes the inputs of the
             model. Defaults to that of the trainer.
 

@@ -250,10 +250,28 @@ class TestDataParallel:
         names = [each.ns_name for each in trainer.towers.inference()]
         assert names == [f"InferenceTower{i}" for i in range(count)]
 
+    def test_several_devices_give_what_one_gives(self):
+        devices = ["/cpu:1", "/cpu:0", "/cpu:2"]
+        sessions = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=True)
+        shared, alone = Collect(), Collect()
+        flows = [BatchData(examples(), 2, remainder=True) for _ in range(2)]  # 3 + 2 datapoints
+        runners = [
+            DataParallelInferenceRunner(flows[0], [ScalarStats("cost"), shared], devices),
+            InferenceRunner(flows[1], [ScalarStats("cost", "one"), alone], device="/cpu:2"),
+        ]
+        trainer = train(
+            runners, model=Model(0.01), dataflow=batches(), session_config=sessions, max_epoch=2
+        )
+        assert [sorted(each) for each in shared.notes] == alone.notes
+        costs = [trainer.monitors.get_history(f"{each}_cost") for each in ("validation", "one")]
+        np.testing.assert_allclose(costs[0], costs[1], rtol=1e-6)
+        places = [each["cost"].device[-5:] for each in trainer.towers.inference()]
+        assert places == ["CPU:1", "CPU:0", "CPU:2", "CPU:2"]
+
     def test_what_they_cannot_share(self):
         with pytest.raises(TypeError, match="each tower can read by itself, .* got FeedInput"):
             DataParallelInferenceRunner(FeedInput(batches()), Collect(), [0, 1])
-        with pytest.raises(ValueError, match="gpus must be different GPU ids"):
+        with pytest.raises(ValueError, match="gpus must be different devices, at least one"):
             DataParallelInferenceRunner(batches(), Collect(), [1, 1])
         tensors = TensorInput(lambda: [tf.constant(X)] * 2)
         with pytest.raises(ValueError, match="it must know its size"):
