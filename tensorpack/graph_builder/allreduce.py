@@ -4,11 +4,11 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from tensorpack.compat import nccl_all_sum
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.devices import have_gpus
 from tensorpack.tfutils.replicas import replicas
 from tensorpack.utils import logger
-from tensorpack.utils.gpu import get_num_gpu
 
-__all__ = ["ALLREDUCE_MODES", "allreduce_grads", "average_grads", "have_gpus"]
+__all__ = ["ALLREDUCE_MODES", "allreduce_grads", "average_grads"]
 
 ALLREDUCE_MODES = ("nccl", "cpu", "hierarchical", "gpu")
 
@@ -74,11 +74,6 @@ def average_grads(towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[Tuple[Any
             grads = [gradient for gradient, _ in pairs]
             averages.append((adder.mean_at(variable.device, grads), variable))
     return averages
-
-
-def have_gpus() -> bool:
-    """Whether TensorFlow can use a GPU here; asked without touching any."""
-    return tf.test.is_built_with_cuda() and get_num_gpu() > 0
 
 
 class _Adder:

@@ -1,6 +1,6 @@
 """Towers that predict with the variables of a training, each built on the first request for it."""
 
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource, PlaceholderInput
@@ -21,22 +21,25 @@ class PredictorFactory:
     Args:
       model: a `ModelDescBase` or a `TowerFunc`, of which a tower has been built that has the
         variables.
-      towers: relative GPU ids of the towers, -1 for the CPU.
+      towers: relative GPU ids of the towers, -1 for the CPU, or names of devices.
       vs_name: variable scope of the variables.
       computing: in which precision the towers compute.
+      place: from the id or name of a device to what `tf.device` takes.
     """
 
     def __init__(
         self,
         model: Any,
-        towers: Sequence[int],
+        towers: Sequence[Union[int, str]],
         vs_name: str = "",
         computing: Optional[ComputeOptions] = None,
+        place: Callable[[Union[int, str]], Any] = tower_device,
     ) -> None:
         self._tower_func = model if isinstance(model, TowerFunc) else tower_func_of(model)
         self._towers = list(towers)
         self._vs_name = vs_name
         self._computing = computing or ComputeOptions()
+        self._place = place
 
     def build(
         self, tower_name: str, device: Union[int, str], input: Optional[InputSource] = None
@@ -55,7 +58,7 @@ class PredictorFactory:
         logger.info(f"Building predictor tower '{tower_name}' on device {shown} ...")
         source = PlaceholderInput() if input is None else input
         # the caller may be inside of scopes of its own
-        with tf.name_scope(None), tf.device(tower_device(device)):
+        with tf.name_scope(None), tf.device(self._place(device)):
             if not source.setup_done():
                 source.setup(self._tower_func.input_signature)
             with TowerContext(tower_name, is_training=False, vs_name=self._vs_name):
@@ -86,7 +89,7 @@ class PredictorFactory:
         handle = self._tower_func.towers[name] if self.has_built(name) else self.build(name, gpu)
         return OnlinePredictor(handle.get_tensors(input_names), handle.get_tensors(output_names))
 
-    def _at(self, tower: int) -> Tuple[str, int]:
+    def _at(self, tower: int) -> Tuple[str, Union[int, str]]:
         """The name and the device of a tower."""
         count = len(self._towers)
         if tower >= count:

@@ -5,10 +5,15 @@ from typing import Callable, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.gpu import get_num_gpu
 
-__all__ = ["tower_device"]
+__all__ = ["have_gpus", "tower_device"]
 
 
-def tower_device(gpu: Union[int, str]) -> Union[str, Callable[[tf.Operation], str]]:
+def have_gpus() -> bool:
+    """Returns whether TensorFlow can use a GPU here; asked without touching any."""
+    return tf.test.is_built_with_cuda() and get_num_gpu() > 0
+
+
+def tower_device(gpu: Union[int, str], cpus: int = 1) -> Union[str, Callable[[tf.Operation], str]]:
     """Returns what to give to `tf.device` around a tower.
 
     Everything asks for the GPU, and soft placement puts it on the CPU where there is none. Only for
@@ -17,14 +22,17 @@ def tower_device(gpu: Union[int, str]) -> Union[str, Callable[[tf.Operation], st
 
     Args:
       gpu: the relative id of a GPU, -1 for the CPU, or the name of a device, which is taken as is.
+      cpus: CPU devices of the session. Where there is no GPU, the ids are spread over several.
     """
     if isinstance(gpu, str):
         return gpu
     if gpu < 0:
         return "/device:CPU:0"
     device = f"/device:GPU:{gpu}"
-    if tf.test.is_built_with_cuda() and get_num_gpu() > 0:
+    if have_gpus():
         return device
+    if cpus > 1:
+        return f"/device:CPU:{gpu % cpus}"
     return lambda op: "/device:CPU:0" if _is_about_variables(op) else device
 
 

@@ -1,6 +1,6 @@
 """What to train, on which data, with which callbacks, for how long."""
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Union
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.event_writer import TFEventWriter
@@ -60,8 +60,8 @@ class TrainConfig:
       max_epoch: number of the last epoch.
       nr_tower: number of training towers; sets `tower` to the first so many.
       tower: relative GPU ids of the training towers; defaults to `[0]`.
-      predict_tower: relative GPU ids of the towers of predictors, -1 for the CPU; defaults to
-        `[0]`.
+      predict_tower: relative GPU ids of the towers of predictors, -1 for the CPU, or names of
+        devices such as "/cpu:1"; defaults to `[0]`.
       resume: whether to resume an earlier run in the log directory with its whole state: "never";
         "auto", if there is one; "must", exactly, or it is an error; or the path of a checkpoint, or
         of a directory with some. A state that is found comes before `session_init` and
@@ -102,7 +102,7 @@ class TrainConfig:
         max_epoch: int = 99999,
         nr_tower: int = 1,
         tower: Optional[Sequence[int]] = None,
-        predict_tower: Optional[Sequence[int]] = None,
+        predict_tower: Optional[Sequence[Union[int, str]]] = None,
         resume: str = "never",
         deterministic: bool = False,
         precision: Optional[str] = None,
@@ -258,7 +258,7 @@ def _as_steps(value: Any) -> int:
     return as_count("TrainConfig", "steps_per_epoch", value, least=0)
 
 
-def _check_ids(argument: str, ids: Any) -> List[int]:
+def _check_ids(argument: str, ids: Any) -> List[Any]:
     ids = as_list("TrainConfig", argument, ids)
     if not ids or len(set(ids)) < len(ids):
         raise ValueError(f"{argument} must be a non-empty list of different GPU ids, got {ids}.")

@@ -5,10 +5,15 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import LeastLoadedDeviceSetter
-from tensorpack.graph_builder.allreduce import have_gpus
 from tensorpack.graph_builder.data_parallel import build_towers
-from tensorpack.input_source import FeedfreeInput, InputSource, QueueInput, StagingInput
-from tensorpack.tfutils.devices import tower_device
+from tensorpack.input_source import (
+    DataParallelFeedInput,
+    FeedfreeInput,
+    InputSource,
+    QueueInput,
+    StagingInput,
+)
+from tensorpack.tfutils.devices import have_gpus
 from tensorpack.utils.checks import as_count, as_list, is_integer
 
 from .config import TrainConfig
@@ -111,10 +116,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         """For each tower what `tf.device` takes: its GPU; where there is none, the CPU, or one of
         the CPU devices that the session config asks for.
         """
-        cpus = self._cpu_devices()
-        if len(cpus) < 2:
-            return [tower_device(gpu) for gpu in self.tower_ids]
-        return [cpus[gpu % len(cpus)] for gpu in self.tower_ids]
+        return [self.device_of(gpu) for gpu in self.tower_ids]
 
     def variable_devices(self, ps_device: str) -> List[Any]:
         """As `devices`, with the variables spread over all of them ("gpu"), or on the CPU ("cpu").
@@ -148,11 +150,12 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         Raises:
           TypeError: there are several towers, and the input would feed the same data to each.
         """
-        if len(self.tower_ids) > 1 and not isinstance(input, FeedfreeInput):
+        kinds = (FeedfreeInput, DataParallelFeedInput)
+        if len(self.tower_ids) > 1 and not isinstance(input, kinds):
             raise TypeError(
                 f"{type(self).__name__} needs a FeedfreeInput for several towers, such as "
-                f"QueueInput(dataflow), got {type(input).__name__}: each tower takes data of its "
-                "own."
+                "QueueInput(dataflow), or a DataParallelFeedInput, got "
+                f"{type(input).__name__}: each tower takes data of its own."
             )
         get_grads = self._make_get_grad_fn(input, get_cost_fn, get_opt_fn)
         return self.build_on_multi_tower(self.tower_ids, get_grads, devices, var_strategy)
@@ -176,11 +179,3 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
             and not self.config.deterministic
             and have_gpus()
         )
-
-    def _cpu_devices(self) -> List[str]:
-        """The CPU devices of the session config, where there is no GPU."""
-        session_config = self.config.session_config if self.config else None
-        if session_config is None or have_gpus():
-            return []
-        count = session_config.device_count.get("CPU", 1)
-        return [f"/device:CPU:{i}" for i in range(count)]

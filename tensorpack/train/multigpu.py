@@ -5,8 +5,9 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import LeastLoadedDeviceSetter, allreduce_grads
-from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads, have_gpus
+from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads
 from tensorpack.input_source import InputSource
+from tensorpack.tfutils.devices import have_gpus
 from tensorpack.tfutils.gradproc import ScaleGradient
 from tensorpack.tfutils.optimizer import apply_to_replicas
 from tensorpack.tfutils.replicas import replicas

@@ -11,6 +11,7 @@ from tensorpack.input_source import InputSource, QueueInput
 from tensorpack.predict.base import OnlinePredictor
 from tensorpack.predict.factory import PredictorFactory
 from tensorpack.tfutils.collection import freeze_collection
+from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.loss_scale import LossScaleOptimizer
 from tensorpack.tfutils.precision import ComputeOptions
@@ -104,6 +105,15 @@ class TowerTrainer(Trainer):
         count = len(self._predict_ids)
         return [self.get_predictor(input_names, output_names, tower=i % count) for i in range(n)]
 
+    def device_of(self, gpu: Union[int, str]) -> Any:
+        """Returns what `tf.device` takes for a tower on this GPU, see `tower_device`.
+
+        Where there is none, towers are spread over the CPU devices of the session config.
+        """
+        session_config = self.config.session_config if self.config else None
+        counts = {} if session_config is None else session_config.device_count
+        return tower_device(gpu, counts.get("CPU", 1))
+
     @property
     def predictor_factory(self) -> PredictorFactory:
         """Builds the towers of the predictors."""
@@ -111,7 +121,9 @@ class TowerTrainer(Trainer):
 
     def _factory(self, tower_func: TowerFunc) -> PredictorFactory:
         vs_name = self.vs_name_for_predictor
-        return PredictorFactory(tower_func, self._predict_ids, vs_name, self.computing)
+        return PredictorFactory(
+            tower_func, self._predict_ids, vs_name, self.computing, self.device_of
+        )
 
     @property
     def computing(self) -> ComputeOptions:
@@ -174,7 +186,7 @@ class TowerTrainer(Trainer):
             predictor.bind(self.sess)
 
     @property
-    def _predict_ids(self) -> List[int]:
+    def _predict_ids(self) -> List[Any]:
         return self.config.predict_tower if self.config else [0]
 
 

@@ -207,7 +207,6 @@ def test_towers_in_step_are_one_tower_with_all_of_their_batches(shape, order):
         expected = in_training(x)
     averages = tf.get_collection(tf.GraphKeys.MODEL_VARIABLES)
     updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
-    assert len(updates) == 4
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as sess:
         sess.run(tf.global_variables_initializer())
         found, expected, alone = sess.run([found, expected, found[1][0]])

@@ -24,6 +24,16 @@ def test_ops_ask_for_the_gpu_and_nothing_is_said(use_resource, capfd, monkeypatc
     assert "Failed to place" not in capfd.readouterr().err
 
 
+def test_towers_are_spread_over_several_cpus(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert [tower_device(gpu, cpus=2)[-5:] for gpu in (-1, 0, 1, 2)] == [
+        "CPU:0",
+        "CPU:0",
+        "CPU:1",
+        "CPU:0",
+    ]
+
+
 def test_minus_one_is_the_cpu():
     with tf.device(tower_device(-1)):
         assert tf.constant(0).op.device == "/device:CPU:0"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.train import SimpleTrainer
@@ -11,6 +12,7 @@ from tests import helpers
 from tests.helpers import TinyModel
 
 X = np.float32([1.0, 2.0])
+CPUS = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=True)
 
 
 class Predicts(Callback):
@@ -61,6 +63,14 @@ def test_predictors_of_one_tower_share_it(capfd):
         ({"predict_tower": [1]}, {"device": 1}, "towerp0", "/device:GPU:1"),
         ({"predict_tower": [1]}, {"device": 0}, "towerp-gpu0", "/device:GPU:0"),
         ({}, {"device": -1}, "towerp-cpu", "/device:CPU:0"),
+        ({"predict_tower": ["/cpu:0", "/cpu:1"]}, {"tower": 1}, "towerp1", "/device:CPU:1"),
+        (
+            {"predict_tower": [4, 2], "session_config": CPUS},
+            {"tower": 1},
+            "towerp1",
+            "/device:CPU:2",
+        ),
+        ({"session_config": CPUS}, {"device": 4}, "towerp4", "/device:CPU:1"),
     ],
 )
 def test_names_and_devices_in_both_spellings(options, where, name, device):
