@@ -188,7 +188,8 @@ def train(args: argparse.Namespace) -> None:
     """Trains until the last epoch."""
     images = discs(args.size) if args.fake else photos(args.data, args.size, args.crop)
     resume = prepare_log_dir(args.logdir, args.resume)
-    trainer = GANTrainer(QueueInput(BatchData(images, args.batch_size)), make_model(args))
+    batches = QueueInput(BatchData(images, args.batch_size))
+    trainer = GANTrainer(batches, make_model(args), args.num_gpu)
     trainer.train_with_defaults(
         callbacks=[ModelSaver(), DrawSamples(args.z_dim)],
         session_init=InitFrom(args.load) if args.load else None,
@@ -235,7 +236,8 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add("--size", type=int, default=64, help="of an image: 8, 16, 32, ... (default: 64)")
     add("--z-dim", type=int, default=100, help="numbers that make an image (default: 100)")
     add("--filters", type=int, default=64, help="channels of the largest layers (default: 64)")
-    add("--batch-size", type=int, default=128, help="default: 128")
+    add("--batch-size", type=int, default=128, help="of each GPU (default: 128)")
+    add("--num-gpu", type=int, default=1, help="GPUs that train (default: 1)")
     add("--steps-per-epoch", type=int, default=500, help="default: 500")
     add("--max-epoch", type=int, default=100, help="the last epoch (default: 100)")
     add("--logdir", default="train_log/DCGAN", help="default: train_log/DCGAN")

@@ -8,9 +8,10 @@ A model derives from `GANModelDesc`; `DCGAN.py` shows how. Its `build_graph` end
 and it is trained by `GANTrainer(QueueInput(dataflow), Model()).train_with_defaults(...)`.
 """
 
-from typing import List
+from typing import List, Tuple
 
 from tensorpack import (
+    DataParallelBuilder,
     InputSource,
     ModelDesc,
     StopIfNonFinite,
@@ -80,24 +81,36 @@ class GANTrainer(TowerTrainer):
     Args:
       input: the data; not set up yet.
       model: what to train.
+      num_gpu: how many towers share the work, each with batches of its own from a `FeedfreeInput`.
+        They train as one does with batches so many times as large.
     """
 
-    def __init__(self, input: InputSource, model: GANModelDesc) -> None:
+    def __init__(self, input: InputSource, model: GANModelDesc, num_gpu: int = 1) -> None:
         super().__init__()
         self.model = model
         self.register_callback(input.setup(model.get_input_signature()))
         self.tower_func = TowerFunc(model.build_graph, model.get_input_signature())
-        with TowerContext("", is_training=True):
+
+        def build() -> Tuple[tf.Tensor, tf.Tensor]:
             self.tower_func(*input.get_input_tensors())
+            return model.g_loss, model.d_loss
+
+        if num_gpu == 1:
+            with TowerContext("", is_training=True):
+                build()
+        else:
+            losses = DataParallelBuilder.call_for_each_tower(list(range(num_gpu)), build)
+            with tf.name_scope("mean_of_towers"):
+                model.g_loss, model.d_loss = (tf.add_n(each) / num_gpu for each in zip(*losses))
         self.register_callback(StopIfNonFinite([model.g_loss, model.d_loss]))
         with tf.name_scope("optimize"):
             self._build_updates(model, model.get_optimizer())
 
     def _build_updates(self, model: GANModelDesc, optimizer: tf.train.Optimizer) -> None:
-        g_min = optimizer.minimize(model.g_loss, var_list=model.g_vars, name="g_op")
+        g_min = _minimize(optimizer, model.g_loss, model.g_vars, "g_op")
         # The gradients of the generator go through the discriminator, which must not change before.
         with tf.control_dependencies([g_min]):
-            self.train_op = optimizer.minimize(model.d_loss, var_list=model.d_vars, name="d_op")
+            self.train_op = _minimize(optimizer, model.d_loss, model.d_vars, "d_op")
 
 
 class SeparateGANTrainer(GANTrainer):
@@ -108,22 +121,28 @@ class SeparateGANTrainer(GANTrainer):
       model: what to train.
       d_period: steps from one update of the discriminator to the next.
       g_period: the same of the generator. One of the two is 1, so that no step is empty.
+      num_gpu: as in `GANTrainer`.
 
     Raises:
       ValueError: they are something else.
     """
 
     def __init__(
-        self, input: InputSource, model: GANModelDesc, d_period: int = 1, g_period: int = 1
+        self,
+        input: InputSource,
+        model: GANModelDesc,
+        d_period: int = 1,
+        g_period: int = 1,
+        num_gpu: int = 1,
     ) -> None:
         if min(d_period, g_period) != 1:
             raise ValueError(f"One period must be 1, got d_period={d_period}, g_period={g_period}.")
         self._d_period, self._g_period = d_period, g_period
-        super().__init__(input, model)
+        super().__init__(input, model, num_gpu)
 
     def _build_updates(self, model: GANModelDesc, optimizer: tf.train.Optimizer) -> None:
-        self.d_min = optimizer.minimize(model.d_loss, var_list=model.d_vars, name="d_op")
-        self.g_min = optimizer.minimize(model.g_loss, var_list=model.g_vars, name="g_op")
+        self.d_min = _minimize(optimizer, model.d_loss, model.d_vars, "d_op")
+        self.g_min = _minimize(optimizer, model.g_loss, model.g_vars, "g_op")
 
     def run_step(self) -> None:
         """Runs the updates whose turn it is."""
@@ -131,6 +150,13 @@ class SeparateGANTrainer(GANTrainer):
             self.hooked_sess.run(self.d_min)
         if self.global_step % self._g_period == 0:
             self.hooked_sess.run(self.g_min)
+
+
+def _minimize(
+    optimizer: tf.train.Optimizer, loss: tf.Tensor, variables: List[tf.Variable], name: str
+) -> tf.Operation:
+    # The gradients of each tower are computed where the tower is.
+    return optimizer.minimize(loss, var_list=variables, colocate_gradients_with_ops=True, name=name)
 
 
 def _variables_in(scope: str) -> List[tf.Variable]:

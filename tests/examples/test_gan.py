@@ -10,7 +10,7 @@ from GAN import GANModelDesc, GANTrainer, SeparateGANTrainer
 
 from tensorpack import QueueInput
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import BatchData
+from tensorpack.dataflow import BatchData, DataFromList, MapData
 from tests.examples.running import read_stats, refusal
 from tests.helpers import CallbackSpy
 
@@ -38,6 +38,13 @@ def test_it_trains_goes_on_and_draws(log_dir, tmp_path):
         assert cv2.imread(drawn).shape == (grid, grid, 3)
 
 
+@pytest.mark.slow
+def test_several_towers_go_on_where_one_was(log_dir):
+    train(log_dir, "--max-epoch", "1")
+    train(log_dir, "--max-epoch", "2", "--resume", "auto", "--num-gpu", "2")
+    assert [each["global_step"] for each in read_stats(log_dir)] == [10, 20]
+
+
 class Record(CallbackSpy):
     """Notes after each step which network it has changed."""
 
@@ -52,6 +59,38 @@ class Record(CallbackSpy):
         model = self.trainer.model
         variables = self.trainer.sess.run({"g": model.g_vars, "d": model.d_vars})
         return {name: [each.tolist() for each in found] for name, found in variables.items()}
+
+
+class Shift(GANModelDesc):
+    """Moves numbers by one weight, and tells them from the data by another."""
+
+    def inputs(self):
+        return [tf.TensorSpec([None], tf.float32, "real")]
+
+    def build_graph(self, real):
+        with tf.variable_scope("gen"):
+            fake = tf.sin(7 * real) + tf.get_variable("shift", initializer=0.5)
+        with tf.variable_scope("discrim"):
+            slope = tf.get_variable("slope", initializer=0.3)
+        self.build_losses(slope * real, slope * fake)
+        self.collect_variables()
+
+    def optimizer(self):
+        return tf.train.AdamOptimizer(0.1)
+
+
+@pytest.mark.parametrize("kind", [GANTrainer, SeparateGANTrainer])
+def test_towers_train_as_one_with_all_of_their_batches(kind):
+    def weights(towers):
+        numbers = DataFromList([[number] for number in range(24)], shuffle=False)
+        batches = BatchData(MapData(numbers, lambda dp: [np.float32(np.cos(dp[0]))]), 6 // towers)
+        with tf.Graph().as_default():
+            trainer = kind(QueueInput(batches), Shift(), num_gpu=towers)
+            record = Record()
+            trainer.train(callbacks=[record], steps_per_epoch=2, max_epoch=1)
+        return [record.seen["g"], record.seen["d"]]
+
+    np.testing.assert_allclose(weights(3), weights(1), rtol=1e-5)
 
 
 def steps_of(kind, **periods):
