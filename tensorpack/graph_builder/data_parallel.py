@@ -87,7 +87,8 @@ def build_towers(
             f"There must be at least one tower, and a device and a variable scope for each: got "
             f"{count} towers, {len(devices)} devices and {len(vs_names)} scopes."
         )
-    logger.info(f"Training a model of {count} {'tower' if count == 1 else 'towers'}.")
+    if count > 1:
+        logger.info(f"Training a model of {count} tower")
     results, main = [], _Recorder()
     for index, (gpu, device, vs_name) in enumerate(zip(towers, devices, vs_names)):
         shown = device if isinstance(device, str) else f"/gpu:{gpu}"

@@ -119,9 +119,14 @@ def update(
     batch: Statistics,
     momentum: float,
     ema_update: str = "collection",
+    read_in_training: bool = False,
 ) -> tf.Tensor:
-    """Moves the averages in the main training tower, see BatchNorm; returns `normalized`."""
-    if ema_update == "skip" or not in_main_training_tower():
+    """Moves the averages in the main training tower, and in each that has averages of its own where
+    the training reads them; returns `normalized`.
+    """
+    tower = get_current_tower_context()
+    own = read_in_training and tower is not None and tower.keeps_updates
+    if ema_update == "skip" or not (own or in_main_training_tower()):
         return normalized
     updates = [
         tf.assign_sub(average, (average - new) * (1 - momentum)).op

@@ -161,7 +161,7 @@ def BatchRenorm(
     offset = d if affine.gamma is None else affine.gamma * d
     beta = offset if affine.beta is None else affine.beta + offset
     normalized, batch = normalize(images, None, Affine(beta, gamma), epsilon, data_format)
-    normalized = update(normalized, averages, batch, momentum)
+    normalized = update(normalized, averages, batch, momentum, read_in_training=True)
     return finish(normalized, inputs, affine, averages)
 
 

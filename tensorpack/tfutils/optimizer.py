@@ -10,7 +10,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
-from .common import root_variable
+from .common import PerGraph, root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
 from .replicas import replicas
 
@@ -160,6 +160,7 @@ class AccumGradOptimizer(ProxyOptimizer):
     def __init__(self, opt: tf.train.Optimizer, niter: int) -> None:
         super().__init__(opt, "AccumGrad")
         self._niter = as_count(self, "niter", niter)
+        self._variables: PerGraph[Dict[str, tf.Variable]] = PerGraph(dict)
 
     def apply_gradients(
         self,
@@ -175,12 +176,8 @@ class AccumGradOptimizer(ProxyOptimizer):
         if global_step is not None:
             raise ValueError("AccumGradOptimizer increments no global_step: do so yourself.")
         grads = FilterNoneGrad().process(list(grads_and_vars))
-        zeros = tf.zeros_initializer()
-        sums = [
-            root_variable(f"AccumGrad/{v.op.name}", v.shape, v.dtype.base_dtype, zeros)
-            for _, v in grads
-        ]
-        counter = root_variable("AccumGrad/counter", [], tf.int32, zeros)
+        sums = [self._variable(v.op.name, v.shape, v.dtype.base_dtype) for _, v in grads]
+        counter = self._variable("counter", [], tf.int32)
         with tf.name_scope("AccumGrad"):
             added = [
                 total.assign_add(tf.convert_to_tensor(gradient), read_value=False)
@@ -191,6 +188,14 @@ class AccumGradOptimizer(ProxyOptimizer):
                 pairs = [(total, variable) for total, (_, variable) in zip(sums, grads)]
                 updated = tf.cond(is_last, lambda: self._update(pairs), lambda: tf.constant(False))
         return tf.group(updated, name=name)
+
+    def _variable(self, name: str, shape: Any, dtype: tf.DType) -> tf.Variable:
+        """Returns a variable that is zero at first, the same for each `apply_gradients`."""
+        made = self._variables.get()
+        if name not in made:
+            zeros = tf.zeros_initializer()
+            made[name] = root_variable(f"AccumGrad/{name}", shape, dtype, zeros)
+        return made[name]
 
     def _update(self, pairs: GradsAndVars) -> tf.Tensor:
         update = self._opt.apply_gradients([(total.read_value(), v) for total, v in pairs])
@@ -280,7 +285,7 @@ def _record_slots(opt: tf.train.Optimizer, towers: Sequence[GradsAndVars]) -> No
         copies = [opt.get_slot(each, slot) for each in variables]
         mains = [opt.get_slot(replicas().main_of(each), slot) for each in variables]
         there = [(copy, main) for copy, main in zip(copies, mains) if copy is not None]
-        replicas().add([copy for copy, _ in there], [main for _, main in there])
+        replicas().add([copy for copy, _ in there], [main for _, main in there], slots=True)
 
 
 def _defines(opt: tf.train.Optimizer) -> type:

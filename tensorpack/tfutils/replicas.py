@@ -1,6 +1,6 @@
 """Copies of variables, one in each tower: which belongs to which, as objects."""
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Set, Tuple
 
 from tensorpack.compat import tfv1 as tf
 
@@ -19,15 +19,23 @@ class Replicas:
 
     def __init__(self) -> None:
         self._main_of: Dict[int, Tuple[Any, Any]] = {}  # id of the copy: the copy, the main one
+        self._slots: Set[int] = set()  # ids of the copies that are slots of an optimizer
 
-    def add(self, copies: List[tf.Variable], mains: List[tf.Variable]) -> None:
+    def add(self, copies: List[tf.Variable], mains: List[tf.Variable], slots: bool = False) -> None:
         """Records copies, and takes them out of all collections but that of local variables.
+
+        Args:
+          copies: the variables of a tower that is not the first.
+          mains: those of the first one, in the same order.
+          slots: whether these are slots of an optimizer.
 
         Raises:
           ValueError: a copy differs from its main variable in shape or dtype.
         """
         for copy, main in VariablePairs(copies, mains):
             self._main_of[id(copy)] = (copy, main)
+            if slots:
+                self._slots.add(id(copy))
         graph = tf.get_default_graph()
         for key in graph.get_all_collection_keys():
             members = graph.get_collection_ref(key)
@@ -38,6 +46,14 @@ class Replicas:
     def main_of(self, variable: tf.Variable) -> tf.Variable:
         """Returns the main variable of a copy, and any other variable as it is."""
         return self._main_of.get(id(variable), (None, variable))[1]
+
+    def untrained(self) -> List[Tuple[tf.Variable, tf.Variable]]:
+        """Returns the copies that no optimizer updates, such as averages of a layer, each with its
+        main variable.
+        """
+        known = {id(each) for each in tf.trainable_variables()} | self._slots
+        pairs = self._main_of.values()
+        return [(copy, main) for copy, main in pairs if not {id(copy), id(main)} & known]
 
     def align(self, towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[List[Tuple[Any, Any]]]:
         """Returns the (gradient, variable) of each tower in the order of those of the first one.

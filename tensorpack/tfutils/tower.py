@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.naming import TOWER_FREEZE_KEYS
+from tensorpack.utils.naming import SUMMARY_BACKUP_KEYS, TOWER_FREEZE_KEYS
 
 from .collection import freeze_collection
 from .common import PerGraph, get_op_tensor_name, get_tensor_of_graph
@@ -34,7 +34,8 @@ class BaseTowerContext:
 
     The block opens the scopes of the tower, and closes them also after an error. Ops go under the
     name scope `ns_name`. A tower without own variables reuses the existing ones and may create no
-    trainable variable; all but the main training tower leave summaries and update ops alone.
+    trainable variable. All but the main training tower leave summaries alone, and update ops unless
+    they are trained with variables of their own.
 
     Entering raises a RuntimeError if another tower is being built, or if the name is taken; leaving
     does if a tower without own variables made new trainable ones.
@@ -99,6 +100,13 @@ class BaseTowerContext:
     def is_main_training_tower(self) -> bool:
         """Whether this is the training tower whose summaries and updates count."""
         return self.is_training and self.index == 0
+
+    @property
+    def keeps_updates(self) -> bool:
+        """Whether updates of variables count that this tower makes: in a training tower that has
+        variables to itself, or shares them as the first one.
+        """
+        return self.is_training and (self.index == 0 or bool(self.vs_name))
 
     @property
     def has_own_variables(self) -> bool:
@@ -189,7 +197,8 @@ def _enter_scopes(stack: ExitStack, context: BaseTowerContext) -> None:
                 "give each tower a name of its own."
             )
     if not context.is_main_training_tower:
-        stack.enter_context(freeze_collection(TOWER_FREEZE_KEYS))
+        keys = SUMMARY_BACKUP_KEYS if context.keeps_updates else TOWER_FREEZE_KEYS
+        stack.enter_context(freeze_collection(keys))
 
 
 class TowerTensorHandle:

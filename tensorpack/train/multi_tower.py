@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, List, Optional, Sequence, Union
 
+from tensorpack.compat import run_after
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import LeastLoadedDeviceSetter
@@ -13,6 +14,7 @@ from tensorpack.input_source import (
     QueueInput,
     StagingInput,
 )
+from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.devices import have_gpus
 from tensorpack.utils.checks import as_count, as_list, is_integer
 
@@ -126,10 +128,8 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         """
         if ps_device not in ("gpu", "cpu"):
             raise ValueError(f"ps_device must be 'gpu' or 'cpu', got {ps_device!r}.")
-        names = ["/device:CPU:0"]
-        if ps_device == "gpu":
-            names = [f"/device:GPU:{gpu}" for gpu in self.tower_ids] if have_gpus() else names
-            names = [each for each in self.devices if isinstance(each, str)] or names
+        named = [each for each in self.devices if isinstance(each, str)]  # where there are several
+        names = named if named and ps_device == "gpu" else ["/device:CPU:0"]
         return [LeastLoadedDeviceSetter(each, names) for each in self.devices]
 
     def build_towers(
@@ -148,20 +148,28 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
           var_strategy: as in `build_on_multi_tower`.
 
         Raises:
-          TypeError: there are several towers, and the input would feed the same data to each.
+          TypeError: there are several towers, and the input has the same data for each.
         """
         kinds = (FeedfreeInput, DataParallelFeedInput)
         if len(self.tower_ids) > 1 and not isinstance(input, kinds):
             raise TypeError(
-                f"{type(self).__name__} needs a FeedfreeInput for several towers, such as "
-                "QueueInput(dataflow), or a DataParallelFeedInput, got "
-                f"{type(input).__name__}: each tower takes data of its own."
+                f"{type(self).__name__} needs an input that has data for each of several towers, "
+                "such as QueueInput(dataflow) or another FeedfreeInput, got "
+                f"{type(input).__name__}."
             )
         get_grads = self._make_get_grad_fn(input, get_cost_fn, get_opt_fn)
-        return self.build_on_multi_tower(self.tower_ids, get_grads, devices, var_strategy)
+        towers = self.build_on_multi_tower(self.tower_ids, get_grads, devices, var_strategy)
+        if self.config is not None and self.config.deterministic:
+            _update_behind(towers)
+        return towers
 
     def _setup(self) -> None:
         config = self.config
+        if config.nr_tower > 1 and config.tower != self.tower_ids:
+            raise ValueError(
+                f"The config asks for the towers {config.tower}, and this "
+                f"{type(self).__name__} was made for {self.tower_ids}: give them to one of them."
+            )
         if config.data is None and config.dataflow is not None and self._tower_func is None:
             config.data = self._input_of(config.dataflow)
         if isinstance(config.data, QueueInput) and self._stages():
@@ -179,3 +187,19 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
             and not self.config.deterministic
             and have_gpus()
         )
+
+
+def _update_behind(towers: Sequence[Sequence[Any]]) -> None:
+    """Makes updates of averages wait for the gradients of all towers, which may read them."""
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    pairs = [pair for tower in towers for pair in tower]
+    gradients = [_values(gradient).op for gradient, _ in pairs]
+    needed = set(ancestors(gradients))
+    computed = tf.group(*gradients)
+    for op in ancestors(updates):
+        if op not in needed and op.type.startswith(("Assign", "ResourceScatter", "Scatter")):
+            run_after(op, computed)
+
+
+def _values(gradient: Any) -> tf.Tensor:
+    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient

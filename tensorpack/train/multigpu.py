@@ -1,6 +1,8 @@
 """Trainers of one cost on several towers of this process."""
 
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+
+import numpy as np
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
@@ -9,8 +11,9 @@ from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.devices import have_gpus
 from tensorpack.tfutils.gradproc import ScaleGradient
-from tensorpack.tfutils.optimizer import apply_to_replicas
+from tensorpack.tfutils.optimizer import ProxyOptimizer, apply_to_replicas
 from tensorpack.tfutils.replicas import replicas
+from tensorpack.tfutils.varmanip import SessionUpdate
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 
@@ -153,24 +156,51 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
 
 
 class _Sync(Callback):
-    """Sets the copies of variables to the main ones, which may have been loaded."""
+    """Sets the copies of variables to the main ones, which may have been loaded.
+
+    Its state is what is not the same in all towers: averages of a layer over the tower's own data.
+    """
 
     _chief_only = False
 
     def __init__(self, every_epoch: bool) -> None:
         self._every_epoch = every_epoch
+        self._loaded: Dict[str, Any] = {}
+        self._begun = False
 
     def _setup_graph(self) -> None:
         with tf.name_scope(None):
             self._op = SyncMultiGPUTrainerReplicated.get_post_init_ops()
+        self._pairs = replicas().untrained()
 
     def _before_train(self) -> None:
         logger.info(f"Running Op {self._op.name} ...")
         self._op.run()
+        SessionUpdate(tf.get_default_session(), [copy for copy, _ in self._pairs]).update(
+            self._loaded
+        )
+        self._begun = True
 
     def _before_epoch(self) -> None:
-        if self._every_epoch:
+        if self._every_epoch and self.local_step < 0:  # not in the middle of a resumed one
             self._op.run()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the values of the copies that differ from the main variables."""
+        if not self._begun or not self._pairs:
+            return {}
+        values = tf.get_default_session().run(self._pairs)
+        found = zip(self._pairs, values)
+        differing = {
+            copy.op.name: own for (copy, _), (own, main) in found if not np.array_equal(own, main)
+        }
+        return {"copies": differing} if differing else {}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Takes them; a run with fewer towers leaves out what those have that it lacks."""
+        known = {copy.op.name for copy, _ in self._pairs}
+        values = state.get("copies", {})
+        self._loaded = {name: each for name, each in values.items() if name in known}
 
 
 class AsyncMultiGPUTrainer(MultiTowerTrainer):
@@ -182,6 +212,9 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
     Args:
       config: what to train, or the towers, see `MultiTowerTrainer`.
       scale_gradient: whether gradients are divided by the number of towers.
+
+    Raises:
+      ValueError: in the setup, the run is to be deterministic; see also `MultiTowerTrainer`.
     """
 
     @accepts_old_keywords(gpus="config")
@@ -195,13 +228,21 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
         get_cost_fn: Callable[..., tf.Tensor],
         get_opt_fn: Callable[[], tf.train.Optimizer],
     ) -> List[Callback]:
+        if self.config is not None and self.config.deterministic:
+            raise ValueError(
+                "AsyncMultiGPUTrainer cannot be deterministic: its results depend on which tower "
+                "is ready first. Use a synchronous trainer, or leave deterministic out."
+            )
         devices = self.variable_devices("gpu")
         towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
         factor = 1.0 / len(towers) if self._scale_gradient else 1.0
-        optimizer, updates = get_opt_fn(), []
+        optimizer = get_opt_fn()
+        updates: List[tf.Operation] = []
         for device, grads in zip(devices, towers):
-            scaled = ScaleGradient([(".*", factor)], verbose=False).process(grads)
-            with tf.device(device):
+            scaled = ScaleGradient((".*", factor), verbose=False).process(grads)
+            # What wraps an optimizer may read in one op and write in another.
+            before = updates[-1:] if isinstance(optimizer, ProxyOptimizer) else []
+            with tf.device(device), tf.control_dependencies(before):
                 updates.append(optimizer.apply_gradients(scaled))
         self.train_op = tf.group(*updates, name="train_op")
         return []

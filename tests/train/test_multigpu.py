@@ -147,6 +147,7 @@ def check_like_one_tower(result, optimizer):
     if optimizer not in _expected:
         _expected[optimizer] = train(SimpleTrainer, OPTIMIZERS[optimizer], 1).saved
     expected = _expected[optimizer]
+    assert "EMA/cost" in result.saved and not any("tower" in each for each in result.saved)
     names = sorted(each for each in expected if not each.startswith("EMA/"))
     assert [each for each in sorted(result.saved) if not each.startswith("EMA/")] == names
     for name in names:
@@ -228,3 +229,15 @@ def make_later(kind, *options):
 )
 def test_both_spellings_learn_a_line(make, kind, options):
     np.testing.assert_allclose(make(kind, *options), [3, 2], atol=0.1)
+
+
+@pytest.mark.parametrize("wrap", [lambda opt: AccumGradOptimizer(opt, 2), LossScaleOptimizer])
+def test_asynchronous_towers_share_what_an_optimizer_keeps(wrap):
+    class Wrapped(TinyModel):
+        def optimizer(self):
+            return wrap(super().optimizer())
+
+    look = LastValues()
+    config = helpers.config([look], model=Wrapped(), dataflow=flow(), steps_per_epoch=100)
+    launch_train_with_config(config, AsyncMultiGPUTrainer(2))
+    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)

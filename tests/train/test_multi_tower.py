@@ -1,0 +1,334 @@
+"""Runs on several towers: their devices and input, what is saved and resumed, how they fail."""
+
+import os
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback, ModelSaver, PeriodicTrigger, RunUpdateOps
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.input_source import DataParallelFeedInput, FeedInput, QueueInput, StagingInput
+from tensorpack.models import BatchNorm, BatchRenorm
+from tensorpack.tfutils.dependency import dependency_of_fetches
+from tensorpack.tfutils.sessinit import SaverRestore
+from tensorpack.train import (
+    AsyncMultiGPUTrainer,
+    MultiGPUTrainerBase,
+    QueueInputTrainer,
+    SimpleTrainer,
+    StopTraining,
+    SyncMultiGPUTrainerParameterServer,
+    SyncMultiGPUTrainerReplicated,
+    launch_train_with_config,
+    multi_tower,
+)
+from tensorpack.train.determinism import one_thread
+from tensorpack.utils import fix_rng_seed
+from tensorpack.utils.rng import _streams
+from tests import helpers
+from tests.helpers import TinyModel
+from tests.train.test_multigpu import BATCH, OPTIMIZERS, Regression, Result, batches
+from tests.train.test_simple import LastValues, flow
+
+SYNCHRONOUS = [SyncMultiGPUTrainerParameterServer, SyncMultiGPUTrainerReplicated]
+
+
+def two_towers(callbacks=(), **options):
+    """A config for two towers, each on a CPU device of its own."""
+    session_config = one_thread()
+    session_config.device_count["CPU"] = 2
+    options = {"nr_tower": 2, "model": TinyModel(), "session_config": session_config, **options}
+    if "data" not in options:
+        options.setdefault("dataflow", flow())
+    return helpers.config(callbacks, **options)
+
+
+@pytest.fixture
+def seeded(monkeypatch):
+    monkeypatch.setattr(_streams, "seeded", False)
+    fix_rng_seed(3)
+
+
+class Normalized(TinyModel):
+    """Has averages of its batches, which the training uses if they are renormalized."""
+
+    def __init__(self, renormalized):
+        super().__init__(0.01)
+        self._renormalized = renormalized
+
+    def build_graph(self, x, y):
+        x = tf.reshape(x, [-1, 1])
+        if self._renormalized:
+            x = BatchRenorm("bn", x, 3.0, 3.0)
+        else:
+            x = BatchNorm("bn", x)
+        return super().build_graph(tf.reshape(x, [-1]), y)
+
+
+def uneven():
+    """Datapoints whose means differ."""
+    x = np.random.RandomState(2).randn(24, 8).astype(np.float32)
+    x += np.arange(24, dtype=np.float32)[:, None]
+    return DataFromList([[each, 2 * each] for each in x], shuffle=False)
+
+
+@pytest.mark.parametrize("kind", SYNCHRONOUS)
+def test_averages_and_predictions_are_those_of_the_first_tower(kind, seeded):
+    class Predicts(Callback):
+        def _setup_graph(self):
+            self._predict = self.trainer.get_predictor(["x"], ["predicted"])
+
+        def _after_train(self):
+            self.predicted = self._predict([np.float32([1.0, 2.0])])[0]
+
+    result, predicts = Result(), Predicts()
+    options = {"model": Normalized(False), "dataflow": uneven(), "steps_per_epoch": 3}
+    trainer = kind(
+        two_towers(
+            [result, predicts], deterministic=True, extra_callbacks=[RunUpdateOps()], **options
+        )
+    )
+    trainer.train()
+    saved = result.saved
+    averages = [0.0]
+    for mean in [each[0].mean() for each in uneven()][0:6:2]:
+        averages.append(0.9 * averages[-1] + 0.1 * mean)
+    np.testing.assert_allclose(saved["bn/mean/EMA"], averages[-1:], rtol=1e-5)
+    x = (np.float32([1, 2]) - saved["bn/mean/EMA"]) / np.sqrt(saved["bn/variance/EMA"] + 1e-5)
+    x = x * saved["bn/gamma"] + saved["bn/beta"]
+    expected = x * saved["weight"] + saved["bias"]
+    np.testing.assert_allclose(predicts.predicted, expected, rtol=1e-4)
+    assert [each.ns_name for each in trainer.towers.training()] == ["tower0", "tower1"]
+
+
+def test_copies_of_averages_follow_their_tower_where_the_training_reads_them(seeded):
+    result = Result()
+    options = {"model": Normalized(True), "dataflow": uneven(), "deterministic": True}
+    config = two_towers([result], extra_callbacks=[RunUpdateOps()], **options)
+    SyncMultiGPUTrainerReplicated(config).train()
+    averages = result.saved["bn/mean/EMA"], result.local["tower1/bn/mean/EMA"]
+    for index, average in enumerate(averages):
+        means = [each[0].mean() for each in uneven()][index : index + 3 : 2]
+        np.testing.assert_allclose(average, [0.09 * means[0] + 0.1 * means[1]], rtol=1e-5)
+
+
+class StopAt(Callback):
+    def __init__(self, step):
+        self._step = step
+
+    def _trigger_step(self):
+        if self.global_step == self._step:
+            raise StopTraining("to be resumed")
+
+
+@pytest.mark.parametrize("stop_at", [2, 4])
+@pytest.mark.parametrize("kind", SYNCHRONOUS)
+def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, seeded, tmp_path):
+    def run(directory, *callbacks, resume="never"):
+        result = Result()
+        saver = PeriodicTrigger(ModelSaver(checkpoint_dir=str(directory)), every_k_steps=2)
+        with tf.Graph().as_default():
+            config = two_towers(
+                [saver, result, *callbacks],
+                model=Normalized(True),
+                dataflow=uneven(),
+                steps_per_epoch=4,
+                max_epoch=2,
+                extra_callbacks=[RunUpdateOps()],
+                deterministic=True,
+                resume=resume,
+            )
+            kind(config).train()
+        return result
+
+    expected = run(tmp_path / "whole")
+    run(tmp_path / "parts", StopAt(stop_at))
+    fix_rng_seed(3)
+    got = run(tmp_path / "parts", resume=str(tmp_path / "parts"))
+    assert {*got.saved} == {*expected.saved} and {*got.local} == {*expected.local}
+    for name, value in {**expected.saved, **expected.local}.items():
+        # what was consumed is counted from the start of each run
+        if name != "QueueInput/consumed":
+            assert np.array_equal({**got.saved, **got.local}[name], value), name
+
+
+@pytest.mark.parametrize("first, second", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("optimizer", ["adam", "accumulated"])
+def test_checkpoints_of_any_number_of_towers_are_exchangeable(first, second, optimizer, tmp_path):
+    def run(towers, *callbacks, session_init=None, data=None, steps=3):
+        kind = SyncMultiGPUTrainerReplicated if towers == 2 else SimpleTrainer
+        examples = list(batches(BATCH // towers))
+        examples = examples[: 3 * towers] if data == "first" else examples[3 * towers :]
+        with tf.Graph().as_default():
+            config = two_towers(
+                callbacks,
+                nr_tower=towers,
+                model=Regression(OPTIMIZERS[optimizer]),
+                dataflow=DataFromList(
+                    list(batches(BATCH // towers)) if steps == 6 else examples, shuffle=False
+                ),
+                session_init=session_init,
+                steps_per_epoch=steps,
+            )
+            kind(config).train()
+
+    whole, parts = Result(), Result()
+    run(1, whole, steps=6)
+    run(first, ModelSaver(checkpoint_dir=str(tmp_path)), data="first")
+    run(second, parts, session_init=SaverRestore(os.path.join(str(tmp_path), "model-3")))
+    names = [each for each in whole.saved if not each.startswith("EMA/")]
+    assert names == [each for each in parts.saved if not each.startswith("EMA/")]
+    for name in names:
+        np.testing.assert_allclose(
+            parts.saved[name], whole.saved[name], rtol=1e-5, atol=1e-6, err_msg=name
+        )
+
+
+def test_a_run_on_two_towers_is_resumed_on_one(log_dir):
+    def run(kind, **options):
+        with tf.Graph().as_default():
+            look = LastValues()
+            trainer = kind(two_towers([look, ModelSaver()], steps_per_epoch=50, **options))
+            trainer.train()
+        return trainer, look.values
+
+    run(SyncMultiGPUTrainerReplicated)
+    trainer, values = run(QueueInputTrainer, nr_tower=1, resume="auto", max_epoch=2)
+    assert trainer.global_step == 100
+    np.testing.assert_allclose(values, [3, 2], atol=0.1)
+
+
+def test_a_bad_cost_of_any_tower_ends_the_run():
+    data = DataFromList(
+        [[np.float32([1]), np.float32([1])], [np.float32([np.nan])] * 2], shuffle=False
+    )
+    with pytest.raises(FloatingPointError, match="tower[01]/cost is nan"):
+        SyncMultiGPUTrainerParameterServer(two_towers(dataflow=data)).train()
+
+
+def test_towers_are_fed_by_hand():
+    look = LastValues()
+    data = DataParallelFeedInput(flow(), ["tower0", "tower1"])
+    launch_train_with_config(
+        two_towers([look], data=data, nr_tower=1, steps_per_epoch=100),
+        SyncMultiGPUTrainerReplicated([0, 1]),
+    )
+    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+
+
+def devices_of(trainer, *names):
+    return [trainer.graph.get_operation_by_name(each).device for each in names]
+
+
+def test_towers_and_variables_have_their_devices():
+    def build(kind, **options):
+        with tf.Graph().as_default():
+            trainer = kind(two_towers(**options))
+            trainer.setup()
+            trainer.sess.close()
+        return trainer
+
+    costs = ["tower0/cost", "tower1/cost"]
+    cpus = ["/device:CPU:0", "/device:CPU:1"]
+    spread = build(SyncMultiGPUTrainerParameterServer)
+    assert devices_of(spread, *costs, "weight", "bias") == [*cpus, *cpus]
+    copies = build(SyncMultiGPUTrainerReplicated)
+    assert devices_of(copies, *costs, "weight", "tower1/weight") == [*cpus, *cpus]
+    on_gpus = build(SyncMultiGPUTrainerReplicated, session_config=None, tower=[1, 3])
+    assert devices_of(on_gpus, *costs) == ["/device:GPU:1", "/device:GPU:3"]
+    on_cpu = build(lambda config: SyncMultiGPUTrainerParameterServer(config, "cpu"))
+    assert devices_of(on_cpu, *costs, "weight", "bias") == [*cpus, cpus[0], cpus[0]]
+
+
+@pytest.mark.parametrize("prefetch", [True, False])
+def test_a_queue_is_staged_where_there_are_gpus(prefetch, monkeypatch):
+    monkeypatch.setattr(multi_tower, "have_gpus", lambda: True)
+    look = LastValues()
+    config = two_towers([look], steps_per_epoch=100, session_config=None)
+    SyncMultiGPUTrainerReplicated(config, gpu_prefetch=prefetch, mode="cpu").train()
+    assert type(config.data) is (StagingInput if prefetch else QueueInput)
+    np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+
+
+def test_a_queue_is_not_staged_without_gpus():
+    config = two_towers()
+    SyncMultiGPUTrainerReplicated(config).train()
+    assert type(config.data) is QueueInput
+
+
+def copy_of_weight():
+    return next(each for each in tf.local_variables() if each.op.name == "tower1/weight")
+
+
+@pytest.mark.parametrize("every_epoch", [True, False])
+def test_copies_are_set_to_the_main_variables(every_epoch):
+    class Disturbs(Callback):
+        def _setup_graph(self):
+            self._op = tf.assign(tf.trainable_variables()[0], 5.0).op
+
+        def _trigger_epoch(self):
+            if self.epoch_num == 1:
+                self._op.run()
+
+        def _after_epoch(self):
+            self.seen = tf.get_default_session().run(
+                [tf.trainable_variables()[0], copy_of_weight()]
+            )
+
+    class Mine(SyncMultiGPUTrainerReplicated):
+        BROADCAST_EVERY_EPOCH = every_epoch
+
+    disturbs = Disturbs()
+    trainer = Mine(two_towers(max_epoch=2, steps_per_epoch=0))
+    trainer.register_callback(disturbs)
+    trainer.train()
+    main, copy = disturbs.seen
+    assert main == 5 and (copy == 5) == every_epoch
+
+
+def test_the_op_of_2017_sets_the_copies():
+    trainer = SyncMultiGPUTrainerReplicated(two_towers())
+    with trainer.graph.as_default():
+        trainer._setup()
+        op = trainer.get_post_init_ops()
+        trainer._shutdown.release_inputs()
+        assert isinstance(op, tf.Operation) and dependency_of_fetches(
+            op, tf.trainable_variables()[0]
+        )
+
+
+@pytest.mark.parametrize(
+    "make, error, text",
+    [
+        (lambda: SyncMultiGPUTrainerParameterServer(0), ValueError, "gpus .* at least 1"),
+        (lambda: AsyncMultiGPUTrainer([1, 1]), ValueError, r"different GPU ids, got \[1, 1\]"),
+        (lambda: SyncMultiGPUTrainerReplicated([]), ValueError, "different GPU ids"),
+        (lambda: SyncMultiGPUTrainerReplicated("gpus"), TypeError, "gpus"),
+        (lambda: SyncMultiGPUTrainerParameterServer(2, "tpu"), ValueError, "'gpu' or 'cpu'"),
+        (lambda: SyncMultiGPUTrainerReplicated(2, True, "ring"), ValueError, "mode must be one of"),
+        (lambda: SyncMultiGPUTrainerReplicated(2, True, "cpu", 1), TypeError, "2 options"),
+        (
+            lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, var_strategy="copied"),
+            ValueError,
+            "var_strategy must be one of shared, replicated",
+        ),
+        (
+            lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, vs_names=["a"]),
+            ValueError,
+            "share their variables",
+        ),
+    ],
+)
+def test_trainers_that_cannot_be_made(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_runs_that_cannot_be(seeded):
+    with pytest.raises(TypeError, match="data for each of several towers"):
+        SyncMultiGPUTrainerReplicated(two_towers(data=FeedInput(flow()))).train()
+    with pytest.raises(ValueError, match=r"asks for the towers \[0, 1\], .* made for \[0, 1, 2\]"):
+        launch_train_with_config(two_towers(), SyncMultiGPUTrainerReplicated(3))
+    with pytest.raises(ValueError, match="cannot be deterministic"):
+        AsyncMultiGPUTrainer(two_towers(deterministic=True)).train()
