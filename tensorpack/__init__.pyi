@@ -365,6 +365,9 @@ from tensorpack.train import AutoResumeTrainConfig as AutoResumeTrainConfig
 from tensorpack.train import DEFAULT_CALLBACKS as DEFAULT_CALLBACKS
 from tensorpack.train import DEFAULT_MONITORS as DEFAULT_MONITORS
 from tensorpack.train import DataEnded as DataEnded
+from tensorpack.train import DistributedReplicatedTrainer as DistributedReplicatedTrainer
+from tensorpack.train import DistributedTrainerParameterServer as DistributedTrainerParameterServer
+from tensorpack.train import DistributedTrainerReplicated as DistributedTrainerReplicated
 from tensorpack.train import FeedfreeTrainerBase as FeedfreeTrainerBase
 from tensorpack.train import MultiGPUTrainerBase as MultiGPUTrainerBase
 from tensorpack.train import NoOpTrainer as NoOpTrainer
@@ -382,6 +385,7 @@ from tensorpack.train import TowerTrainer as TowerTrainer
 from tensorpack.train import TrainConfig as TrainConfig
 from tensorpack.train import Trainer as Trainer
 from tensorpack.train import TrainingInterrupted as TrainingInterrupted
+from tensorpack.train import WorkerLost as WorkerLost
 from tensorpack.train import launch_train_with_config as launch_train_with_config
 from tensorpack.train import prepare_log_dir as prepare_log_dir
 from tensorpack.utils import Accuracy as Accuracy

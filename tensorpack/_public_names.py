@@ -141,11 +141,13 @@ _NAMES = {  # package or module -> its public names
     ),
     "train": (
         "AsyncMultiGPUTrainer AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS DataEnded "
-        "FeedfreeTrainerBase MultiGPUTrainerBase NoOpTrainer QueueClosed QueueInputTrainer "
-        "SimpleFeedfreeTrainer SimpleTrainer SingleCostFeedfreeTrainer SingleCostTrainer "
-        "StopTraining SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
-        "SyncMultiGPUTrainerReplicated TowerTrainer TrainConfig Trainer TrainingInterrupted "
-        "launch_train_with_config prepare_log_dir"
+        "DistributedReplicatedTrainer DistributedTrainerParameterServer "
+        "DistributedTrainerReplicated FeedfreeTrainerBase MultiGPUTrainerBase NoOpTrainer "
+        "QueueClosed QueueInputTrainer SimpleFeedfreeTrainer SimpleTrainer "
+        "SingleCostFeedfreeTrainer SingleCostTrainer StopTraining SyncMultiGPUTrainer "
+        "SyncMultiGPUTrainerParameterServer SyncMultiGPUTrainerReplicated TowerTrainer "
+        "TrainConfig Trainer TrainingInterrupted WorkerLost launch_train_with_config "
+        "prepare_log_dir"
     ),
     "utils": (
         "Accuracy BinaryStatistics DIE IterSpeedCounter LoopThread OnlineMoments OrderedContainer "

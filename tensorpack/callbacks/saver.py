@@ -130,6 +130,7 @@ class ModelSaver(Callback):
 
     def _save(self, interrupted: bool) -> None:
         self.wait()
+        self.trainer.prepare_save()
         self._refuse_bad_variables()
         write = self._write if self._background is None else self._snapshot()
         state = self.trainer.run_state(interrupted) if self._has_state else None

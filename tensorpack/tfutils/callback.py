@@ -81,6 +81,9 @@ class TrainerContract:
             "inference: train with a TowerTrainer, such as SimpleTrainer."
         )
 
+    def prepare_save(self) -> None:
+        """Brings the variables up to date that are about to be saved."""
+
     def adopt_saver(self, saver: Any) -> bool:
         """Tells whether this `ModelSaver` is to save the state of the run with the variables."""
         return False

@@ -108,8 +108,11 @@ def control_of(queue: Any) -> QueueControl:
 
 
 def all_queues(graph: tf.Graph) -> List[QueueControl]:
-    """Returns the control of each queue in the graph."""
-    return [control_of(op) for op in graph.get_operations() if op.type in _QUEUE_OPS]
+    """Returns the control of each queue in the graph, except those of parameter servers, which do
+    not end with this run.
+    """
+    queues = [op for op in graph.get_operations() if op.type in _QUEUE_OPS]
+    return [control_of(op) for op in queues if tf.DeviceSpec.from_string(op.device).job != "ps"]
 
 
 class QueueDrain:

@@ -55,6 +55,10 @@ class Replicas:
         pairs = self._main_of.values()
         return [(copy, main) for copy, main in pairs if not {id(copy), id(main)} & known]
 
+    def copies_of(self, variable: tf.Variable) -> List[tf.Variable]:
+        """Returns the copies of a main variable."""
+        return [copy for copy, main in self._main_of.values() if main is variable]
+
     def align(self, towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[List[Tuple[Any, Any]]]:
         """Returns the (gradient, variable) of each tower in the order of those of the first one.
 

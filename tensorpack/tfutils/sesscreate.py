@@ -2,7 +2,7 @@
 
 import os
 from contextlib import ExitStack
-from typing import Callable, Optional, Union
+from typing import Callable, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
@@ -76,10 +76,11 @@ class NewSessionCreator(tf.train.SessionCreator):
         self.computing.check(self.config, self.target)
         graph = tf.get_default_graph() if self.graph is None else self.graph
         with graph.as_default():
-            first = tf.global_variables_initializer()
-            then = [tf.local_variables_initializer(), tf.tables_initializer()]
+            first = tf.variables_initializer(self._own(tf.global_variables()))
+            local = tf.variables_initializer(self._own(tf.local_variables()))
+            then = [local, tf.tables_initializer()]
         _warn_of_blocking(graph)
-        session = tf.Session(target=self.target, graph=graph, config=self.config)
+        session = self._connect(graph)
         try:
             session.run(first)
             session.run(then)
@@ -88,6 +89,14 @@ class NewSessionCreator(tf.train.SessionCreator):
             raise
         logger.info("Global variables initialized.")
         return session
+
+    def _connect(self, graph: tf.Graph) -> tf.Session:
+        """Override to make another session."""
+        return tf.Session(target=self.target, graph=graph, config=self.config)
+
+    def _own(self, variables: Sequence[tf.Variable]) -> Sequence[tf.Variable]:
+        """Override to leave variables to another process that initialises them."""
+        return variables
 
 
 def _check_files() -> None:

@@ -181,8 +181,9 @@ def in_main_training_tower() -> bool:
 
 def _enter_scopes(stack: ExitStack, context: BaseTowerContext) -> None:
     variables: Any = context.vs_name
-    reuse: Any = None
+    reuse: Any = None if context.is_training else tf.AUTO_REUSE
     if not context.vs_name:
+        reuse = None
         # TensorFlow restores the numbers of its default names at the end of such a scope, so layers
         # without a name, such as those of tf.layers, have the same variables in every tower.
         variables = tf.get_variable_scope()
@@ -271,9 +272,10 @@ class TowerTensorHandle:
           KeyError: there is none.
         """
         full_name = f"{self.vs_name}/{name}" if self.vs_name else name
-        for variable in self._context.graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES):
-            if variable.op.name == get_op_tensor_name(full_name)[0]:
-                return variable
+        for key in (tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES):
+            for variable in self._context.graph.get_collection(key):
+                if variable.op.name == get_op_tensor_name(full_name)[0]:
+                    return variable
         raise KeyError(f"Tower {self.ns_name!r} has no variable {full_name!r}.")
 
     def get_variables(self, names: Sequence[str]) -> List[tf.Variable]:

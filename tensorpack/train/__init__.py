@@ -5,7 +5,13 @@ from tensorpack.tfutils.queues import QueueClosed
 
 from .base import StopTraining, Trainer
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
+from .distributed import (
+    DistributedReplicatedTrainer,
+    DistributedTrainerParameterServer,
+    DistributedTrainerReplicated,
+)
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
+from .group import WorkerLost
 from .interface import launch_train_with_config
 from .multigpu import (
     AsyncMultiGPUTrainer,
@@ -27,6 +33,9 @@ __all__ = [
     "DEFAULT_CALLBACKS",
     "DEFAULT_MONITORS",
     "DataEnded",
+    "DistributedReplicatedTrainer",
+    "DistributedTrainerParameterServer",
+    "DistributedTrainerReplicated",
     "FeedfreeTrainerBase",
     "LeastLoadedDeviceSetter",
     "ModelDesc",
@@ -47,6 +56,7 @@ __all__ = [
     "TrainConfig",
     "Trainer",
     "TrainingInterrupted",
+    "WorkerLost",
     "launch_train_with_config",
     "prepare_log_dir",
 ]

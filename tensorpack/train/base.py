@@ -60,6 +60,8 @@ class Trainer(TrainerContract):
       train_op: the op that a step runs, unless `run_step` is overridden.
       resumed_from: prefix of the checkpoint that the run continues, or None.
       stop_grace: seconds that the run has to end in order after a signal.
+      signal_token: the `StopToken` at which a signal asks for the end: `stop_token`, except in a
+        trainer of several processes that end together.
       epoch_num: the running epoch; `starting_epoch - 1` before the first.
       local_step: index of the running step in its epoch, from 0; -1 before the first.
       global_step: how many steps have finished or are running, those of earlier runs included.
@@ -85,7 +87,7 @@ class Trainer(TrainerContract):
             tf.disable_eager_execution()
         self.graph = tf.get_default_graph()
         self.loop = TrainLoop()
-        self.stop_token = StopToken()
+        self.stop_token = self.signal_token = StopToken()
         self.sess: Optional[tf.Session] = None
         self.hooked_sess: Optional[HookedSession] = None
         self.monitors: Optional[Monitors] = None
@@ -253,6 +255,7 @@ class Trainer(TrainerContract):
             )
         self._guard = guard = SignalGuard(self.stop_token, self.stop_grace)
         guard.unblock = self._shutdown.unblock
+        guard.request = self.signal_token.request
         if config.deterministic:
             # Nothing can be saved without the data that the step has asked for.
             guard.unblock_seconds = self.stop_grace / 2

@@ -58,6 +58,7 @@ class SignalGuard:
     Attributes:
       unblock: ends what a step may wait for.
       unblock_seconds: how long a step may take to return before `unblock` is called.
+      request: called with the reason that the first signal is; by default that of `token`.
       skip_optional: whether optional work must be skipped.
     """
 
@@ -66,6 +67,7 @@ class SignalGuard:
     ) -> None:
         self.unblock: Callable[[], None] = lambda: None
         self.unblock_seconds = _UNBLOCK_SECONDS
+        self.request: Callable[[Interrupted], Any] = token.request
         self.skip_optional = False
         self._token = token
         self._grace = grace
@@ -147,12 +149,12 @@ class SignalGuard:
         self._signals += 1
         if self._signals == 1:
             self._signalled_at, self._signum = time.monotonic(), signum
-            self._actions.put(lambda: self._token.request(Interrupted(signum)))
+            self._actions.put(lambda: self.request(Interrupted(signum)))
         elif self._signals == 2:
             self.skip_optional = True
             self._actions.put(lambda: logger.warning(_LAST_WARNING))
         else:
-            self._end_process(f"{signal.Signals(signum).name} came for the third time")
+            self.end_process(f"{signal.Signals(signum).name} came for the third time")
 
     def _on_tick(self) -> Optional[float]:
         now = time.monotonic()
@@ -167,7 +169,7 @@ class SignalGuard:
             return None
         remaining = self._signalled_at + self._grace - now
         if remaining <= 0:
-            self._end_process(f"the run did not end within {self._grace:g} seconds")
+            self.end_process(f"the run did not end within {self._grace:g} seconds")
         return max(remaining, 0.0)
 
     def _tick_interrupt(self, now: float) -> Optional[float]:
@@ -211,8 +213,13 @@ class SignalGuard:
             logger.info("Stopping when the running step or callback is over.")
         self.unblock()
 
-    def _end_process(self, why: str) -> None:
-        """Kills the child processes and ends this one. Waits for nothing without a limit."""
+    def end_process(self, why: str, code: Optional[int] = None) -> None:
+        """Kills the child processes and ends this one. Waits for nothing without a limit.
+
+        Args:
+          why: for the log.
+          code: the exit code; by default that of the signal.
+        """
         try:
             children = multiprocessing.active_children()
             for child in children:
@@ -224,7 +231,7 @@ class SignalGuard:
             for child in children:
                 child.kill()
         finally:
-            self._hard_exit(128 + (self._signum or signal.SIGTERM))
+            self._hard_exit(128 + (self._signum or signal.SIGTERM) if code is None else code)
 
 
 def _announce(why: str) -> None:

@@ -2,6 +2,8 @@
 
 from tensorpack.train import (
     AsyncMultiGPUTrainer,
+    DistributedTrainerParameterServer,
+    DistributedTrainerReplicated,
     NoOpTrainer,
     QueueInputTrainer,
     SimpleTrainer,
@@ -12,6 +14,8 @@ from tensorpack.train import (
 
 __all__ = [
     "AsyncMultiGPUTrainer",
+    "DistributedTrainerParameterServer",
+    "DistributedTrainerReplicated",
     "NoOpTrainer",
     "QueueInputTrainer",
     "SimpleTrainer",

@@ -1,0 +1,217 @@
+"""What trainers with parameter servers have in common: the session, and the group of processes."""
+
+import threading
+from typing import Any, Callable, List, Sequence, Union
+
+from tensorpack.callbacks.base import Callback
+from tensorpack.callbacks.monitor import MonitorBase
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.common import get_global_step_value
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.tfutils.sessinit import JustCurrentSession
+from tensorpack.utils import logger
+from tensorpack.utils.argtools import accepts_old_keywords
+from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.stopping import Failed, Interrupted, StopToken
+
+from .config import TrainConfig
+from .distributed_graph import StartValues, StepTurns, is_on_server
+from .group import READY, Group, WorkerLost
+from .multi_tower import MultiTowerTrainer
+from .parameter_server import serve
+from .signals import TrainingInterrupted
+
+__all__ = ["DistributedTrainerBase", "EndAsked", "Towers"]
+
+Towers = Union[TrainConfig, int, Sequence[int], None]
+
+_LOST_SECONDS = 10.0  # for an end in order when a process is lost
+
+
+class DistributedTrainerBase(MultiTowerTrainer):
+    """What the trainers with parameter servers have in common: the session, and the group.
+
+    Attributes:
+      server: the `tf.train.Server` of this process.
+      cluster: the `Cluster` that it was made for.
+      worker_device: the part of the names of this worker's devices that they have in common.
+      group: the `Group` of all processes.
+    """
+
+    _in_step = True  # whether the workers wait for each other in each step
+
+    @accepts_old_keywords(gpus="config")
+    def __init__(self, config: Towers, server: tf.train.Server, timeout: float = 60.0) -> None:
+        self.server = server
+        self.cluster = cluster = _cluster_of(server)
+        self.is_chief = cluster.is_chief
+        if cluster.job == "ps":
+            serve(cluster, server.target, timeout)
+        super().__init__(config)
+        self.signal_token = StopToken()
+        self.signal_token.on_request(self._on_signal)
+        if self.config is not None:
+            _check_creator(self.config.session_creator)
+        self._host = "/job:ps/task:0/device:CPU:0"
+        self._servers = [f"/job:ps/task:{i}/device:CPU:0" for i in range(len(cluster.ps))]
+        self.worker_device = f"/job:worker/task:{cluster.index}"
+        self._cpu = f"{self.worker_device}/device:CPU:0"
+        number, in_step = cluster.num_workers, self._in_step
+        closing = (lambda: StepTurns.closing(number)) if in_step else tf.no_op
+        self.group = Group(cluster, server.target, ("ps", 0), timeout, in_step, closing)
+        self._over = threading.Event()
+
+    def setup_graph(self, *args: Any, **kwargs: Any) -> None:
+        """As in the base class, on the devices of this worker."""
+        with self.graph.as_default(), tf.device(self.worker_device):
+            super().setup_graph(*args, **kwargs)
+
+    def setup_callbacks(
+        self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
+    ) -> None:
+        """As in the base class, on the devices of this worker."""
+        with self.graph.as_default(), tf.device(self.worker_device):
+            super().setup_callbacks(callbacks, monitors)
+
+    def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
+        """As in the base class. The chief initialises what is on the parameter servers; the others
+        wait until it has, and take the values that its own variables start with.
+        """
+        creator = _check_creator(session_creator or NewSessionCreator())
+        group = self.group
+        with self.graph.as_default(), tf.device(self.worker_device):
+            own = [each for each in tf.global_variables() if not is_on_server(each)]
+            start, sync = StartValues(own, self._host), self._sync_op()
+            group.join(self._on_lost, lambda: self.global_step)
+            group.wait_for("the parameter servers", group.connected, self.check_stop)
+            if not self.is_chief:
+                group.wait_for("the chief", self._chief_is_ready, self.check_stop)
+                session_init = JustCurrentSession()  # the chief has loaded it
+            super().initialize(_WorkerSessionCreator(self, creator), session_init)
+        if self.is_chief:
+            start.give(self.sess)
+        else:
+            start.take(self.sess)
+        self.sess.run(sync)
+        with self.sess.as_default():
+            group.ready(get_global_step_value())
+
+    def _on_signal(self) -> None:
+        reason = self.signal_token.reason
+        if self.loop.begun and isinstance(reason, Interrupted):
+            logger.info("Asked to end: all workers end after the same step.")
+            self.group.vote(reason.signum)
+        elif reason is not None:
+            self.stop_token.request(reason)
+
+    def _sync_op(self) -> tf.Operation:
+        """Override to return what each worker runs before its first step."""
+        return tf.no_op()
+
+    def _chief_is_ready(self) -> bool:
+        return self.group.table[0].state >= READY
+
+    def _loop(self) -> None:
+        try:
+            super()._loop()
+        except tf.errors.OpError as error:
+            lost = None if self.stop_token.requested else self.group.explain()
+            if lost is None:
+                raise
+            raise lost from error
+
+    def _run(self, *phases: Callable[[], None]) -> None:
+        failed = True
+        try:
+            super()._run(*phases)
+            failed = False
+        except TrainingInterrupted:
+            failed = not self.loop.begun
+            raise
+        finally:
+            self._over.set()
+            self.group.leave(failed, self.global_step)
+
+    def _on_lost(self, lost: WorkerLost) -> None:
+        self.stop_token.request(Failed(lost, "the group of processes"))
+        self.group.release()
+        if not self._over.wait(_LOST_SECONDS):
+            self._guard.end_process(str(lost).rstrip("."), code=1)
+
+
+class _WorkerSessionCreator(NewSessionCreator):
+    """Makes the session of a worker on its server, and initialises what is this worker's."""
+
+    def __init__(self, trainer: DistributedTrainerBase, given: NewSessionCreator) -> None:
+        config = tf.ConfigProto()
+        config.CopyFrom(given.config)
+        del config.device_filters[:]
+        config.device_filters.extend(["/job:ps", trainer.worker_device])
+        super().__init__(trainer.server.target, config=config)
+        self.computing = given.computing
+        self._trainer = trainer
+
+    def _connect(self, graph: tf.Graph) -> tf.Session:
+        return _WorkerSession(self._trainer.group, self.target, graph, self.config)
+
+    def _own(self, variables: Sequence[tf.Variable]) -> List[tf.Variable]:
+        chief = self._trainer.is_chief
+        return [each for each in variables if chief or not is_on_server(each)]
+
+
+class _WorkerSession(tf.Session):
+    """A session that is left open where a process is lost: to close it would wait for that."""
+
+    def __init__(self, group: Group, *args: Any) -> None:
+        super().__init__(*args)
+        self._group = group
+
+    def close(self) -> None:
+        if self._group.lost is None:
+            super().close()
+
+    def __del__(self) -> None:
+        if self._group.lost is None:
+            super().__del__()
+
+
+class EndAsked(Callback):
+    """Ends the run of this worker when the group is asked to end."""
+
+    _chief_only = False
+
+    def __init__(self, signal: tf.Tensor) -> None:
+        self._request = tf.train.SessionRunArgs(signal)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return self._request if ctx.original_args.fetches is self.trainer.train_op else None
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        if run_values.results:
+            self.trainer.stop_token.request(Interrupted(int(run_values.results)))
+
+
+def _cluster_of(server: tf.train.Server) -> Cluster:
+    """The cluster that a server was made for, and its own task."""
+    definition = server.server_def
+    jobs = {
+        job.name: tuple(address for _, address in sorted(job.tasks.items()))
+        for job in definition.cluster.job
+    }
+    if not jobs.get("ps") or not jobs.get("worker") or set(jobs) != {"ps", "worker"}:
+        raise ValueError(
+            "A trainer with parameter servers needs a tf.train.Server of a cluster with the jobs "
+            f"'ps' and 'worker', got {', '.join(sorted(jobs))}."
+        )
+    return Cluster(jobs["worker"], jobs["ps"], definition.job_name, definition.task_index)
+
+
+def _check_creator(creator: Any) -> NewSessionCreator:
+    if type(creator) is not NewSessionCreator or creator.target or creator.graph is not None:
+        raise ValueError(
+            "A distributed trainer makes its session on its server, so it takes no session_creator "
+            "of another kind: give TrainConfig(session_config=...)."
+        )
+    return creator

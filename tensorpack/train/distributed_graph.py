@@ -1,0 +1,172 @@
+"""What of a training graph is on parameter servers: variables, and the turns of the workers."""
+
+from typing import Any, Dict, Sequence
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.variables import VariablePairs
+
+from .group import TABLE, Row
+
+__all__ = [
+    "StartValues",
+    "StepTurns",
+    "is_assigned",
+    "is_on_server",
+    "move_to_servers",
+    "vote_tensor",
+]
+
+
+def is_on_server(variable: tf.Variable) -> bool:
+    """Whether a variable is on a parameter server."""
+    return tf.DeviceSpec.from_string(variable.device).job == "ps"
+
+
+def is_assigned(variable: tf.Variable) -> bool:
+    """Whether an op of the graph sets a variable, apart from its initialiser."""
+    users = [op for op in variable.op.outputs[0].consumers() if op is not variable.initializer]
+    return any("Assign" in op.type or "Scatter" in op.type for op in users)
+
+
+def move_to_servers(variables: Sequence[tf.Variable], scope: str, setter: Any) -> VariablePairs:
+    """Makes global copies of variables on parameter servers, and makes the variables local.
+
+    A copy is in the collections that its variable was in, and starts with the same initial value.
+
+    Args:
+      variables: those of a tower.
+      scope: the variable scope that they are in and the copies are not.
+      setter: what `tf.device` takes to place the copies.
+
+    Returns:
+      the pairs (variable, copy).
+    """
+    root = tf.VariableScope(reuse=False, name="", use_resource=True)
+    copies: Dict[int, tf.Variable] = {}
+    for each in variables:
+        name = each.op.name[len(scope) + 1 :]
+        with tf.variable_scope(root, auxiliary_name_scope=False), tf.name_scope(None):
+            with tf.device(setter):
+                copies[id(each)] = tf.get_variable(
+                    name, initializer=each.initial_value, trainable=False, collections=[]
+                )
+    graph = tf.get_default_graph()
+    for key in graph.get_all_collection_keys():
+        members = graph.get_collection_ref(key)
+        members[:] = [copies.get(id(each), each) for each in members]
+    graph.get_collection_ref(tf.GraphKeys.LOCAL_VARIABLES).extend(variables)
+    return VariablePairs(list(variables), [copies[id(each)] for each in variables])
+
+
+class StepTurns:
+    """Lets the workers update in turn, and go on when all have read the result.
+
+    In each step a worker waits for its turn, updates, and ends its turn. When the last one has,
+    each reads the variables; when all have read them, the first one may update again. So the order
+    of the updates is always that of the workers. Each wait is for a queue on the host.
+
+    Args:
+      device: of the host.
+      index: which worker this is.
+      number: of workers.
+      rows: how many processes the group has.
+    """
+
+    def __init__(self, device: str, index: int, number: int, rows: int) -> None:
+        self._device = device
+        self._index = index
+        self._number = number
+        self._rows = rows
+        with tf.device(device):
+            self._turns = [_queue(f"turn_{i}", number) for i in range(number)]
+            self._ends = [_queue(f"end_{i}", number) for i in range(number)]
+
+    def wait(self) -> tf.Operation:
+        """Returns an op that waits for the turn of this worker. That of the first one comes when
+        each worker has run `finish` once more: at the start, and after each step.
+        """
+        with tf.device(self._device):
+            if self._index == 0:
+                return self._turns[0].dequeue_many(self._number).op
+            return self._turns[self._index].dequeue().op
+
+    def pass_on(self, updated: tf.Operation) -> tf.Operation:
+        """Returns an op that ends the turn of this worker, after `updated`."""
+        with tf.device(self._device), tf.control_dependencies([updated]):
+            if self._index < self._number - 1:
+                return self._turns[self._index + 1].enqueue(tf.constant(0, tf.int64))
+            vote = vote_tensor(self._rows)
+            return tf.group(*[each.enqueue(vote) for each in self._ends])
+
+    def end(self, passed: tf.Operation) -> tf.Tensor:
+        """Returns a tensor that is there when all have updated: the signal by which the group was
+        asked to end before that, or 0; the same for all workers.
+        """
+        with tf.device(self._device), tf.control_dependencies([passed]):
+            return self._ends[self._index].dequeue()
+
+    def finish(self, read: Sequence[tf.Operation]) -> tf.Operation:
+        """Returns an op that tells, after `read`, that this worker has read the variables."""
+        with tf.device(self._device), tf.control_dependencies(read):
+            return self._turns[0].enqueue(tf.constant(0, tf.int64))
+
+    @staticmethod
+    def closing(number: int) -> tf.Operation:
+        """Returns an op that ends all waits; for another graph, under the device of the host."""
+        names = [f"{kind}_{i}" for kind in ("turn", "end") for i in range(number)]
+        return tf.group(
+            *[_queue(name, number).close(cancel_pending_enqueues=True) for name in names]
+        )
+
+
+def vote_tensor(rows: int) -> tf.Tensor:
+    """Returns the signal by which a process asks the group to end, 0 if none does; for the device
+    of the host.
+
+    Args:
+      rows: how many processes the group has.
+    """
+    table = _shared_variable(TABLE, tf.int64, [rows, len(Row._fields)])
+    votes = tf.raw_ops.ReadVariableOp(resource=table, dtype=tf.int64)[:, Row._fields.index("vote")]
+    return tf.reduce_max(votes)
+
+
+class StartValues:
+    """Gives other workers the values with which the chief's own variables start.
+
+    Args:
+      variables: the global variables of this process.
+      device: where the values are left.
+    """
+
+    def __init__(self, variables: Sequence[tf.Variable], device: str) -> None:
+        self._known, self._gives, self._takes = [], [], []
+        for each in variables:
+            name, dtype = f"tensorpack_start/{each.op.name}", each.dtype.base_dtype
+            with tf.device(device):
+                there = _shared_variable(name, dtype, each.shape)
+                value = tf.raw_ops.ReadVariableOp(resource=there, dtype=dtype)
+                self._known.append(tf.raw_ops.VarIsInitializedOp(resource=there))
+            with tf.device(each.device):
+                own = each.read_value()
+                self._takes.append(each.assign(value, read_value=False))
+            with tf.device(device):
+                self._gives.append(tf.raw_ops.AssignVariableOp(resource=there, value=own))
+
+    def give(self, sess: tf.Session) -> None:
+        """Leaves the values; for the chief."""
+        sess.run(self._gives)
+
+    def take(self, sess: tf.Session) -> None:
+        """Takes the values that the chief has left. A variable that it does not have stays."""
+        known = sess.run(self._known)
+        sess.run([take for take, there in zip(self._takes, known) if there])
+
+
+def _shared_variable(name: str, dtype: tf.DType, shape: Any) -> tf.Tensor:
+    return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
+
+
+def _queue(name: str, number: int) -> Any:
+    name = f"tensorpack_{name}"
+    return tf.FIFOQueue(number + 1, [tf.int64], [[]], shared_name=name, name=name)

@@ -1,0 +1,382 @@
+"""The processes of a distributed run as a group: who lives, who has ended, who asks for the end.
+
+Each process has a row in a table, which is a variable on one of them, the host. A thread writes the
+row and reads the table every second through a session of its own: TensorFlow's runtime is the only
+connection. A process that was killed, stopped or cut off is known by a row that stands still, and a
+host by reads that fail. How long a step or a callback takes does not matter.
+"""
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import Any, Callable, NamedTuple, Optional, Tuple
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+from tensorpack.utils.cluster import Cluster
+
+__all__ = ["FAILED", "Group", "JOINED", "LEFT", "READY", "Row", "TABLE", "WorkerLost", "accepts"]
+
+TABLE = "tensorpack_group"  # name of the variable
+
+# States of a process; 0 is before.
+JOINED = 1
+READY = 2
+LEFT = 3
+FAILED = 4
+
+_BEAT_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
+_REPORT_SECONDS = 10.0  # between two lines about what is waited for
+_START_FACTOR = 10  # how many times the time-out a process may take to start
+_CALL_SECONDS = 5.0
+_TELL_SECONDS = 2.0  # for the last words to the group
+
+
+class WorkerLost(RuntimeError):
+    """A process of the group failed, was killed, or does not answer any more."""
+
+
+class Row(NamedTuple):
+    """What the table says about one process.
+
+    Attributes:
+      beat: grows while the process lives.
+      state: 0; `JOINED`; `READY`, its variables have values; `LEFT`, it ended in order; `FAILED`.
+      step: the global step when it entered this state.
+      vote: the signal by which it was asked to end, 0 for none.
+    """
+
+    beat: int = 0
+    state: int = 0
+    step: int = 0
+    vote: int = 0
+
+
+class Group:
+    """The membership of this process in the group.
+
+    Args:
+      cluster: the addresses of all, and the role of this process.
+      target: of the `tf.train.Server` of this process.
+      host: the task that has the table.
+      timeout: seconds without a sign of life after which a process is lost; ten times as many may
+        pass until it starts.
+      in_step: whether workers wait for each other in each step, so that one that has ended before
+        the others is an error.
+      closing: called under the graph of the table; returns an op that ends what workers wait for.
+
+    Attributes:
+      lost: the `WorkerLost` if a process is lost.
+      table: the latest rows, of the workers and then of the parameter servers.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        target: str,
+        host: Tuple[str, int] = ("ps", 0),
+        timeout: float = 60.0,
+        in_step: bool = True,
+        closing: Callable[[], Any] = tf.no_op,
+    ) -> None:
+        self.cluster = cluster
+        self.timeout = timeout
+        self.lost: Optional[WorkerLost] = None
+        self.stopping = threading.Event()
+        self._in_step = in_step
+        servers = [("ps", i) for i in range(len(cluster.ps))]
+        self._tasks = [("worker", i) for i in range(cluster.num_workers)] + servers
+        me = (cluster.job, cluster.index)
+        self.index = self._tasks.index(me)
+        self.row = Row()
+        self.table = [self.row] * len(self._tasks)
+        self._seen = [(0, 0.0)] * len(self._tasks)  # a beat, and since when it is that
+        self._lock = threading.Lock()
+        self._on_lost: Callable[[WorkerLost], None] = lambda error: None
+        self._step: Callable[[], int] = lambda: 0
+        self._host = _HostLink(self, target, host, closing)
+        others = [each for each in servers if each not in (host, me)] if me[0] == "worker" else []
+        self._links = [self._host] + [_Link(self, target, each) for each in others]
+        self._thread = threading.Thread(target=self._watch, name="GroupWatch", daemon=True)
+
+    def join(
+        self, on_lost: Callable[[WorkerLost], None], step: Callable[[], int] = lambda: 0
+    ) -> None:
+        """Starts to live in the group.
+
+        Args:
+          on_lost: called once, on a thread, if a process is lost.
+          step: returns the step that this process is in.
+        """
+        self._on_lost, self._step = on_lost, step
+        self._seen = [(0, time.monotonic())] * len(self._tasks)
+        self._enter(state=JOINED)
+        for thread in [*self._links, self._thread]:
+            thread.start()
+
+    def ready(self, step: int) -> None:
+        """Tells that the variables of this process have values, and the step they belong to."""
+        self._enter(state=READY, step=step)
+
+    def vote(self, signum: int) -> None:
+        """Asks all to end in order, because of this signal."""
+        self._enter(vote=signum)
+
+    def votes(self) -> int:
+        """Returns the signal by which any process was asked to end, 0 if none was."""
+        return max(row.vote for row in self.table)
+
+    def release(self) -> None:
+        """Ends what workers wait for on the host, see `closing`."""
+        self._host.release.set()
+        self._host.wake()
+
+    def leave(self, failed: bool, step: int = 0) -> None:
+        """Tells how this process ends, and stops the threads. One that waits for a process that
+        does not answer is left behind.
+        """
+        if self._thread.ident is None:
+            return
+        self._enter(state=FAILED if failed else LEFT, step=step)
+        if self._host.connected:
+            self._host.told.wait(_TELL_SECONDS)
+        self.stopping.set()
+        self._thread.join()
+        for link in self._links:
+            link.wake()
+            link.join(_TELL_SECONDS)
+
+    def wait_for(self, what: str, done: Callable[[], bool], check: Callable[[], None]) -> None:
+        """Blocks until something is so; logs now and then what is waited for.
+
+        Args:
+          what: for the log.
+          done: asked several times a second.
+          check: called as often; may raise.
+
+        Raises:
+          WorkerLost: a process is lost.
+        """
+        reported = time.monotonic()
+        while not done():
+            check()
+            if self.lost is not None:
+                raise self.lost
+            if time.monotonic() - reported > _REPORT_SECONDS:
+                reported = time.monotonic()
+                logger.info(f"Waiting for {what} ...")
+            time.sleep(_LOOK_SECONDS)
+
+    def connected(self) -> bool:
+        """Whether all parameter servers have answered."""
+        return all(link.connected for link in self._links)
+
+    def explain(self) -> Optional[WorkerLost]:
+        """Returns what is behind an error of TensorFlow; None if every process seems to live."""
+        deadline = time.monotonic() + _TELL_SECONDS
+        while self.lost is None and time.monotonic() < deadline:
+            ended = [each.who for each in self._links if not accepts(each.address)]
+            if ended:
+                self._lose(f"{ended[0]} refuses connections: its process has ended.")
+            time.sleep(_LOOK_SECONDS)
+        return self.lost
+
+    def alive(self, index: int) -> bool:
+        """Whether a worker has joined and not ended, and gave a sign of life lately."""
+        age = time.monotonic() - self._seen[index][1]
+        return self.table[index].state in (JOINED, READY) and age < self.timeout
+
+    def who(self, index: int) -> str:
+        """Returns what messages call a process: its name and address."""
+        job, number = self._tasks[index]
+        return f"{job} {number} at {self.cluster.as_dict()[job][number]}"
+
+    def beat(self) -> Row:
+        """Returns the next row of this process."""
+        with self._lock:
+            self.row = self.row._replace(beat=self.row.beat + 1)
+            return self.row
+
+    def take(self, table: Any) -> None:
+        """Takes the rows that the host has now."""
+        rows, now = [Row(*map(int, row)) for row in table], time.monotonic()
+        self._seen = [
+            seen if seen[0] == row.beat else (row.beat, now) for row, seen in zip(rows, self._seen)
+        ]
+        self.table = rows
+
+    def _enter(self, **fields: int) -> None:
+        with self._lock:
+            self.row = self.row._replace(**fields)
+            self._host.told.clear()
+        self._host.wake()
+
+    def _watch(self) -> None:
+        while not self.stopping.wait(_LOOK_SECONDS):
+            message = self._trouble()
+            if message is not None:
+                self._lose(message)
+                return
+
+    def _lose(self, message: str) -> None:
+        with self._lock:
+            if self.lost is not None or self.stopping.is_set():
+                return
+            self.lost = WorkerLost(message)
+        self._on_lost(self.lost)
+
+    def _trouble(self) -> Optional[str]:
+        for link in self._links:
+            limit = self.timeout * (1 if link.connected else _START_FACTOR)
+            if link.restarted:
+                return f"{link.who} was started again: the variables that it had are lost."
+            if link.silence() > limit:
+                what = "not answered" if link.connected else "not started"
+                return f"{link.who} has {what} for {limit:g} seconds."
+        if self._host.connected and self.cluster.job == "worker":
+            return self._trouble_of_workers()
+        return None
+
+    def _trouble_of_workers(self) -> Optional[str]:
+        now, number = time.monotonic(), self.cluster.num_workers
+        for index, (row, (_, since)) in enumerate(zip(self.table[:number], self._seen)):
+            limit = self.timeout * (1 if row.state else _START_FACTOR)
+            if index == self.index:
+                continue
+            if row.state == FAILED:
+                return f"{self.who(index)} failed: its own log says why."
+            if row.state == LEFT and self._in_step and row.step < self._step():
+                return (
+                    f"{self.who(index)} has ended after step {row.step}, and this process is in "
+                    f"step {self._step()}: give all workers the same number of steps."
+                )
+            if row.state != LEFT and now - since > limit:
+                what = "given no sign of life" if row.state else "not joined"
+                return f"{self.who(index)} has {what} for {limit:g} seconds."
+        return None
+
+
+class _Link(threading.Thread):
+    """Asks a process every second whether it lives.
+
+    Attributes:
+      who: the process, with its address.
+      connected: whether it has ever answered.
+      restarted: whether it is another process now than before.
+    """
+
+    def __init__(self, group: Group, target: str, task: Tuple[str, int]) -> None:
+        super().__init__(name=f"GroupLink to {task[0]} {task[1]}", daemon=True)
+        self.address = group.cluster.as_dict()[task[0]][task[1]]
+        self.who = f"{task[0]} {task[1]} at {self.address}"
+        self.connected = self.restarted = False
+        self._group = group
+        self._target = target
+        self._device = f"/job:{task[0]}/task:{task[1]}"
+        self._answered = float("inf")
+        self._wake = threading.Event()
+
+    def start(self) -> None:
+        """Starts the thread, and to count the seconds of silence."""
+        self._answered = time.monotonic()
+        super().start()
+
+    def wake(self) -> None:
+        """Has it ask at once."""
+        self._wake.set()
+
+    def silence(self) -> float:
+        """For how many seconds there has been no answer."""
+        return time.monotonic() - self._answered
+
+    def run(self) -> None:
+        """Asks until the group stops; called by `start`."""
+        stopping = self._group.stopping
+        while not accepts(self.address):
+            if stopping.wait(_LOOK_SECONDS):
+                return
+        with tf.Graph().as_default() as graph, tf.device(f"{self._device}/device:CPU:0"):
+            self._build()
+        session = tf.Session(self._target, graph, self._config())
+        while not stopping.is_set():
+            self._wake.clear()
+            with suppress(tf.errors.OpError):  # the silence counts
+                self._ask(session)
+                self._answered, self.connected = time.monotonic(), True
+            self._wake.wait(_BEAT_SECONDS)
+        session.close()
+
+    def _config(self) -> tf.ConfigProto:
+        cluster, seconds = self._group.cluster, min(_CALL_SECONDS, self._group.timeout)
+        me = f"/job:{cluster.job}/task:{cluster.index}"
+        return tf.ConfigProto(
+            device_filters=[self._device, me], operation_timeout_in_ms=int(1000 * seconds)
+        )
+
+    def _build(self) -> None:
+        # Without the placeholder TensorFlow would compute it in this process.
+        self._fetched = tf.identity(tf.placeholder_with_default(0, []))
+
+    def _ask(self, session: tf.Session) -> None:
+        session.run(self._fetched)
+
+
+class _HostLink(_Link):
+    """Writes the row of this process, and reads the table.
+
+    Attributes:
+      told: an event, set when the host has the row as it is now.
+      release: an event, set to have it run the op of `closing`.
+    """
+
+    def __init__(
+        self, group: Group, target: str, task: Tuple[str, int], closing: Callable[[], Any]
+    ) -> None:
+        super().__init__(group, target, task)
+        self.told, self.release = threading.Event(), threading.Event()
+        self._closing = closing
+        self._is_made = False
+
+    def _build(self) -> None:
+        shape = [len(self._group.table), len(Row._fields)]
+        zeros = tf.zeros_initializer()
+        table = tf.get_variable(TABLE, shape, tf.int64, zeros, use_resource=True)
+        self._make, self._exists = table.initializer, table.is_initialized()
+        self._row = tf.placeholder(tf.int64, [1, shape[1]])
+        written = tf.raw_ops.ResourceScatterUpdate(
+            resource=table.handle, indices=[self._group.index], updates=self._row
+        )
+        with tf.control_dependencies([written]):
+            self._table = table.read_value()
+        self._closed = self._closing()
+
+    def _ask(self, session: tf.Session) -> None:
+        if not self._is_made:
+            if self._group.cluster.is_chief:
+                session.run(self._make)
+            elif not session.run(self._exists):
+                return
+            self._is_made = True
+        if self.release.is_set():
+            session.run(self._closed)
+            self.release.clear()
+        row = self._group.beat()
+        try:
+            self._group.take(session.run(self._table, {self._row: [row]}))
+        except (tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
+            self.restarted = True
+        else:
+            if self._group.row is row:
+                self.told.set()
+
+
+def accepts(address: str) -> bool:
+    """Whether something accepts connections at an address "host:port"."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), 1.0).close()
+    except OSError:
+        return False
+    return True
