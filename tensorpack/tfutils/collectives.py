@@ -6,8 +6,7 @@ towers, by the sum over those that there are. So it takes no op of its own kind 
 devices, and a tower that is run alone brings the terms of the others along.
 """
 
-import inspect
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from tensorpack.compat import in_branch, replace_input
 from tensorpack.compat import tfv1 as tf
@@ -32,12 +31,10 @@ class WorkerGroup(NamedTuple):
     """
 
     size: int
-    key: int = 1  # which group it is, the same number on each worker
-    timeout: float = 0.0  # seconds that a sum waits for the other workers; 0 for ever
+    add_up: Optional[Callable[[tf.Tensor], tf.Tensor]] = None  # makes the ops of a sum
 
 
 _groups: PerGraph[List[WorkerGroup]] = PerGraph(list)
-_instances: PerGraph[List[int]] = PerGraph(lambda: [0])
 _meetings: "PerGraph[Dict[str, _Meeting]]" = PerGraph(dict)
 
 
@@ -72,7 +69,7 @@ def sum_over_workers(tensor: tf.Tensor) -> tf.Tensor:
 
     @tf.custom_gradient
     def add_up(own: tf.Tensor) -> Tuple[tf.Tensor, Any]:
-        return _reduce(own), sum_over_workers
+        return _add_up_workers(own), sum_over_workers
 
     return add_up(tensor)
 
@@ -126,7 +123,8 @@ class _Meeting:
     def __init__(self, workers: bool) -> None:
         self.terms: Dict[int, tf.Tensor] = {}
         self._workers = workers
-        self._results: List[tf.Operation] = []
+        self._results: List[tf.Operation] = []  # what takes the sum over the towers
+        self._of_all: Optional[tf.Tensor] = None  # the sum over the workers, if there are any
         self._gradients: List[_Meeting] = []
         self._asked: Dict[int, int] = {}  # gradients, by tower
 
@@ -139,14 +137,18 @@ class _Meeting:
                     f"({term.name}), and {other.dtype.name} {other.shape} ({other.name})."
                 )
         self.terms[index] = term
-        self._results.append(result)
         terms = [self.terms[each] for each in sorted(self.terms)]
         where = terms[len(_meetings.get()) % len(terms)]  # the sums take turns
         graph = tf.get_default_graph()
         with graph.control_dependencies(None), graph.colocate_with(where.op, ignore_existing=True):
             total = tf.add_n(terms, name="total") if len(terms) > 1 else term
-            if self._workers:
-                total = _reduce(total)
+            if self._workers and self._of_all is None:  # made once, whichever towers come later
+                self._results.append(tf.identity(term, name="of_worker").op)
+                self._of_all = _add_up_workers(self._results[0].outputs[0])
+        if self._of_all is None:
+            self._results.append(result)
+        else:
+            replace_input(result, 0, self._of_all)
         for each in self._results:
             replace_input(each, 0, total)
 
@@ -172,22 +174,10 @@ def _add_up(tensor: tf.Tensor, meeting: _Meeting, index: int) -> tf.Tensor:
     return total
 
 
-def _reduce(tensor: tf.Tensor) -> tf.Tensor:
-    group, instances = get_worker_group(), _instances.get()
-    instances[0] += 1
-    options = {}
-    if _HAS_TIMEOUT:
-        options["timeout_seconds"] = group.timeout
-    return tf.raw_ops.CollectiveReduce(
-        input=tensor,
-        group_size=group.size,
-        group_key=group.key,
-        instance_key=instances[0],
-        merge_op="Add",
-        final_op="Id",
-        subdiv_offsets=[0],
-        **options,
-    )
-
-
-_HAS_TIMEOUT = "timeout_seconds" in inspect.signature(tf.raw_ops.CollectiveReduce).parameters
+def _add_up_workers(tensor: tf.Tensor) -> tf.Tensor:
+    add_up = get_worker_group().add_up
+    if add_up is None:
+        raise RuntimeError("The workers of this trainer add up gradients, and nothing else.")
+    # free of what a gradient is colocated with: queues are on the CPU
+    with tf.get_default_graph().colocate_with(None, ignore_existing=True):
+        return add_up(tensor)

@@ -92,14 +92,37 @@ def test_what_is_refused(monkeypatch):
         set_worker_group(WorkerGroup(2))
 
 
-@pytest.mark.parametrize("towers", [1, 2])
+class Workers:
+    """Two workers in one graph, each on a device: adds up by collective ops, in their order."""
+
+    def __init__(self):
+        self.begin()
+        set_worker_group(WorkerGroup(2, self.add_up))
+
+    def begin(self):
+        """Begins with the graph of the next worker."""
+        self.made = 0
+        collectives._meetings.get().clear()
+
+    def add_up(self, tensor):
+        self.made += 1
+        return tf.raw_ops.CollectiveReduce(
+            input=tensor,
+            group_size=2,
+            group_key=7,
+            instance_key=self.made,
+            merge_op="Add",
+            final_op="Id",
+            subdiv_offsets=[0],
+        )
+
+
+@pytest.mark.parametrize("towers", [1, 3])
 def test_workers_add_up_the_sums_of_their_towers(towers):
-    """Both workers are in one graph here, each on a device and with numbers of its own."""
-    set_worker_group(WorkerGroup(2, key=7, timeout=30))
+    workers, found = Workers(), []
     starts = tf.constant(np.arange(1, 1 + 4 * towers, dtype=np.float32).reshape(2, towers, 2))
-    found = []
     for worker in range(2):
-        collectives._instances.get()[0] = 0
+        workers.begin()
         for i in range(towers):
             name = f"worker{worker}tower{i}" if towers > 1 else ""
             with tf.device(f"/cpu:{worker}"), TowerContext(name, True, index=i, vs_name="v"):
@@ -107,7 +130,7 @@ def test_workers_add_up_the_sums_of_their_towers(towers):
                 x = starts[worker, i]
                 total = sum_over_towers(x * x, workers=True)
                 found.append([total, tf.gradients(tf.reduce_sum(total**2), x)[0]])
-        collectives._meetings.get().clear()
+        assert workers.made == 2  # however many towers there are
     total = tf.reduce_sum(starts * starts, [0, 1])
     gradient = tf.gradients(2 * towers * tf.reduce_sum(total**2), starts)[0]
     found, total, gradient = run([found, total, gradient])
@@ -116,12 +139,17 @@ def test_workers_add_up_the_sums_of_their_towers(towers):
 
 
 def test_a_sum_over_workers_has_a_gradient():
-    set_worker_group(WorkerGroup(2))
-    found = []
+    workers, found = Workers(), []
     for worker in range(2):
-        collectives._instances.get()[0] = 0
+        workers.begin()
         with tf.device(f"/cpu:{worker}"):
             x = tf.constant([1.0 + worker])
             total = sum_over_workers(x)
             found.append([total, tf.gradients(total**2, x)[0]])
     np.testing.assert_allclose(np.ravel(run(found)), [3, 12, 3, 12])
+
+
+def test_workers_that_cannot_add_up():
+    set_worker_group(WorkerGroup(2))
+    with pytest.raises(RuntimeError, match="add up gradients, and nothing else"):
+        sum_over_workers(tf.constant(1.0))
