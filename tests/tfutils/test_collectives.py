@@ -96,25 +96,21 @@ class Workers:
     """Two workers in one graph, each on a device: adds up by collective ops, in their order."""
 
     def __init__(self):
-        self.begin()
         set_worker_group(WorkerGroup(2, self.add_up))
 
-    def begin(self):
-        """Begins with the graph of the next worker."""
-        self.made = 0
+    def begin(self, worker):
+        """Begins with the graph of a worker; returns its device."""
+        self.made, self.device = 0, f"/cpu:{worker}"
         collectives._meetings.get().clear()
+        return self.device
 
     def add_up(self, tensor):
         self.made += 1
-        return tf.raw_ops.CollectiveReduce(
-            input=tensor,
-            group_size=2,
-            group_key=7,
-            instance_key=self.made,
-            merge_op="Add",
-            final_op="Id",
-            subdiv_offsets=[0],
-        )
+        options = {"merge_op": "Add", "final_op": "Id", "subdiv_offsets": [0]}
+        with tf.device(self.device):
+            return tf.raw_ops.CollectiveReduce(
+                input=tensor, group_size=2, group_key=7, instance_key=self.made, **options
+            )
 
 
 @pytest.mark.parametrize("towers", [1, 3])
@@ -122,10 +118,10 @@ def test_workers_add_up_the_sums_of_their_towers(towers):
     workers, found = Workers(), []
     starts = tf.constant(np.arange(1, 1 + 4 * towers, dtype=np.float32).reshape(2, towers, 2))
     for worker in range(2):
-        workers.begin()
+        device = workers.begin(worker)
         for i in range(towers):
             name = f"worker{worker}tower{i}" if towers > 1 else ""
-            with tf.device(f"/cpu:{worker}"), TowerContext(name, True, index=i, vs_name="v"):
+            with tf.device(device), TowerContext(name, True, index=i, vs_name="v"):
                 assert adds_up(workers=True)
                 x = starts[worker, i]
                 total = sum_over_towers(x * x, workers=True)
@@ -141,8 +137,7 @@ def test_workers_add_up_the_sums_of_their_towers(towers):
 def test_a_sum_over_workers_has_a_gradient():
     workers, found = Workers(), []
     for worker in range(2):
-        workers.begin()
-        with tf.device(f"/cpu:{worker}"):
+        with tf.device(workers.begin(worker)):
             x = tf.constant([1.0 + worker])
             total = sum_over_workers(x)
             found.append([total, tf.gradients(total**2, x)[0]])
