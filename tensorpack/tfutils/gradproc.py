@@ -35,7 +35,14 @@ GradVars = List[Tuple[Gradient, Any]]
 
 
 class GradientProcessor:
-    """Base of all processors. Override `_process`."""
+    """Base of all processors. Override `_process`.
+
+    Attributes:
+      by_tower: whether the result depends on nothing but the gradients and the names of their
+        variables, so that several towers with the same gradients may each compute it.
+    """
+
+    by_tower = False
 
     def __init__(self) -> None:
         self._scopes: PerGraph[List[str]] = PerGraph(list)
@@ -65,6 +72,8 @@ class FilterNoneGrad(GradientProcessor):
       verbose: whether to warn about them.
     """
 
+    by_tower = True
+
     def __init__(self, verbose: bool = True) -> None:
         super().__init__()
         self._verbose = verbose
@@ -85,6 +94,8 @@ class GlobalNormClip(GradientProcessor):
     Raises:
       ValueError: `global_norm` is not positive.
     """
+
+    by_tower = True
 
     def __init__(self, global_norm: float) -> None:
         super().__init__()
@@ -147,6 +158,8 @@ class SummaryGradient(MapGradient):
       collections: names of the collections for the summaries; `SUMMARIES` by default.
     """
 
+    by_tower = True
+
     def __init__(self, regex: str = ".*", collections: Optional[Iterable[str]] = None) -> None:
         super().__init__(self._summarise, regex)
         self._collections = collections
@@ -175,6 +188,8 @@ _summarised_variables: PerGraph[set] = PerGraph(set)  # names; one summary tag f
 class CheckGradient(MapGradient):
     """Makes the step fail, with the variable's name, where a gradient is not finite."""
 
+    by_tower = True
+
     def __init__(self) -> None:
         super().__init__(self._check)
 
@@ -192,6 +207,8 @@ class ScaleGradient(MapGradient):
       verbose: whether to log the factor of each variable.
       log: the name of `verbose` in 2017.
     """
+
+    by_tower = True
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from tensorpack.utils.checks import as_count
 from .common import PerGraph, root_variable
 from .gradproc import FilterNoneGrad, GradientProcessor
 from .replicas import replicas
+from .variables import VariablePairs
 
 __all__ = [
     "AccumGradOptimizer",
@@ -212,9 +213,10 @@ def apply_to_replicas(
     in the others.
 
     What an optimizer keeps beside the slots of variables, as Adam the powers of its betas, is
-    updated once. Gradient processors get the gradients and variables of the first tower. An
-    optimizer with an `apply_gradients` of its own, or one that changes variables after the update,
-    is applied to the first tower, and the copies are set to the result.
+    updated once. Gradient processors get the variables of the first tower, and its gradients, or
+    those of each tower where that must give the same. An optimizer with an `apply_gradients` of its
+    own, or one that changes variables after the update, is applied to the first tower, and the
+    copies are set to the result.
 
     Args:
       opt: any optimizer; changed, if it is a `ProxyOptimizer`.
@@ -224,20 +226,23 @@ def apply_to_replicas(
     Raises:
       ValueError: the towers have gradients of different variables.
     """
-    main, *others = replicas().align(towers)
+    towers = replicas().align(towers)
+    main, *others = towers
     if not others:
         return opt.apply_gradients(main, name=name)
-    copies = {id(variable): list(pairs) for (_, variable), *pairs in zip(main, *others)}
     chain = [opt]
     while isinstance(chain[-1], ProxyOptimizer):
         chain.append(chain[-1]._opt)
     *wrappers, innermost = chain
+    pairs = [(copy, variable) for tower in others for (_, copy), (_, variable) in zip(tower, main)]
     if _defines(innermost) is tf.train.Optimizer and not any(map(_changes_variables, wrappers)):
-        to_all = _ToReplicas(innermost, copies, own_gradients=not wrappers)
-        if wrappers:
-            wrappers[-1]._opt = to_all
-        updated = (opt if wrappers else to_all).apply_gradients(main, name=name)
-        _record_slots(innermost, others)
+        processed = _process_by_tower(wrappers, towers)
+        if processed is not None:
+            updated = innermost.apply_gradients(processed, name=name)
+        else:
+            wrappers[-1]._opt = _ToReplicas(innermost, pairs)
+            updated = opt.apply_gradients(main, name=name)
+        _record_slots(innermost, pairs)
         return updated
     logger.info(
         f"{type(opt).__name__} updates the variables of the first tower, and those of the others "
@@ -245,24 +250,23 @@ def apply_to_replicas(
     )
     updated = opt.apply_gradients(main)
     with tf.control_dependencies([updated]):
-        return tf.group(updated, replicas().sync_op("update_replicas"), name=name)
+        copies = VariablePairs(*map(list, zip(*pairs))).copy_op("update_replicas")
+    return tf.group(updated, copies, name=name)
 
 
 class _ToReplicas(ProxyOptimizer):
-    """Around the innermost optimizer: updates the copies of the variables, too.
+    """Around the innermost optimizer: updates the copies of the variables by the same gradients.
 
     Args:
       opt: the optimizer.
-      copies: for the id of each variable its copies, with the gradient of their tower.
-      own_gradients: whether to use these gradients, instead of the one of the variable.
+      pairs: each copy, with its variable.
     """
 
-    def __init__(
-        self, opt: tf.train.Optimizer, copies: Dict[int, List[Tuple[Any, Any]]], own_gradients: bool
-    ) -> None:
+    def __init__(self, opt: tf.train.Optimizer, pairs: Sequence[Tuple[Any, Any]]) -> None:
         super().__init__(opt, "ToReplicas")
-        self._copies = copies
-        self._own_gradients = own_gradients
+        self._copies: Dict[int, List[Any]] = {}
+        for copy, variable in pairs:
+            self._copies.setdefault(id(variable), []).append(copy)
 
     def apply_gradients(
         self,
@@ -270,21 +274,45 @@ class _ToReplicas(ProxyOptimizer):
         global_step: Optional[tf.Variable] = None,
         name: Optional[str] = None,
     ) -> tf.Operation:
-        pairs = list(grads_and_vars)
-        more = [
-            (own if self._own_gradients else gradient, copy)
-            for gradient, variable in pairs
-            for own, copy in self._copies[id(variable)]
-        ]
-        return self._opt.apply_gradients(pairs + more, global_step, name)
+        grads = list(grads_and_vars)
+        more = [(gradient, copy) for gradient, v in grads for copy in self._copies[id(v)]]
+        return self._opt.apply_gradients(grads + more, global_step, name)
 
 
-def _record_slots(opt: tf.train.Optimizer, towers: Sequence[GradsAndVars]) -> None:
+def _process_by_tower(
+    wrappers: Sequence[ProxyOptimizer], towers: Sequence[GradsAndVars]
+) -> Optional[List[Tuple[Any, Any]]]:
+    """Returns the gradients of all towers behind the processors, each tower's computed from its
+    own, so that none has to be sent; None if that might not give the same as computing them once.
+    """
+    processors: List[GradientProcessor] = []
+    for each in wrappers:
+        if type(each) not in (ProxyOptimizer, _GradProcOptimizer):
+            return None
+        processors += getattr(each, "_gradprocs", [])
+    if not all(vars(type(each)).get("by_tower", False) for each in processors):
+        return None  # a subclass may do more than its base
+    variables = [variable for _, variable in towers[0]]
+    known: Dict[Any, GradsAndVars] = {}  # towers may have the same tensors
+    applied = []
+    for tower in towers:
+        key = tuple(id(gradient) for gradient, _ in tower)
+        if key not in known:
+            # The names of the variables that processors go by are those of the first tower.
+            grads = [(gradient, variable) for (gradient, _), variable in zip(tower, variables)]
+            with tf.device(grads[0][0].device):
+                for processor in processors:
+                    grads = processor.process(grads)
+            known[key] = grads
+        own = {id(variable): copy for variable, (_, copy) in zip(variables, tower)}
+        applied += [(gradient, own[id(variable)]) for gradient, variable in known[key]]
+    return applied
+
+
+def _record_slots(opt: tf.train.Optimizer, pairs: Sequence[Tuple[Any, Any]]) -> None:
     for slot in opt.get_slot_names():
-        variables = [copy for tower in towers for _, copy in tower]
-        copies = [opt.get_slot(each, slot) for each in variables]
-        mains = [opt.get_slot(replicas().main_of(each), slot) for each in variables]
-        there = [(copy, main) for copy, main in zip(copies, mains) if copy is not None]
+        found = [[opt.get_slot(each, slot) for each in pair] for pair in pairs]
+        there = [pair for pair in found if pair[0] is not None]
         replicas().add([copy for copy, _ in there], [main for _, main in there], slots=True)
 
 
