@@ -1,0 +1,287 @@
+"""A group of real processes over loopback: signals to some, and a network that stalls or breaks.
+
+::
+
+    def test_a_worker_that_is_killed(tmp_path, zygote):
+        with Group("tests.groups.programs", tmp_path, workers=2, ps=1, zygote=zygote) as group:
+            group.wait_for("step 3")  # of each worker
+            group.kill("worker 1")
+            assert group.end("worker 0", timeout=20) == 1
+            assert "worker 1 (127.0.0.1:" in group["worker 0"].output
+
+With the fixture `zygote` a process is a copy that has TensorFlow loaded and calls `main(*args)` of
+the module; else it is a new interpreter, which runs `python -m module *args`. Its role is in both
+`Cluster.from_environment()`.
+"""
+
+import contextlib
+import dataclasses
+import signal
+import socket
+import struct
+import threading
+import time
+
+from tensorpack.launch import _hosts
+from tests.harness import Child
+
+_CHUNK = 1 << 16
+_RETRY_SECONDS = 0.05
+
+
+class Group:
+    """N workers and M parameter servers; leaving its context kills those that still run.
+
+    Args:
+      module: what each process runs.
+      *args: of its `main`, or its command line.
+      workers, ps: how many of each.
+      zygote: see above.
+      env: added to the environment of all.
+      network: a `Network` to lead all connections through, which can be stalled or cut.
+    """
+
+    def __init__(self, module, *args, workers, ps=0, zygote=None, env=None, network=None):
+        self._start = module, args, zygote, env or {}
+        self._clusters = {each.name: each for each in _hosts.on_this_machine(workers, ps)}
+        self._network = network
+        self._codes = {}
+        self.children = {}
+
+    def __enter__(self):
+        try:
+            for name in self._clusters:
+                self.start(name)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exc_info):
+        for name, child in self.children.items():
+            if name not in self._codes:
+                child.send(signal.SIGCONT)
+                child.process.kill()
+        for name in self.children:
+            with contextlib.suppress(AssertionError):
+                self.end(name, timeout=10)
+
+    def __getitem__(self, name):
+        """The `Child` of a process, such as group["worker 0"]."""
+        return self.children[name]
+
+    @property
+    def names(self):
+        """The names of all processes: "worker 0", ..., "ps 0", ..."""
+        return list(self._clusters)
+
+    @property
+    def workers(self):
+        """The names of all workers."""
+        return [name for name, each in self._clusters.items() if each.job == "worker"]
+
+    def address(self, name):
+        """Where a process listens."""
+        return self._clusters[name].address
+
+    def start(self, name):
+        """Starts a process, also a second time after it has ended."""
+        module, args, zygote, env = self._start
+        env = {**env, "TF_CONFIG": self._seen_by(name).as_tf_config()}
+        if zygote is None:
+            self.children[name] = Child("-m", module, *args, env=env)
+        else:
+            self.children[name] = Child(*args, env=env, zygote=zygote, module=module)
+        self._codes.pop(name, None)
+
+    def _seen_by(self, name):
+        """The cluster as a process knows it: others by the way through the network."""
+        own = self._clusters[name]
+        if self._network is None:
+            return own
+        seen = {
+            other: own.address if other == name else self._network.way(name, other, each.address)
+            for other, each in self._clusters.items()
+        }
+        workers = tuple(seen[each] for each in seen if each.startswith("worker"))
+        ps = tuple(seen[each] for each in seen if each.startswith("ps"))
+        return dataclasses.replace(own, workers=workers, ps=ps)
+
+    def wait_for(self, text, *names, timeout=60):
+        """Waits until these processes, by default all workers, have printed a text."""
+        deadline = time.monotonic() + timeout
+        for name in names or self.workers:
+            self[name].wait_for(text, max(0.1, deadline - time.monotonic()))
+
+    def send(self, signum, *names):
+        """Sends a signal to these processes, by default all workers."""
+        for name in names or self.workers:
+            self[name].send(signum)
+
+    def kill(self, *names):
+        """Kills processes, and waits until they are gone."""
+        self.send(signal.SIGKILL, *names)
+        for name in names:
+            self.end(name, timeout=10)
+
+    def end(self, name, timeout):
+        """Waits for the end of a process; returns its exit code, -n after signal n.
+
+        Raises:
+          AssertionError: it runs longer, and was killed; with its output.
+        """
+        if name not in self._codes:
+            self._codes[name] = None
+            self._codes[name] = self[name].end(timeout)
+        return self._codes[name]
+
+    def end_all(self, timeout, *names):
+        """The exit codes of these processes, by default all workers, within so many seconds."""
+        deadline = time.monotonic() + timeout
+        return [
+            self.end(each, max(0.1, deadline - time.monotonic())) for each in names or self.workers
+        ]
+
+    @property
+    def outputs(self):
+        """What all have printed, for the messages of assertions."""
+        return "\n".join(f"--- {name}\n{child.output}" for name, child in self.children.items())
+
+
+class Network:
+    """A context that leads the connections of one `Group` through this process.
+
+    Each ordered pair of processes has a way of its own. It serves all connections of a pair.
+    """
+
+    def __init__(self):
+        self._ways = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        for way in self._ways.values():
+            way.close()
+
+    def way(self, source, target, address):
+        """The address at which `source` reaches `target`, which listens at `address`."""
+        if (source, target) not in self._ways:
+            self._ways[source, target] = _Way(address)
+        return self._ways[source, target].address
+
+    def stall(self, *names):
+        """Lets nothing through any more from or to these processes; connections stay open."""
+        for way in self._of(names):
+            way.gate.clear()
+
+    def resume(self, *names):
+        """Lets everything through again, also what has waited."""
+        for way in self._of(names):
+            way.gate.set()
+
+    def cut(self, *names):
+        """Resets all connections from and to these processes, and every new one."""
+        for way in self._of(names):
+            way.cut()
+
+    def sent(self, source, target):
+        """Bytes that went on the connections that `source` made to `target`, both ways."""
+        return self._ways[source, target].sent if (source, target) in self._ways else 0
+
+    def _of(self, names):
+        return [way for pair, way in self._ways.items() if set(pair) & set(names)]
+
+
+class _Way:
+    """Accepts connections and passes on what comes."""
+
+    def __init__(self, target):
+        host, _, port = target.rpartition(":")
+        self._target = host, int(port)
+        self.gate = threading.Event()
+        self.gate.set()
+        self.sent = 0
+        self._lock = threading.Lock()
+        self._is_cut = False
+        self._has_listened = False
+        self._sockets = []
+        self._listener = socket.socket()
+        self._listener.bind(("127.0.0.1", 0))
+        self._listener.listen(64)
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._threads = []
+        self._run(self._accept)
+
+    def cut(self):
+        self._is_cut = True
+        for each in list(self._sockets):
+            _reset(each)
+        self.gate.set()
+
+    def close(self):
+        self.cut()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        self._listener.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, target, *args):
+        thread = threading.Thread(target=target, args=args, name="Way", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                near, _ = self._listener.accept()
+                self._own(near)
+                self._run(self._serve, near)
+
+    def _serve(self, near):
+        far = self._connect()
+        if far is None:
+            _reset(near)
+            return
+        self._own(far)
+        self._run(self._pass_on, far, near)
+        self._pass_on(near, far)
+
+    def _connect(self):
+        """Connects to the target; waits for one that does not listen yet, but not once it did."""
+        while True:
+            self.gate.wait()
+            if self._is_cut:
+                return None
+            try:
+                far = socket.create_connection(self._target)
+                self._has_listened = True
+                return far
+            except OSError:
+                if self._has_listened:
+                    return None
+                time.sleep(_RETRY_SECONDS)
+
+    def _own(self, connection):
+        self._sockets.append(connection)
+        if self._is_cut:
+            _reset(connection)
+
+    def _pass_on(self, source, target):
+        with contextlib.suppress(OSError):
+            for data in iter(lambda: source.recv(_CHUNK), b""):
+                self.gate.wait()
+                with self._lock:
+                    self.sent += len(data)
+                target.sendall(data)
+            if not self._is_cut:
+                target.shutdown(socket.SHUT_WR)
+
+
+def _reset(connection):
+    """Ends a connection so that the other side is told of an error."""
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.shutdown(socket.SHUT_RD)  # wakes the thread that reads, says nothing to the peer
+    connection.close()
