@@ -48,7 +48,7 @@ LOOPBACK = Machine(
     devices=1,
     between=Link(4 * GB, shared=2),
     host=Link(4 * GB, shared=2),
-    network=Link(1.7 * GB, 0.6e-3, shared=2),
+    network=Link(1.7 * GB, 0.5e-3, shared=2),
     memory=24 * GB,
     sums=10 * GB,
     parallel=2,

@@ -45,7 +45,7 @@ LEARNERS = (
     ("GTX 1080: 107 steps/s", 107),
     ("three times as fast, planned: 321 steps/s", 321),
 )
-ONE_OP = 32e6  # bytes in a message of a ring, beyond which TensorFlow is slow
+ONE_OP = 32e6  # bytes in a message, beyond which TensorFlow is slow
 
 
 class Point(NamedTuple):
@@ -69,7 +69,7 @@ def trainer_for(group: Group) -> str:
 
 
 def points() -> Iterator[Point]:
-    """Each point of docs/scaling/measured.json, but an all-reduce in too large messages."""
+    """Each point of docs/scaling/measured.json, but those of too large messages."""
     rows = json.loads(POINTS.read_text(encoding="utf-8"))["points"]
     alone = {
         (row["kind"], row["tensorflow"], row["bytes"]): row["ms"]
@@ -80,7 +80,8 @@ def points() -> Iterator[Point]:
         kind, processes, size = row["kind"], row["processes"], row["bytes"]
         if kind in ("steps", "towers") and processes == 1:
             continue  # these are what the simulator is given
-        if kind == "all-reduce" and size / processes > ONE_OP:
+        message = {"all-reduce": size / processes, "servers": size}.get(kind, 0)
+        if message > ONE_OP:
             continue
         one = alone.get((kind, row["tensorflow"], size), 0.0) / 1000
         seconds = predicted(kind, processes, size, one)

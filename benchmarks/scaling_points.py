@@ -125,8 +125,14 @@ def play(kind, cluster, job, index, workers, rounds):
     }
     with tf.device(f"/job:worker/task:{index}/device:CPU:0" if target else None):
         ops = build[kind](tf, index, workers)
+    pace = Pace(tf, workers) if kind == "servers" else None
     with tf.Session(target, config=config) as session:
         initialise(tf, session, kind, index)
+        if pace is not None:
+            pace.begin(session)
+        if pace is not None and index:
+            pace.keep_busy(session, [(size, session.make_callable(op)) for size, _, op in ops])
+            return
         points = [
             {
                 "kind": kind,
@@ -136,11 +142,49 @@ def play(kind, cluster, job, index, workers, rounds):
                 "ms": timed(session.make_callable(op), size, rounds, kind in ("steps", "towers")),
                 "tensorflow": version(tf),
             }
-            for size, parts, op in ops
+            for number, (size, parts, op) in enumerate(ops)
+            if pace is None or pace.go_to(session, number)
         ]
+        if pace is not None:
+            pace.go_to(session, len(ops))
         say(json.dumps(points))
         if index == 0:
             time.sleep(1)  # the others are a step behind
+
+
+class Pace:
+    """Keeps the workers of a server, which do not wait for each other, at the op of the chief."""
+
+    def __init__(self, tf, workers):
+        self._workers = workers
+        with tf.device("/job:ps/task:0/device:CPU:0"):
+            kwargs = {
+                "initializer": tf.zeros_initializer(),
+                "dtype": tf.int32,
+                "use_resource": True,
+            }
+            self._joined = tf.get_variable("joined", [], **kwargs)
+            self._number = tf.get_variable("number", [], **kwargs)
+            self._value = tf.placeholder(tf.int32, [])
+            self._join = self._joined.assign_add(1)
+            self._set = self._number.assign(self._value)
+
+    def begin(self, session):
+        session.run(self._join)
+        while session.run(self._joined) < self._workers:
+            time.sleep(0.05)
+
+    def go_to(self, session, number):
+        session.run(self._set, {self._value: number})
+        return True
+
+    def keep_busy(self, session, calls):
+        number = 0
+        while number < len(calls):
+            size, call = calls[number]
+            for _ in range(max(1, min(20, 10000000 // size))):
+                call()
+            number = session.run(self._number)
 
 
 def version(tf):
