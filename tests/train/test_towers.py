@@ -7,6 +7,7 @@ from tensorpack.callbacks import (
     Callback,
     DataParallelInferenceRunner,
     MergeAllSummaries,
+    ModelSaver,
     MovingAverageSummary,
     ProcessTensors,
     RunUpdateOps,
@@ -24,14 +25,19 @@ from tensorpack.train import (
     SyncMultiGPUTrainerParameterServer,
     SyncMultiGPUTrainerReplicated,
 )
+from tensorpack.utils import fix_rng_seed
 from tests import helpers
 
 STEPS, BATCH = 5, 6  # of all towers together
+NAMES = ["fc/W", "bn/gamma", "bn/beta", "bn/mean/EMA", "bn/variance/EMA", "out/W"]
 CPUS = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=True)
 
 
 class Normalized(ModelDesc):
     """A layer, the statistics of its outputs, and another layer."""
+
+    def __init__(self, sync_statistics="nccl"):
+        self._sync_statistics = sync_statistics
 
     def inputs(self):
         return [tf.TensorSpec([None, 3], tf.float32, "x"), tf.TensorSpec([None], tf.float32, "y")]
@@ -39,7 +45,7 @@ class Normalized(ModelDesc):
     def build_graph(self, x, y):
         start = tf.constant_initializer(np.cos(np.arange(12)))
         hidden = FullyConnected("fc", x, 4, use_bias=False, kernel_initializer=start)
-        hidden = tf.tanh(BatchNorm("bn", hidden, sync_statistics="nccl"))
+        hidden = tf.tanh(BatchNorm("bn", hidden, sync_statistics=self._sync_statistics))
         start = tf.constant_initializer(np.sin(np.arange(4)))
         predicted = FullyConnected("out", hidden, 1, kernel_initializer=start)[:, 0]
         tf.reduce_sum(x[:, 0], name="number")
@@ -107,7 +113,7 @@ INPUTS = {
 def test_layers_with_the_statistics_of_all_towers_train_as_one(trainer, towers, data):
     _, expected = train(SimpleTrainer, 1)
     _, found = train(trainer, towers, INPUTS[data](towers))
-    for name in ["fc/W", "bn/gamma", "bn/beta", "bn/mean/EMA", "bn/variance/EMA", "out/W"]:
+    for name in NAMES:
         np.testing.assert_allclose(found[name], expected[name], 1e-5, 1e-5, err_msg=name)
 
 
@@ -137,6 +143,48 @@ def test_scalars_and_names_are_those_of_the_first_tower(trainer):
     ]
 
 
+@pytest.mark.parametrize(
+    "trainer, data",
+    [(SyncMultiGPUTrainerReplicated, "queue"), (SyncMultiGPUTrainerParameterServer, "fed")],
+)
+def test_a_deterministic_run_continues_exactly(trainer, data, log_dir):
+    """Each tower has statistics of its own here, so it matters which one has which data."""
+
+    def run(**options):
+        fix_rng_seed(5)
+        options = {"deterministic": True, "session_config": None, **options}
+        model = Normalized(sync_statistics=None)
+        return train(trainer, 2, INPUTS[data](2), model=model, **options)[1]
+
+    whole = run(max_epoch=2)
+    run(callbacks=[ModelSaver()], max_epoch=1)
+    rest = run(callbacks=[ModelSaver()], max_epoch=2, resume="must")
+    for name in NAMES:
+        np.testing.assert_array_equal(rest[name], whole[name], err_msg=name)
+
+
+class Predicts(Callback):
+    """Asks predictors on two devices, at the end."""
+
+    def _setup_graph(self):
+        self.predictors = self.trainer.get_predictors(["x", "y"], ["cost"], 2)
+
+    def _after_train(self):
+        self.costs = [each(*next(iter(batches(BATCH)))) for each in self.predictors]
+        self.places = [each.output_tensors[0].device[-5:] for each in self.predictors]
+
+
+def test_predictors_have_the_variables_of_the_first_tower():
+    found = []
+    for trainer, towers in [(SimpleTrainer, 1), (SyncMultiGPUTrainerReplicated, 2)]:
+        predicts = Predicts()
+        train(trainer, towers, callbacks=[predicts], predict_tower=[2, "/cpu:1"])
+        assert predicts.places == ["CPU:2", "CPU:1"]
+        found.append(predicts.costs)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+    assert found[1][0] == found[1][1]
+
+
 def test_an_input_that_gives_all_towers_the_same_is_refused():
-    with pytest.raises(TypeError, match="or a DataParallelFeedInput, got FeedInput"):
+    with pytest.raises(TypeError, match="data for each of several towers.* got FeedInput"):
         train(SyncMultiGPUTrainerReplicated, 2, FeedInput)
