@@ -140,14 +140,14 @@ _NAMES = {  # package or module -> its public names
         "restore_collection save_checkpoint_vars save_chkpt_vars under_name_scope"
     ),
     "train": (
-        "AsyncMultiGPUTrainer AutoResumeTrainConfig DEFAULT_CALLBACKS DEFAULT_MONITORS DataEnded "
-        "DistributedReplicatedTrainer DistributedTrainerParameterServer "
-        "DistributedTrainerReplicated FeedfreeTrainerBase MultiGPUTrainerBase NoOpTrainer "
-        "QueueClosed QueueInputTrainer SimpleFeedfreeTrainer SimpleTrainer "
-        "SingleCostFeedfreeTrainer SingleCostTrainer StopTraining SyncMultiGPUTrainer "
-        "SyncMultiGPUTrainerParameterServer SyncMultiGPUTrainerReplicated TowerTrainer "
-        "TrainConfig Trainer TrainingInterrupted WorkerLost launch_train_with_config "
-        "prepare_log_dir"
+        "AsyncMultiGPUTrainer AutoResumeTrainConfig CollectiveTrainer DEFAULT_CALLBACKS "
+        "DEFAULT_MONITORS DataEnded DistributedReplicatedTrainer "
+        "DistributedTrainerParameterServer DistributedTrainerReplicated FeedfreeTrainerBase "
+        "MultiGPUTrainerBase NoOpTrainer PeerLost QueueClosed QueueInputTrainer "
+        "SimpleFeedfreeTrainer SimpleTrainer SingleCostFeedfreeTrainer SingleCostTrainer "
+        "StopTraining SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
+        "SyncMultiGPUTrainerReplicated TowerTrainer TrainConfig Trainer TrainingInterrupted "
+        "WorkerLost launch_train_with_config prepare_log_dir"
     ),
     "utils": (
         "Accuracy BinaryStatistics DIE IterSpeedCounter LoopThread OnlineMoments OrderedContainer "

@@ -12,7 +12,7 @@ from tensorpack.utils.checkpoints import PendingSegments
 from .base import Callback
 from .hooks import CallbackToHook, sees_runs, sees_steps
 
-__all__ = ["Callbacks"]
+__all__ = ["Callbacks", "of_other_workers"]
 
 _REPORT_SECONDS = 3.0  # in total, below which nothing is said
 _SLOW_SECONDS = 1.0  # a callback slower than this is named ...
@@ -211,6 +211,15 @@ class Callbacks(Callback):
     def _tell(self) -> None:
         for each in self.cbs:
             each.callback_returned()
+
+
+def of_other_workers(callbacks: Sequence[Callback]) -> List[Callback]:
+    """Returns those that run on each worker of a group, and logs which run on the chief only."""
+    skipped = [str(each) for each in callbacks if each.chief_only]
+    logger.warning(
+        f"These callbacks run on the chief only and are skipped here: {', '.join(skipped)}."
+    )
+    return [each for each in callbacks if not each.chief_only]
 
 
 class _Round:

@@ -8,14 +8,21 @@ queue is closed when its producers have left. Works on the op, so it serves any 
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Set
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
 from .common import PerGraph
 
-__all__ = ["QueueClosed", "QueueControl", "QueueDrain", "all_queues", "control_of"]
+__all__ = [
+    "QueueClosed",
+    "QueueControl",
+    "QueueDrain",
+    "all_queues",
+    "control_of",
+    "hide_queue",
+]
 
 _QUEUE_OPS = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
 _POLL_SECONDS = 0.005
@@ -95,6 +102,7 @@ class QueueControl:
 
 
 _controls: PerGraph[Dict[str, QueueControl]] = PerGraph(dict)
+_hidden: PerGraph[Set[tf.Operation]] = PerGraph(set)
 
 
 def control_of(queue: Any) -> QueueControl:
@@ -107,11 +115,18 @@ def control_of(queue: Any) -> QueueControl:
     return controls[op.name]
 
 
+def hide_queue(queue: tf.QueueBase) -> None:
+    """Keeps a queue, which its maker closes, out of `all_queues`."""
+    op = queue.queue_ref.op
+    _hidden.get(op.graph).add(op)
+
+
 def all_queues(graph: tf.Graph) -> List[QueueControl]:
-    """Returns the control of each queue in the graph, except those of parameter servers, which do
-    not end with this run.
+    """Returns the control of each queue in the graph, except hidden ones, and those of parameter
+    servers, which do not end with this run.
     """
-    queues = [op for op in graph.get_operations() if op.type in _QUEUE_OPS]
+    hidden = _hidden.get(graph)
+    queues = [op for op in graph.get_operations() if op.type in _QUEUE_OPS and op not in hidden]
     return [control_of(op) for op in queues if tf.DeviceSpec.from_string(op.device).job != "ps"]
 
 

@@ -1,9 +1,11 @@
 """Runs: what to train and how long, the loop, and how it ends."""
 
 from tensorpack.graph_builder import ModelDesc, ModelDescBase
+from tensorpack.tfutils.peers import PeerLost
 from tensorpack.tfutils.queues import QueueClosed
 
 from .base import StopTraining, Trainer
+from .collective import CollectiveTrainer
 from .config import DEFAULT_CALLBACKS, DEFAULT_MONITORS, AutoResumeTrainConfig, TrainConfig
 from .distributed import (
     DistributedReplicatedTrainer,
@@ -30,6 +32,7 @@ from .tower import SingleCostTrainer, TowerTrainer
 __all__ = [
     "AsyncMultiGPUTrainer",
     "AutoResumeTrainConfig",
+    "CollectiveTrainer",
     "DEFAULT_CALLBACKS",
     "DEFAULT_MONITORS",
     "DataEnded",
@@ -42,6 +45,7 @@ __all__ = [
     "ModelDescBase",
     "MultiGPUTrainerBase",
     "NoOpTrainer",
+    "PeerLost",
     "QueueClosed",
     "QueueInputTrainer",
     "SimpleFeedfreeTrainer",

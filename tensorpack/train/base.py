@@ -5,7 +5,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from tensorpack.callbacks.base import Callback
-from tensorpack.callbacks.group import Callbacks
+from tensorpack.callbacks.group import Callbacks, of_other_workers
 from tensorpack.callbacks.monitor import MonitorBase, Monitors
 from tensorpack.callbacks.queue_runners import StartQueueRunners
 from tensorpack.callbacks.saver import ModelSaver
@@ -193,7 +193,7 @@ class Trainer(TrainerContract):
         self.monitors = Monitors(monitors)
         own = [MaintainStepCounter(), StartQueueRunners()]
         everyone = [*own, *callbacks, *registered, *monitors, self.monitors]
-        self._callbacks = Callbacks(self._of_this_worker(everyone))
+        self._callbacks = Callbacks(everyone if self.is_chief else of_other_workers(everyone))
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))
 
@@ -285,9 +285,13 @@ class Trainer(TrainerContract):
                 callbacks,
                 self.run_step,
                 self.hooked_sess.should_stop,
-                self.stop_token.raise_if_requested,
+                self._end_step,
                 state.position,
             )
+
+    def _end_step(self) -> None:
+        """Ends each step, after its callbacks; raises StopRequested if the run was asked to end."""
+        self.stop_token.raise_if_requested()
 
     def _save_at_end(self) -> None:
         """Saves the state in which a signal ends the run, unless a second signal skips that."""
@@ -384,15 +388,6 @@ class Trainer(TrainerContract):
         if not isinstance(mon, MonitorBase):
             raise TypeError(f"register_monitor takes a MonitorBase, got {type(mon).__name__}.")
         self.register_callback(mon)
-
-    def _of_this_worker(self, callbacks: Sequence[Callback]) -> List[Callback]:
-        if self.is_chief:
-            return list(callbacks)
-        skipped = [str(each) for each in callbacks if each.chief_only]
-        logger.warning(
-            f"These callbacks run on the chief only and are skipped here: {', '.join(skipped)}."
-        )
-        return [each for each in callbacks if not each.chief_only]
 
     def _require_config(self) -> TrainConfig:
         if self.config is None:

@@ -1,0 +1,142 @@
+"""Watches the other processes of a cluster, so that the end of one is an error and not a freeze.
+
+Each process is asked for its status (a call of TensorFlow's own worker service) over a connection
+of its own. The server answers as long as the process lives, whatever its Python code does.
+"""
+
+import threading
+import time
+from typing import Any, Callable, Dict, Mapping
+
+from tensorpack.utils import logger
+from tensorpack.utils.optional import require
+
+__all__ = ["PeerLost", "PeerWatch"]
+
+_STATUS = "/tensorflow.WorkerService/GetStatus"
+_CHANNEL = [
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
+_PERIOD_SECONDS = 1.0
+_GONE_SECONDS = 3.0  # without a connection, which is sure; a new one may be tried meanwhile
+_PATIENCE_SECONDS = 10.0  # until it is said whom a start waits for
+
+
+class PeerLost(RuntimeError):
+    """Another process of the group has ended, was stopped, or cannot be reached."""
+
+
+class PeerWatch:
+    """Asks other processes of a cluster, on a thread, whether they are alive.
+
+    Args:
+      peers: what to call a process in messages, such as "worker 1", to its address "host:port".
+      timeout: seconds without an answer after which a process counts as lost. One that refuses
+        connections, because it has ended, is lost after 3 seconds.
+      on_lost: called once, on the thread, with the `PeerLost` that names the first one lost.
+    """
+
+    def __init__(
+        self, peers: Mapping[str, str], timeout: float, on_lost: Callable[[PeerLost], None]
+    ) -> None:
+        self._peers = dict(peers)
+        self._timeout = timeout
+        self._on_lost = on_lost
+        self._grpc = require("grpc", "grpcio")
+        self._channels = {
+            name: self._grpc.insecure_channel(at, _CHANNEL) for name, at in self._peers.items()
+        }
+        self._answered = dict.fromkeys(self._peers, time.monotonic())
+        self._pending: Dict[str, Any] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="PeerWatch", daemon=True)
+
+    def wait_for_all(self, timeout: float, check_stop: Callable[[], None]) -> None:
+        """Waits until each process has started its server.
+
+        Args:
+          timeout: seconds.
+          check_stop: called several times a second; may raise.
+
+        Raises:
+          PeerLost: some have not.
+        """
+        start = time.monotonic()
+        told, missing = False, dict(self._peers)
+        while missing:
+            check_stop()
+            missing = {name: at for name, at in missing.items() if not self._has_started(name)}
+            waited, names = time.monotonic() - start, _list(missing)
+            if missing and waited > timeout:
+                raise PeerLost(
+                    f"{names} did not start within {timeout:g} seconds. Start all processes of the "
+                    "cluster, with the same addresses, and look at the log of this one."
+                )
+            if missing and waited > _PATIENCE_SECONDS and not told:
+                told = True
+                logger.info(f"Waiting for {names} ...")
+        self._answered = dict.fromkeys(self._peers, time.monotonic())
+
+    def start(self) -> None:
+        """Starts to watch."""
+        self._answered = dict.fromkeys(self._peers, time.monotonic())
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the watch: from now on the others may leave."""
+        self._over.set()
+        if self._thread.ident is not None and threading.current_thread() is not self._thread:
+            self._thread.join()
+        for channel in self._channels.values():
+            channel.close()
+
+    def _has_started(self, name: str) -> bool:
+        try:
+            self._ask(name).result(timeout=_PERIOD_SECONDS)
+        except (self._grpc.RpcError, self._grpc.FutureTimeoutError):
+            time.sleep(0.1)
+            return False
+        return True
+
+    def _ask(self, name: str) -> Any:
+        call = self._channels[name].unary_unary(_STATUS)
+        return call.future(b"", timeout=max(self._timeout, _PERIOD_SECONDS))
+
+    def _watch(self) -> None:
+        while not self._over.is_set():
+            for name in self._peers:
+                if name not in self._pending:
+                    self._pending[name] = self._ask(name)
+            if self._over.wait(_PERIOD_SECONDS):
+                return
+            for name, at in self._peers.items():
+                lost = self._look_at(name, at)
+                if lost is not None:
+                    self._on_lost(lost)
+                    return
+
+    def _look_at(self, name: str, at: str) -> Any:
+        """Returns the PeerLost of a process, None if it lives or may do so."""
+        asked, now = self._pending[name], time.monotonic()
+        if asked.done():
+            del self._pending[name]
+            if asked.code() == self._grpc.StatusCode.OK:
+                self._answered[name] = now
+        silent = now - self._answered[name]
+        refused = asked.done() and asked.code() == self._grpc.StatusCode.UNAVAILABLE
+        if silent < (min(_GONE_SECONDS, self._timeout) if refused else self._timeout):
+            return None
+        why = f"has not answered for {silent:.0f} seconds: it is stopped, or cannot be reached"
+        if refused:
+            why = "has ended, or was killed: it accepts no connection"
+        return PeerLost(
+            f"{name} at {at} {why}. Its own log tells more. The others cannot train without it: "
+            "start all again, with resume to continue from the last state that all have saved."
+        )
+
+
+def _list(peers: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} ({at})" for name, at in peers.items())

@@ -1,0 +1,316 @@
+"""Trains the same model in several processes that add up their gradients in every step."""
+
+import itertools
+import math
+import os
+import signal
+import threading
+import zlib
+from typing import Any, Callable, List, Optional, Sequence, Union
+
+import numpy as np
+
+from tensorpack.callbacks.base import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.graph_builder.allreduce import average_grads
+from tensorpack.input_source import InputSource
+from tensorpack.tfutils.broadcast import broadcast_op
+from tensorpack.tfutils.collectives import WorkerGroup, set_worker_group
+from tensorpack.tfutils.common import get_global_step_var
+from tensorpack.tfutils.exchange import Exchange
+from tensorpack.tfutils.peers import PeerLost
+from tensorpack.tfutils.server import worker_config
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.utils import logger
+from tensorpack.utils.checks import as_positive
+from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.stopping import (
+    Failed,
+    Finished,
+    Interrupted,
+    StopReason,
+    StopRequested,
+    StopToken,
+)
+
+from .base import StopTraining
+from .config import TrainConfig
+from .multi_tower import MultiTowerTrainer
+from .worker_group import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
+
+__all__ = ["CollectiveTrainer"]
+
+_KEYS_OF_A_RUN = 10000
+_runs = itertools.count()  # of this process, whose server keeps what earlier ones have left there
+
+
+class CollectiveTrainer(MultiTowerTrainer):
+    """Several processes that train the same model, each on data of its own: in each step all add up
+    their gradients, and do the same update. K workers do what one does with the K-fold batch.
+
+    They use TensorFlow's own runtime. Start them with `python -m tensorpack.launch --workers K`, or
+    in any other way that `Cluster.from_environment` knows. A process that was started alone trains
+    alone. docs/distributed.md tells how the workers start, stop and fail together.
+
+    Args:
+      config: what to train; or the towers of this process, see `MultiTowerTrainer`.
+      cluster: the workers; by default those of the environment.
+      average: whether gradients are averaged over the workers; else they are added up. Those of
+        several towers of a worker are averaged in any case.
+      timeout: seconds without an answer after which a worker counts as lost; the others then end
+        with a `PeerLost` that names it. A worker that is merely slow answers.
+      compression: "fp16" to send float32 gradients as float16: half the bytes, but 11 bits of
+        precision, and nothing above 65504.
+
+    Attributes:
+      cluster: the same; None for a process alone.
+      is_chief: whether this is worker 0, which runs the callbacks of the chief.
+
+    Raises:
+      ValueError: there are parameter servers, which this trainer has no use for; or an argument
+        makes no sense.
+    """
+
+    def __init__(
+        self,
+        config: Union[TrainConfig, int, Sequence[int], None] = None,
+        cluster: Optional[Cluster] = None,
+        average: bool = True,
+        timeout: float = 60.0,
+        compression: Optional[str] = None,
+    ) -> None:
+        super().__init__(config)
+        self.cluster = cluster = Cluster.from_environment() if cluster is None else cluster
+        if cluster is not None and (cluster.job != "worker" or cluster.ps):
+            raise ValueError(
+                f"{type(self).__name__} has workers only, but this is {cluster.name} of a cluster "
+                f"with {len(cluster.ps)} parameter servers: start it with --ps 0."
+            )
+        if compression not in (None, "fp16"):
+            raise ValueError(f"compression is None or 'fp16', got {compression!r}.")
+        self._average = average
+        self._wire = tf.float16 if compression else tf.float32
+        self._timeout = as_positive(self, "timeout", timeout)
+        self._exchange: Any = None  # an Exchange, when the graph is built
+        self._group: Optional[GroupOfWorkers] = None
+        self._announced = False
+        if cluster is not None and cluster.num_workers > 1:
+            self.is_chief = cluster.is_chief
+            self.signal_token = StopToken()
+            self._forward = self.signal_token.on_request(self._stop_as_signalled)
+            self._group = GroupOfWorkers(cluster, self._timeout, self._on_failure, self._on_leave)
+            self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
+
+    def setup(self) -> None:
+        """As the base class, when all workers are there."""
+        self._join()
+        super().setup()
+
+    def _join(self) -> None:
+        if self._group is not None and not self._group.target:
+            self._group.join(self._require_config().session_config, self.check_stop)
+
+    def _run(self, *phases: Callable[[], None]) -> None:
+        try:
+            super()._run(*phases)
+        finally:
+            if self._group is not None:
+                self._group.close()
+
+    def _setup_graph(
+        self,
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
+    ) -> List[Callback]:
+        group = self._group
+        if group is not None:
+            set_worker_group(WorkerGroup(group.cluster.num_workers))
+        devices = self.variable_devices("cpu" if len(self.tower_ids) > 1 else "gpu")
+        towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
+        grads = average_grads(towers) if len(towers) > 1 else towers[0]
+        if group is None:
+            with tf.device(devices[0]):
+                self.train_op = get_opt_fn().apply_gradients(grads, name="train_op")
+            return []
+        workers, index = group.cluster.num_workers, group.cluster.index
+        self._exchange = exchange = Exchange(
+            workers, index, self._average, self._wire, self._first_key
+        )
+        grads = exchange.reduce(grads)
+        with tf.device(devices[0]):
+            update = get_opt_fn().apply_gradients(grads)
+        self.train_op = tf.group(update, exchange.send, name="train_op")
+        get_global_step_var()
+        variables = tf.global_variables()
+        self._digest = _digest(variables)
+        key = self._first_key + _KEYS_OF_A_RUN // 2
+        self._broadcast = broadcast_op(variables, workers, index, key)
+        logger.info(f"Each step exchanges {exchange.bytes:,} bytes of gradients.")
+        return [_Agreement(exchange)]
+
+    def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
+        """As the base class; then all workers get the variables of worker 0."""
+        if self._group is None:
+            super().initialize(session_creator, session_init)
+            return
+        creator = session_creator or NewSessionCreator()
+        if not isinstance(creator, NewSessionCreator) or creator.target:
+            raise ValueError(
+                f"{type(self).__name__} makes a session on the server of its worker, so it takes a "
+                "NewSessionCreator without a target, or TrainConfig(session_config=...)."
+            )
+        self._join()
+        creator.target = self._group.target
+        creator.config = worker_config(self._group.cluster, creator.config)
+        super().initialize(creator, session_init)
+        self._compare()
+        self._group.broadcast(self.graph, self._broadcast, self.check_stop)
+
+    def _compare(self) -> None:
+        """Raises ValueError if the workers do not do the same."""
+        group, config = self._group, self._require_config()
+        own = [self._digest, self._exchange.bytes, config.steps_per_epoch]
+        key = self._first_key + _KEYS_OF_A_RUN - 1
+        table = group.gather(own, key, self.check_stop)
+        differs = (table != own).any(axis=1)
+        if (table[:, :2] != own[:2]).any():
+            raise ValueError(
+                f"{group.name_those(differs)} builds other variables than {group.cluster.name}: "
+                "all workers must run the same program with the same options."
+            )
+        if differs.any():
+            raise ValueError(
+                f"The epochs of the workers have {table[:, 2].astype(int).tolist()} steps: give "
+                "all the same, with TrainConfig(steps_per_epoch=...)."
+            )
+
+    def _loop(self) -> None:
+        if self._group is None:
+            super()._loop()
+            return
+        self._group.start(self.graph, self._exchange)
+        self._forward()  # from now on a signal is agreed upon
+        self.signal_token.on_request(self._on_signal)
+        flag, limit = FAILED, self._timeout
+        try:
+            super()._loop()
+            flag, limit = FINISHED, math.inf
+        except BaseException as error:
+            flag = self._flag_of(error)
+            if flag == FAILED:
+                logger.error(f"This worker leaves the group because of {error!r}")
+            if isinstance(error, tf.errors.OutOfRangeError) and self._group.flags is not None:
+                raise StopRequested(self.stop_token.reason) from error  # others have left
+            raise
+        finally:
+            self._group.leave(self.sess, flag, limit)
+            self._group.close()
+
+    def _end_step(self) -> None:
+        super()._end_step()
+        reason = self.signal_token.reason
+        if reason is not None and self._group is not None and not self._announced:
+            self._announced = True
+            logger.info("Stopping when the other workers have come to the end of the next step.")
+            self._exchange.set_flag(self.sess, _flag_of_reason(reason))
+
+    def agree(self, flags: np.ndarray) -> None:
+        """Ends the run after this step, as all workers do; called with flags that are set."""
+        self.stop_token.request(self._reason_of(flags))
+
+    def _save_at_end(self) -> None:
+        if self._group is not None and self.loop.in_step:
+            raise RuntimeError("a worker left in the middle of a step")
+        super()._save_at_end()
+
+    def _on_failure(self, error: BaseException) -> None:
+        self.stop_token.request(Failed(error, "the group of workers"))
+        _after(self.stop_grace, self._end_process, self.global_step, error)
+        self._group.abandon(self.sess)
+        self._shutdown.unblock()
+
+    def _end_process(self, step: int, error: BaseException) -> None:
+        """The last resort, as where a layer adds something up over the workers in the step."""
+        if self.loop.in_step and self.global_step == step:
+            logger.error(f"Ending the process without cleaning up: {error}")
+            os._exit(1)
+
+    def _on_leave(self, flags: np.ndarray) -> None:
+        """A worker has left, so that the running step has no sums."""
+        if flags[self._group.cluster.index] == 0:
+            self.stop_token.request(self._reason_of(flags))
+            self._shutdown.unblock()
+
+    def _reason_of(self, flags: np.ndarray) -> StopReason:
+        codes = np.abs(flags)
+        if (codes == FAILED).any():
+            who = self._group.name_those(codes == FAILED)
+            text = f"{who} has failed, so all workers end. Its own log tells why."
+            return Failed(PeerLost(text), "another worker")
+        who = self._group.name_those(codes)
+        if codes.max() > INTERRUPTED:
+            signum = int(codes.max()) - INTERRUPTED
+            logger.info(f"{signal.Signals(signum).name} at {who} ends all workers.")
+            return Interrupted(signum)
+        logger.info(f"{who} has ended its training, so all workers do.")
+        return Finished()
+
+    def _flag_of(self, error: BaseException) -> int:
+        """What the other workers hear when this one leaves with an error."""
+        if isinstance(error, StopTraining):
+            return FINISHED
+        reason = self.stop_token.reason
+        stopped = isinstance(error, (StopRequested, tf.errors.OpError, SystemExit))
+        if stopped and isinstance(reason, (Finished, Interrupted)):
+            return _flag_of_reason(reason)
+        return FINISHED if isinstance(error, SystemExit) and not error.code else FAILED
+
+    def _on_signal(self) -> None:
+        """Ends the run if the others do not agree in time."""
+        _after(self.stop_grace / 2, self._stop_alone)
+
+    def _stop_alone(self) -> None:
+        if not self.stop_token.requested:
+            self._stop_as_signalled()
+            self._group.abandon(self.sess)
+
+    def _stop_as_signalled(self) -> None:
+        reason = self.signal_token.reason
+        if reason is not None and not self.stop_token.requested:
+            self.stop_token.request(reason)
+
+
+class _Agreement(Callback):
+    """Looks at the flags of the workers after each step."""
+
+    _chief_only = False
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._request = tf.train.SessionRunArgs(exchange.flags)
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        is_step = ctx.original_args.fetches is self.trainer.train_op
+        return self._request if is_step else None
+
+    def _after_run(
+        self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
+        if run_values.results is not None and run_values.results.any():
+            self.trainer.agree(run_values.results)
+
+
+def _after(seconds: float, function: Callable[..., None], *args: Any) -> None:
+    timer = threading.Timer(seconds, function, args)
+    timer.daemon = True  # it does nothing where the run has ended
+    timer.start()
+
+
+def _flag_of_reason(reason: StopReason) -> int:
+    return INTERRUPTED + reason.signum if isinstance(reason, Interrupted) else FINISHED
+
+
+def _digest(variables: Sequence[tf.Variable]) -> int:
+    """Returns a number that differs where names, shapes or types of variables do."""
+    text = "\n".join(f"{each.op.name} {each.shape} {each.dtype.name}" for each in variables)
+    return zlib.crc32(text.encode())

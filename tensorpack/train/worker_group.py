@@ -1,0 +1,212 @@
+"""A process as one of a group of workers: its server, its exchanges with the others, their ends."""
+
+import threading
+import time
+from contextlib import suppress
+from typing import Any, Callable, List, Optional, Sequence
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.exchange import Exchange, all_reduce
+from tensorpack.tfutils.peers import PeerWatch
+from tensorpack.tfutils.server import make_server, worker_config
+from tensorpack.utils import logger
+from tensorpack.utils.cluster import Cluster
+
+__all__ = ["FAILED", "FINISHED", "GroupOfWorkers", "INTERRUPTED"]
+
+# Flags of `Exchange`. That of a signal is INTERRUPTED + its number.
+FINISHED = 1
+FAILED = 2
+INTERRUPTED = 100
+
+_START_TIMEOUTS = 5  # how many times the time-out the others may take to start
+_POLL_SECONDS = 0.05
+_TELL_SECONDS = 10.0  # of waiting for the others, until it is said
+_NAME_SECONDS = 5.0  # from the error of a collective until a lost worker is known
+
+
+class GroupOfWorkers:
+    """This worker's side of a group that trains synchronously.
+
+    All that waits for other workers runs on threads of its own, which may have to be left behind.
+
+    Args:
+      cluster: the workers, at least two.
+      timeout: seconds without an answer after which a worker counts as lost.
+      on_failure: called once, on any thread, with the error that ends the group.
+      on_leave: called on any thread, with the flags of all workers, if another has left.
+
+    Attributes:
+      target: of sessions on the server of this worker.
+      error: what has ended the group, None if nothing has.
+      flags: those with which the exchanges have ended in order, None before.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        timeout: float,
+        on_failure: Callable[[BaseException], None],
+        on_leave: Callable[[np.ndarray], None],
+    ) -> None:
+        self.cluster = cluster
+        self.target = ""
+        self.error: Optional[BaseException] = None
+        self.flags: Optional[np.ndarray] = None
+        self._timeout = timeout
+        self._on_failure = on_failure
+        self._on_leave = on_leave
+        self._lock = threading.Lock()
+        self._config: Any = None
+        self._exchange: Optional[Exchange] = None
+        self._thread: Optional[threading.Thread] = None
+        self._abandoned = False
+        others = {f"worker {i}": at for i, at in enumerate(cluster.workers) if i != cluster.index}
+        self._watch = PeerWatch(others, timeout, self._fail)
+
+    def join(self, config: Optional[tf.ConfigProto], check_stop: Callable[[], None]) -> None:
+        """Starts the server, and waits until the other workers have started theirs.
+
+        Raises:
+          PeerLost: some have not.
+        """
+        self._config = worker_config(self.cluster, config)
+        self.target = make_server(self.cluster, config).target
+        self._watch.wait_for_all(_START_TIMEOUTS * self._timeout, check_stop)
+        self._watch.start()
+
+    def gather(
+        self, values: Sequence[float], key: int, check_stop: Callable[[], None]
+    ) -> np.ndarray:
+        """Returns the values of all workers, float64 `[workers, values]`.
+
+        Args:
+          values: as many on each worker.
+          key: see `all_reduce`.
+          check_stop: called several times a second; may raise.
+        """
+        graph = tf.Graph()
+        with graph.as_default(), tf.device("/device:CPU:0"):
+            table = np.zeros([self.cluster.num_workers, len(values)])
+            table[self.cluster.index] = values
+            everything = all_reduce(tf.constant(table), self.cluster.num_workers, key)
+        return self._apart(graph, everything, check_stop)
+
+    def broadcast(self, graph: tf.Graph, op: tf.Operation, check_stop: Callable[[], None]) -> None:
+        """Runs an op of the graph that needs all workers, before the exchanges begin."""
+        self._apart(graph, op, check_stop)
+
+    def start(self, graph: tf.Graph, exchange: Exchange) -> None:
+        """Begins with the exchanges, one for each step."""
+        self._exchange = exchange
+        self._thread = threading.Thread(
+            target=self._serve, args=[graph, exchange], name="Exchange", daemon=True
+        )
+        self._thread.start()
+
+    def leave(self, sess: tf.Session, flag: int, limit: float) -> None:
+        """Tells the others that this worker leaves, unless the group has ended already.
+
+        They hear it in their next step, so this waits until they have come to it.
+
+        Args:
+          sess: the training session.
+          flag: says why, see above.
+          limit: seconds to wait; infinite to wait for as long as the others live.
+        """
+        if self._thread is None or self._exchange is None or self._has_ended():
+            return
+        try:
+            self._exchange.leave(sess, -flag)
+        except (tf.errors.OpError, RuntimeError) as error:  # the queues were closed meanwhile
+            logger.warning(f"The other workers could not be told: {error}")
+            return
+        start, told = time.monotonic(), False
+        while self._thread.is_alive() and not self._has_ended():
+            self._thread.join(_POLL_SECONDS)
+            waited = time.monotonic() - start
+            if waited > limit:
+                logger.warning("The other workers do not come to the end of their step.")
+                return
+            if waited > _TELL_SECONDS and not told:
+                told = True
+                logger.info("Waiting for the other workers to come to the end of their step ...")
+
+    def abandon(self, sess: Any) -> None:
+        """Ends a step that waits for the others, and all exchanges. May be called on any thread."""
+        self._abandoned = True
+        if self._exchange is not None and sess is not None:
+            with suppress(RuntimeError, tf.errors.OpError):  # the session is closed already
+                sess.run(self._exchange.close)
+
+    def close(self) -> None:
+        """Lets go of the others: from now on they may end."""
+        self._abandoned = True
+        self._watch.close()
+
+    def name_those(self, flags: np.ndarray) -> str:
+        """Returns the names and addresses of the workers whose flags are set."""
+        found: List[int] = [int(i) for i in np.flatnonzero(flags)]
+        return ", ".join(f"worker {i} at {self.cluster.workers[i]}" for i in found)
+
+    def _has_ended(self) -> bool:
+        return self._abandoned or self.error is not None or self.flags is not None
+
+    def _apart(self, graph: tf.Graph, fetch: Any, check_stop: Callable[[], None]) -> Any:
+        """Runs something on a thread of its own, and waits for it or for the end of the group."""
+        results: List[Any] = []
+
+        def run() -> None:
+            try:
+                with self._session(graph) as sess:
+                    results.append(sess.run(fetch))
+            except Exception as error:
+                self._fail_with(error)
+
+        thread = threading.Thread(target=run, name="Exchange", daemon=True)
+        thread.start()
+        while thread.is_alive() and self.error is None:
+            check_stop()
+            thread.join(_POLL_SECONDS)
+        if self.error is not None:
+            raise self.error
+        return results[0]
+
+    def _serve(self, graph: tf.Graph, exchange: Exchange) -> None:
+        try:
+            with self._session(graph) as sess:
+                collect = sess.make_callable(list(exchange.collect))
+                flags = None
+                while flags is None or not flags.any():
+                    flags, _ = collect()
+                self._watch.close()
+                self.flags = flags
+                if flags.min() < 0:
+                    sess.run(exchange.close)
+                    self._on_leave(flags)
+        except Exception as error:
+            if not self._abandoned:
+                self._fail_with(error)
+
+    def _session(self, graph: tf.Graph) -> tf.Session:
+        return tf.Session(self.target, graph=graph, config=self._config)
+
+    def _fail_with(self, error: Exception) -> None:
+        """Ends the group because of an error of a collective, or better, of its reason."""
+        deadline = time.monotonic() + _NAME_SECONDS
+        while self.error is None and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        failure = RuntimeError(
+            f"The exchange with the other workers failed, and all of them answer: {error}"
+        )
+        failure.__cause__ = error
+        self._fail(failure)
+
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            if self._has_ended():
+                return
+            self.error = error
+        self._on_failure(error)
