@@ -9,14 +9,14 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence
 
 from tensorpack.utils._console import open_standard_descriptors
 from tensorpack.utils.cluster import Cluster
-from tensorpack.utils.processes import usable_cores
 from tensorpack.utils.signals import SignalListener
 
 from . import _hosts
+from ._environment import environments, shares
 from ._group import Group, Outcome
 from ._output import say
 
@@ -28,7 +28,6 @@ _USAGE_ERROR = 2
 _NOT_RESTARTED = (0, _USAGE_ERROR, 128 + signal.SIGINT, 128 + signal.SIGTERM)
 _MISSED_CALLS = 3  # about one a second
 _LONGEST_PAUSE_SECONDS = 30.0
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 _WARNING = (
     "WARNING: the processes talk over the network. TensorFlow's servers have no authentication and "
     "no encryption: who reaches their ports can run code in them. Use a private network."
@@ -88,13 +87,18 @@ def _run_once(
     if busy:
         say(f"{'; '.join(busy)}: end what uses it, or choose another --port.")
         return Outcome(1)
-    env, news = _environment(clusters, attempt)
-    if news and attempt == 0:
-        say(news)
-    elsewhere = _WorkersElsewhere(clusters)
-    return Group(
-        clusters, command, env, events, grace=args.grace, workers_elsewhere=elsewhere
-    ).run()
+    divided = shares(sum(cluster.job == "worker" for cluster in clusters))
+    if attempt == 0:
+        say(divided.news)
+    group = Group(
+        clusters,
+        command,
+        environments(clusters, divided, attempt),
+        events,
+        grace=args.grace,
+        workers_elsewhere=_WorkersElsewhere(clusters),
+    )
+    return group.run()
 
 
 def _wait(events: "queue.Queue[int]", seconds: float) -> int:
@@ -142,19 +146,6 @@ def _place(args: argparse.Namespace) -> Callable[[], List[Cluster]]:
     except ValueError as error:
         raise ValueError(f"{args.hosts}: {error}") from error
     return lambda: clusters
-
-
-def _environment(clusters: Sequence[Cluster], attempt: int) -> "tuple[Dict[str, str], str]":
-    """Returns the variables for all processes, and what there is to say about them."""
-    env = {**os.environ, "PYTHONUNBUFFERED": "1", "TENSORPACK_RESTART": str(attempt)}
-    workers = sum(cluster.job == "worker" for cluster in clusters)
-    threads = max(1, usable_cores() // max(1, workers))
-    unset = [name for name in _THREAD_VARIABLES if name not in env]
-    if workers < 2 or not unset:
-        return env, ""
-    env.update(dict.fromkeys(unset, str(threads)))
-    news = f"{' = '.join(unset)} = {threads} for each of {workers} workers on "
-    return env, f"{news}{usable_cores()} cores; set them yourself for other numbers."
 
 
 class _WorkersElsewhere:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
 
 from tensorpack.utils._console import is_terminal, same_screen
 from tensorpack.utils.cluster import Cluster
@@ -46,7 +46,7 @@ class Group:
     Args:
       clusters: the role of each process.
       command: the program and its arguments.
-      env: environment variables for all, beside `TF_CONFIG`.
+      environments: all variables of each process.
       events: delivers the signals that this program hears, SIGCHLD among them; the group puts in
         zeros to wake itself. To be made before `run` by a `SignalListener`.
       grace: seconds from the first signal until the processes are killed.
@@ -57,7 +57,7 @@ class Group:
         self,
         clusters: Sequence[Cluster],
         command: Sequence[str],
-        env: Mapping[str, str],
+        environments: Sequence[Mapping[str, str]],
         events: "queue.Queue[int]",
         *,
         grace: float,
@@ -65,9 +65,8 @@ class Group:
     ) -> None:
         coloured = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
         self.output = Output(coloured, functools.partial(events.put, 0))
-        self._members = [_Member(cluster) for cluster in clusters]
+        self._members = [_Member(*each) for each in zip(clusters, environments)]
         self._command = list(command)
-        self._env = env
         self._events = events
         self._grace = grace
         self._workers_elsewhere = workers_elsewhere
@@ -99,11 +98,7 @@ class Group:
         # On one screen the two streams of a process are one, so that their order is kept.
         merged = same_screen(sys.stdout, sys.stderr)
         for member in self._members:
-            member.start(
-                args=self._command,
-                env={**self._env, "TF_CONFIG": member.cluster.as_tf_config()},
-                stderr=subprocess.STDOUT if merged else subprocess.PIPE,
-            )
+            member.start(self._command, subprocess.STDOUT if merged else subprocess.PIPE)
             for pipe, sink in ((member.process.stdout, STDOUT), (member.process.stderr, STDERR)):
                 if pipe is not None:
                     self.output.add(member.name, os.dup(pipe.fileno()), sink)
@@ -213,8 +208,9 @@ class _Member:
 
     process: Any = None
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, env: Mapping[str, str]) -> None:
         self.cluster = cluster
+        self._env = env
         self.name = cluster.name
         self.is_worker = cluster.job == "worker"
         self.code = 0  # as the shell gives it, once it has ended
@@ -222,11 +218,11 @@ class _Member:
         self.told_at: Optional[float] = None  # when it was first told to end
         self.is_cleared = False
 
-    def start(self, args: Sequence[str], env: Dict[str, str], stderr: int) -> None:
+    def start(self, args: Sequence[str], stderr: int) -> None:
         """Starts the process in a session of its own, to be killed when this thread ends."""
         self.process = subprocess.Popen(
             args,
-            env=env,
+            env=self._env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -59,7 +60,7 @@ def test_a_group_runs_and_ends_in_order(tmp_path):
         "[worker 0] news",
         "[worker 1] news",
     ]
-    assert f"OMP_NUM_THREADS = TF_NUM_INTRAOP_THREADS = {threads} for each" in done.stderr
+    assert f"OMP_NUM_THREADS = TF_NUM_INTRAOP_THREADS = {threads}: 2 workers" in done.stderr
     (server,) = re.findall(r"serving (\d+)", done.stdout)
     assert is_gone(server)
 
@@ -224,6 +225,21 @@ class TestOutput:
         tail = [line for line in lines if line.startswith(b"[worker 1] ")][-3:]
         assert tail == [b"[worker 1] 100%", b"[worker 1] last", b"[worker 1] \033[31mred"]
         assert b"[worker 1] " + bytes(range(14, 256)) in lines
+
+    @pytest.mark.parametrize("plain", ["", "1"])
+    def test_names_are_coloured_at_a_terminal(self, tmp_path, plain):
+        mine, theirs = pty.openpty()
+        body = "print('out'); print('err', file=sys.stderr)"
+        env = {"NO_COLOR": plain}
+        launch(tmp_path, body, "--workers", "2", env=env, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        lines = os.read(mine, 10000).decode().split("\r\n")
+        os.close(mine)
+        names = ["[worker 0]", "[worker 1]"]
+        if not plain:
+            names = [f"\033[{colour}m{name}\033[0m" for colour, name in zip((36, 32), names)]
+        for name in names:  # two streams on one screen keep their order
+            assert [line for line in lines if name in line] == [f"{name} out", f"{name} err"]
 
     @pytest.mark.parametrize("broken", ["pipe", "disk"])
     def test_an_output_that_breaks_ends_nothing(self, tmp_path, broken):
