@@ -3,12 +3,13 @@
 import functools
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tensorpack.utils._console import is_terminal, same_screen
 from tensorpack.utils.cluster import Cluster
@@ -19,11 +20,13 @@ from ._output import STDERR, STDOUT, Line, Output
 __all__ = ["Group", "Outcome", "exit_code"]
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_FAILED_GRACE_SECONDS = 5.0  # for the others, when one has failed
+_SETTLE_SECONDS = 1.0  # for the others to end by themselves, when one has failed
+_FAILED_GRACE_SECONDS = 5.0  # for the others, when they are told to end
 _SERVERS_GRACE_SECONDS = 5.0
 _LEFTOVER_SECONDS = 1.0  # for what a process has left running
 _TICK_SECONDS = 1.0
 _MOST_SIGNALS = 3
+_LOST = re.compile(rb"tensorpack\.[\w.]*(PeerLost|WorkerLost)\b")  # an error after that of another
 _TRACEBACK = (b"Traceback (most recent call last)", b"Fatal Python error")
 _TRACEBACK_SECONDS = 30.0
 
@@ -40,7 +43,7 @@ class Group:
 
     * Each process has a session of its own, so a Ctrl-C of the terminal reaches only this program,
       which passes it on once. All are killed when this program dies, even by SIGKILL.
-    * If one fails, the others have at most 5 s to end after SIGTERM.
+    * If one fails, the others are sent SIGTERM after a second, and have at most 5 s more to end.
     * Parameter servers are ended when no worker is left, here or elsewhere.
 
     Args:
@@ -73,6 +76,7 @@ class Group:
         self._started_at = time.monotonic()
         self._signals: List[int] = []  # that this program was sent
         self._first_failed: Optional[_Member] = None
+        self._tell_at: Optional[float] = None  # when the others are told to end
         self._kill_at: Optional[float] = None
 
     def run(self) -> Outcome:
@@ -89,6 +93,8 @@ class Group:
                 self._hear(self._events.get(timeout=self._patience()))
             self._look_at_members()
             self._end_servers()
+            if self._tell_at is not None and time.monotonic() >= self._tell_at:
+                self._tell_others()
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 self._kill()
         self.output.join()
@@ -109,7 +115,7 @@ class Group:
 
     def _patience(self) -> float:
         now = time.monotonic()
-        ends = [] if self._kill_at is None else [self._kill_at]
+        ends = [each for each in (self._tell_at, self._kill_at) if each is not None]
         ends += [
             member.ended_at + _LEFTOVER_SECONDS
             for member in self._members
@@ -155,11 +161,17 @@ class Group:
             return
         self._first_failed = member
         text = f"{member.describe()} after {time.monotonic() - self._started_at:.1f} s."
-        others = [other for other in self._members if other.is_alive]
-        self.output.say(text + (" The others are told to end." if others else ""))
+        self._tell_at = time.monotonic() + min(self._grace, _SETTLE_SECONDS)
+        self.output.say(text)
+
+    def _tell_others(self) -> None:
+        self._tell_at = None
+        others = [member for member in self._members if member.is_alive]
+        if others:
+            self.output.say(f"{', '.join(other.name for other in others)}: told to end.")
+            self._kill_at = time.monotonic() + min(self._grace, _FAILED_GRACE_SECONDS)
         for other in others:
             other.send(signal.SIGTERM)
-        self._kill_at = time.monotonic() + min(self._grace, _FAILED_GRACE_SECONDS)
 
     def _end_servers(self) -> None:
         """Ends the parameter servers when no worker is left that they could serve."""
@@ -191,7 +203,7 @@ class Group:
             return Outcome(0)
         tails = {member.name: self.output.tail(member.name) for member in self._members}
         failed = [m for m in self._members if m.code and m.failed_by_itself(tails[m.name])]
-        first = min(failed, key=lambda m: m.trouble_at(tails[m.name]), default=first)
+        first = min(failed, key=lambda m: m.order_of_failure(tails[m.name]), default=first)
         if first.told_at is not None and first.code > 128:
             first.code = 1  # that of its traceback; the signal to all met it while it was ending
         self._report(first, tails[first.name])
@@ -267,6 +279,11 @@ class _Member:
             if line.text.startswith(_TRACEBACK) and ended_at - line.time < _TRACEBACK_SECONDS
         ]
         return min([ended_at, *times])
+
+    def order_of_failure(self, tail: Sequence[Line]) -> Tuple[bool, float]:
+        """Sorts a process that has missed another one behind those that failed otherwise."""
+        has_missed_another = any(_LOST.match(line.text) for line in tail)
+        return has_missed_another, self.trouble_at(tail)
 
     def failed_by_itself(self, tail: Sequence[Line]) -> bool:
         """Whether it began to fail before it was told to end."""

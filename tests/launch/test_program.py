@@ -125,6 +125,17 @@ class TestFailures:
         assert "] worker 1 (" in done.stderr and "First to fail: worker 0 (" in done.stderr
         assert done.stderr.endswith("ValueError: the cause\n")
 
+    def test_who_has_missed_another_is_not_the_cause(self, tmp_path):
+        body = """
+        if me.index == 0:
+            time.sleep(0.4)
+            sys.exit(3)
+        sys.stderr.write("Traceback (most recent call last):\\n")
+        sys.exit("tensorpack.tfutils.peers.PeerLost: worker 0 (...) has failed")
+        """
+        done = launch(tmp_path, body, "--workers", "2")
+        assert done.returncode == 3 and "First to fail: worker 0" in done.stderr
+
     def test_a_server_that_fails(self, tmp_path):
         body = "sys.exit(5) if me.job == 'ps' else time.sleep(60)"
         done = launch(tmp_path, body, "--workers", "1", "--ps", "1")
