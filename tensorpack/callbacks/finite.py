@@ -25,6 +25,9 @@ class StopIfNonFinite(Callback):
     Args:
       tensors: scalar tensors of the training tower, or their names.
 
+    Attributes:
+      tensors: the same, as a list, which may grow until the callback is set up.
+
     Raises:
       NonFiniteError: in the step; it names the tensor, its value and the step.
     """
@@ -32,11 +35,11 @@ class StopIfNonFinite(Callback):
     _chief_only = False
 
     def __init__(self, tensors: Sequence[Union[str, tf.Tensor]]) -> None:
-        self._tensors = [tensors] if isinstance(tensors, str) else as_list(self, "tensors", tensors)
+        self.tensors = [tensors] if isinstance(tensors, str) else as_list(self, "tensors", tensors)
         self._request: Any = None
 
     def _setup_graph(self) -> None:
-        names = [each if isinstance(each, str) else each.name for each in self._tensors]
+        names = [each if isinstance(each, str) else each.name for each in self.tensors]
         found = self.get_tensors_maybe_in_tower(names)
         for tensor in found:
             if tensor.shape.ndims != 0:

@@ -23,8 +23,9 @@ def allreduce_grads(
         `tf.IndexedSlices`, whose sum has the slices of all towers.
       average: whether the sums are divided by the number of towers.
       mode: how tensors are added up.
-        "nccl": by NCCL, one sum on each GPU; needs as many GPUs as towers. Without any GPU it is
-        "gpu", which is logged.
+        "nccl": by NCCL, one sum on each GPU; needs a GPU for each tower. Where that is not so it is
+        "gpu", which is logged. TensorFlow has had wrong sums from it since 1.15, see
+        https://github.com/tensorflow/tensorflow/issues/41539.
         "gpu": each sum on the device of one tower, so that all have about the same to do.
         "hierarchical": the same in each half of the towers first, so that little crosses from
         one half to the other; with less than 4 towers it is "gpu".
@@ -45,8 +46,7 @@ def allreduce_grads(
         raise TypeError("allreduce_grads takes lists of gradients, without their variables.")
     if count < 2:
         return [list(each) for each in all_grads]
-    if mode == "nccl" and not have_gpus():
-        logger.info("There is no GPU for NCCL: gradients are added up by plain ops.")
+    if mode == "nccl" and not _nccl_works(all_grads):
         mode = "gpu"
     if mode == "hierarchical" and count < 4:
         mode = "gpu"
@@ -74,6 +74,25 @@ def average_grads(towers: Sequence[Sequence[Tuple[Any, Any]]]) -> List[Tuple[Any
             grads = [gradient for gradient, _ in pairs]
             averages.append((adder.mean_at(variable.device, grads), variable))
     return averages
+
+
+def _nccl_works(all_grads: Sequence[Sequence[Any]]) -> bool:
+    """Returns whether NCCL can add these up; logs why not."""
+    if not have_gpus():
+        logger.info("There is no GPU for NCCL: gradients are added up by plain ops.")
+        return False
+    devices = [grads[0].device for grads in all_grads if grads]
+    if len(set(devices)) < len(devices) or not all("GPU" in each.upper() for each in devices):
+        logger.warning(
+            f"NCCL needs a GPU for each tower, these are on {', '.join(devices)}: gradients are "
+            "added up by plain ops."
+        )
+        return False
+    logger.warning(
+        "NCCL has given wrong sums in TensorFlow 1.15 and later (tensorflow issue 41539): compare "
+        "with a run in mode 'gpu'."
+    )
+    return True
 
 
 class _Adder:

@@ -9,7 +9,6 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import LeastLoadedDeviceSetter, allreduce_grads
 from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads
 from tensorpack.input_source import InputSource
-from tensorpack.tfutils.devices import have_gpus
 from tensorpack.tfutils.gradproc import ScaleGradient
 from tensorpack.tfutils.optimizer import ProxyOptimizer, apply_to_replicas
 from tensorpack.tfutils.replicas import replicas
@@ -93,8 +92,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         `average` and `mode`, as later.
       gpu_prefetch: see `MultiTowerTrainer`.
       average: whether gradients are averaged; else they are added up.
-      mode: how, see `allreduce_grads`; by default "nccl", from 8 GPUs on "hierarchical", and
-        "gpu" where there is none.
+      mode: how, see `allreduce_grads`; by default "gpu", from 8 towers on "hierarchical".
 
     Attributes:
       BROADCAST_EVERY_EPOCH: whether the copies are set to the main variables before each epoch,
@@ -122,8 +120,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
             average, mode = _positional(options, average, mode)
         super().__init__(config, gpu_prefetch)
         if mode is None:
-            many = len(self.tower_ids) >= 8
-            mode = ("hierarchical" if many else "nccl") if have_gpus() else "gpu"
+            mode = "hierarchical" if len(self.tower_ids) >= 8 else "gpu"
         if mode not in ALLREDUCE_MODES:
             raise ValueError(f"mode must be one of {', '.join(ALLREDUCE_MODES)}, got {mode!r}.")
         self._average, self._mode = average, mode

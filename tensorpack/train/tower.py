@@ -298,6 +298,8 @@ class SingleCostTrainer(TowerTrainer):
         without the variables it does not reach; called inside a `TowerContext`.
         """
 
+        check = StopIfNonFinite([])  # of the costs of all towers
+
         def get_grads() -> List[Any]:
             optimizer = get_opt_fn()
             cost = get_cost_fn(*input.get_input_tensors())
@@ -306,7 +308,9 @@ class SingleCostTrainer(TowerTrainer):
                     f"The cost must be a scalar tensor, got {cost!r}. Return it from "
                     "build_graph(), or set self.cost in _build_graph() (the spelling of 2017)."
                 )
-            self.register_callback(StopIfNonFinite([cost]))
+            if not check.tensors:
+                self.register_callback(check)
+            check.tensors.append(cost)
             grads = optimizer.compute_gradients(
                 cost,
                 var_list=tf.trainable_variables(),

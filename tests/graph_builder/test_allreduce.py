@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.graph_builder import allreduce_grads
+from tensorpack.graph_builder import allreduce, allreduce_grads
 from tensorpack.graph_builder.allreduce import average_grads
 
 MODES = ["nccl", "cpu", "hierarchical", "gpu"]
@@ -69,6 +69,24 @@ def test_one_tower_keeps_its_gradients():
 def test_a_machine_without_gpus_is_told_so(capfd):
     allreduce_grads(gradients(2), True)
     assert "There is no GPU for NCCL" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "device, used, said",
+    [
+        ("/device:GPU:{}", "NcclAllReduce", "wrong sums"),
+        ("/device:GPU:0", "AddN", "needs a GPU for"),
+    ],
+)
+def test_nccl_is_used_where_each_tower_has_a_gpu(device, used, said, monkeypatch, capfd):
+    monkeypatch.setattr(allreduce, "have_gpus", lambda: True)
+    grads = []
+    for index in range(2):
+        with tf.device(device.format(index)):
+            grads.append([tf.constant([1.0])])
+    allreduce_grads(grads, True)
+    ops = [each.type for each in tf.get_default_graph().get_operations()]
+    assert (used in ops) and said in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
