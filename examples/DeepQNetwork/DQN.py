@@ -12,6 +12,7 @@ constants here.
 import argparse
 import os
 import sys
+from functools import partial
 from typing import Any, Callable, List, Optional, Sequence
 
 import checks
@@ -23,7 +24,9 @@ import numpy as np
 import tensorpack as tp
 from tensorpack.RL import AtariPlayers, Player, PreventStuck, ReplayMemory
 from tensorpack.utils import fix_rng_seed, get_rng, logger
+from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
+from tensorpack.utils.rng import SeedTree
 
 HISTORY = 4  # frames that make one state
 FRAME_SKIP = 4  # emulator frames for each action
@@ -47,15 +50,20 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     """
     args = flags.parse(argv)
     rom = checks.find_game(args.rom)
-    if args.gpu is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu
+    cluster = checks.find_group(args)
+    is_actor = cluster is not None and not cluster.is_chief
+    if args.gpu is not None or is_actor:
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1" if is_actor else args.gpu
     if args.seed is not None:
-        fix_rng_seed(args.seed)
+        number = cluster.index if cluster is not None else 0
+        fix_rng_seed(SeedTree(args.seed).child("actor", number).integer() if number else args.seed)
     checks.check_precision(args.precision)
     if args.load is not None:
         args.load = checks.find_weights(args.load)
-    tasks = {"train": train, "play": play, "eval": evaluate}
-    tasks[args.task](args, rom)
+    if cluster is not None:
+        (act if is_actor else learn)(args, rom, cluster)
+    else:
+        {"train": train, "play": play, "eval": evaluate}[args.task](args, rom)
 
 
 def _check_memory(args: argparse.Namespace, player: Player) -> None:
@@ -70,15 +78,39 @@ def train(args: argparse.Namespace, rom: str) -> None:
     """Trains until the last epoch, or until a signal."""
     backend = "single" if args.deterministic else "auto"
     with get_player(rom, args.num_players, backend=backend) as player:
-        _check_memory(args, player)
-        logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
         train_on(args, player, lambda n: get_eval_player(rom, n, seed=0))
+
+
+def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
+    """Trains on the games that the other processes of a group play."""
+    from learner import ActorGroup, RemotePlayer
+
+    with get_player(rom, args.num_players) as like:
+        group = ActorGroup(checks.addresses_of(cluster), args.key)
+        with RemotePlayer(like, group) as player:
+            train_on(args, player, lambda n: get_eval_player(rom, n, seed=0))
+
+
+def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
+    """Plays for the learner of a group until the training is over; see `actor.play`."""
+    import actor
+
+    with get_player(rom, args.num_players) as player:
+        logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
+        one_thread = tp.tfv1.ConfigProto(
+            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
+        )
+        with _make_predictor(args, player, session_config=one_thread) as predictor:
+            addresses = checks.addresses_of(cluster)
+            actor.play(cluster.index, addresses, player, predictor, args.key, HISTORY)
 
 
 def train_on(
     args: argparse.Namespace, player: Player, get_evaluated: Callable[[int], Player]
 ) -> None:
     """Trains on the games of any player; see `get_config` for the arguments."""
+    _check_memory(args, player)
+    logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
     resume = checks.prepare_log_dir(args.logdir, args.resume)
     tp.QueueInputTrainer(get_config(args, player, get_evaluated, resume)).train()
 
@@ -122,9 +154,9 @@ def get_config(
       resume: see `TrainConfig`.
     """
     from DQNModel import Model
-    from expreplay import ExpReplay
 
-    expreplay = ExpReplay(
+    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
+    expreplay = _get_replay_class(args, model)(
         PREDICTOR,
         player,
         batch_size=args.batch_size,
@@ -134,7 +166,6 @@ def get_config(
         history_len=HISTORY,
         rules={"algo": args.algo, "discount": DISCOUNT},
     )
-    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
     return tp.TrainConfig(
         dataflow=expreplay,
         model=model,
@@ -149,6 +180,16 @@ def get_config(
         precision=args.precision,
         xla=args.xla,
     )
+
+
+def _get_replay_class(args: argparse.Namespace, model: Any) -> Callable[..., Any]:
+    if not args.actors:
+        from expreplay import ExpReplay
+
+        return ExpReplay
+    from learner import ActorsReplay
+
+    return partial(ActorsReplay, get_weights=model.weights, weights_every=args.weights_every)
 
 
 def get_callbacks(
@@ -208,15 +249,20 @@ def play(args: argparse.Namespace, rom: str) -> None:
 
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
-    from DQNModel import AllWeights, Model, OtherNetwork
+    from DQNModel import AllWeights, OtherNetwork
+
+    with checks.refusing(f"--load {args.load}", OtherNetwork):
+        return _make_predictor(args, player, session_init=AllWeights(args.load))
+
+
+def _make_predictor(args: argparse.Namespace, player: Player, **options: Any) -> Any:
+    from DQNModel import Model
 
     model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
-    loader = AllWeights(args.load)
-    config = tp.PredictConfig(
-        model, None, loader, *PREDICTOR, precision=args.precision, xla=args.xla
+    names, computing = PREDICTOR, {"precision": args.precision, "xla": args.xla}
+    return tp.OfflinePredictor(
+        tp.PredictConfig(model, input_names=names[0], output_names=names[1], **computing, **options)
     )
-    with checks.refusing(f"--load {args.load}", OtherNetwork):
-        return tp.OfflinePredictor(config)
 
 
 def run() -> None:

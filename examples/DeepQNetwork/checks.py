@@ -4,7 +4,9 @@ A flag that cannot work ends the program before a graph is built: one line on st
 code 2, as in `flags`. TensorFlow is loaded only where a check needs it, after --gpu is in force.
 """
 
+import argparse
 import contextlib
+import ipaddress
 import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
@@ -12,13 +14,16 @@ import flags
 
 import tensorpack as tp
 from tensorpack.RL import check_rom, find_rom
+from tensorpack.utils.cluster import Cluster
 
 __all__ = [
+    "addresses_of",
     "available_bytes",
     "check_memory",
     "check_precision",
     "check_rules",
     "find_game",
+    "find_group",
     "find_weights",
     "prepare_log_dir",
     "refusing",
@@ -48,6 +53,55 @@ def find_game(name: str) -> str:
         path = find_rom(name)
         check_rom(path)
     return path
+
+
+def find_group(args: argparse.Namespace) -> Optional[Cluster]:
+    """Returns the processes of a run with `--actors`; None for a run of one process."""
+    with refusing("--actors", ValueError):
+        cluster = Cluster.from_environment()
+        size = 1 if cluster is None else cluster.num_workers
+        if not args.actors:
+            if size > 1 and args.task == "train":
+                raise ValueError(
+                    f"it is needed for the {size} workers that were started: one learns and the "
+                    "others play"
+                )
+            return None
+        if cluster is None or size < 2 or cluster.ps:
+            raise ValueError(
+                "it needs a group of at least two workers, and no parameter servers: python -m "
+                "tensorpack.launch --workers 3 DQN.py --actors ..."
+            )
+        if args.key is None and not all(map(_is_here, cluster.workers)):
+            raise ValueError(
+                f"the workers {', '.join(cluster.workers)} are on several machines, so each needs "
+                "a --key FILE: make one by tensorpack.dataflow.make_remote_key"
+            )
+    return cluster
+
+
+def addresses_of(cluster: Cluster) -> List[str]:
+    """Returns the addresses of the learner and of the actors, as this process uses them."""
+    found = [f"tcp://{each}" for each in cluster.workers]
+    host, _, port = cluster.address.rpartition(":")
+    if not _is_number(host) and host != "localhost":
+        found[cluster.index] = f"tcp://*:{port}"  # sockets are bound to numbers
+    return found
+
+
+def _is_here(address: str) -> bool:
+    host = address.rpartition(":")[0]
+    return host == "localhost" or (
+        _is_number(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
+    )
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 def find_weights(path: str) -> str:

@@ -173,9 +173,13 @@ class ExpReplay(DataFlow, Callback):
             self._pacer.spend(self._simulator.tick(self.exploration))
 
     def _setup_graph(self) -> None:
+        self._simulator = self._make_simulator()
+
+    def _make_simulator(self) -> Simulator:
+        """Returns what fills the memory; called while the graph is set up."""
         predictor = self.trainer.get_predictor(*self._predictor_io_names)
         agent = Agent(predictor, self._player, self._history_len, self._acting_rng)
-        self._simulator = Simulator(self._player, self._memory, agent)
+        return Simulator(self._player, self._memory, agent)
 
     def _before_train(self) -> None:
         if not self._simulator.playing:

@@ -44,6 +44,7 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         parser.error(f"--load {args.load}: there is no such checkpoint, .npz file or log directory")
     _check_resume(parser, args)
     _check_deterministic(parser, args)
+    _check_actors(parser, args)
     if args.logdir is None:
         name = os.path.splitext(os.path.basename(args.rom))[0]
         args.logdir = os.path.join("train_log", f"DQN-{name}")
@@ -95,6 +96,31 @@ def _check_deterministic(parser: argparse.ArgumentParser, args: argparse.Namespa
         parser.error(
             "--deterministic and --xla exclude each other: XLA compiles depending on earlier "
             "computations, so a resumed run may use other code"
+        )
+
+
+def _check_actors(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if not args.actors:
+        if args.key is not None:
+            parser.error("--key is for --actors on other machines")
+        return
+    if args.task != "train":
+        parser.error(f"--actors is for --task train; --task {args.task} plays in one process")
+    if args.deterministic:
+        parser.error(
+            "--deterministic and --actors exclude each other: in which order the games of several "
+            "processes come, and with which weights they are played, differs from run to run"
+        )
+    if args.resume == "must":
+        parser.error(
+            "--resume must and --actors exclude each other: the games of actors are not saved, so "
+            "such a run cannot be resumed exactly. With --resume auto new games begin, and "
+            "everything else is restored"
+        )
+    if args.key is not None and not os.path.exists(args.key):
+        parser.error(
+            f"--key {args.key}: there is no such file. Make it, once, by "
+            f"tensorpack.dataflow.make_remote_key({args.key!r}), and copy it to all machines"
         )
 
 
@@ -150,6 +176,19 @@ def _add_computing(group: "argparse._ArgumentGroup") -> None:
         action="store_true",
         help="play and train in turns, so that the same command always gives the same weights, "
         "also if the run is stopped and resumed; slower; needs --seed and --num-players 1",
+    )
+    add(
+        "--actors",
+        action="store_true",
+        help="learn in one process, and play in the others: see README.md for the command that "
+        "starts them; each plays --num-players games",
+    )
+    _number(group, "--weights-every", 200, "steps between two updates of the weights of --actors")
+    add(
+        "--key",
+        metavar="FILE",
+        help="the key of tensorpack.dataflow.make_remote_key, the same on all machines; needed "
+        "for --actors on several",
     )
     add(
         "--precision",

@@ -209,14 +209,22 @@ class ReplayMemory:
         stacks = frames.reshape((batch_size, length) + self._frame_shape)
         return Batch(stacks, action, reward, terminated)
 
-    def end_episodes(self) -> None:
-        """Cuts the running episodes of all lanes, without final frames.
+    def end_episodes(self, lanes: Optional[np.ndarray] = None) -> None:
+        """Cuts the running episodes of some lanes, without final frames.
 
         For players that were replaced: the last entry of each lane, whose next frame stays
         unknown, cannot be sampled, and the next one begins an episode.
+
+        Args:
+          lanes: integers, no two alike. Default: all.
+
+        Raises:
+          ValueError: a lane is not there, or twice.
+          TypeError: they are not integers.
         """
+        rows = self._all_lanes if lanes is None else self._check_lanes(lanes)
         with self._lock:
-            self._episode[:] = 0
+            self._episode[rows] = 0
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns all that the memory holds, with the entries since the last save as segments.

@@ -1,7 +1,7 @@
 """Datapoints that come over a socket from other processes, on this machine or on others.
 
-The programs that make the data call `send_dataflow_zmq`, and the one that uses it iterates a
-`RemoteDataZMQ`. Reading what comes never runs code. Without a key both stay on this machine.
+The programs that make the data call `send_dataflow_zmq`, or have a `RemoteSender`, and the one that
+uses it iterates a `RemoteDataZMQ`. Reading what comes never runs code. Without a key both stay on this machine.
 """
 
 from typing import Any, Iterator, List, Optional, Tuple
@@ -21,7 +21,7 @@ from ._remote.socket import Arrival, Hub, Receiver, attach
 from .base import DataFlow, DataFlowTerminated
 from .repeat import RepeatedData
 
-__all__ = ["RemoteDataZMQ", "make_remote_key", "send_dataflow_zmq"]
+__all__ = ["RemoteDataZMQ", "RemoteSender", "make_remote_key", "send_dataflow_zmq"]
 
 _SEND = "send_dataflow_zmq"
 _FORMATS = (None, "zmq_op", "zmq_ops")
@@ -79,16 +79,13 @@ def send_dataflow_zmq(
         range, or the address leaves the machine without a key.
     """
     bind, print_interval = _either_order(format, bind, print_interval)
-    hwm = as_count(_SEND, "hwm", hwm)
     as_count(_SEND, "print_interval", print_interval)
     passes = None if passes is None else as_count(_SEND, "passes", passes)
-    timeout = None if timeout is None else as_positive(_SEND, "timeout", timeout)
-    parse_address(addr, bind, key is not None)
+    hwm, timeout = _check_sending(_SEND, addr, hwm, bind, key, timeout)
     if not is_flow(df):
         raise TypeError(f"{_SEND} sends the datapoints of a DataFlow, but got {what_instead(df)}")
     flow = RepeatedData(df, -1 if passes is None else passes)
-    require("msgpack")
-    with Sender(addr, hwm, bind, key, timeout) as sender:
+    with RemoteSender(addr, hwm, bind=bind, key=key, timeout=timeout) as sender:
         logger.info(f"Serving data to {addr} ...")
         try:
             _send_all(flow, sender, print_interval)
@@ -99,13 +96,50 @@ def send_dataflow_zmq(
             flow.close()
 
 
-def _send_all(flow: RepeatedData, sender: Sender, print_interval: int) -> None:
+def _send_all(flow: RepeatedData, sender: "RemoteSender", print_interval: int) -> None:
     flow.reset_state()
     with get_tqdm(total=length_or_none(flow), miniters=print_interval) as bar:
         for datapoint in flow:
             sender.send(datapoint)
             bar.update()
     sender.end()
+
+
+class RemoteSender(Sender):
+    """Sends datapoints to a `RemoteDataZMQ` one by one, as a program makes them.
+
+    For what is no flow, such as a simulator that waits for answers::
+
+        with RemoteSender("tcp://127.0.0.1:5555") as sender:
+            sender.send(datapoint)  # as often as needed
+            sender.end()            # waits until all have been taken
+
+    Without `end` the receiver is not told that there is no more. Use it in one thread at a time.
+
+    Attributes:
+      count: how many datapoints were sent.
+    """
+
+    def __init__(
+        self,
+        addr: str,
+        hwm: int = 50,
+        *,
+        bind: bool = False,
+        key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Connects, or binds; does not wait for the receiver. See `send_dataflow_zmq`.
+
+        Raises:
+          ImportError: pyzmq or msgpack is not installed.
+          OSError: the address cannot be bound, or the key cannot be read.
+          TypeError: an argument has a wrong type.
+          ValueError: an argument is out of range, or the address leaves the machine without a key.
+        """
+        hwm, timeout = _check_sending(self, addr, hwm, bind, key, timeout)
+        require("msgpack")
+        super().__init__(addr, hwm, bind, key, timeout)
 
 
 class RemoteDataZMQ(DataFlow):
@@ -277,6 +311,16 @@ def _connect(flow: RemoteDataZMQ) -> Receiver:
         flow._bind,
         Senders(flow._least),
     )
+
+
+def _check_sending(
+    owner: Any, addr: str, hwm: int, bind: bool, key: Optional[str], timeout: Optional[float]
+) -> Tuple[int, Optional[float]]:
+    """Checks the arguments of a sender; returns `hwm` and `timeout` as numbers of Python."""
+    hwm = as_count(owner, "hwm", hwm)
+    timeout = None if timeout is None else as_positive(owner, "timeout", timeout)
+    parse_address(addr, bind, key is not None)
+    return hwm, timeout
 
 
 def _either_order(format: Any, bind: Any, print_interval: int) -> Tuple[bool, int]:

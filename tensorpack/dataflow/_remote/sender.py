@@ -17,10 +17,7 @@ _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver ha
 
 
 class Sender:
-    """A context within which datapoints are sent; `end` waits until all have been taken.
-
-    The arguments are those of `send_dataflow_zmq`.
-    """
+    """See `RemoteSender`; its arguments are checked already."""
 
     def __init__(
         self, addr: str, hwm: int, bind: bool, key: Optional[str], timeout: Optional[float]
@@ -48,10 +45,23 @@ class Sender:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection; what was sent has a second to leave."""
         self._hub.close(_LAST_SECONDS)
 
     def send(self, datapoint: Any) -> None:
-        """Sends a datapoint; raises TypeError or ValueError if it cannot be sent, or is refused."""
+        """Sends a datapoint; waits only where `hwm` of them wait already.
+
+        A datapoint of more than a megabyte may be refused, so the first of them waits for the
+        receiver.
+
+        Raises:
+          DataFlowTerminated: nothing was taken within the timeout.
+          TypeError: it has a part that cannot be sent.
+          ValueError: it is larger than the receiver's `max_bytes`.
+        """
         try:
             frame = encode(Message(DATA, self._id, self.count, datapoint))
         except (TypeError, ValueError) as error:
@@ -67,9 +77,11 @@ class Sender:
             self._read()
 
     def end(self) -> None:
-        """Waits until every datapoint has been taken, and ends the stream.
+        """Waits until every datapoint has been taken, and tells the receiver that this was all.
 
-        Raises DataFlowTerminated if some were lost, ValueError if the receiver has refused one.
+        Raises:
+          DataFlowTerminated: some were lost, or nothing was taken within the timeout.
+          ValueError: the receiver has refused one.
         """
         self._ask()
         if self._bind:  # other receivers, which were not asked, may have the rest

@@ -1,0 +1,116 @@
+"""Transitions on their way from an actor to the replay memory of a learner: in chunks.
+
+A chunk is a dictionary of arrays, with a row for each transition: `frames` (seen before the
+action), `actions`, `rewards`, `over`, `truncated`, and `lanes`, the game it is of. `ticks` says how
+many rows each tick has, in order; `final_frames` has a frame for each row that was cut off.
+"""
+
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from tensorpack.RL import ReplayMemory
+
+__all__ = ["Recorder", "store_chunk"]
+
+_COLUMNS = ("frames", "actions", "rewards", "over", "truncated", "lanes")
+
+
+class Recorder:
+    """Takes what a `Simulator` stores, as a `ReplayMemory` does, and hands it over in chunks."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def __len__(self) -> int:
+        """Returns how many rows wait."""
+        return sum(self._ticks)
+
+    def append(
+        self,
+        frames: np.ndarray,
+        actions: np.ndarray,
+        rewards: np.ndarray,
+        terminated: np.ndarray,
+        truncated: np.ndarray,
+        lanes: Optional[np.ndarray] = None,
+        final_frames: Optional[np.ndarray] = None,
+    ) -> None:
+        """Takes one tick; see `ReplayMemory.append`. The arrays must stay as they are."""
+        count = len(actions)
+        cut = truncated & ~terminated
+        if cut.any() and final_frames is not None:
+            self._final_frames.append(final_frames[cut])
+        lanes = np.arange(count) if lanes is None else lanes
+        for column, rows in zip(self._columns, [frames, actions, rewards, terminated, cut, lanes]):
+            column.append(rows)
+        self._ticks.append(count)
+
+    def end_episodes(self) -> None:
+        """Does nothing: the learner ends the episodes of an actor that begins."""
+
+    def take(self) -> Dict[str, np.ndarray]:
+        """Returns what came since the last time, at least one tick, as a chunk."""
+        chunk = {name: np.concatenate(rows) for name, rows in zip(_COLUMNS, self._columns)}
+        chunk["ticks"] = np.array(self._ticks)
+        final = self._final_frames or [chunk["frames"][:0]]
+        chunk["final_frames"] = np.concatenate(final)
+        self._clear()
+        return chunk
+
+    def _clear(self) -> None:
+        self._columns: List[List[np.ndarray]] = [[] for _ in _COLUMNS]
+        self._final_frames: List[np.ndarray] = []
+        self._ticks: List[int] = []
+
+
+def store_chunk(memory: ReplayMemory, chunk: Dict[str, Any], lanes: np.ndarray) -> int:
+    """Appends a chunk to a memory.
+
+    Args:
+      memory: gets the transitions, tick by tick.
+      chunk: see above.
+      lanes: integers `[N]`, the lane of the memory for each game of the actor.
+
+    Returns:
+      how many transitions these are.
+
+    Raises:
+      ValueError: it is not a chunk of these games.
+      TypeError: the same.
+    """
+    _check(chunk, len(lanes))
+    columns = [chunk[name] for name in _COLUMNS[:-1]]
+    rows_of = lanes[chunk["lanes"]]
+    cuts = np.cumsum(chunk["truncated"])  # final frames up to and with each row
+    end = 0
+    for count in chunk["ticks"].tolist():
+        rows, end = slice(end, end + count), end + count
+        frames, *_, truncated = tick = [column[rows] for column in columns]
+        final_frames = None
+        if truncated.any():
+            final_frames = np.zeros_like(frames)
+            final_frames[truncated] = chunk["final_frames"][cuts[rows][truncated] - 1]
+        memory.append(*tick, lanes=rows_of[rows], final_frames=final_frames)
+    return end
+
+
+def _check(chunk: Dict[str, Any], num_games: int) -> None:
+    """Checks what `ReplayMemory.append` does not: the games and the numbers of rows."""
+    lanes, ticks, truncated = (chunk.get(name) for name in ("lanes", "ticks", "truncated"))
+    count = len(chunk.get("actions", ()))
+    if not (
+        _is_array(lanes, "iu", count)
+        and _is_array(truncated, "b", count)
+        and _is_array(ticks, "iu")
+        and (ticks >= 0).all()
+        and ticks.sum() == count
+        and np.logical_and(lanes >= 0, lanes < num_games).all()
+        and len(chunk.get("final_frames", ())) == np.count_nonzero(truncated)
+    ):
+        raise ValueError(f"This is not a chunk of transitions of {num_games} games.")
+
+
+def _is_array(value: Any, kinds: str, count: Optional[int] = None) -> bool:
+    is_row = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in kinds
+    return is_row and (count is None or len(value) == count)
