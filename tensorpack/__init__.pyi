@@ -163,6 +163,7 @@ from tensorpack.dataflow import RNGDataFlow as RNGDataFlow
 from tensorpack.dataflow import RandomChooseData as RandomChooseData
 from tensorpack.dataflow import RandomMixData as RandomMixData
 from tensorpack.dataflow import RemoteDataZMQ as RemoteDataZMQ
+from tensorpack.dataflow import RemoteSender as RemoteSender
 from tensorpack.dataflow import RepeatedData as RepeatedData
 from tensorpack.dataflow import RepeatedDataPoint as RepeatedDataPoint
 from tensorpack.dataflow import SVMLightData as SVMLightData

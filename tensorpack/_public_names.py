@@ -88,10 +88,10 @@ _NAMES = {  # package or module -> its public names
         "MultiProcessMapData MultiProcessMapDataZMQ MultiProcessPrefetchData MultiProcessRunner "
         "MultiProcessRunnerZMQ MultiThreadMapData MultiThreadPrefetchData MultiThreadRunner "
         "NumpySerializer PrefetchData PrefetchDataZMQ PrefetchOnGPUs PrintData ProxyDataFlow "
-        "RNGDataFlow RandomChooseData RandomMixData RemoteDataZMQ RepeatedData RepeatedDataPoint "
-        "SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes TFRecordData "
-        "TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength convert_old_lmdb "
-        "make_remote_key send_dataflow_zmq"
+        "RNGDataFlow RandomChooseData RandomMixData RemoteDataZMQ RemoteSender RepeatedData "
+        "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
+        "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength "
+        "convert_old_lmdb make_remote_key send_dataflow_zmq"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc LeastLoadedDeviceSetter ModelDesc ModelDescBase "

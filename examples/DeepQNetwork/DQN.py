@@ -83,12 +83,13 @@ def train(args: argparse.Namespace, rom: str) -> None:
 
 def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     """Trains on the games that the other processes of a group play."""
-    from learner import ActorGroup, RemotePlayer
+    from group import ActorGroup
+    from learner import RemotePlayer
 
     with get_player(rom, args.num_players) as like:
-        group = ActorGroup(checks.addresses_of(cluster), args.key)
-        with RemotePlayer(like, group) as player:
-            train_on(args, player, lambda n: get_eval_player(rom, n, seed=0))
+        games = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
+    with games as player:
+        train_on(args, player, lambda n: get_eval_player(rom, n, seed=0))
 
 
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:

@@ -91,9 +91,9 @@ def addresses_of(cluster: Cluster) -> List[str]:
 
 def _is_here(address: str) -> bool:
     host = address.rpartition(":")[0]
-    return host == "localhost" or (
-        _is_number(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
-    )
+    if host == "localhost":
+        return True
+    return _is_number(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
 
 
 def _is_number(host: str) -> bool:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         PrefetchOnGPUs,
     )
     from .raw import DataFromGenerator, DataFromIterable, DataFromList, DataFromQueue
-    from .remote import RemoteDataZMQ, make_remote_key, send_dataflow_zmq
+    from .remote import RemoteDataZMQ, RemoteSender, make_remote_key, send_dataflow_zmq
     from .repeat import FixedSizeData, RepeatedData, RepeatedDataPoint
     from .shared_list import SharedList
     from .shuffle import LocallyShuffleData
@@ -110,6 +110,7 @@ __all__ = [
     "RandomChooseData",
     "RandomMixData",
     "RemoteDataZMQ",
+    "RemoteSender",
     "RepeatedData",
     "RepeatedDataPoint",
     "SVMLightData",
@@ -153,7 +154,7 @@ _NAMES = {  # module -> its public names
         "PrefetchDataZMQ PrefetchOnGPUs"
     ),
     "raw": "DataFromGenerator DataFromIterable DataFromList DataFromQueue",
-    "remote": "RemoteDataZMQ make_remote_key send_dataflow_zmq",
+    "remote": "RemoteDataZMQ RemoteSender make_remote_key send_dataflow_zmq",
     "repeat": "FixedSizeData RepeatedData RepeatedDataPoint",
     "shared_list": "SharedList",
     "shuffle": "LocallyShuffleData",

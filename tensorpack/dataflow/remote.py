@@ -1,7 +1,8 @@
 """Datapoints that come over a socket from other processes, on this machine or on others.
 
-The programs that make the data call `send_dataflow_zmq`, or have a `RemoteSender`, and the one that
-uses it iterates a `RemoteDataZMQ`. Reading what comes never runs code. Without a key both stay on this machine.
+The programs that make the data call `send_dataflow_zmq`, or use a `RemoteSender`; the one that uses
+the data iterates a `RemoteDataZMQ`. Reading what comes never runs code. Without a key all of them
+stay on this machine.
 """
 
 from typing import Any, Iterator, List, Optional, Tuple

@@ -291,6 +291,19 @@ def test_ended_episodes_lose_their_last_transition_and_start_over():
     }
 
 
+def test_the_episodes_of_some_lanes_can_be_ended():
+    memory = make_memory(20, history=2, lanes=2)
+    append(memory, [1, 11])
+    memory.end_episodes(np.array([1]))
+    append(memory, [2, 12])
+    append(memory, [3, 13])
+    found = everything(memory, 2)
+    assert found == {1: ([0, 1, 2], False), 2: ([1, 2, 3], False), 12: ([0, 12, 13], False)}
+    for lanes in ([2], [0, 0]):
+        with pytest.raises(ValueError, match="lane"):
+            memory.end_episodes(np.array(lanes))
+
+
 def test_a_save_that_is_read_while_another_thread_appends_is_of_one_moment():
     memory, disk = ReplayMemory(64, (256,), 4, frame_dtype=np.int32), Disk()
     with writing(memory, 256):

@@ -13,7 +13,7 @@ import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator
 from tensorpack.dataflow._remote.message import DATA, END, SYNC, Message, encode
-from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
+from tensorpack.dataflow.remote import RemoteDataZMQ, RemoteSender, send_dataflow_zmq
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.helpers import ResetsCounted, consumer_of, flow_of, numbers
 from tests.dataflow.remote_peers import ANY_PORT, SECONDS, A, B, Sending, Until, drain, free_address
@@ -53,6 +53,25 @@ class TestRemoteDataZMQ(DataFlowContract):
 
     def make_flow(self):
         return Tracked(self._addr, bind=False, timeout=SECONDS)
+
+
+def test_a_program_sends_datapoints_as_it_makes_them(receive):
+    flow = receive()
+    found = []
+    with RemoteSender(flow.endpoints[0], timeout=SECONDS) as sender:
+        for number in range(3):
+            sender.send([number])
+            found.append(next(iter(flow)))
+        assert sender.count == 3
+        ending = threading.Thread(target=sender.end)
+        ending.start()
+        assert list(flow) == []
+        ending.join()
+    assert found == [[0], [1], [2]]
+    with pytest.raises(ValueError, match="RemoteSender: hwm must be a whole number"):
+        RemoteSender(flow.endpoints[0], hwm=0)
+    with pytest.raises(ValueError, match="needs a key"):
+        RemoteSender("tcp://10.0.0.1:5000")
 
 
 def test_datapoints_come_as_they_were_sent_and_a_stream_may_have_an_end(receive, capfd):

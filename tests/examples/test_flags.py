@@ -30,6 +30,9 @@ DEFAULTS = {
     "deterministic": False,
     "precision": "fp32",
     "xla": False,
+    "actors": False,
+    "weights_every": 200,
+    "key": None,
 }
 
 
@@ -62,6 +65,11 @@ def test_the_log_directory_is_named_after_the_game():
         ("--rom a.bin --deterministic --seed 1 --num-players 2", "--num-players 1, got 2"),
         ("--rom a.bin --deterministic --seed 1 --task play --load .", "is for --task train"),
         ("--rom a.bin --deterministic --seed 1 --xla", "--deterministic and --xla exclude each"),
+        ("--rom a.bin --actors --task play --load .", "--actors is for --task train"),
+        ("--rom a.bin --actors --seed 1 --deterministic", "--deterministic and --actors exclude"),
+        ("--rom a.bin --actors --resume must", "--resume must and --actors exclude .* not saved"),
+        ("--rom a.bin --actors --key nowhere", "--key nowhere: there is no such file"),
+        ("--rom a.bin --key .", "--key is for --actors"),
         ("--rom a.bin --precision fp16", "invalid choice: 'fp16'"),
     ],
 )

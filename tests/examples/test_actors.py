@@ -1,0 +1,296 @@
+"""A learner and its actors over real sockets, in one process: the pace, the games, the ends."""
+
+import threading
+import time
+
+import actor
+import numpy as np
+import pytest
+from actor import Actor, Orders
+from group import ActorGroup
+from learner import RemotePlayer, RemoteSimulator
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import RemoteDataZMQ, RemoteSender
+from tensorpack.RL import ReplayMemory
+from tensorpack.utils.stopping import Failed, Finished, StopToken
+from tests.dataflow.remote_peers import free_address
+from tests.examples.catch import CountingCatch
+from tests.examples.running import read_stats, small_catch, train
+from tests.examples.test_simulator import Network, wait_until
+
+pytest.importorskip("zmq")
+pytest.importorskip("msgpack")
+
+GAMES = 2  # of each actor
+WEIGHTS = {"w": np.arange(3.0)}
+
+
+class Acting(threading.Thread):
+    """An actor in a thread; `weights` is what it was given, `token` why it has ended."""
+
+    def __init__(self, number, addresses, token=None):
+        super().__init__(name="Acting")
+        self.token = token or StopToken()
+        self.weights = []
+        self.player = small_catch(GAMES, CountingCatch)
+        self.network = Network(best=1)
+        self._number, self._addresses = number, addresses
+        self.start()
+
+    def run(self):
+        with Orders(self._addresses[self._number], self._addresses[0], self.token) as orders:
+            with RemoteSender(self._addresses[0]) as sender:
+                sent = self.weights.append
+                ours = [self._number, self.player, self.network, sent, orders, sender, self.token]
+                Actor(*ours).run()
+
+
+class Fake:
+    """An actor by hand: sends what a test wants, and shows what it is told."""
+
+    def __init__(self, number, addresses):
+        self._number = number
+        self._orders = RemoteDataZMQ(addresses[number], timeout=20)
+        self._orders.reset_state()
+        self._sender = RemoteSender(addresses[0])
+
+    def send(self, run, seq, frame=None, version=0):
+        """Sends a beat, or a transition from one frame to the next."""
+        chunk = None
+        if frame is not None:
+            ones = np.ones(1, int)
+            chunk = {
+                "frames": np.full((1, 14, 14), frame, np.uint8),
+                "actions": ones,
+                "rewards": np.zeros(1, np.float32),
+                "over": ones == 0,
+                "truncated": ones == 0,
+                "lanes": ones,
+                "ticks": ones,
+                "final_frames": np.zeros((0, 14, 14), np.uint8),
+            }
+        names = ["actor", "run", "seq", "version", "chunk", "scores"]
+        self._sender.send(dict(zip(names, [self._number, run, seq, version, chunk, []])))
+
+    def told(self, condition=lambda order: True):
+        """The next order that fulfils a condition."""
+        return next(order for order in self._orders if condition(order))
+
+    def close(self):
+        self._sender.close()
+        self._orders.close()
+
+
+class Learning:
+    """The side of the learner, without a training."""
+
+    def __init__(self, actors, **options):
+        self.addresses = [free_address() for _ in range(actors + 1)]
+        self.group = ActorGroup(self.addresses, **options)
+        self.player = RemotePlayer(small_catch(GAMES), self.group)
+        self.memory = ReplayMemory(2000, (14, 14), 4, self.player.num_envs)
+        self.simulator = RemoteSimulator(self.player, self.memory)
+        self.token = StopToken()
+        self.simulator.begin()
+
+    def start(self, fetch=lambda: WEIGHTS):
+        self.group.start(fetch, self.token)
+
+    def tick(self, epsilon=1.0):
+        """Stores one chunk."""
+        wait_until(lambda: self.simulator.tick(epsilon))
+
+
+@pytest.fixture
+def made():
+    """What is closed after the test; actors are told to end before."""
+    things = []
+    yield things
+    for thing in things:
+        if isinstance(thing, Acting):
+            thing.token.request(Finished())
+    for thing in things:
+        if isinstance(thing, Learning):
+            thing.player.close()
+        elif isinstance(thing, Acting):
+            thing.join(10)
+        else:
+            thing.close()
+
+
+@pytest.fixture
+def learning(made):
+    made.append(Learning(actors=2))
+    made[-1].start()
+    return made[-1]
+
+
+@pytest.fixture
+def fake(made):
+    made.append(Learning(actors=1))
+    made[-1].start()
+    made.append(Fake(1, made[-1].addresses))
+    return made[-1]
+
+
+def test_actors_play_with_the_weights_and_the_epsilon_of_the_learner(learning, made):
+    made += [Acting(number, learning.addresses) for number in (1, 2)]
+    actors = made[-2:]
+    while (learning.memory._filled() < 100).any():
+        learning.tick()
+    assert [each.network.asked for each in actors] == [[], []]
+    # each game is in a lane of its own, with no frame left out: balls fall by a row
+    batch = learning.memory.sample(300, np.random.RandomState(0))
+    rows = (batch.frames[~batch.terminated] == 255).any(-1).argmax(-1) // 2
+    assert (rows[:, -1] - rows[:, -2] == 1).all()
+    scores = learning.simulator.take_scores()
+    assert len(scores) > 20 and set(scores) == {1.0, -1.0}
+    learning.group.renew()
+    wait_until(lambda: learning.simulator.tick(0.0) and all(a.network.asked for a in actors))
+    wait_until(lambda: learning.simulator.tick(0.0) and all(len(a.weights) > 1 for a in actors))
+    np.testing.assert_equal(actors[0].weights, [WEIGHTS, WEIGHTS])
+    learning.player.close()
+    for each in actors:
+        each.join(10)
+        assert each.token.reason == Finished()
+    assert learning.token.reason is None
+
+
+def test_an_actor_waits_until_its_chunks_are_taken(learning, made):
+    made.append(Acting(1, learning.addresses))
+    waiting = learning.group._chunks.qsize
+    wait_until(lambda: waiting() == actor.WINDOW)
+    time.sleep(0.2)
+    assert waiting() == actor.WINDOW
+    for _ in range(3 * actor.WINDOW):
+        learning.tick()
+    wait_until(lambda: waiting() == actor.WINDOW)
+    assert learning.simulator.transitions >= 3 * actor.WINDOW * actor.CHUNK_ROWS
+
+
+def ending_of(learning):
+    """The frames of all transitions that can be sampled, the last two of each."""
+    if not learning.memory.num_sampleable:
+        return []
+    frames = learning.memory.sample(200, np.random.RandomState(0)).frames[:, -2:, 0, 0]
+    return sorted(map(tuple, np.unique(frames, axis=0).tolist()))
+
+
+def test_a_chunk_that_is_lost_splits_the_games(fake, made):
+    learning = made[0]
+    for seq, frame in [(0, 1), (1, 2), (3, 4), (4, 5)]:
+        fake.send(b"a", seq, frame)
+        learning.tick()
+    assert ending_of(learning) == [(1, 2), (4, 5)]
+    # what was lost counts as taken, so that the actor does not wait for it
+    assert fake.told(lambda order: order["taken"] == 5)["run"] == b"a"
+
+
+def test_chunks_that_were_lost_last_count_as_taken_with_the_next_beat(fake, made):
+    fake.send(b"a", 0)
+    fake.send(b"a", 4)
+    assert fake.told(lambda order: order["taken"] == 4)
+
+
+def test_an_actor_that_begins_anew_has_new_games_and_gets_the_weights(fake, made):
+    learning = made[0]
+    fake.send(b"a", 0)
+    assert fake.told()["weights"] is not None
+    for seq, frame in [(0, 1), (1, 2)]:
+        fake.send(b"a", seq, frame, version=1)
+        learning.tick()
+    for seq, frame in [(0, 3), (1, 4)]:
+        fake.send(b"b", seq, frame)
+        learning.tick()
+    assert ending_of(learning) == [(1, 2), (3, 4)]
+    order = fake.told(lambda order: order["run"] == b"b" and order["weights"] is not None)
+    assert order["version"] == 1
+
+
+def test_newer_weights_wait_until_the_last_ones_have_come(fake, made):
+    learning, counter = made[0], iter(range(1, 99))
+    learning.group._fetch = lambda: {"w": next(counter)}
+    fake.send(b"a", 0)
+    assert fake.told()["weights"] == {"w": 1}
+    for _ in range(5):
+        learning.group.renew()
+    fake.send(b"a", 0, version=1)
+    order = fake.told(lambda order: order["weights"] is not None)
+    assert (order["weights"], order["version"]) == ({"w": 2}, 6)
+
+
+def test_an_actor_that_is_silent_is_named(made):
+    made.append(Learning(actors=2, silent=0.3))
+    learning = made[0]
+    learning.start()
+    made += [Fake(1, learning.addresses), Fake(2, learning.addresses)]
+    for number in (1, 2):
+        made[number].send(b"a", 0)
+    while not learning.token.wait(0.05):
+        made[1].send(b"a", 0)
+    reason = learning.token.reason
+    assert isinstance(reason, Failed) and reason.where == "actor 2"
+    said = f"Actor 2 at {learning.addresses[2]} has been silent"
+    assert isinstance(reason.error, TimeoutError) and said in str(reason.error)
+
+
+def test_a_message_of_an_actor_that_is_not_there_is_an_error(fake, made):
+    fake._number = 3
+    fake.send(b"a", 0)
+    assert made[0].token.wait(10)
+    assert "a message of actor 3" in str(made[0].token.reason.error).lower()
+
+
+def test_what_is_no_chunk_is_an_error(fake, made):
+    fake.send(b"a", 0, frame=np.zeros((14, 14)) > 0)
+    fake._sender.send(
+        {"actor": 1, "run": b"a", "seq": 1, "version": 0, "chunk": {"ticks": 1}, "scores": []}
+    )
+    made[0].tick()
+    with pytest.raises(ValueError, match="chunk"):
+        made[0].tick()
+
+
+def test_a_learner_that_is_silent_is_an_error_of_the_actor():
+    token, now = StopToken(), [0.0]
+    with Orders(free_address(), "tcp://127.0.0.1:9", token, clock=lambda: now[0]) as orders:
+        assert not orders.wait_for(lambda: False)
+        assert not token.requested
+        now[0] = actor.FIRST_SECONDS + 1
+        orders.wait_for(lambda: True)
+    assert isinstance(token.reason.error, TimeoutError)
+    assert "learner at tcp://127.0.0.1:9" in str(token.reason.error)
+
+
+@pytest.mark.slow
+def test_a_training_with_actors(log_dir, made, capsys):
+    def run(*more_flags, resume="never"):
+        addresses = [free_address() for _ in range(2)]
+        made.append(Acting(1, addresses))
+        player = RemotePlayer(small_catch(GAMES), ActorGroup(addresses))
+        train(player, "--actors", "--weights-every", "5", *more_flags, resume=resume)
+        made[-1].join(10)
+        assert made[-1].token.reason == Finished()
+        return made[-1]
+
+    first = run("--max-epoch", "1")
+    # all weights of the network, at the start and perhaps after five and ten steps
+    assert 1 <= len(first.weights) <= 3
+    assert {name: value.shape for name, value in first.weights[0].items()}["fct/W"] == (512, 3)
+    assert not np.array_equal(first.weights[0]["fct/b"], first.weights[-1]["fct/b"])
+    tick = actor.CHUNK_ROWS + GAMES
+    steps = 10 + 51  # and those in the input queue
+    played = first.player.played
+    assert 60 + 4 * (10 - 5) <= played <= 60 + tick + 4 * steps + tick * (actor.WINDOW + 2)
+    capsys.readouterr()
+    with tf.Graph().as_default():
+        run(resume="auto")
+    said = capsys.readouterr().out
+    assert "The games cannot be restored: new ones begin. Actors do not save games." in said
+    assert "Populating" not in said
+    stats = read_stats(log_dir)
+    assert [(each["epoch_num"], each["global_step"]) for each in stats] == [(1, 10), (2, 20)]
+    said = "of games with .'actors': 1., these are games with "
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=said):
+        train(small_catch(GAMES), "--max-epoch", "3", resume="auto")
