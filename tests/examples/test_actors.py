@@ -169,6 +169,12 @@ def test_an_actor_waits_until_its_chunks_are_taken(learning, made):
     assert learning.simulator.transitions >= 3 * actor.WINDOW * actor.CHUNK_ROWS
 
 
+def test_other_actors_are_other_games():
+    players = [Learning(actors).player for actors in (1, 2)]
+    assert [each.identity for each in players] == [{"actors": 1}, {"actors": 2}]
+    assert [each.num_envs for each in players] == [GAMES, 2 * GAMES]
+
+
 def ending_of(learning):
     """The frames of all transitions that can be sampled, the last two of each."""
     if not learning.memory.num_sampleable:
@@ -291,6 +297,3 @@ def test_a_training_with_actors(log_dir, made, capsys):
     assert "Populating" not in said
     stats = read_stats(log_dir)
     assert [(each["epoch_num"], each["global_step"]) for each in stats] == [(1, 10), (2, 20)]
-    said = "of games with .'actors': 1., these are games with "
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=said):
-        train(small_catch(GAMES), "--max-epoch", "3", resume="auto")
