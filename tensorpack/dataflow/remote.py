@@ -97,7 +97,7 @@ def send_dataflow_zmq(
             flow.close()
 
 
-def _send_all(flow: RepeatedData, sender: "RemoteSender", print_interval: int) -> None:
+def _send_all(flow: RepeatedData, sender: Sender, print_interval: int) -> None:
     flow.reset_state()
     with get_tqdm(total=length_or_none(flow), miniters=print_interval) as bar:
         for datapoint in flow:
