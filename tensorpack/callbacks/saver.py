@@ -89,7 +89,10 @@ class ModelSaver(Callback):
         self._has_state = self.trainer.adopt_saver(self)
 
     def _variables(self) -> List[tf.Variable]:
-        found = {each.op.name: each for key in self._collections for each in tf.get_collection(key)}
+        listed = [each for key in self._collections for each in tf.get_collection(key)]
+        if self.saves_all:
+            listed = self.trainer.variables_to_save()
+        found = {each.op.name: each for each in listed}
         if not found:
             raise ValueError(f"There are no variables to save in {', '.join(self._collections)}.")
         return [found[name] for name in sorted(found)]

@@ -10,8 +10,9 @@ from .exchange import GROUP_KEY
 __all__ = ["broadcast_op"]
 
 # What collectives can send, and as what they send the other types.
-_SENT = (tf.float16, tf.float32, tf.float64, tf.int32, tf.int64)
+_SENT = (tf.float32, tf.float64, tf.int32, tf.int64)
 _SENT_AS = {
+    tf.float16: tf.float32,
     tf.bfloat16: tf.float32,
     tf.bool: tf.int32,
     tf.int8: tf.int32,

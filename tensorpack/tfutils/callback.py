@@ -84,6 +84,12 @@ class TrainerContract:
     def prepare_save(self) -> None:
         """Brings the variables up to date that are about to be saved."""
 
+    def variables_to_save(self) -> List[tf.Variable]:
+        """Returns the variables of which this process saves the values, and loads them when it
+        resumes: all global ones, unless it is one of several that share them.
+        """
+        return tf.global_variables()
+
     def adopt_saver(self, saver: Any) -> bool:
         """Tells whether this `ModelSaver` is to save the state of the run with the variables."""
         return False

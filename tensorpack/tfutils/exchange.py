@@ -9,16 +9,18 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
 
 from .queues import hide_queue
 
-__all__ = ["Exchange", "GROUP_KEY", "all_reduce"]
+__all__ = ["Exchange", "GROUP_KEY", "HAS_HALF", "all_reduce"]
 
 _BUCKET_BYTES = 4 << 20
 GROUP_KEY = 2  # that of `collectives.sum_over_workers` is 1
 _CPU = "/device:CPU:0"
-_ON_THE_WIRE = (tf.float16, tf.float32, tf.float64)  # what collectives can add up
+HAS_HALF = tf_version() >= (2,)  # whether collectives can add up float16
+_ON_THE_WIRE = (tf.float32, tf.float64, *[tf.float16] * HAS_HALF)
 
 GradsAndVars = Sequence[Tuple[Any, tf.Variable]]
 

@@ -145,23 +145,26 @@ class VariableMismatch(ValueError):
 
 
 class ExactRestore(SessionInit):
-    """Loads every global variable of the graph from a checkpoint that has exactly these.
+    """Loads variables from a checkpoint that has exactly these.
 
     Args:
       prefix: of the checkpoint, which has been verified.
+      variables: by default all global ones of the graph.
 
     Raises:
       VariableMismatch: in `init`; lists what is missing, unexpected, or of another shape or type.
       CheckpointCorrupt: in `init`, it cannot be read.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, variables: Optional[Sequence[tf.Variable]] = None) -> None:
         self._prefix = prefix
+        self._variables = variables
 
     def _run_init(self, sess: tf.Session) -> None:
         logger.info(f"Restoring checkpoint from {self._prefix} ...")
+        wanted = tf.global_variables() if self._variables is None else self._variables
         reader = CheckpointReader(self._prefix)
-        variables = {each.op.name: each for each in tf.global_variables()}
+        variables = {each.op.name: each for each in wanted}
         ours = {name: describe_variable(each) for name, each in variables.items()}
         theirs = {name: describe(**each) for name, each in reader.variables.items()}
         if ours != theirs:

@@ -11,13 +11,14 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 import numpy as np
 
 from tensorpack.callbacks.base import Callback
+from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder.allreduce import average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.broadcast import broadcast_op
 from tensorpack.tfutils.collectives import WorkerGroup, set_worker_group
 from tensorpack.tfutils.common import get_global_step_var
-from tensorpack.tfutils.exchange import Exchange
+from tensorpack.tfutils.exchange import HAS_HALF, Exchange
 from tensorpack.tfutils.peers import PeerLost
 from tensorpack.tfutils.server import worker_config
 from tensorpack.tfutils.sesscreate import NewSessionCreator
@@ -34,8 +35,10 @@ from tensorpack.utils.stopping import (
 )
 
 from .base import StopTraining
+from .common_state import common_step
 from .config import TrainConfig
 from .multi_tower import MultiTowerTrainer
+from .run_state import directory_of_states, saver_of_states
 from .worker_group import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
 
 __all__ = ["CollectiveTrainer"]
@@ -60,13 +63,14 @@ class CollectiveTrainer(MultiTowerTrainer):
       timeout: seconds without an answer after which a worker counts as lost; the others then end
         with a `PeerLost` that names it. A worker that is merely slow answers.
       compression: "fp16" to send float32 gradients as float16: half the bytes, but 11 bits of
-        precision, and nothing above 65504.
+        precision, and nothing above 65504. Not on TensorFlow 1.
 
     Attributes:
       cluster: the same; None for a process alone.
       is_chief: whether this is worker 0, which runs the callbacks of the chief.
 
     Raises:
+      RuntimeError: this TensorFlow cannot do the `compression`.
       ValueError: there are parameter servers, which this trainer has no use for; or an argument
         makes no sense.
     """
@@ -88,6 +92,8 @@ class CollectiveTrainer(MultiTowerTrainer):
             )
         if compression not in (None, "fp16"):
             raise ValueError(f"compression is None or 'fp16', got {compression!r}.")
+        if compression and not HAS_HALF:
+            raise RuntimeError("compression='fp16' needs TensorFlow 2: 1.15 cannot add up float16.")
         self._average = average
         self._wire = tf.float16 if compression else tf.float32
         self._timeout = as_positive(self, "timeout", timeout)
@@ -100,11 +106,42 @@ class CollectiveTrainer(MultiTowerTrainer):
             self._forward = self.signal_token.on_request(self._stop_as_signalled)
             self._group = GroupOfWorkers(cluster, self._timeout, self._on_failure, self._on_leave)
             self._first_key = next(_runs) * _KEYS_OF_A_RUN + 1
+            self._keys = itertools.count(self._first_key + _KEYS_OF_A_RUN * 9 // 10)
+            self._shared: List[tf.Variable] = []
 
     def setup(self) -> None:
         """As the base class, when all workers are there."""
         self._join()
+        config = self._require_config()
+        if self._group is not None:
+            self._choose_state(config)
         super().setup()
+
+    def _choose_state(self, config: TrainConfig) -> None:
+        """Finds what the group resumes from, before anything is built."""
+        saver = saver_of_states(config.callbacks)
+        if saver is not None and saver.checkpoint_dir:
+            saver.checkpoint_dir = logger.dir_of_process(saver.checkpoint_dir)
+        if config.resume == "never":
+            return
+        directory = directory_of_states(config.callbacks)
+        if config.resume not in ("auto", "must"):
+            raise ValueError(
+                f'The workers of a group resume with "auto" or "must", each in its own log '
+                f"directory, got resume={config.resume!r}."
+            )
+        if directory is None:
+            raise RuntimeError("A run resumes in its log directory: call logger.set_logger_dir().")
+        step = common_step(directory, self._gather)
+        if step is None and config.resume == "must":
+            raise FileNotFoundError(
+                f'No worker has saved a state in {directory}, and resume="must" needs one.'
+            )
+        self._state.step = step
+        config.resume = "never" if step is None else config.resume
+
+    def _gather(self, values: Sequence[float]) -> np.ndarray:
+        return self._group.gather(values, next(self._keys), self.check_stop)
 
     def _join(self) -> None:
         if self._group is not None and not self._group.target:
@@ -138,16 +175,43 @@ class CollectiveTrainer(MultiTowerTrainer):
             workers, index, self._average, self._wire, self._first_key
         )
         grads = exchange.reduce(grads)
+        of_model = tf.global_variables()
         with tf.device(devices[0]):
             update = get_opt_fn().apply_gradients(grads)
         self.train_op = tf.group(update, exchange.send, name="train_op")
         get_global_step_var()
-        variables = tf.global_variables()
-        self._digest = _digest(variables)
+        trained = tf.trainable_variables()
+        own = [each for each in of_model if not _is_in(each, trained)]
+        self._shared = [each for each in tf.global_variables() if not _is_in(each, own)]
+        self._digest = _digest(tf.global_variables())
         key = self._first_key + _KEYS_OF_A_RUN // 2
-        self._broadcast = broadcast_op(variables, workers, index, key)
+        # a run that is resumed has what differs between the workers, such as moving averages
+        sent = [*self._shared, *([] if self.resumed else own)]
+        self._broadcast = broadcast_op(sent, workers, index, key)
         logger.info(f"Each step exchanges {exchange.bytes:,} bytes of gradients.")
         return [_Agreement(exchange)]
+
+    def setup_callbacks(
+        self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
+    ) -> None:
+        """As the base class. The first `ModelSaver` runs on each worker: it saves the variables in
+        the chief, and in all workers what they do not share, and the state of the run.
+        """
+        saver = None if self.is_chief else saver_of_states(callbacks)
+        if saver is not None:
+            saver.chief_only = False
+        super().setup_callbacks(callbacks, monitors)
+
+    def variables_to_save(self) -> List[tf.Variable]:
+        """All global variables in the chief; in others the step, and those that they do not share
+        with it.
+        """
+        if self.is_chief:
+            return super().variables_to_save()
+        step = get_global_step_var()
+        return [
+            each for each in tf.global_variables() if each is step or not _is_in(each, self._shared)
+        ]
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As the base class; then all workers get the variables of worker 0."""
@@ -171,8 +235,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         """Raises ValueError if the workers do not do the same."""
         group, config = self._group, self._require_config()
         own = [self._digest, self._exchange.bytes, config.steps_per_epoch]
-        key = self._first_key + _KEYS_OF_A_RUN - 1
-        table = group.gather(own, key, self.check_stop)
+        table = self._gather(own)
         differs = (table != own).any(axis=1)
         if (table[:, :2] != own[:2]).any():
             raise ValueError(
@@ -308,6 +371,10 @@ def _after(seconds: float, function: Callable[..., None], *args: Any) -> None:
 
 def _flag_of_reason(reason: StopReason) -> int:
     return INTERRUPTED + reason.signum if isinstance(reason, Interrupted) else FINISHED
+
+
+def _is_in(variable: tf.Variable, variables: Sequence[tf.Variable]) -> bool:
+    return any(variable is each for each in variables)
 
 
 def _digest(variables: Sequence[tf.Variable]) -> int:

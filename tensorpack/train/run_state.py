@@ -28,7 +28,15 @@ from tensorpack.tfutils.sessinit import ExactRestore
 from tensorpack.utils import logger
 from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, streams_state
 
-__all__ = ["Position", "RunState", "check_policy", "find_resumption", "prepare_log_dir"]
+__all__ = [
+    "Position",
+    "RunState",
+    "check_policy",
+    "directory_of_states",
+    "find_resumption",
+    "prepare_log_dir",
+    "saver_of_states",
+]
 
 _WORDS = ("never", "auto", "must")
 _NUMPY_STREAM: Any = np.random  # the module has the methods of the generator behind its functions
@@ -61,6 +69,7 @@ class RunState:
     Attributes:
       position: of the earlier run; None if there is none, or if it is not known.
       first_epoch: number of the first epoch that is run, from its beginning or not.
+      step: that of the state to resume from, None for the newest one; set before `find`.
     """
 
     def __init__(self, trainer: Any) -> None:
@@ -68,19 +77,28 @@ class RunState:
         self._restore_point: Optional[RestorePoint] = None
         self.position: Optional[Position] = None
         self.first_epoch = 1
+        self.step: Optional[int] = None
 
     def find(self, resume: str, callbacks: Sequence[Callback]) -> None:
         """Finds the state to resume from, in the directory of the first `ModelSaver`, before
         anything is built that takes time.
         """
-        self._restore_point = found = find_resumption(resume, _directory_of_states(callbacks))
+        directory = directory_of_states(callbacks)
+        if self.step is None:
+            found = find_resumption(resume, directory)
+        else:
+            found = restore_point_at(os.path.join(str(directory), f"model-{self.step}"), directory)
+            _check_complete(found, resume == "must")
+        self._restore_point = found
         if found is not None:
             self._trainer.resumed, self._trainer.resumed_from = True, found.prefix
             self._trainer.resume_strictly = resume == "must"
 
     def session_init(self, given: Any) -> Any:
         """Returns what sets the variables: the state that was found, or else the one given."""
-        return given if self._restore_point is None else ExactRestore(self._restore_point.prefix)
+        if self._restore_point is None:
+            return given
+        return ExactRestore(self._restore_point.prefix, self._trainer.variables_to_save())
 
     def load(self, callbacks: Any, starting_epoch: int) -> None:
         """Restores the states of the callbacks, after the variables."""
@@ -142,13 +160,20 @@ class RunState:
         logger.warning(message)
 
 
-def _directory_of_states(callbacks: Sequence[Callback]) -> Optional[str]:
+def directory_of_states(callbacks: Sequence[Callback]) -> Optional[str]:
+    """Returns where the states of a run with these callbacks are, None if that is not known yet."""
+    saver = saver_of_states(callbacks)
+    return (saver and saver.checkpoint_dir) or logger.get_logger_dir()
+
+
+def saver_of_states(callbacks: Sequence[Callback]) -> Optional[ModelSaver]:
+    """Returns the one that saves the states of a run with these callbacks, None if none does."""
     for each in callbacks:
         while isinstance(each, ProxyCallback):
             each = each.cb
-        if isinstance(each, ModelSaver) and each.saves_all and each.checkpoint_dir:
-            return each.checkpoint_dir
-    return logger.get_logger_dir()
+        if isinstance(each, ModelSaver) and each.saves_all:
+            return each
+    return None
 
 
 def _random_state() -> Dict[str, Any]:
@@ -249,6 +274,7 @@ def prepare_log_dir(dirname: str, resume: str = "never") -> str:
       CheckpointCorrupt: the file at the path is damaged, or not a checkpoint; the same.
     """
     resume = check_policy(resume)
+    dirname = logger.dir_of_process(dirname)
     if resume in ("auto", "must"):
         logger.set_logger_dir(dirname, "keep")
         return resume

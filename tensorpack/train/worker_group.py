@@ -184,8 +184,8 @@ class GroupOfWorkers:
                 self._watch.close()
                 self.flags = flags
                 if flags.min() < 0:
+                    self._on_leave(flags)  # says why, before the step finds its queue closed
                     sess.run(exchange.close)
-                    self._on_leave(flags)
         except Exception as error:
             if not self._abandoned:
                 self._fail_with(error)

@@ -21,6 +21,7 @@ from typing import Any, List, Optional
 from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
 from ._directory_lock import DirectoryLock
 from .atomic import move_to_backup
+from .cluster import Cluster
 
 __all__ = [
     "LOG_DIR",
@@ -29,6 +30,7 @@ __all__ = [
     "close_logger_dir",
     "critical",
     "debug",
+    "dir_of_process",
     "disable_logger",
     "error",
     "exception",
@@ -178,6 +180,9 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     with a warning. The present directory is kept. One that another run uses is refused, unless the
     action is "new".
 
+    Of several processes that were started together, see `Cluster`, only worker 0 takes the
+    directory itself; the others have `{dirname}-worker1`, ..., `{dirname}-ps0`, ... beside it.
+
     Args:
       dirname: the directory; missing parents are made too.
       action: what to do with a directory that has files in it. "k" or "keep" it and write beside
@@ -198,7 +203,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     if action is not None and letter is None:
         raise ValueError(f"Unknown action {action!r}: use one of {', '.join(_ACTIONS)}.")
     open_standard_descriptors()
-    dirname = os.path.normpath(os.fspath(dirname))
+    dirname = dir_of_process(dirname)
     current = _run_log.directory
     if current and os.path.realpath(current) == os.path.realpath(dirname):
         if letter is None:
@@ -215,6 +220,15 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     for line in news:
         info(line)
     return done
+
+
+def dir_of_process(dirname: str) -> str:
+    """Returns the log directory of this process, of several that are started with the same one."""
+    dirname, cluster = os.path.normpath(os.fspath(dirname)), Cluster.from_environment()
+    if cluster is None or cluster.is_chief:
+        return dirname
+    end = f"-{cluster.job}{cluster.index}"
+    return dirname if dirname.endswith(end) else dirname + end
 
 
 def close_logger_dir() -> None:

@@ -1,7 +1,4 @@
-"""A worker for tests of trainers in groups: does the runs that it is told, and prints JSON.
-
-Usage: python -m tests.train.group_child '[{"run": NAME, ...}, ...]'   (with TF_CONFIG set)
-"""
+"""A worker for tests of `CollectiveTrainer`: does the runs of some plans, and prints JSON."""
 
 import json
 import sys
@@ -22,14 +19,13 @@ from tensorpack.train import (
     TrainConfig,
     TrainingInterrupted,
     launch_train_with_config,
+    prepare_log_dir,
 )
-from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 
 BATCH, POINTS = 4, 64
-CLUSTER = Cluster.from_environment()
-INDEX = CLUSTER.index if CLUSTER else 0
-WORKERS = CLUSTER.num_workers if CLUSTER else 1
+CLUSTER = Cluster.from_environment() or Cluster(("localhost:1",))
+INDEX, WORKERS = CLUSTER.index, CLUSTER.num_workers
 OPTIMIZERS = {
     "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
     "adam": lambda: tf.train.AdamOptimizer(0.05),
@@ -82,6 +78,9 @@ class Watch(Callback):
 
     def _trigger_step(self):
         time.sleep(self._plan.get("seconds", 0))
+        if self.global_step == 3:
+            sys.stdout.write("step 3\n")
+            sys.stdout.flush()
         if self._plan.get("at") == [INDEX, self.global_step]:
             action = self._plan["action"]
             if action == "stop":
@@ -100,8 +99,8 @@ def train(plan, cluster, data):
         cluster=cluster, timeout=plan.get("timeout", 60.0), compression=plan.get("compression")
     )
     short = plan.get("action") == "end of data" and INDEX == plan["at"][0]
-    data = DataFromList(data[: plan["at"][1]] if short else data, shuffle=False)
-    callbacks = [Watch(plan)] + [ModelSaver()] * plan.get("saves", 0)
+    data = DataFromList(data[: plan["at"][1]] if short else data, plan.get("shuffle", False))
+    callbacks = [Watch(plan)] + [ModelSaver()] * ("dir" in plan)
     config = TrainConfig(
         data=FeedInput(data, infinite=not short),
         model=Model(plan.get("optimizer", "sgd")),
@@ -119,10 +118,10 @@ def report(plan):
     sys.stdout.flush()
 
 
-def main():
-    for plan in json.loads(sys.argv[1]):
+def main(plans):
+    for plan in json.loads(plans):
         if "dir" in plan:
-            logger.set_logger_dir(plan["dir"], "k")
+            plan["resume"] = prepare_log_dir(plan["dir"], plan.get("resume", "never"))
         try:
             with tf.Graph().as_default():
                 train(plan, CLUSTER, shard(WORKERS, INDEX))
@@ -137,7 +136,3 @@ def main():
                 report(plan)
                 raise
         report(plan)
-
-
-if __name__ == "__main__":
-    main()
