@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 FLOAT = 4  # bytes of a number
+PACK = 4 << 20  # bytes
 HIDDEN = 0.05  # of a step: what adds less than this to the compute is not called the limit
 LIMITS = ("compute", "stragglers", "device link", "network", "server", "input", "actors")
 
@@ -63,8 +64,8 @@ class Machine(NamedTuple):
       memory: bytes of a device.
       sums: bytes/s of gradients that the CPU of a parameter server adds up and applies.
       inputs: datapoints/s that its CPU prepares for the devices; None if they are no limit.
-      parallel: towers that can compute at the same time, where it is less than `devices`: virtual
-        devices share cores.
+      parallel: towers that compute at the same time, where all share the cores of one machine, also
+        those of several "machines"; None where each has a device of its own.
     """
 
     devices: int
@@ -135,13 +136,14 @@ class Group(NamedTuple):
       machines: how many, each with a process.
       towers: on each machine.
       servers: parameter servers, each on a machine of its own.
-      packs: parts in which the gradients are exchanged, each as soon as it is computed.
+      packs: parts in which the gradients are exchanged, each as soon as it is computed; 0 for
+        parts of 4 MiB, as those of `CollectiveTrainer`.
     """
 
     machines: int = 1
     towers: int = 1
     servers: int = 1
-    packs: int = 8
+    packs: int = 0
 
     @property
     def size(self) -> int:
@@ -301,10 +303,10 @@ TRAINERS: Dict[str, Callable[[float, Group, Machine], Exchange]] = {
 }
 
 
-def group_of(devices: int, machine: Machine, servers: int = 1, packs: int = 8) -> Group:
+def group_of(devices: int, machine: Machine, servers: int = 1) -> Group:
     """The machines and towers that hold so many devices."""
     machines = -(-devices // machine.devices)
-    return Group(machines, -(-devices // machines), servers, packs)
+    return Group(machines, -(-devices // machines), servers)
 
 
 # ------------------------------------------------------------------ a step
@@ -320,14 +322,13 @@ def predict(model: Model, group: Group, machine: Machine, trainer: str) -> Predi
         raise ValueError(f"trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}.")
     exchange = TRAINERS[trainer](model.size, group, machine)
     synchronous = trainer != "asynchronous"
-    turns = -(-group.towers // (machine.parallel or group.towers))
-    compute = model.compute * turns
+    compute = model.compute * _turns(group, machine)
     waiting = model.compute * model.spread * expected_maximum(group.size) if synchronous else 0.0
 
     early, late, ahead = (sum(each.values()) for each in exchange[:3])
     forward, backward = compute * (1 - model.backward), compute * model.backward
-    step = pipelined(backward, early, group.packs) + pipelined(ahead, forward, group.packs)
-    step += late + waiting
+    packs = group.packs or math.ceil(model.size / PACK)
+    step = pipelined(backward, early, packs) + pipelined(ahead, forward, packs) + late + waiting
 
     parts = dict.fromkeys(LIMITS, 0.0)
     parts.update({"compute": compute, "stragglers": waiting})
@@ -345,6 +346,15 @@ def predict(model: Model, group: Group, machine: Machine, trainer: str) -> Predi
             rate, limit = ceiling, name
     ideal = model.batch * group.size / model.compute
     return Prediction(group, step, rate, rate / ideal, _memory(model, exchange), limit, parts)
+
+
+def _turns(group: Group, machine: Machine) -> float:
+    """How many times as long a tower computes because others compute on the same cores."""
+    if machine.parallel is None:
+        return 1.0
+    if group.machines == 1:
+        return math.ceil(group.towers / machine.parallel)
+    return max(1.0, group.size / machine.parallel)
 
 
 def _limit(parts: Dict[str, float], step: float) -> str:

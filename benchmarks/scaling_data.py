@@ -3,6 +3,7 @@
 Numbers in brackets are the sources that the page lists.
 """
 
+import math
 from typing import Dict, List, NamedTuple, Tuple
 
 from scaling import FLOAT, Actors, Link, Machine, Model
@@ -46,8 +47,8 @@ MACHINES: Dict[str, Machine] = {
 # All processes of this machine share its two cores; what is sent costs cycles of both ends.
 LOOPBACK = Machine(
     devices=1,
-    between=Link(4 * GB, shared=2),
-    host=Link(4 * GB, shared=2),
+    between=Link(10 * GB, shared=2),
+    host=Link(math.inf),
     network=Link(1.7 * GB, 0.5e-3, shared=2),
     memory=24 * GB,
     sums=10 * GB,
@@ -64,7 +65,7 @@ MODELS: Dict[str, Tuple[Model, str]] = {
             datapoint=5 * 84 * 84,
             spread=SPREAD,
             frozen=4045479,
-            actors=Actors(4, 1168, 16),
+            actors=Actors(4, 1671, 16),
         ),
         "8 x GTX 1080 8 GB, PCIe 3",
     ),
@@ -115,7 +116,7 @@ class Published(NamedTuple):
 
 
 RESNET, INCEPTION, RESNET152 = ("ResNet-50", 25.6), ("Inception V3", 23.9), ("ResNet-152", 60.4)
-VGG = ("VGG16", 138.4)
+VGG, ALEXNET = ("VGG16", 138.4), ("AlexNet", 61.0)
 K80, P100, A100, ROCE = (
     "p2.8xlarge, K80",
     "DGX-1, P100",
@@ -125,6 +126,11 @@ K80, P100, A100, ROCE = (
 PUBLISHED: List[Published] = [
     Published(RESNET, 64, 219, P100, "cpu", ((2, 422, 1), (4, 852, 1), (8, 1734, 1)), "[2]"),
     Published(VGG, 64, 154, P100, "replicated", ((2, 295, 1), (4, 584, 1), (8, 1081, 1)), "[2]"),
+    Published(
+        *[ALEXNET, 512, 2987, P100, "replicated"],
+        ((2, 5658, 1), (4, 10509, 1), (8, 17822, 1)),
+        "[2]",
+    ),
     Published(RESNET, 256, 909, A100, "replicated", ((8, 7000, 1),), "[4]"),
     Published(
         RESNET, 64, 52.4, K80, "servers", ((16, 751, 2), (32, 1388, 4), (64, 2744, 8)), "[2]"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from _report import say
-from scaling import TRAINERS, Group, Machine, Model, group_of, predict, ring
+from scaling import FLOAT, TRAINERS, Group, Machine, Model, group_of, predict, ring
 from scaling_data import (
     GB,
     GRPC,
@@ -45,6 +45,16 @@ LEARNERS = (
     ("GTX 1080: 107 steps/s", 107),
     ("three times as fast, planned: 321 steps/s", 321),
 )
+EXCHANGES = ("all-reduce", "packs", "servers")
+BARE_STEPS = ("steps", "towers")
+STEPS_OF = {  # what they are to the simulator, and whether the count is of towers
+    "steps": ("collective", False),
+    "towers": ("replicated", True),
+    "SyncMultiGPUTrainerReplicated": ("replicated", True),
+    "SyncMultiGPUTrainerParameterServer": ("cpu", True),
+    "DistributedReplicatedTrainer": ("servers", False),
+    "CollectiveTrainer": ("collective", False),
+}
 ONE_OP = 32e6  # bytes in a message, beyond which TensorFlow is slow
 
 
@@ -77,36 +87,44 @@ def points() -> Iterator[Point]:
         if row["processes"] == 1
     }
     for row in rows:
-        kind, processes, size = row["kind"], row["processes"], row["bytes"]
-        if kind in ("steps", "towers") and processes == 1:
-            continue  # these are what the simulator is given
+        kind, processes, size, version = (
+            row[name] for name in ("kind", "processes", "bytes", "tensorflow")
+        )
         message = {"all-reduce": size / processes, "servers": size}.get(kind, 0)
-        if message > ONE_OP:
+        if kind == "SimpleTrainer" or message > ONE_OP:
             continue
-        one = alone.get((kind, row["tensorflow"], size), 0.0) / 1000
-        seconds = predicted(kind, processes, size, one)
-        known = (kind, processes, size, row["packs"], row["tensorflow"], row["ms"])
+        if kind in EXCHANGES:
+            seconds = exchanged(kind, processes, size)
+        elif (kind, processes) in (("steps", 1), ("towers", 1)):
+            continue  # these are what the simulator is given
+        else:
+            one = alone[kind if kind in BARE_STEPS else "SimpleTrainer", version, size]
+            seconds = stepped(kind, processes, size, one / 1000)
+        known = (kind, processes, size, row["packs"], version, row["ms"])
         yield Point(*known, seconds * 1000)
 
 
-def predicted(kind: str, processes: int, size: int, alone: float) -> float:
-    """Seconds a step on this machine, see benchmarks/scaling_points.py.
-
-    Args:
-      kind: of the point.
-      processes: or towers.
-      size: bytes of the gradients.
-      alone: seconds a step of one process or tower.
-    """
+def exchanged(kind: str, processes: int, size: int) -> float:
+    """Seconds of an exchange on this machine, see benchmarks/scaling_points.py."""
     network = LOOPBACK.network
-    if kind in ("all-reduce", "packs"):
-        return ring(size, processes, network)
     if kind == "servers":
         return 2 * network.seconds(size, processes)
-    turns = processes / LOOPBACK.parallel
-    if kind == "towers":
-        return alone * math.ceil(turns) + processes * size / LOOPBACK.sums
-    return alone * max(1.0, turns) + (ring(size, processes, network) if size else 0.0)
+    return ring(size, processes, network)
+
+
+def stepped(kind: str, count: int, size: int, alone: float) -> float:
+    """Seconds of a step on this machine, on which nothing is hidden.
+
+    Args:
+      kind: a trainer, or of `BARE_STEPS`.
+      count: of processes or towers.
+      size: bytes of the gradients.
+      alone: seconds of a step of one.
+    """
+    trainer, of_towers = STEPS_OF[kind]
+    group = Group(1, count, packs=1) if of_towers else Group(count, 1, packs=1)
+    model = Model("", size / FLOAT, alone, 1, spread=0.0)
+    return predict(model, group, LOOPBACK, trainer).step
 
 
 def published() -> Iterator[Tuple[Published, int, float, float]]:
@@ -130,6 +148,10 @@ def table(head: str, rows: List[str]) -> str:
 
 def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def bytes_text(size: int) -> str:
+    return f"{size // 1000:,} kB" if size < 1e6 else f"{size // 1000000:,} MB"
 
 
 def model_table(
@@ -207,10 +229,13 @@ def points_table() -> str:
         row = cells.setdefault((each.kind, each.size, each.packs, each.tensorflow), {})
         row[each.processes] = f"{each.measured:.3g} ({each.predicted:.3g})"
     rows = []
-    for (kind, size, packs, version), row in cells.items():
+    order = [*EXCHANGES, *STEPS_OF]
+    for key in sorted(cells, key=lambda each: (order.index(each[0]), each[3], *each[1:3])):
+        kind, size, packs, version = key
+        row = cells[key]
         ops = f", {packs} ops" if packs > 1 else ""
         columns = " | ".join(row.get(count, "") for count in (1, 2, 3, 4))
-        rows.append(f"| {kind}, {size / 1e6:g} MB{ops} | {version} | {columns} |")
+        rows.append(f"| {kind}, {bytes_text(size)}{ops} | {version} | {columns} |")
     return table("| what | TensorFlow | 1 process | 2 | 3 | 4 |", rows)
 
 

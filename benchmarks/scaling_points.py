@@ -345,17 +345,17 @@ def main():
     if args.role:
         play(*json.loads(args.role))
         return
-    points = []
     say(HEAD)
     for kind in args.only.split(","):
+        points = []
         for workers in map(int, args.workers.split(",")):
             if kind in ("all-reduce", "packs") and workers == 1:
                 continue
             for point in measure(kind, workers, args.rounds):
                 points.append(point)
                 say(f"{kind:12}{workers:9}{point['bytes']:12}{point['packs']:6}{point['ms']:12.3f}")
-    if args.write:
-        write(points)
+        if args.write:
+            write(points)
 
 
 if __name__ == "__main__":
