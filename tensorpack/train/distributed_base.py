@@ -25,7 +25,7 @@ __all__ = ["DistributedTrainerBase", "EndAsked", "Towers"]
 
 Towers = Union[TrainConfig, int, Sequence[int], None]
 
-_LOST_SECONDS = 10.0  # for an end in order when a process is lost
+_LOST_SECONDS = 10.0  # at most, for an end in order when a process is lost
 
 
 class DistributedTrainerBase(MultiTowerTrainer):
@@ -135,7 +135,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
     def _on_lost(self, lost: WorkerLost) -> None:
         self.stop_token.request(Failed(lost, "the group of processes"))
         self.group.release()
-        if not self._over.wait(_LOST_SECONDS):
+        if not self._over.wait(min(_LOST_SECONDS, self.group.timeout)):
             self._guard.end_process(str(lost).rstrip("."), code=1)
 
 

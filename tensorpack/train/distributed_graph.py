@@ -5,7 +5,7 @@ from typing import Any, Dict, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.variables import VariablePairs
 
-from .group import TABLE, Row
+from .group_link import TABLE, Row
 
 __all__ = [
     "StartValues",

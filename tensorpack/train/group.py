@@ -6,19 +6,17 @@ connection. A process that was killed, stopped or cut off is known by a row that
 host by reads that fail. How long a step or a callback takes does not matter.
 """
 
-import socket
 import threading
 import time
-from contextlib import suppress
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 
-__all__ = ["FAILED", "Group", "JOINED", "LEFT", "READY", "Row", "TABLE", "WorkerLost", "accepts"]
+from .group_link import HostLink, Link, Row, refuses
 
-TABLE = "tensorpack_group"  # name of the variable
+__all__ = ["FAILED", "Group", "JOINED", "LEFT", "READY", "WorkerLost"]
 
 # States of a process; 0 is before.
 JOINED = 1
@@ -26,32 +24,16 @@ READY = 2
 LEFT = 3
 FAILED = 4
 
-_BEAT_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
 _REPORT_SECONDS = 10.0  # between two lines about what is waited for
 _START_FACTOR = 10  # how many times the time-out a process may take to start
-_CALL_SECONDS = 5.0
+_GONE_SECONDS = 3.0  # without a sign of life, until one that refuses connections has ended
 _TELL_SECONDS = 2.0  # for the last words to the group
+_ENDED = "has ended, or was killed: it accepts no connection."
 
 
 class WorkerLost(RuntimeError):
     """A process of the group failed, was killed, or does not answer any more."""
-
-
-class Row(NamedTuple):
-    """What the table says about one process.
-
-    Attributes:
-      beat: grows while the process lives.
-      state: 0; `JOINED`; `READY`, its variables have values; `LEFT`, it ended in order; `FAILED`.
-      step: the global step when it entered this state.
-      vote: the signal by which it was asked to end, 0 for none.
-    """
-
-    beat: int = 0
-    state: int = 0
-    step: int = 0
-    vote: int = 0
 
 
 class Group:
@@ -96,9 +78,9 @@ class Group:
         self._lock = threading.Lock()
         self._on_lost: Callable[[WorkerLost], None] = lambda error: None
         self._step: Callable[[], int] = lambda: 0
-        self._host = _HostLink(self, target, host, closing)
+        self._host = HostLink(self, target, host, closing)
         others = [each for each in servers if each not in (host, me)] if me[0] == "worker" else []
-        self._links = [self._host] + [_Link(self, target, each) for each in others]
+        self._links = [self._host] + [Link(self, target, each) for each in others]
         self._thread = threading.Thread(target=self._watch, name="GroupWatch", daemon=True)
 
     def join(
@@ -177,21 +159,31 @@ class Group:
         """Returns what is behind an error of TensorFlow; None if every process seems to live."""
         deadline = time.monotonic() + _TELL_SECONDS
         while self.lost is None and time.monotonic() < deadline:
-            ended = [each.who for each in self._links if not accepts(each.address)]
-            if ended:
-                self._lose(f"{ended[0]} refuses connections: its process has ended.")
+            for link in self._links:
+                if refuses(link.address):
+                    self._lose(f"{link.who} {_ENDED}")
             time.sleep(_LOOK_SECONDS)
         return self.lost
 
     def alive(self, index: int) -> bool:
         """Whether a worker has joined and not ended, and gave a sign of life lately."""
-        age = time.monotonic() - self._seen[index][1]
-        return self.table[index].state in (JOINED, READY) and age < self.timeout
+        lives = self.table[index].state in (JOINED, READY)
+        return lives and self._silence(index) is None
 
     def who(self, index: int) -> str:
         """Returns what messages call a process: its name and address."""
         job, number = self._tasks[index]
         return f"{job} {number} at {self.cluster.as_dict()[job][number]}"
+
+    def _silence(self, index: int) -> Optional[str]:
+        """Returns what is wrong with a worker that has given no sign of life; None if nothing."""
+        seconds = self._host.answered - self._seen[index][1]
+        job, number = self._tasks[index]
+        if seconds > _GONE_SECONDS and refuses(self.cluster.as_dict()[job][number]):
+            return _ENDED
+        if seconds > self.timeout:
+            return f"has given no sign of life for {self.timeout:g} seconds."
+        return None
 
     def beat(self) -> Row:
         """Returns the next row of this process."""
@@ -235,14 +227,15 @@ class Group:
             if link.silence() > limit:
                 what = "not answered" if link.connected else "not started"
                 return f"{link.who} has {what} for {limit:g} seconds."
+            if link.connected and link.silence() > _GONE_SECONDS and refuses(link.address):
+                return f"{link.who} {_ENDED}"
         if self._host.connected and self.cluster.job == "worker":
             return self._trouble_of_workers()
         return None
 
     def _trouble_of_workers(self) -> Optional[str]:
-        now, number = time.monotonic(), self.cluster.num_workers
-        for index, (row, (_, since)) in enumerate(zip(self.table[:number], self._seen)):
-            limit = self.timeout * (1 if row.state else _START_FACTOR)
+        rows = list(zip(self.table, self._seen))[: self.cluster.num_workers]
+        for index, (row, (_, since)) in enumerate(rows):
             if index == self.index:
                 continue
             if row.state == FAILED:
@@ -252,131 +245,9 @@ class Group:
                     f"{self.who(index)} has ended after step {row.step}, and this process is in "
                     f"step {self._step()}: give all workers the same number of steps."
                 )
-            if row.state != LEFT and now - since > limit:
-                what = "given no sign of life" if row.state else "not joined"
-                return f"{self.who(index)} has {what} for {limit:g} seconds."
+            if row.state == 0 and self._host.answered - since > self.timeout * _START_FACTOR:
+                return f"{self.who(index)} has not started in {self.timeout * _START_FACTOR:g} s."
+            trouble = self._silence(index)
+            if row.state in (JOINED, READY) and trouble:
+                return f"{self.who(index)} {trouble}"
         return None
-
-
-class _Link(threading.Thread):
-    """Asks a process every second whether it lives.
-
-    Attributes:
-      who: the process, with its address.
-      connected: whether it has ever answered.
-      restarted: whether it is another process now than before.
-    """
-
-    def __init__(self, group: Group, target: str, task: Tuple[str, int]) -> None:
-        super().__init__(name=f"GroupLink to {task[0]} {task[1]}", daemon=True)
-        self.address = group.cluster.as_dict()[task[0]][task[1]]
-        self.who = f"{task[0]} {task[1]} at {self.address}"
-        self.connected = self.restarted = False
-        self._group = group
-        self._target = target
-        self._device = f"/job:{task[0]}/task:{task[1]}"
-        self._answered = float("inf")
-        self._wake = threading.Event()
-
-    def start(self) -> None:
-        """Starts the thread, and to count the seconds of silence."""
-        self._answered = time.monotonic()
-        super().start()
-
-    def wake(self) -> None:
-        """Has it ask at once."""
-        self._wake.set()
-
-    def silence(self) -> float:
-        """For how many seconds there has been no answer."""
-        return time.monotonic() - self._answered
-
-    def run(self) -> None:
-        """Asks until the group stops; called by `start`."""
-        stopping = self._group.stopping
-        while not accepts(self.address):
-            if stopping.wait(_LOOK_SECONDS):
-                return
-        with tf.Graph().as_default() as graph, tf.device(f"{self._device}/device:CPU:0"):
-            self._build()
-        session = tf.Session(self._target, graph, self._config())
-        while not stopping.is_set():
-            self._wake.clear()
-            with suppress(tf.errors.OpError):  # the silence counts
-                self._ask(session)
-                self._answered, self.connected = time.monotonic(), True
-            self._wake.wait(_BEAT_SECONDS)
-        session.close()
-
-    def _config(self) -> tf.ConfigProto:
-        cluster, seconds = self._group.cluster, min(_CALL_SECONDS, self._group.timeout)
-        me = f"/job:{cluster.job}/task:{cluster.index}"
-        return tf.ConfigProto(
-            device_filters=[self._device, me], operation_timeout_in_ms=int(1000 * seconds)
-        )
-
-    def _build(self) -> None:
-        # Without the placeholder TensorFlow would compute it in this process.
-        self._fetched = tf.identity(tf.placeholder_with_default(0, []))
-
-    def _ask(self, session: tf.Session) -> None:
-        session.run(self._fetched)
-
-
-class _HostLink(_Link):
-    """Writes the row of this process, and reads the table.
-
-    Attributes:
-      told: an event, set when the host has the row as it is now.
-      release: an event, set to have it run the op of `closing`.
-    """
-
-    def __init__(
-        self, group: Group, target: str, task: Tuple[str, int], closing: Callable[[], Any]
-    ) -> None:
-        super().__init__(group, target, task)
-        self.told, self.release = threading.Event(), threading.Event()
-        self._closing = closing
-        self._is_made = False
-
-    def _build(self) -> None:
-        shape = [len(self._group.table), len(Row._fields)]
-        zeros = tf.zeros_initializer()
-        table = tf.get_variable(TABLE, shape, tf.int64, zeros, use_resource=True)
-        self._make, self._exists = table.initializer, table.is_initialized()
-        self._row = tf.placeholder(tf.int64, [1, shape[1]])
-        written = tf.raw_ops.ResourceScatterUpdate(
-            resource=table.handle, indices=[self._group.index], updates=self._row
-        )
-        with tf.control_dependencies([written]):
-            self._table = table.read_value()
-        self._closed = self._closing()
-
-    def _ask(self, session: tf.Session) -> None:
-        if not self._is_made:
-            if self._group.cluster.is_chief:
-                session.run(self._make)
-            elif not session.run(self._exists):
-                return
-            self._is_made = True
-        if self.release.is_set():
-            session.run(self._closed)
-            self.release.clear()
-        row = self._group.beat()
-        try:
-            self._group.take(session.run(self._table, {self._row: [row]}))
-        except (tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
-            self.restarted = True
-        else:
-            if self._group.row is row:
-                self.told.set()
-
-
-def accepts(address: str) -> bool:
-    """Whether something accepts connections at an address "host:port"."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), 1.0).close()
-    except OSError:
-        return False
-    return True

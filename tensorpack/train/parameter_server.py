@@ -66,8 +66,6 @@ def _wait(group: Group, token: StopToken, guard: SignalGuard) -> None:
             return
         silent = [index for index in workers if states[index] in (JOINED, READY)]
         if silent:
-            raise WorkerLost(
-                f"{group.who(silent[0])} has given no sign of life for {group.timeout:g} seconds."
-            )
+            raise WorkerLost(f"{group.who(silent[0])} was killed, or does not answer any more.")
         if FAILED in states:
             raise WorkerLost(f"{group.who(states.index(FAILED))} failed: its own log says why.")

@@ -1,0 +1,87 @@
+"""Runs with parameter servers: how processes end together, and what the others say of a lost one."""
+
+import re
+import signal
+
+import pytest
+
+from tensorpack.tfutils.checkpoint import load_checkpoint_vars
+from tests.harness import NEVER
+
+from .harness import Group, Network
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = "tests.groups.parameter_servers"
+FOR_EVER = ("--epochs", 100000, "--timeout", 4)
+
+
+def last_step(child):
+    """The step that a worker says it has ended at."""
+    return int(re.findall(r"ends at step (\d+)", child.output)[-1])
+
+
+@pytest.mark.parametrize("how", [(), ("--asynchronous",)], ids=["synchronous", "asynchronous"])
+def test_all_end_in_order(zygote, tmp_path, how):
+    with Group(PROGRAM, tmp_path, *how, workers=2, ps=2, zygote=zygote) as group:
+        assert group.end_all(60, *group.names) == [0] * 4
+        for name in group.workers:
+            assert last_step(group[name]) == 30
+            assert "after the training" in group[name].output
+        for index in range(2):
+            output = group[f"ps {index}"].output
+            assert re.search(rf"ps {index} at 127.0.0.1:\d+ runs in process \d+", output)
+            assert "after the training" not in output
+        outputs = "".join(each.output for each in group.children.values())
+        assert not [each for each in NEVER if each in outputs]
+    assert set(load_checkpoint_vars(str(tmp_path / "model-30"))) == {
+        "global_step",
+        "weights",
+        "weights/Momentum",
+        "EMA/input_queue_size",
+    }
+
+
+@pytest.mark.parametrize(
+    "signum, name", [(signal.SIGINT, "worker 1"), (signal.SIGTERM, "ps 0"), (signal.SIGINT, None)]
+)
+def test_a_signal_ends_all_at_one_step(zygote, tmp_path, signum, name):
+    with Group(PROGRAM, tmp_path, *FOR_EVER, workers=2, ps=1, zygote=zygote) as group:
+        group.wait_for("step 20")
+        group.send(signum, *([name] if name else group.names))
+        assert group.end_all(20, *group.names) == [128 + signum] * 3
+        step = last_step(group["worker 0"])
+        assert last_step(group["worker 1"]) == step
+        assert f"Model saved to {tmp_path}/model-{step}." in group["worker 0"].output
+        outputs = "".join(each.output for each in group.children.values())
+        assert not [each for each in NEVER if each in outputs]
+
+
+@pytest.mark.parametrize(
+    "signum, name",
+    [
+        (signal.SIGKILL, "worker 1"),
+        (signal.SIGKILL, "ps 0"),
+        (signal.SIGSTOP, "worker 0"),
+        (signal.SIGSTOP, "ps 0"),
+    ],
+)
+def test_a_lost_process_ends_the_others_with_its_name(zygote, tmp_path, name, signum):
+    with Group(PROGRAM, tmp_path, *FOR_EVER, workers=2, ps=1, zygote=zygote) as group:
+        group.wait_for("step 20")
+        group.send(signum, name)
+        left = [each for each in group.names if each != name]
+        assert group.end_all(20, *left) == [1, 1]
+        for each in left:
+            assert f"{name} at {group.address(name)}" in group[each].output
+
+
+def test_a_worker_that_is_cut_off_is_lost(zygote, tmp_path):
+    with Network() as network, Group(
+        PROGRAM, tmp_path, *FOR_EVER, workers=2, ps=1, zygote=zygote, network=network
+    ) as group:
+        group.wait_for("step 20")
+        network.stall("worker 1")
+        assert group.end_all(20, *group.names) == [1, 1, 1]
+        assert "worker 1 at 127.0.0.1:" in group["worker 0"].output
+        assert "ps 0 at 127.0.0.1:" in group["worker 1"].output
