@@ -147,7 +147,7 @@ _NAMES = {  # package or module -> its public names
         "SimpleFeedfreeTrainer SimpleTrainer SingleCostFeedfreeTrainer SingleCostTrainer "
         "StopTraining SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
         "SyncMultiGPUTrainerReplicated TowerTrainer TrainConfig Trainer TrainingInterrupted "
-        "WorkerLost launch_train_with_config prepare_log_dir"
+        "launch_train_with_config prepare_log_dir"
     ),
     "utils": (
         "Accuracy BinaryStatistics DIE IterSpeedCounter LoopThread OnlineMoments OrderedContainer "

@@ -13,7 +13,6 @@ from .distributed import (
     DistributedTrainerReplicated,
 )
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
-from .group import WorkerLost
 from .interface import launch_train_with_config
 from .multigpu import (
     AsyncMultiGPUTrainer,
@@ -60,7 +59,6 @@ __all__ = [
     "TrainConfig",
     "Trainer",
     "TrainingInterrupted",
-    "WorkerLost",
     "launch_train_with_config",
     "prepare_log_dir",
 ]

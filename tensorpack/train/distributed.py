@@ -1,6 +1,6 @@
 """Trainers of several processes: workers, and parameter servers with the variables."""
 
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
@@ -44,9 +44,10 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
     Args:
       config: what to train, on `config.tower`; or, in the later spelling, towers as in
         `SyncMultiGPUTrainerReplicated`.
-      server: of a cluster with the jobs "ps" and "worker".
+      server: of this process, in a cluster with the jobs "ps" and "worker"; by default the one that
+        it was started in, see `Cluster.from_environment`.
       timeout: seconds without a sign of life after which a process of the cluster is lost, which
-        ends the run with `WorkerLost`. Ten times as many may pass until it starts.
+        ends the run with `PeerLost`. Ten times as many may pass until it starts.
 
     Raises:
       ValueError: the server is of another cluster; or the config has a session creator of its own.
@@ -141,7 +142,7 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
     def __init__(
         self,
         gpus: Towers,
-        server: tf.train.Server,
+        server: Optional[tf.train.Server] = None,
         caching_device: str = "cpu",
         timeout: float = 60.0,
     ) -> None:
@@ -183,7 +184,9 @@ class DistributedTrainerReplicated(DistributedReplicatedTrainer):
       server, timeout: as in `DistributedReplicatedTrainer`.
     """
 
-    def __init__(self, gpus: Towers, server: tf.train.Server, timeout: float = 60.0) -> None:
+    def __init__(
+        self, gpus: Towers, server: Optional[tf.train.Server] = None, timeout: float = 60.0
+    ) -> None:
         super().__init__(gpus, server, timeout)
 
 

@@ -1,22 +1,25 @@
 """What trainers with parameter servers have in common: the session, and the group of processes."""
 
 import threading
-from typing import Any, Callable, List, Sequence, Union
+from typing import Any, Callable, List, Optional, Sequence, Union
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.monitor import MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_global_step_value
+from tensorpack.tfutils.peers import PeerLost
+from tensorpack.tfutils.server import make_server
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
+from tensorpack.utils.checks import as_positive
 from tensorpack.utils.cluster import Cluster
-from tensorpack.utils.stopping import Failed, Interrupted, StopToken
+from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested, StopToken
 
 from .config import TrainConfig
 from .distributed_graph import StartValues, StepTurns, is_on_server
-from .group import READY, Group, WorkerLost
+from .group import READY, Group
 from .multi_tower import MultiTowerTrainer
 from .parameter_server import serve
 from .signals import TrainingInterrupted
@@ -41,7 +44,11 @@ class DistributedTrainerBase(MultiTowerTrainer):
     _in_step = True  # whether the workers wait for each other in each step
 
     @accepts_old_keywords(gpus="config")
-    def __init__(self, config: Towers, server: tf.train.Server, timeout: float = 60.0) -> None:
+    def __init__(
+        self, config: Towers, server: Optional[tf.train.Server] = None, timeout: float = 60.0
+    ) -> None:
+        as_positive(self, "timeout", timeout)
+        server = _own_server(config) if server is None else server
         self.server = server
         self.cluster = cluster = _cluster_of(server)
         self.is_chief = cluster.is_chief
@@ -82,7 +89,8 @@ class DistributedTrainerBase(MultiTowerTrainer):
         with self.graph.as_default(), tf.device(self.worker_device):
             own = [each for each in tf.global_variables() if not is_on_server(each)]
             start, sync = StartValues(own, self._host), self._sync_op()
-            group.join(self._on_lost, lambda: self.global_step)
+            plan = self._require_config().steps_per_epoch
+            group.join(self._on_lost, self._on_left, lambda: self.global_step, plan)
             group.wait_for("the parameter servers", group.connected, self.check_stop)
             if not self.is_chief:
                 group.wait_for("the chief", self._chief_is_ready, self.check_stop)
@@ -98,11 +106,21 @@ class DistributedTrainerBase(MultiTowerTrainer):
 
     def _on_signal(self) -> None:
         reason = self.signal_token.reason
-        if self.loop.begun and isinstance(reason, Interrupted):
-            logger.info("Asked to end: all workers end after the same step.")
-            self.group.vote(reason.signum)
-        elif reason is not None:
+        if not self.loop.begun or not isinstance(reason, Interrupted):
+            self._stop_alone()
+            return
+        logger.info("Asked to end: all workers end after the same step.")
+        self.group.vote(reason.signum)
+        timer = threading.Timer(self.stop_grace / 2, self._stop_alone)
+        timer.daemon = True  # it does nothing where the run has ended
+        timer.start()
+
+    def _stop_alone(self) -> None:
+        """Ends this worker because of a signal, also if others do not come to a step in time."""
+        reason = self.signal_token.reason
+        if reason is not None and not self._over.is_set():
             self.stop_token.request(reason)
+            self.group.release()
 
     def _sync_op(self) -> tf.Operation:
         """Override to return what each worker runs before its first step."""
@@ -115,7 +133,10 @@ class DistributedTrainerBase(MultiTowerTrainer):
         try:
             super()._loop()
         except tf.errors.OpError as error:
-            lost = None if self.stop_token.requested else self.group.explain()
+            reason = self.stop_token.reason
+            if isinstance(reason, (Finished, Interrupted)):
+                raise StopRequested(reason) from error
+            lost = None if reason else self.group.explain()
             if lost is None:
                 raise
             raise lost from error
@@ -130,13 +151,19 @@ class DistributedTrainerBase(MultiTowerTrainer):
             raise
         finally:
             self._over.set()
-            self.group.leave(failed, self.global_step)
+            self.group.leave(failed, self.loop.steps_taken)
 
-    def _on_lost(self, lost: WorkerLost) -> None:
+    def _on_lost(self, lost: PeerLost) -> None:
         self.stop_token.request(Failed(lost, "the group of processes"))
         self.group.release()
         if not self._over.wait(min(_LOST_SECONDS, self.group.timeout)):
             self._guard.end_process(str(lost).rstrip("."), code=1)
+
+    def _on_left(self, who: str) -> None:
+        signum = self.group.votes()
+        logger.info(f"{who} has ended, so this worker does.")
+        self.stop_token.request(Interrupted(signum) if signum else Finished())
+        self.group.release()
 
 
 class _WorkerSessionCreator(NewSessionCreator):
@@ -191,6 +218,17 @@ class EndAsked(Callback):
     ) -> None:
         if run_values.results:
             self.trainer.stop_token.request(Interrupted(int(run_values.results)))
+
+
+def _own_server(config: Towers) -> tf.train.Server:
+    """The server of this process in the cluster that it was started in."""
+    cluster = Cluster.from_environment()
+    if cluster is None:
+        raise ValueError(
+            "This process was started alone: start a group by `python -m tensorpack.launch --ps 1 "
+            "--workers 2 script.py`, or give the tf.train.Server of this process."
+        )
+    return make_server(cluster, config.session_config if isinstance(config, TrainConfig) else None)
 
 
 def _cluster_of(server: tf.train.Server) -> Cluster:

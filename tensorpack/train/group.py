@@ -11,12 +11,13 @@ import time
 from typing import Any, Callable, Optional, Tuple
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.peers import PeerLost
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 
 from .group_link import HostLink, Link, Row, refuses
 
-__all__ = ["FAILED", "Group", "JOINED", "LEFT", "READY", "WorkerLost"]
+__all__ = ["FAILED", "Group", "JOINED", "LEFT", "READY"]
 
 # States of a process; 0 is before.
 JOINED = 1
@@ -30,10 +31,6 @@ _START_FACTOR = 10  # how many times the time-out a process may take to start
 _GONE_SECONDS = 3.0  # without a sign of life, until one that refuses connections has ended
 _TELL_SECONDS = 2.0  # for the last words to the group
 _ENDED = "has ended, or was killed: it accepts no connection."
-
-
-class WorkerLost(RuntimeError):
-    """A process of the group failed, was killed, or does not answer any more."""
 
 
 class Group:
@@ -50,7 +47,7 @@ class Group:
       closing: called under the graph of the table; returns an op that ends what workers wait for.
 
     Attributes:
-      lost: the `WorkerLost` if a process is lost.
+      lost: the `PeerLost` if a process is lost.
       table: the latest rows, of the workers and then of the parameter servers.
     """
 
@@ -65,7 +62,7 @@ class Group:
     ) -> None:
         self.cluster = cluster
         self.timeout = timeout
-        self.lost: Optional[WorkerLost] = None
+        self.lost: Optional[PeerLost] = None
         self.stopping = threading.Event()
         self._in_step = in_step
         servers = [("ps", i) for i in range(len(cluster.ps))]
@@ -76,7 +73,8 @@ class Group:
         self.table = [self.row] * len(self._tasks)
         self._seen = [(0, 0.0)] * len(self._tasks)  # a beat, and since when it is that
         self._lock = threading.Lock()
-        self._on_lost: Callable[[WorkerLost], None] = lambda error: None
+        self._on_lost: Callable[[PeerLost], None] = lambda error: None
+        self._on_left: Callable[[str], None] = lambda who: None
         self._step: Callable[[], int] = lambda: 0
         self._host = HostLink(self, target, host, closing)
         others = [each for each in servers if each not in (host, me)] if me[0] == "worker" else []
@@ -84,17 +82,24 @@ class Group:
         self._thread = threading.Thread(target=self._watch, name="GroupWatch", daemon=True)
 
     def join(
-        self, on_lost: Callable[[WorkerLost], None], step: Callable[[], int] = lambda: 0
+        self,
+        on_lost: Callable[[PeerLost], None],
+        on_left: Callable[[str], None] = lambda who: None,
+        step: Callable[[], int] = lambda: 0,
+        plan: int = 0,
     ) -> None:
         """Starts to live in the group.
 
         Args:
-          on_lost: called once, on a thread, if a process is lost.
+          on_lost: called once, on a thread, if a process is lost, or does not fit in the group.
+          on_left: called once, on a thread, with the name of a worker that has ended in order
+            although this one waits for it in a step.
           step: returns the step that this process is in.
+          plan: steps in an epoch; the same for all workers that wait for each other.
         """
-        self._on_lost, self._step = on_lost, step
+        self._on_lost, self._on_left, self._step = on_lost, on_left, step
         self._seen = [(0, time.monotonic())] * len(self._tasks)
-        self._enter(state=JOINED)
+        self._enter(state=JOINED, plan=plan)
         for thread in [*self._links, self._thread]:
             thread.start()
 
@@ -139,7 +144,7 @@ class Group:
           check: called as often; may raise.
 
         Raises:
-          WorkerLost: a process is lost.
+          PeerLost: a process is lost.
         """
         reported = time.monotonic()
         while not done():
@@ -155,7 +160,7 @@ class Group:
         """Whether all parameter servers have answered."""
         return all(link.connected for link in self._links)
 
-    def explain(self) -> Optional[WorkerLost]:
+    def explain(self) -> Optional[PeerLost]:
         """Returns what is behind an error of TensorFlow; None if every process seems to live."""
         deadline = time.monotonic() + _TELL_SECONDS
         while self.lost is None and time.monotonic() < deadline:
@@ -216,7 +221,7 @@ class Group:
         with self._lock:
             if self.lost is not None or self.stopping.is_set():
                 return
-            self.lost = WorkerLost(message)
+            self.lost = PeerLost(message)
         self._on_lost(self.lost)
 
     def _trouble(self) -> Optional[str]:
@@ -240,11 +245,14 @@ class Group:
                 continue
             if row.state == FAILED:
                 return f"{self.who(index)} failed: its own log says why."
-            if row.state == LEFT and self._in_step and row.step < self._step():
+            if row.state and self._in_step and row.plan != self.row.plan:
                 return (
-                    f"{self.who(index)} has ended after step {row.step}, and this process is in "
-                    f"step {self._step()}: give all workers the same number of steps."
+                    f"{self.who(index)} has epochs of {row.plan} steps, and this process of "
+                    f"{self.row.plan}: give all the same, with TrainConfig(steps_per_epoch=...)."
                 )
+            if row.state == LEFT and self._in_step and row.step < self._step():
+                on_left, self._on_left = self._on_left, lambda who: None
+                on_left(self.who(index))
             if row.state == 0 and self._host.answered - since > self.timeout * _START_FACTOR:
                 return f"{self.who(index)} has not started in {self.timeout * _START_FACTOR:g} s."
             trouble = self._silence(index)

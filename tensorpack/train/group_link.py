@@ -26,12 +26,14 @@ class Row(NamedTuple):
       state: 0; `JOINED`; `READY`, its variables have values; `LEFT`, it ended in order; `FAILED`.
       step: the global step when it entered this state.
       vote: the signal by which it was asked to end, 0 for none.
+      plan: steps in its epochs.
     """
 
     beat: int = 0
     state: int = 0
     step: int = 0
     vote: int = 0
+    plan: int = 0
 
 
 class Link(threading.Thread):

@@ -3,11 +3,12 @@
 import os
 import time
 
+from tensorpack.tfutils.peers import PeerLost
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Interrupted, StopToken
 
-from .group import FAILED, JOINED, LEFT, READY, Group, WorkerLost
+from .group import FAILED, JOINED, LEFT, READY, Group
 from .signals import SignalGuard, TrainingInterrupted
 
 __all__ = ["serve"]
@@ -30,7 +31,7 @@ def serve(cluster: Cluster, target: str, timeout: float, grace: float = 20.0) ->
     Raises:
       SystemExit: with code 0, all workers have ended in order.
       TrainingInterrupted: a signal ended the group.
-      WorkerLost: a worker failed, and the others have ended.
+      PeerLost: a worker failed, and the others have ended.
     """
     logger.info(f"{cluster.name} at {cluster.address} runs in process {os.getpid()}.")
     token = StopToken()
@@ -66,6 +67,6 @@ def _wait(group: Group, token: StopToken, guard: SignalGuard) -> None:
             return
         silent = [index for index in workers if states[index] in (JOINED, READY)]
         if silent:
-            raise WorkerLost(f"{group.who(silent[0])} was killed, or does not answer any more.")
+            raise PeerLost(f"{group.who(silent[0])} was killed, or does not answer any more.")
         if FAILED in states:
-            raise WorkerLost(f"{group.who(states.index(FAILED))} failed: its own log says why.")
+            raise PeerLost(f"{group.who(states.index(FAILED))} failed: its own log says why.")

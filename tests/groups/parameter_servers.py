@@ -69,8 +69,6 @@ def main(*given):
     parser.add_argument("--resume", default="never")
     args = parser.parse_args(given or None)
     cluster = Cluster.from_environment()
-    spec = tf.train.ClusterSpec(cluster.as_dict())
-    server = tf.train.Server(spec, cluster.job, cluster.index)
     fix_rng_seed(7 + cluster.index)
     if cluster.is_chief:
         logger.set_logger_dir(args.log_dir, "keep")
@@ -86,7 +84,7 @@ def main(*given):
         resume=args.resume,
     )
     kind = DistributedTrainerParameterServer if args.asynchronous else DistributedReplicatedTrainer
-    kind(config, server, timeout=args.timeout).train()
+    kind(config, timeout=args.timeout).train()
     logger.info("after the training")
 
 

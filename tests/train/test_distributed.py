@@ -22,6 +22,7 @@ from tensorpack.train import (
     DistributedTrainerParameterServer,
     DistributedTrainerReplicated,
     SimpleTrainer,
+    StopTraining,
     TrainConfig,
     launch_train_with_config,
 )
@@ -288,6 +289,32 @@ def test_asynchronous_workers_converge():
         assert values["global_step"] == 150
 
 
+class StopAt(Callback):
+    """Stops the training of one worker after so many steps."""
+
+    _chief_only = False
+
+    def __init__(self, step):
+        self._step = step
+
+    def _trigger_step(self):
+        if self.global_step == self._step:
+            raise StopTraining
+
+
+def test_one_that_stops_training_ends_the_others_in_order():
+    def train(server, index):
+        data = DataFromList(batches(index))
+        callbacks = [StopAt(3)] * index
+        trainer = DistributedReplicatedTrainer(
+            config(callbacks, model=Regression(sgd), dataflow=data, steps_per_epoch=1000), server
+        )
+        trainer.train()
+        return trainer.loop.steps_taken
+
+    assert Servers(2).run(train) == [3, 3]
+
+
 def test_what_cannot_be_trained_is_refused():
     server, options = Servers(1).workers[0], {"model": Regression(sgd), "steps_per_epoch": 1}
     with tf.Graph().as_default():
@@ -298,6 +325,8 @@ def test_what_cannot_be_trained_is_refused():
                 DistributedReplicatedTrainer(own, server)
         with pytest.raises(ValueError, match="caching_device must be 'cpu' or 'gpu', got 'tpu'"):
             DistributedTrainerParameterServer(1, server, "tpu")
+        with pytest.raises(ValueError, match="was started alone: start a group by"):
+            DistributedReplicatedTrainer(TrainConfig(dataflow=data, **options))
         alone = tf.train.Server({"worker": ["127.0.0.1:0"]}, "worker", 0)
         with pytest.raises(ValueError, match="with the jobs 'ps' and 'worker', got worker"):
             DistributedReplicatedTrainer(TrainConfig(dataflow=data, **options), alone)
