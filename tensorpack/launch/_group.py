@@ -26,7 +26,7 @@ _SERVERS_GRACE_SECONDS = 5.0
 _LEFTOVER_SECONDS = 1.0  # for what a process has left running
 _TICK_SECONDS = 1.0
 _MOST_SIGNALS = 3
-_LOST = re.compile(rb"tensorpack\.[\w.]*(PeerLost|WorkerLost)\b")  # an error after that of another
+_LOST = re.compile(rb"tensorpack\.[\w.]*PeerLost\b")  # an error after that of another
 _TRACEBACK = (b"Traceback (most recent call last)", b"Fatal Python error")
 _TRACEBACK_SECONDS = 30.0
 
