@@ -70,7 +70,7 @@ def test_one_value_cannot_be_compared():
 def test_a_string_is_not_a_list_of_letters():
     with pytest.raises(TypeError, match="ScalarPrinter: whitelist must be a list, but got 'cost'"):
         ScalarPrinter(whitelist="cost")
-    assert StopIfNonFinite("cost")._tensors == ["cost"]
+    assert StopIfNonFinite("cost").tensors == ["cost"]
     assert SimpleMovingAverage("cost", 3)._names == ["cost"]
     with pytest.raises(TypeError, match="ProcessTensors: names must be a list of names, but has 3"):
         ProcessTensors([3], print)
