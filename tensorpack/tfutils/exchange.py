@@ -19,6 +19,7 @@ __all__ = ["Exchange", "GROUP_KEY", "HAS_HALF", "all_reduce"]
 _BUCKET_BYTES = 4 << 20
 GROUP_KEY = 2  # that of `collectives.sum_over_workers` is 1
 _CPU = "/device:CPU:0"
+_FIRST_SUM = 1000  # the keys of sums are behind those of gradients
 HAS_HALF = tf_version() >= (2,)  # whether collectives can add up float16
 _ON_THE_WIRE = (tf.float32, tf.float64, *[tf.float16] * HAS_HALF)
 
@@ -87,7 +88,7 @@ class _Bucket:
 
 
 class Exchange:
-    """Adds up gradients over a group of workers.
+    """Adds up gradients over a group of workers, and other tensors within the step.
 
     With the gradients travels a **flag** of each worker, a small integer: 0 to continue. A positive
     one announces that this worker wants all to leave after this step. A negative one says that the
@@ -106,7 +107,7 @@ class Exchange:
       flags: float32 `[size]`, the flags of all workers in the step.
       collect: float32 `[size]`; each run does the collectives of one step, and returns the flags.
       close: the op that closes the queues, so that a step that waits for sums ends.
-      bytes: how many bytes of gradients a worker has in a step.
+      bytes: how many bytes of gradients, and of other sums, a worker has in a step.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Exchange:
         self._average = average
         self._wire = wire
         self._first_key = first_key
+        self._sums: List[Tuple[_Bucket, tf.Tensor]] = []  # with what comes back
         with tf.device(_CPU), tf.name_scope("Exchange"):
             self._flag = tf.get_variable(
                 "exchange_flag",
@@ -156,6 +158,28 @@ class Exchange:
                 is_sparse = isinstance(grad, tf.IndexedSlices)
                 pairs.append((_sparse(*sums) if is_sparse else sums[0], variable))
         return pairs
+
+    def add_up(self, tensor: tf.Tensor) -> tf.Tensor:
+        """Returns the sum of a tensor over the workers; for layers, so before `reduce`.
+
+        Each step exchanges it once, whatever depends on it, and no other run may ask for it.
+
+        Raises:
+          ValueError: the tensor has no known shape, or a dtype that cannot be added up.
+        """
+        shape, dtype = tensor.shape, tensor.dtype.base_dtype
+        if not shape.is_fully_defined() or dtype not in _ON_THE_WIRE:
+            raise ValueError(
+                f"Workers cannot add up {tensor.name}, {dtype.name} {shape}: it needs a known "
+                "shape, and numbers with a fraction."
+            )
+        with tf.device(_CPU), tf.name_scope("Exchange/add_up"):
+            key = self._first_key + _FIRST_SUM + len(self._sums)
+            bucket = _Bucket(dtype, key, [_Part(tensor, shape.as_list(), dtype)], 0)
+            with tf.control_dependencies([bucket.sent.enqueue(bucket.pack(None))]):
+                vector = bucket.received.dequeue()
+            self._sums.append((bucket, vector))
+            return bucket.unpack(vector)[0]
 
     def set_flag(self, sess: tf.Session, flag: int) -> None:
         """Sets the flag of this worker, from its next step on."""
@@ -194,21 +218,26 @@ class Exchange:
         with tf.control_dependencies([*packed, *(part.tensor for part in last.parts)]):
             packed.append(last.pack(slot * self._flag.read_value()))
         sends = [each.sent.enqueue(vector) for each, vector in zip(buckets, packed)]
-        self.send = tf.group(*sends, name="send")
+        self.send = tf.group(*sends, *[vector.op for _, vector in self._sums], name="send")
+        sums = [each for each, _ in self._sums]
         self._leave = tf.group(
-            *[each.sent.enqueue(tf.zeros([each.length], each.wire)) for each in buckets[:-1]],
+            *[
+                each.sent.enqueue(tf.zeros([each.length], each.wire))
+                for each in [*sums, *buckets[:-1]]
+            ],
             last.sent.enqueue(self._farewell(last, slot)),
             name="leave",
         )
         self._collect(buckets)
         got = [each.received.dequeue() for each in buckets]
         self.flags = self._flags_in(got[-1], name="flags")
+        buckets = [*sums, *buckets]
         queues = [queue for each in buckets for queue in (each.sent, each.received)]
         self.close = tf.group(*[queue.close(cancel_pending_enqueues=True) for queue in queues])
         self.bytes = sum(each.length * each.wire.size for each in buckets)
         return {
             id(part): tensor
-            for each, vector in zip(buckets, got)
+            for each, vector in zip(buckets[len(sums) :], got)
             for part, tensor in zip(each.parts, each.unpack(vector))
         }
 
@@ -227,6 +256,9 @@ class Exchange:
             each.received.enqueue(tf.raw_ops.Switch(data=vector, pred=all_stay).output_true)
             for each, vector in zip(buckets, sums)
         ]
+        for number, (each, _) in enumerate(self._sums):
+            key = self._first_key + _FIRST_SUM + number
+            puts.append(each.received.enqueue(all_reduce(each.sent.dequeue(), self._size, key)))
         self.collect = (flags, tf.group(*puts, name="collect"))
 
     def _flags_in(self, vector: tf.Tensor, name: Optional[str] = None) -> tf.Tensor:

@@ -162,7 +162,11 @@ class CollectiveTrainer(MultiTowerTrainer):
     ) -> List[Callback]:
         group = self._group
         if group is not None:
-            set_worker_group(WorkerGroup(group.cluster.num_workers))
+            workers, index = group.cluster.num_workers, group.cluster.index
+            self._exchange = exchange = Exchange(
+                workers, index, self._average, self._wire, self._first_key
+            )
+            set_worker_group(WorkerGroup(workers, exchange.add_up))
         devices = self.variable_devices("cpu" if len(self.tower_ids) > 1 else "gpu")
         towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
         grads = average_grads(towers) if len(towers) > 1 else towers[0]
@@ -170,10 +174,6 @@ class CollectiveTrainer(MultiTowerTrainer):
             with tf.device(devices[0]):
                 self.train_op = get_opt_fn().apply_gradients(grads, name="train_op")
             return []
-        workers, index = group.cluster.num_workers, group.cluster.index
-        self._exchange = exchange = Exchange(
-            workers, index, self._average, self._wire, self._first_key
-        )
         grads = exchange.reduce(grads)
         of_model = tf.global_variables()
         with tf.device(devices[0]):
@@ -188,7 +188,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         # a run that is resumed has what differs between the workers, such as moving averages
         sent = [*self._shared, *([] if self.resumed else own)]
         self._broadcast = broadcast_op(sent, workers, index, key)
-        logger.info(f"Each step exchanges {exchange.bytes:,} bytes of gradients.")
+        logger.info(f"Each step exchanges {exchange.bytes:,} bytes of gradients and sums.")
         return [_Agreement(exchange)]
 
     def setup_callbacks(
