@@ -17,7 +17,7 @@ from .queues import hide_queue
 __all__ = ["Exchange", "GROUP_KEY", "HAS_HALF", "all_reduce"]
 
 _BUCKET_BYTES = 4 << 20
-GROUP_KEY = 2  # that of `collectives.sum_over_workers` is 1
+GROUP_KEY = 1
 _CPU = "/device:CPU:0"
 _FIRST_SUM = 1000  # the keys of sums are behind those of gradients
 HAS_HALF = tf_version() >= (2,)  # whether collectives can add up float16

@@ -11,6 +11,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedInput
+from tensorpack.models import BatchNorm
 from tensorpack.tfutils.gradproc import GlobalNormClip
 from tensorpack.tfutils.optimizer import apply_grad_processors
 from tensorpack.train import (
@@ -29,7 +30,7 @@ INDEX, WORKERS = CLUSTER.index, CLUSTER.num_workers
 OPTIMIZERS = {
     "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
     "adam": lambda: tf.train.AdamOptimizer(0.05),
-    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "statistics": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
     "clip": lambda: apply_grad_processors(OPTIMIZERS["adam"](), [GlobalNormClip(0.01)]),
 }
 
@@ -50,6 +51,8 @@ class Model(ModelDesc):
         # the norm of a sparse gradient counts each occurrence of a row apart
         sparse = self._optimizer != "clip"
         rows = tf.gather(table, row) if sparse else tf.matmul(tf.one_hot(row, 16), table)
+        if self._optimizer == "statistics":
+            rows = BatchNorm("bn", rows, sync_statistics="horovod")
         output = tf.matmul(tf.tanh(rows), weight)[:, 0]
         return tf.reduce_mean(tf.square(output - target))
 

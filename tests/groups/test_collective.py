@@ -48,7 +48,7 @@ def test_workers_train_stop_and_fail_together(start_group):
     group = start_group(
         {"optimizer": "sgd", "compare": True},
         {"optimizer": "clip", "compare": True},
-        {"optimizer": "momentum", "compare": True},
+        {"optimizer": "statistics", "compare": True},
         {"compression": "fp16" if HAS_HALF else None},
         {"action": "stop", "at": [1, 5]},
         {"action": "fail", "at": [1, 5]},
