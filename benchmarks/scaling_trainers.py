@@ -5,12 +5,14 @@
 Each trains a model that computes about 25 ms on a thread and has gradients of 1 kB or 16 MB: with
 towers on virtual CPU devices of one process, or in processes that `python -m tensorpack.launch`
 starts here. A figure is that of the chief's quickest epoch of five steps, in ms a step; the others
-are compared with SimpleTrainer. With `--write` the points of this TensorFlow are replaced in
-docs/scaling/measured.json.
+are compared with SimpleTrainer. The bytes over loopback are those of the middle epoch, of all
+programs: run it by `unshare -n sh -c "ip link set lo up; ..."` to count those of the trainer alone.
+With `--write` the points of this TensorFlow are replaced in docs/scaling/measured.json.
 """
 
 import argparse
 import json
+import statistics
 import sys
 import tempfile
 import time
@@ -25,7 +27,7 @@ OF_TOWERS = ("SyncMultiGPUTrainerReplicated", "SyncMultiGPUTrainerParameterServe
 OF_SERVERS = ("DistributedReplicatedTrainer",)
 TRAINERS = ("SimpleTrainer", *OF_TOWERS, *OF_SERVERS, "CollectiveTrainer")
 MARK = "MS A STEP:"
-HEAD = "trainer                              count       bytes   ms a step"
+HEAD = "trainer                              count       bytes   ms a step  bytes over loopback"
 
 
 def measure(name, count, size):
@@ -37,7 +39,8 @@ def measure(name, count, size):
         command = [*launch, *command]
     printed = output_of(*command)
     found = [line for line in printed.splitlines() if MARK in line]
-    ms, tensorflow = json.loads(found[0].partition(MARK)[2])
+    ms, sent, tensorflow = json.loads(found[0].partition(MARK)[2])
+    say(f"{name:36}{count:6}{size:12}{ms:12.3f}{sent:21,.0f}")
     return {
         "kind": name,
         "processes": count,
@@ -46,6 +49,13 @@ def measure(name, count, size):
         "ms": round(ms, 3),
         "tensorflow": tensorflow,
     }
+
+
+def over_loopback():
+    """Bytes that have come over loopback since the machine started."""
+    with open("/proc/net/dev", encoding="ascii") as file:
+        counts = [line.split(":")[1] for line in file if line.strip().startswith("lo:")]
+    return int(counts[0].split()[0]) if counts else 0
 
 
 def train(name, count, size):
@@ -75,18 +85,19 @@ def train(name, count, size):
             return tf.train.GradientDescentOptimizer(0.1)
 
     class Times(Callback):
-        """The seconds of each epoch."""
+        """The seconds of each epoch, and the bytes over loopback."""
 
         _chief_only = False
 
         def __init__(self):
-            self.seconds = []
+            self.seconds, self.sent = [], []
 
         def _before_epoch(self):
-            self._begin = time.perf_counter()
+            self._begin = time.perf_counter(), over_loopback()
 
         def _after_epoch(self):
-            self.seconds.append(time.perf_counter() - self._begin)
+            self.seconds.append(time.perf_counter() - self._begin[0])
+            self.sent.append(over_loopback() - self._begin[1])
 
     logger.set_logger_dir(tempfile.mkdtemp(), action="k")
     times, of_towers = Times(), name in OF_TOWERS
@@ -120,7 +131,8 @@ def train(name, count, size):
     else:
         make(config).train()
     if cluster is None or cluster.is_chief:
-        say(MARK + json.dumps([min(times.seconds) / STEPS * 1000, version(tf)]))
+        ms, sent = min(times.seconds) / STEPS * 1000, statistics.median(times.sent) / STEPS
+        say(MARK + json.dumps([ms, sent, version(tf)]))
 
 
 def main():
@@ -143,7 +155,6 @@ def main():
                 continue  # they are SimpleTrainer then
             for size in SIZES:
                 points.append(measure(name, count, size))
-                say(f"{name:36}{count:6}{size:12}{points[-1]['ms']:12.3f}")
         if args.write:
             write(points)
 
