@@ -35,10 +35,10 @@ from tensorpack.utils.stopping import (
 )
 
 from .base import StopTraining
-from .common_state import common_step
+from .common_state import choose_state
 from .config import TrainConfig
 from .multi_tower import MultiTowerTrainer
-from .run_state import directory_of_states, saver_of_states
+from .run_state import saver_of_states
 from .worker_group import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
 
 __all__ = ["CollectiveTrainer"]
@@ -114,31 +114,8 @@ class CollectiveTrainer(MultiTowerTrainer):
         self._join()
         config = self._require_config()
         if self._group is not None:
-            self._choose_state(config)
+            choose_state(config, self._state, self._gather)
         super().setup()
-
-    def _choose_state(self, config: TrainConfig) -> None:
-        """Finds what the group resumes from, before anything is built."""
-        saver = saver_of_states(config.callbacks)
-        if saver is not None and saver.checkpoint_dir:
-            saver.checkpoint_dir = logger.dir_of_process(saver.checkpoint_dir)
-        if config.resume == "never":
-            return
-        directory = directory_of_states(config.callbacks)
-        if config.resume not in ("auto", "must"):
-            raise ValueError(
-                f'The workers of a group resume with "auto" or "must", each in its own log '
-                f"directory, got resume={config.resume!r}."
-            )
-        if directory is None:
-            raise RuntimeError("A run resumes in its log directory: call logger.set_logger_dir().")
-        step = common_step(directory, self._gather)
-        if step is None and config.resume == "must":
-            raise FileNotFoundError(
-                f'No worker has saved a state in {directory}, and resume="must" needs one.'
-            )
-        self._state.step = step
-        config.resume = "never" if step is None else config.resume
 
     def _gather(self, values: Sequence[float]) -> np.ndarray:
         return self._group.gather(values, next(self._keys), self.check_stop)

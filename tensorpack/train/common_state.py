@@ -1,7 +1,7 @@
 """The newest state that all workers of a group have saved, from which they resume together."""
 
 import os
-from typing import Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
@@ -10,11 +10,48 @@ from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import STATE
 from tensorpack.utils.checkpoints.files import step_of
 
-__all__ = ["common_step"]
+from .run_state import RunState, directory_of_states, saver_of_states
+
+__all__ = ["choose_state", "common_step"]
 
 _MOST = 64  # checkpoints that a worker tells of, the newest ones
 
 Gather = Callable[[Sequence[float]], np.ndarray]
+
+
+def choose_state(config: Any, state: RunState, gather: Gather) -> None:
+    """Finds what the workers of a group resume from, before anything is built.
+
+    Args:
+      config: the `TrainConfig` of this worker; its `resume` becomes "never" if there is nothing.
+      state: gets the step to resume from.
+      gather: as in `common_step`.
+
+    Raises:
+      FileNotFoundError: `resume` is "must", and no worker has saved a state.
+      RuntimeError: there is no log directory; or there are states, but none that all have.
+      ValueError: `resume` is a path.
+    """
+    saver = saver_of_states(config.callbacks)
+    if saver is not None and saver.checkpoint_dir:
+        saver.checkpoint_dir = logger.dir_of_process(saver.checkpoint_dir)
+    if config.resume == "never":
+        return
+    directory = directory_of_states(config.callbacks)
+    if config.resume not in ("auto", "must"):
+        raise ValueError(
+            f'The workers of a group resume with "auto" or "must", each in its own log directory, '
+            f"got resume={config.resume!r}."
+        )
+    if directory is None:
+        raise RuntimeError("A run resumes in its log directory: call logger.set_logger_dir().")
+    step = common_step(directory, gather)
+    if step is None and config.resume == "must":
+        raise FileNotFoundError(
+            f'No worker has saved a state in {directory}, and resume="must" needs one.'
+        )
+    state.step = step
+    config.resume = "never" if step is None else config.resume
 
 
 def common_step(directory: str, gather: Gather) -> Optional[int]:

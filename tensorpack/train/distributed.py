@@ -1,6 +1,6 @@
 """Trainers of several processes: workers, and parameter servers with the variables."""
 
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
@@ -73,8 +73,8 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         made = [each for each in made if each.op.name.startswith(scopes[0] + "/")]
         setter = LeastLoadedDeviceSetter(self._cpu, self._servers)
         self._copies = copies = move_to_servers(made, scopes[0], setter)
-        own = [pair for pair in copies if is_assigned(pair[0])]
-        self._own = VariablePairs(*zip(*[(copy, local) for local, copy in own])) if own else None
+        self._own = [pair for pair in copies if is_assigned(pair[0])]
+        self._read_in_step = [pair for pair in copies if pair not in self._own]
         server_of = {id(local): copy for local, copy in copies}
         grads = average_grads(towers)
         pairs = [(gradient, server_of[id(local)]) for gradient, local in grads]
@@ -89,8 +89,7 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         with tf.control_dependencies([signal, *computed]):
             read = [
                 op
-                for local, copy in copies
-                if not is_assigned(local)
+                for local, copy in self._read_in_step
                 for op in self._read(copy, [local, *replicas().copies_of(local)])
             ]
         self.train_op = tf.group(turns.finish(read), name="train_op")
@@ -107,15 +106,22 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
         return ops
 
     def _sync_op(self) -> tf.Operation:
-        first = self._copies.copy_op("sync_variables_from_servers")
+        has_own = self.resumed and not self.is_chief  # loaded from its own checkpoint
+        pairs = self._read_in_step if has_own else list(self._copies)
+        first = VariablePairs(*_columns(pairs)).copy_op("sync_variables_from_servers")
         with tf.control_dependencies([first]):
             synced = tf.group(first, replicas().sync_op())
-        self._save_own = self._own.copy_op("save_own_variables") if self._own else None
+        self._save_own = VariablePairs(*reversed(_columns(self._own))).copy_op("save_variables")
         return self._turns.finish([synced])
 
+    def variables_to_save(self) -> List[tf.Variable]:
+        """As in the base class; in other workers than the chief also the copies that are theirs."""
+        own = [] if self.is_chief else [local for local, _ in self._own]
+        return super().variables_to_save() + own
+
     def prepare_save(self) -> None:
-        """Gives the servers the values of what belongs to this worker, so that they are saved."""
-        if self._save_own is not None:
+        """Gives the servers the values of what belongs to the chief, so that they are saved."""
+        if self.is_chief and self._own:
             self.sess.run(self._save_own)
 
 
@@ -188,6 +194,10 @@ class DistributedTrainerReplicated(DistributedReplicatedTrainer):
         self, gpus: Towers, server: Optional[tf.train.Server] = None, timeout: float = 60.0
     ) -> None:
         super().__init__(gpus, server, timeout)
+
+
+def _columns(pairs: Sequence[Tuple[Any, Any]]) -> Tuple[List[Any], List[Any]]:
+    return [each for each, _ in pairs], [each for _, each in pairs]
 
 
 def _tensor(gradient: Any) -> tf.Tensor:

@@ -17,11 +17,13 @@ from tensorpack.utils.checks import as_positive
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopRequested, StopToken
 
+from .common_state import choose_state
 from .config import TrainConfig
 from .distributed_graph import StartValues, StepTurns, is_on_server
 from .group import READY, Group
 from .multi_tower import MultiTowerTrainer
 from .parameter_server import serve
+from .run_state import saver_of_states
 from .signals import TrainingInterrupted
 
 __all__ = ["DistributedTrainerBase", "EndAsked", "Towers"]
@@ -68,6 +70,19 @@ class DistributedTrainerBase(MultiTowerTrainer):
         self.group = Group(cluster, server.target, ("ps", 0), timeout, in_step, closing)
         self._over = threading.Event()
 
+    def setup(self) -> None:
+        """As the base class, when the group has agreed on the state to resume from."""
+        config = self._require_config()
+        self._join(config)
+        choose_state(config, self._state, lambda values: self.group.gather(values, self.check_stop))
+        super().setup()
+
+    def _join(self, config: TrainConfig) -> None:
+        if not self.group.joined:
+            plan = config.steps_per_epoch
+            self.group.join(self._on_lost, self._on_left, lambda: self.global_step, plan)
+            self.group.wait_for("the parameter servers", self.group.connected, self.check_stop)
+
     def setup_graph(self, *args: Any, **kwargs: Any) -> None:
         """As in the base class, on the devices of this worker."""
         with self.graph.as_default(), tf.device(self.worker_device):
@@ -76,33 +91,40 @@ class DistributedTrainerBase(MultiTowerTrainer):
     def setup_callbacks(
         self, callbacks: Sequence[Callback], monitors: Sequence[MonitorBase]
     ) -> None:
-        """As in the base class, on the devices of this worker."""
+        """As in the base class, on the devices of this worker. The first `ModelSaver` runs on each
+        worker: all save their state, and what of the variables is theirs.
+        """
+        saver = None if self.is_chief else saver_of_states(callbacks)
+        if saver is not None:
+            saver.chief_only = False
         with self.graph.as_default(), tf.device(self.worker_device):
             super().setup_callbacks(callbacks, monitors)
+
+    def variables_to_save(self) -> List[tf.Variable]:
+        """All global variables in the chief; in others those that are not on a server."""
+        variables = super().variables_to_save()
+        return [each for each in variables if self.is_chief or not is_on_server(each)]
 
     def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
         """As in the base class. The chief initialises what is on the parameter servers; the others
         wait until it has, and take the values that its own variables start with.
         """
         creator = _check_creator(session_creator or NewSessionCreator())
-        group = self.group
+        self._join(self._require_config())
         with self.graph.as_default(), tf.device(self.worker_device):
             own = [each for each in tf.global_variables() if not is_on_server(each)]
             start, sync = StartValues(own, self._host), self._sync_op()
-            plan = self._require_config().steps_per_epoch
-            group.join(self._on_lost, self._on_left, lambda: self.global_step, plan)
-            group.wait_for("the parameter servers", group.connected, self.check_stop)
             if not self.is_chief:
-                group.wait_for("the chief", self._chief_is_ready, self.check_stop)
+                self.group.wait_for("the chief", self._chief_is_ready, self.check_stop)
                 session_init = JustCurrentSession()  # the chief has loaded it
             super().initialize(_WorkerSessionCreator(self, creator), session_init)
         if self.is_chief:
             start.give(self.sess)
-        else:
+        elif not self.resumed:  # else it has loaded its own
             start.take(self.sess)
         self.sess.run(sync)
         with self.sess.as_default():
-            group.ready(get_global_step_value())
+            self.group.ready(get_global_step_value())
 
     def _on_signal(self) -> None:
         reason = self.signal_token.reason
@@ -156,7 +178,8 @@ class DistributedTrainerBase(MultiTowerTrainer):
     def _on_lost(self, lost: PeerLost) -> None:
         self.stop_token.request(Failed(lost, "the group of processes"))
         self.group.release()
-        if not self._over.wait(min(_LOST_SECONDS, self.group.timeout)):
+        in_time = self._over.wait(min(_LOST_SECONDS, self.group.timeout))
+        if not in_time and self._guard is not None:
             self._guard.end_process(str(lost).rstrip("."), code=1)
 
     def _on_left(self, who: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Dict, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.variables import VariablePairs
 
-from .group_link import TABLE, Row
+from .group_link import TABLE, Row, shared_variable
 
 __all__ = [
     "StartValues",
@@ -126,7 +126,7 @@ def vote_tensor(rows: int) -> tf.Tensor:
     Args:
       rows: how many processes the group has.
     """
-    table = _shared_variable(TABLE, tf.int64, [rows, len(Row._fields)])
+    table = shared_variable(TABLE, tf.int64, [rows, len(Row._fields)])
     votes = tf.raw_ops.ReadVariableOp(resource=table, dtype=tf.int64)[:, Row._fields.index("vote")]
     return tf.reduce_max(votes)
 
@@ -144,7 +144,7 @@ class StartValues:
         for each in variables:
             name, dtype = f"tensorpack_start/{each.op.name}", each.dtype.base_dtype
             with tf.device(device):
-                there = _shared_variable(name, dtype, each.shape)
+                there = shared_variable(name, dtype, each.shape)
                 value = tf.raw_ops.ReadVariableOp(resource=there, dtype=dtype)
                 self._known.append(tf.raw_ops.VarIsInitializedOp(resource=there))
             with tf.device(each.device):
@@ -161,10 +161,6 @@ class StartValues:
         """Takes the values that the chief has left. A variable that it does not have stays."""
         known = sess.run(self._known)
         sess.run([take for take, there in zip(self._takes, known) if there])
-
-
-def _shared_variable(name: str, dtype: tf.DType, shape: Any) -> tf.Tensor:
-    return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
 
 
 def _queue(name: str, number: int) -> Any:

@@ -8,14 +8,16 @@ host by reads that fail. How long a step or a callback takes does not matter.
 
 import threading
 import time
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Optional, Sequence, Tuple
+
+import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.peers import PeerLost
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
 
-from .group_link import HostLink, Link, Row, refuses
+from .group_link import HostLink, Link, Row, refuses, shared_variable
 
 __all__ = ["FAILED", "Group", "JOINED", "LEFT", "READY"]
 
@@ -73,6 +75,7 @@ class Group:
         self.table = [self.row] * len(self._tasks)
         self._seen = [(0, 0.0)] * len(self._tasks)  # a beat, and since when it is that
         self._lock = threading.Lock()
+        self._gathered = 0
         self._on_lost: Callable[[PeerLost], None] = lambda error: None
         self._on_left: Callable[[str], None] = lambda who: None
         self._step: Callable[[], int] = lambda: 0
@@ -103,6 +106,11 @@ class Group:
         for thread in [*self._links, self._thread]:
             thread.start()
 
+    @property
+    def joined(self) -> bool:
+        """Whether `join` was called."""
+        return self._thread.ident is not None
+
     def ready(self, step: int) -> None:
         """Tells that the variables of this process have values, and the step they belong to."""
         self._enter(state=READY, step=step)
@@ -124,7 +132,7 @@ class Group:
         """Tells how this process ends, and stops the threads. One that waits for a process that
         does not answer is left behind.
         """
-        if self._thread.ident is None:
+        if not self.joined:
             return
         self._enter(state=FAILED if failed else LEFT, step=step)
         if self._host.connected:
@@ -155,6 +163,29 @@ class Group:
                 reported = time.monotonic()
                 logger.info(f"Waiting for {what} ...")
             time.sleep(_LOOK_SECONDS)
+
+    def gather(self, values: Sequence[float], check: Callable[[], None]) -> np.ndarray:
+        """Returns the values of all workers, float64 `[workers, values]`; each calls it as often.
+
+        Args:
+          values: as many on each worker.
+          check: called several times a second; may raise.
+        """
+        graph, me = tf.Graph(), self.index
+        with graph.as_default(), tf.device(self._host.device):
+            self._gathered += 1
+            rows = [
+                shared_variable(f"tensorpack_gather{self._gathered}_{i}", tf.float64, [len(values)])
+                for i in range(self.cluster.num_workers)
+            ]
+            own = tf.constant(values, tf.float64)
+            give = tf.raw_ops.AssignVariableOp(resource=rows[me], value=own)
+            known = [tf.raw_ops.VarIsInitializedOp(resource=each) for each in rows]
+            table = [tf.raw_ops.ReadVariableOp(resource=each, dtype=tf.float64) for each in rows]
+        with self._host.session(graph) as session:
+            session.run(give)
+            self.wait_for("the other workers", lambda: all(session.run(known)), check)
+            return np.array(session.run(table))
 
     def connected(self) -> bool:
         """Whether all parameter servers have answered."""

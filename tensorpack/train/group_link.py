@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple, Tuple
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["HostLink", "Link", "Row", "TABLE", "refuses"]
+__all__ = ["HostLink", "Link", "Row", "TABLE", "refuses", "shared_variable"]
 
 TABLE = "tensorpack_group"  # name of the variable
 
@@ -41,6 +41,7 @@ class Link(threading.Thread):
 
     Attributes:
       who: the process, with its address.
+      device: the part of the names of its devices that they have in common.
       answered: when it answered last, or the thread started.
       connected: whether it has ever answered.
       restarted: whether it is another process now than before.
@@ -53,7 +54,7 @@ class Link(threading.Thread):
         self.connected = self.restarted = False
         self._group = group
         self._target = target
-        self._device = f"/job:{task[0]}/task:{task[1]}"
+        self.device = f"/job:{task[0]}/task:{task[1]}"
         self.answered = float("inf")
         self._wake = threading.Event()
 
@@ -76,9 +77,9 @@ class Link(threading.Thread):
         while not _accepts(self.address):
             if stopping.wait(_LOOK_SECONDS):
                 return
-        with tf.Graph().as_default() as graph, tf.device(f"{self._device}/device:CPU:0"):
+        with tf.Graph().as_default() as graph, tf.device(f"{self.device}/device:CPU:0"):
             self._build()
-        session = tf.Session(self._target, graph, self._config())
+        session = self.session(graph)
         while not stopping.is_set():
             self._wake.clear()
             with suppress(tf.errors.OpError):  # the silence counts
@@ -87,12 +88,13 @@ class Link(threading.Thread):
             self._wake.wait(min(_BEAT_SECONDS, self._group.timeout / 4))
         session.close()
 
-    def _config(self) -> tf.ConfigProto:
+    def session(self, graph: tf.Graph) -> tf.Session:
+        """Returns a session that sees the process and this one; its runs end after some seconds."""
         me = f"/job:{self._group.cluster.job}/task:{self._group.cluster.index}"
-        milliseconds = int(1000 * _CALL_SECONDS)
-        return tf.ConfigProto(
-            device_filters=[self._device, me], operation_timeout_in_ms=milliseconds
+        config = tf.ConfigProto(
+            device_filters=[self.device, me], operation_timeout_in_ms=int(1000 * _CALL_SECONDS)
         )
+        return tf.Session(self._target, graph, config)
 
     def _build(self) -> None:
         # Without the placeholder TensorFlow would compute it in this process.
@@ -149,6 +151,11 @@ class HostLink(Link):
         else:
             if self._group.row is row:
                 self.told.set()
+
+
+def shared_variable(name: str, dtype: tf.DType, shape: Any) -> tf.Tensor:
+    """Returns the handle of the variable that has this name in all sessions on its device."""
+    return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
 
 
 def _connection(address: str) -> Any:

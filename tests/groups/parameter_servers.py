@@ -5,10 +5,11 @@ import time
 
 import numpy as np
 
-from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.callbacks import Callback, ModelSaver, RunUpdateOps
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import ModelDesc
+from tensorpack.models import BatchNorm
 from tensorpack.train import (
     DistributedReplicatedTrainer,
     DistributedTrainerParameterServer,
@@ -29,6 +30,7 @@ class Linear(ModelDesc):
         return [tf.TensorSpec([None, 3], tf.float32, "x")]
 
     def build_graph(self, x):
+        x = BatchNorm("bn", x, center=False, scale=False)
         weights = tf.get_variable("weights", [3, 1], initializer=tf.zeros_initializer())
         target = tf.matmul(x, tf.constant([[1.0], [2.0], [3.0]]))
         return tf.reduce_mean(tf.square(tf.matmul(x, weights) - target), name="cost")
@@ -70,13 +72,12 @@ def main(*given):
     args = parser.parse_args(given or None)
     cluster = Cluster.from_environment()
     fix_rng_seed(7 + cluster.index)
-    if cluster.is_chief:
-        logger.set_logger_dir(args.log_dir, "keep")
+    logger.set_logger_dir(args.log_dir, "keep")
     data = [[np.random.rand(8, 3).astype(np.float32)] for _ in range(17)]
     config = TrainConfig(
         model=Linear(),
         dataflow=DataFromList(data),
-        callbacks=[ModelSaver(), Say(args.pause)],
+        callbacks=[RunUpdateOps(), ModelSaver(), Say(args.pause)],
         extra_callbacks=[],
         monitors=[],
         steps_per_epoch=STEPS,

@@ -3,6 +3,7 @@
 import re
 import signal
 
+import numpy as np
 import pytest
 
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
@@ -39,6 +40,8 @@ def test_all_end_in_order(zygote, tmp_path, how):
         "weights",
         "weights/Momentum",
         "EMA/input_queue_size",
+        "bn/mean/EMA",
+        "bn/variance/EMA",
     }
 
 
@@ -85,3 +88,28 @@ def test_a_worker_that_is_cut_off_is_lost(zygote, tmp_path):
         assert group.end_all(20, *group.names) == [1, 1, 1]
         assert "worker 1 at 127.0.0.1:" in group["worker 0"].output
         assert "ps 0 at 127.0.0.1:" in group["worker 1"].output
+
+
+def test_a_run_that_is_killed_and_interrupted_ends_with_the_same_weights(zygote, tmp_path):
+    options = ("--epochs", 6, "--timeout", 5, "--pause", 0.03)
+
+    def run(name, resume, *signals):
+        with Group(
+            PROGRAM, tmp_path / name, *options, "--resume", resume, workers=2, ps=1, zygote=zygote
+        ) as group:
+            for text, signum, who in signals:
+                group.wait_for(text)
+                group.send(signum, who)
+            return group.end_all(40, *group.names)
+
+    assert run("whole", "never") == [0, 0, 0]
+    assert sorted(run("cut", "never", ("step 20", signal.SIGKILL, "worker 1"))) == [-9, 1, 1]
+    assert run("cut", "must", ("step 40", signal.SIGTERM, "worker 1")) == [143, 143, 143]
+    assert run("cut", "must") == [0, 0, 0]
+    for end in ("", "-worker1"):
+        expected = load_checkpoint_vars(f"{tmp_path}/whole{end}/model-60")
+        found = load_checkpoint_vars(f"{tmp_path}/cut{end}/model-60")
+        assert set(found) == set(expected)
+        for variable in set(expected) - {"EMA/input_queue_size"}:
+            np.testing.assert_array_equal(found[variable], expected[variable], variable)
+    assert "tower0/bn/mean/EMA" in found
