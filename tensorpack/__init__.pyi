@@ -363,6 +363,7 @@ from tensorpack.tfutils import varmanip as varmanip
 from tensorpack.tfutils import varreplace as varreplace
 from tensorpack.train import AsyncMultiGPUTrainer as AsyncMultiGPUTrainer
 from tensorpack.train import AutoResumeTrainConfig as AutoResumeTrainConfig
+from tensorpack.train import BytePSTrainer as BytePSTrainer
 from tensorpack.train import CollectiveTrainer as CollectiveTrainer
 from tensorpack.train import DEFAULT_CALLBACKS as DEFAULT_CALLBACKS
 from tensorpack.train import DEFAULT_MONITORS as DEFAULT_MONITORS
@@ -371,6 +372,7 @@ from tensorpack.train import DistributedReplicatedTrainer as DistributedReplicat
 from tensorpack.train import DistributedTrainerParameterServer as DistributedTrainerParameterServer
 from tensorpack.train import DistributedTrainerReplicated as DistributedTrainerReplicated
 from tensorpack.train import FeedfreeTrainerBase as FeedfreeTrainerBase
+from tensorpack.train import HorovodTrainer as HorovodTrainer
 from tensorpack.train import MultiGPUTrainerBase as MultiGPUTrainerBase
 from tensorpack.train import NoOpTrainer as NoOpTrainer
 from tensorpack.train import PeerLost as PeerLost

@@ -140,10 +140,10 @@ _NAMES = {  # package or module -> its public names
         "restore_collection save_checkpoint_vars save_chkpt_vars under_name_scope"
     ),
     "train": (
-        "AsyncMultiGPUTrainer AutoResumeTrainConfig CollectiveTrainer DEFAULT_CALLBACKS "
-        "DEFAULT_MONITORS DataEnded DistributedReplicatedTrainer "
+        "AsyncMultiGPUTrainer AutoResumeTrainConfig BytePSTrainer CollectiveTrainer "
+        "DEFAULT_CALLBACKS DEFAULT_MONITORS DataEnded DistributedReplicatedTrainer "
         "DistributedTrainerParameterServer DistributedTrainerReplicated FeedfreeTrainerBase "
-        "MultiGPUTrainerBase NoOpTrainer PeerLost QueueClosed QueueInputTrainer "
+        "HorovodTrainer MultiGPUTrainerBase NoOpTrainer PeerLost QueueClosed QueueInputTrainer "
         "SimpleFeedfreeTrainer SimpleTrainer SingleCostFeedfreeTrainer SingleCostTrainer "
         "StopTraining SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
         "SyncMultiGPUTrainerReplicated TowerTrainer TrainConfig Trainer TrainingInterrupted "

@@ -13,6 +13,7 @@ from .distributed import (
     DistributedTrainerReplicated,
 )
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
+from .horovod import BytePSTrainer, HorovodTrainer
 from .interface import launch_train_with_config
 from .multigpu import (
     AsyncMultiGPUTrainer,
@@ -31,6 +32,7 @@ from .tower import SingleCostTrainer, TowerTrainer
 __all__ = [
     "AsyncMultiGPUTrainer",
     "AutoResumeTrainConfig",
+    "BytePSTrainer",
     "CollectiveTrainer",
     "DEFAULT_CALLBACKS",
     "DEFAULT_MONITORS",
@@ -39,6 +41,7 @@ __all__ = [
     "DistributedTrainerParameterServer",
     "DistributedTrainerReplicated",
     "FeedfreeTrainerBase",
+    "HorovodTrainer",
     "LeastLoadedDeviceSetter",
     "ModelDesc",
     "ModelDescBase",

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import zlib
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         with a `PeerLost` that names it. A worker that is merely slow answers.
       compression: "fp16" to send float32 gradients as float16: half the bytes, but 11 bits of
         precision, and nothing above 65504. Not on TensorFlow 1.
+      alone: whether there is no cluster, whatever the environment says.
 
     Attributes:
       cluster: the same; None for a process alone.
@@ -82,9 +83,12 @@ class CollectiveTrainer(MultiTowerTrainer):
         average: bool = True,
         timeout: float = 60.0,
         compression: Optional[str] = None,
+        *,
+        alone: bool = False,
     ) -> None:
         super().__init__(config)
-        self.cluster = cluster = Cluster.from_environment() if cluster is None else cluster
+        cluster = Cluster.from_environment() if cluster is None and not alone else cluster
+        self.cluster = cluster
         if cluster is not None and (cluster.job != "worker" or cluster.ps):
             raise ValueError(
                 f"{type(self).__name__} has workers only, but this is {cluster.name} of a cluster "
@@ -131,30 +135,39 @@ class CollectiveTrainer(MultiTowerTrainer):
             if self._group is not None:
                 self._group.close()
 
+    def allreduce(self, grads: Sequence[Tuple[Any, tf.Variable]]) -> List[Tuple[Any, tf.Variable]]:
+        """Returns (gradient, variable) pairs with the averages, or sums, over the workers; called
+        once, when the graph is built.
+        """
+        return list(grads) if self._group is None else self._exchange.reduce(grads)
+
+    def broadcast(self, _: Any = None) -> None:
+        """Gives all workers the variables of worker 0. All must call it after the same step."""
+        if self._group is not None:
+            self._group.broadcast(self.graph, self._broadcast, self.check_stop)
+
     def _setup_graph(
         self,
         input: InputSource,
         get_cost_fn: Callable[..., tf.Tensor],
         get_opt_fn: Callable[[], tf.train.Optimizer],
     ) -> List[Callback]:
-        group = self._group
-        if group is not None:
-            workers, index = group.cluster.num_workers, group.cluster.index
-            self._exchange = exchange = Exchange(
-                workers, index, self._average, self._wire, self._first_key
-            )
-            set_worker_group(WorkerGroup(workers, exchange.add_up))
+        if self._group is not None:
+            cluster = self._group.cluster
+            workers, index = cluster.num_workers, cluster.index
+            self._exchange = Exchange(workers, index, self._average, self._wire, self._first_key)
+            set_worker_group(WorkerGroup(workers, self._exchange.add_up))
         devices = self.variable_devices("cpu" if len(self.tower_ids) > 1 else "gpu")
         towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
         grads = average_grads(towers) if len(towers) > 1 else towers[0]
-        if group is None:
-            with tf.device(devices[0]):
-                self.train_op = get_opt_fn().apply_gradients(grads, name="train_op")
-            return []
-        grads = exchange.reduce(grads)
+        grads = self.allreduce(grads)
         of_model = tf.global_variables()
         with tf.device(devices[0]):
             update = get_opt_fn().apply_gradients(grads)
+        if self._group is None:
+            self.train_op = tf.group(update, name="train_op")
+            return []
+        exchange = self._exchange
         self.train_op = tf.group(update, exchange.send, name="train_op")
         get_global_step_var()
         trained = tf.trainable_variables()
@@ -206,7 +219,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         creator.config = worker_config(self._group.cluster, creator.config)
         super().initialize(creator, session_init)
         self._compare()
-        self._group.broadcast(self.graph, self._broadcast, self.check_stop)
+        self.broadcast()
 
     def _compare(self) -> None:
         """Raises ValueError if the workers do not do the same."""

@@ -2,8 +2,10 @@
 
 from tensorpack.train import (
     AsyncMultiGPUTrainer,
+    BytePSTrainer,
     DistributedTrainerParameterServer,
     DistributedTrainerReplicated,
+    HorovodTrainer,
     NoOpTrainer,
     QueueInputTrainer,
     SimpleTrainer,
@@ -14,8 +16,10 @@ from tensorpack.train import (
 
 __all__ = [
     "AsyncMultiGPUTrainer",
+    "BytePSTrainer",
     "DistributedTrainerParameterServer",
     "DistributedTrainerReplicated",
+    "HorovodTrainer",
     "NoOpTrainer",
     "QueueInputTrainer",
     "SimpleTrainer",

@@ -1,0 +1,130 @@
+"""The trainers of Horovod and BytePS, under their names; they need neither of the two."""
+
+import importlib
+import importlib.util
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+from tensorpack.callbacks.base import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.input_source import InputSource
+from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.utils import logger
+
+from .collective import CollectiveTrainer
+
+__all__ = ["BytePSTrainer", "HorovodTrainer"]
+
+
+class HorovodTrainer(CollectiveTrainer):
+    """Several processes that average their gradients by Horovod, where that is installed; elsewhere
+    a `CollectiveTrainer`, which says so in the log.
+
+    With Horovod, start the processes with `horovodrun` or `mpirun`, one for each GPU. How they end
+    when one of them fails is then Horovod's, see `CollectiveTrainer` otherwise; and so is resuming:
+    only worker 0 saves.
+
+    Args:
+      average: whether gradients are averaged over the workers; else they are added up.
+      compression: None; "fp16" as in `CollectiveTrainer`; or one of `horovod.Compression`, with
+        Horovod only.
+
+    Attributes:
+      hvd: the module of Horovod, None where it is not installed.
+    """
+
+    _module = "horovod.tensorflow"
+
+    def __init__(self, average: bool = True, compression: Any = None) -> None:
+        self.hvd = _installed(self._module)
+        if self.hvd is None:
+            super().__init__(average=average, compression=compression)
+            logger.info(
+                f"{type(self).__name__}: {self._module} is not installed, so this is a "
+                "CollectiveTrainer."
+            )
+            return
+        self.hvd.init()
+        super().__init__(average=average, alone=True)
+        self._compression = compression
+        self.is_chief = self.hvd.rank() == 0
+        logger.info(f"This is worker {self.hvd.rank()} of {self.hvd.size()} of {self._module}.")
+
+    def mpi_enabled(self) -> bool:
+        """Returns whether Horovod is used and runs on MPI."""
+        return bool(self.hvd is not None and self.hvd.mpi_enabled())
+
+    def allreduce(self, grads: Sequence[Tuple[Any, tf.Variable]]) -> List[Tuple[Any, tf.Variable]]:
+        """See `CollectiveTrainer`."""
+        if self.hvd is None:
+            return super().allreduce(grads)
+        return [(self._reduce(gradient), variable) for gradient, variable in grads]
+
+    def broadcast(self, _: Any = None) -> None:
+        """See `CollectiveTrainer`."""
+        if self.hvd is None:
+            super().broadcast()
+        else:
+            self.sess.run(self._broadcast)
+
+    def initialize(self, session_creator: Any = None, session_init: Any = None) -> None:
+        """As the base class; with Horovod, each process of a machine has one of its GPUs."""
+        creator = session_creator or NewSessionCreator()
+        if self.hvd is None:
+            super().initialize(creator, session_init)
+            return
+        if not isinstance(creator, NewSessionCreator):
+            raise ValueError(
+                f"{type(self).__name__} chooses the GPU of its session, so it takes a "
+                "NewSessionCreator, or TrainConfig(session_config=...)."
+            )
+        creator.config.gpu_options.visible_device_list = str(self.hvd.local_rank())
+        super().initialize(creator, session_init)
+        self.broadcast()
+
+    def _setup_graph(
+        self,
+        input: InputSource,
+        get_cost_fn: Callable[..., tf.Tensor],
+        get_opt_fn: Callable[[], tf.train.Optimizer],
+    ) -> List[Callback]:
+        callbacks = super()._setup_graph(input, get_cost_fn, get_opt_fn)
+        if self.hvd is not None:
+            self._broadcast = self.hvd.broadcast_global_variables(0)
+        return callbacks
+
+    def _reduce(self, gradient: Any) -> Any:
+        """Returns the average, or the sum, of a gradient over the workers."""
+        options = {} if self._compression is None else {"compression": self._fp16_or_given()}
+        op = self.hvd.Average if self._average else self.hvd.Sum
+        return self.hvd.allreduce(gradient, op=op, **options)
+
+    def _fp16_or_given(self) -> Any:
+        return self.hvd.Compression.fp16 if self._compression == "fp16" else self._compression
+
+
+class BytePSTrainer(HorovodTrainer):
+    """As `HorovodTrainer`, by BytePS where that is installed: start the processes with `bpslaunch`.
+
+    Args:
+      average: as in `HorovodTrainer`.
+    """
+
+    _module = "byteps.tensorflow"
+
+    def __init__(self, average: bool = True) -> None:
+        super().__init__(average)
+
+    def mpi_enabled(self) -> bool:
+        """Returns False: BytePS does without MPI."""
+        return False
+
+    def _reduce(self, gradient: Any) -> Any:
+        total = self.hvd.push_pull(gradient, average=False)
+        return total / self.hvd.size() if self._average else total
+
+
+def _installed(module: str) -> Optional[Any]:
+    """Returns a module, None if its package is not installed; errors inside of it are raised."""
+    if importlib.util.find_spec(module.partition(".")[0]) is None:
+        return None
+    return importlib.import_module(module)
