@@ -57,6 +57,10 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     if args.seed is not None:
         number = cluster.index if cluster is not None else 0
         fix_rng_seed(SeedTree(args.seed).child("actor", number).integer() if number else args.seed)
+    if cluster is not None and not is_actor:
+        checks.give_cores(cluster)
+    if not is_actor:
+        checks.check_towers(args.towers)
     checks.check_precision(args.precision)
     if args.load is not None:
         args.load = checks.find_weights(args.load)
@@ -113,7 +117,9 @@ def train_on(
     _check_memory(args, player)
     logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
     resume = checks.prepare_log_dir(args.logdir, args.resume)
-    tp.QueueInputTrainer(get_config(args, player, get_evaluated, resume)).train()
+    config = get_config(args, player, get_evaluated, resume)
+    several = tp.SyncMultiGPUTrainerReplicated
+    (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
 
 
 def get_player(
@@ -165,6 +171,7 @@ def get_config(
         init_memory_size=args.init_memory_size,
         update_frequency=args.update_freq,
         history_len=HISTORY,
+        parts=args.towers,
         rules={"algo": args.algo, "discount": DISCOUNT},
     )
     return tp.TrainConfig(
@@ -175,7 +182,9 @@ def get_config(
         session_init=None if args.load is None else tp.InitFrom(args.load),
         steps_per_epoch=args.steps_per_epoch,
         max_epoch=args.max_epoch,
-        predict_tower=[1] if get_num_gpu() > 1 else [0],  # act on the second GPU if there is one
+        nr_tower=args.towers,
+        # Act on a GPU that does not train if there is one.
+        predict_tower=[args.towers] if get_num_gpu() > args.towers else [0],
         resume=resume,
         deterministic=args.deterministic,
         precision=args.precision,

@@ -15,6 +15,8 @@ import flags
 import tensorpack as tp
 from tensorpack.RL import check_rom, find_rom
 from tensorpack.utils.cluster import Cluster
+from tensorpack.utils.gpu import get_num_gpu
+from tensorpack.utils.processes import usable_cores
 
 __all__ = [
     "addresses_of",
@@ -22,9 +24,11 @@ __all__ = [
     "check_memory",
     "check_precision",
     "check_rules",
+    "check_towers",
     "find_game",
     "find_group",
     "find_weights",
+    "give_cores",
     "prepare_log_dir",
     "refusing",
 ]
@@ -140,6 +144,30 @@ def prepare_log_dir(dirname: str, resume: str) -> str:
         if resume == "must" and not candidates(dirname):
             raise FileNotFoundError("there is no checkpoint in it, and --resume must needs one")
         return tp.prepare_log_dir(dirname, resume)
+
+
+def check_towers(towers: int) -> None:
+    """Checks that there is a GPU for each tower."""
+    gpus = get_num_gpu()
+    if towers > max(gpus, 1):
+        with refusing(f"--towers {towers}", ValueError):
+            raise ValueError(
+                f"this program sees {gpus} GPUs, of those that --gpu and CUDA_VISIBLE_DEVICES name"
+            )
+
+
+def give_cores(cluster: Cluster) -> None:
+    """Gives a learner the cores that actors of its machine, one thread each, do not need.
+
+    The launcher gives all workers the same; what the user has set otherwise stays. Called before
+    TensorFlow is loaded.
+    """
+    host = cluster.address.rpartition(":")[0]
+    here = [each.rpartition(":")[0] for each in cluster.workers].count(host)
+    cores = usable_cores()
+    for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
+        if os.environ.get(name) == str(max(1, cores // here)):
+            os.environ[name] = str(max(1, cores - (here - 1)))
 
 
 def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -43,9 +43,10 @@ class ExpReplay(DataFlow, Callback):
     populated as at the start of a run, with `init_exploration`.
 
     A datapoint is `[comb_state, action, reward, isOver]`: uint8
-    `[B, history_len + 1, *frame_shape]`, int64, float32 and bool `[B]`. The first `history_len`
-    frames are the state that `action` was taken in, the last `history_len` the one that followed.
-    A lost life counts as over. The frames are read-only, so that the queue need not copy them.
+    `[B, history_len + 1, *frame_shape]`, int64, float32 and bool `[B]`; a batch, or one of its
+    `parts`. The first `history_len` frames are the state that `action` was taken in, the last
+    `history_len` the one that followed. A lost life counts as over. The frames are read-only, so
+    that the queue need not copy them.
 
     Logs `expreplay/mean_score` and `expreplay/max_score` of the games that ended in an epoch (in
     the first one, also of those that ended before it), if there are any.
@@ -59,6 +60,7 @@ class ExpReplay(DataFlow, Callback):
       update_frequency: transitions that are played for each batch, over all environments.
       history_len: frames that make one state.
       init_exploration: probability of a random action before the training begins.
+      parts: datapoints that a batch is cut into, one for each tower of the training.
       rules: further settings that define the learning problem, such as `{"algo": "Double"}`. They
         are saved, and compared when the run is resumed, see `check_rules`.
 
@@ -66,7 +68,8 @@ class ExpReplay(DataFlow, Callback):
       exploration: probability of a random action; may be set at any time.
 
     Raises:
-      ValueError: a size is not positive, or the memory is smaller than what it is filled with.
+      ValueError: a size is not positive, the batch cannot be cut evenly, or the memory is smaller
+        than what it is filled with.
     """
 
     def __init__(
@@ -79,9 +82,14 @@ class ExpReplay(DataFlow, Callback):
         update_frequency: int = 4,
         history_len: int = 4,
         init_exploration: float = 1.0,
+        parts: int = 1,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        check_counts("ExpReplay", batch_size=batch_size, update_frequency=update_frequency)
+        check_counts(
+            "ExpReplay", batch_size=batch_size, update_frequency=update_frequency, parts=parts
+        )
+        if batch_size % parts:
+            raise ValueError(f"A batch of {batch_size} cannot be cut into {parts} equal parts.")
         if not 1 <= init_memory_size <= memory_size:
             raise ValueError(
                 "init_memory_size must be between 1 and memory_size, got "
@@ -90,6 +98,7 @@ class ExpReplay(DataFlow, Callback):
         self._predictor_io_names = predictor_io_names
         self._player = player
         self._batch_size = batch_size
+        self._parts = parts
         self._init_memory_size = init_memory_size
         self._init_exploration = init_exploration
         self.exploration = init_exploration
@@ -150,7 +159,9 @@ class ExpReplay(DataFlow, Callback):
                     self._play_for_a_batch()
                 batch = list(self._memory.sample(self._batch_size, self._sampling_rng))
             _freeze(batch[0])
-            yield batch
+            size = self._batch_size // self._parts
+            for start in range(0, self._batch_size, size):
+                yield [column[start : start + size] for column in batch]
             if not in_lockstep and not self._pacer.grant():
                 raise StopRequested(self.trainer.stop_token.reason)
 

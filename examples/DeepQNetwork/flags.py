@@ -45,6 +45,8 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     _check_resume(parser, args)
     _check_deterministic(parser, args)
     _check_actors(parser, args)
+    if args.batch_size % args.towers:
+        parser.error(f"--batch-size {args.batch_size} is not a multiple of --towers {args.towers}")
     if args.logdir is None:
         name = os.path.splitext(os.path.basename(args.rom))[0]
         args.logdir = os.path.join("train_log", f"DQN-{name}")
@@ -170,6 +172,7 @@ def _add_computing(group: "argparse._ArgumentGroup") -> None:
         help="GPUs to use, such as 0 or 0,1 (sets CUDA_VISIBLE_DEVICES), -1 for none; the second "
         "one plays (default: all)",
     )
+    _number(group, "--towers", 1, "GPUs to train on, each with an equal part of a batch")
     add("--seed", type=_at_least(0), metavar="N", help="seed of all random streams")
     add(
         "--deterministic",

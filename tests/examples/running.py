@@ -30,11 +30,11 @@ def make_config(player, *more_flags, resume="never"):
     return DQN.get_config(args, player, small_catch, resume)
 
 
-def train(player, *more_flags, callbacks=(), resume="never"):
+def train(player, *more_flags, callbacks=(), resume="never", trainer=tp.QueueInputTrainer):
     """Does a small run, with callbacks behind those of the example."""
     config = make_config(player, *more_flags, resume=resume)
     config.callbacks.extend(callbacks)
-    tp.QueueInputTrainer(config).train()
+    trainer(config).train()
 
 
 def read_stats(log_dir):

@@ -70,6 +70,23 @@ def test_groups_that_are_refused(monkeypatch, capsys):
     assert "for the 2 workers that were started" in refusal(capsys, checks.find_group, args)
 
 
+def test_a_learner_has_the_cores_that_its_actors_leave(monkeypatch):
+    monkeypatch.setattr(checks, "usable_cores", lambda: 16)
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")  # as launched: 16 cores for 3 workers
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "2")  # the user's
+    names = [f"127.0.0.1:{5000 + i}" for i in range(3)]
+    checks.give_cores(Cluster([*names, "node2:5000"]))
+    assert os.environ["OMP_NUM_THREADS"] == "14"
+    assert os.environ["TF_NUM_INTRAOP_THREADS"] == "2"
+
+
+def test_towers_need_gpus(monkeypatch, capsys):
+    monkeypatch.setattr(checks, "get_num_gpu", lambda: 2)
+    checks.check_towers(2)
+    said = refusal(capsys, checks.check_towers, 4)
+    assert said.startswith("--towers 4: this program sees 2 GPUs")
+
+
 def test_weights(tmp_path, capsys):
     for name in ["letter", "letter.npz"]:
         (tmp_path / name).write_text("Dear network")

@@ -33,6 +33,7 @@ DEFAULTS = {
     "actors": False,
     "weights_every": 200,
     "key": None,
+    "towers": 1,
 }
 
 
@@ -70,6 +71,7 @@ def test_the_log_directory_is_named_after_the_game():
         ("--rom a.bin --actors --resume must", "--resume must and --actors exclude .* not saved"),
         ("--rom a.bin --actors --key nowhere", "--key nowhere: there is no such file"),
         ("--rom a.bin --key .", "--key is for --actors"),
+        ("--rom a.bin --towers 3", "--batch-size 64 is not a multiple of --towers 3"),
         ("--rom a.bin --precision fp16", "invalid choice: 'fp16'"),
     ],
 )

@@ -1,0 +1,39 @@
+"""Several towers learn what one learns: each has a part of the batch and a target network."""
+
+import os
+
+import numpy as np
+import pytest
+from expreplay import ExpReplay
+
+import tensorpack as tp
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.varmanip import load_checkpoint_vars
+from tensorpack.utils import logger
+from tests.examples.running import small_catch, train
+
+
+def test_a_batch_is_cut_evenly():
+    sizes = {"batch_size": 8, "memory_size": 50, "init_memory_size": 50}
+    with pytest.raises(ValueError, match="A batch of 8 cannot be cut into 3 equal parts"):
+        ExpReplay((["state"], ["Qvalue"]), small_catch(), parts=3, **sizes)
+
+
+@pytest.mark.slow
+def test_two_towers_have_the_weights_of_one(tmp_path, log_dir):
+    found = []
+    for towers, trainer in [(1, tp.QueueInputTrainer), (2, tp.SyncMultiGPUTrainerReplicated)]:
+        directory = str(tmp_path / str(towers))
+        logger.set_logger_dir(directory, "k")
+        tp.fix_rng_seed(5)
+        with tf.Graph().as_default():
+            tf.set_random_seed(1)
+            flags = ["--deterministic", "--seed", "5", "--eval-every", "9", "--max-epoch", "1"]
+            train(small_catch(), *flags, "--towers", str(towers), trainer=trainer)
+        found.append(load_checkpoint_vars(os.path.join(directory, "model-10")))
+    one, two = found
+    assert sorted(one) == sorted(two)
+    trained = [name for name in one if not name.startswith(("EMA", "beta"))]
+    for name in trained:
+        np.testing.assert_allclose(two[name], one[name], rtol=1e-5, atol=1e-5, err_msg=name)
+    assert not np.array_equal(one["fct/W"], one["target/fct/W"])
