@@ -6,13 +6,13 @@ A tower function is called once for each tower, inside a `TowerContext`, and ask
 
 from contextlib import ExitStack
 from difflib import get_close_matches
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.naming import SUMMARY_BACKUP_KEYS, TOWER_FREEZE_KEYS
 
-from .collection import freeze_collection
+from .collection import backup_collection, freeze_collection
 from .common import PerGraph, get_op_tensor_name, get_tensor_of_graph
 
 __all__ = [
@@ -63,6 +63,8 @@ class BaseTowerContext:
         self.index = index
         self.graph = tf.get_default_graph()
         self._scopes = ExitStack()
+        self._before: Dict[str, List[Any]] = {}  # the collections when it was entered
+        self._added: Optional[Dict[str, List[Any]]] = None  # what each had more when it was left
 
     def __enter__(self) -> "BaseTowerContext":
         outer = get_current_tower_context()
@@ -78,12 +80,15 @@ class BaseTowerContext:
             contexts.append(self)
             stack.callback(contexts.pop)
             self._scopes = stack.pop_all()
-        self._trainable_before = len(tf.trainable_variables())
+        self._before, self._added = backup_collection(), None
         return self
 
     def __exit__(self, error_type: Any, error: Any, traceback: Any) -> None:
         with self._scopes:
-            added = tf.trainable_variables()[self._trainable_before :]
+            keys = self.graph.get_all_collection_keys()
+            self._added = {key: self.get_collection_in_tower(key) for key in keys}
+            self._before = {}
+            added = self._added.get(tf.GraphKeys.TRAINABLE_VARIABLES, [])
             if error is None and added and not self.has_own_variables:
                 names = ", ".join(each.op.name for each in added)
                 raise RuntimeError(
@@ -123,9 +128,11 @@ class BaseTowerContext:
         return [each for each in varlist if each.op.name.startswith(prefix)]
 
     def get_collection_in_tower(self, key: str) -> List[Any]:
-        """Returns the members of a graph collection that this tower created."""
-        prefix = self.ns_name + "/" if self.ns_name else ""
-        return [each for each in self.graph.get_collection(key) if each.name.startswith(prefix)]
+        """Returns the members of a graph collection that were added inside of this tower."""
+        if self._added is not None:
+            return list(self._added.get(key, []))
+        before = {id(each) for each in self._before.get(key, [])}
+        return [each for each in self.graph.get_collection(key) if id(each) not in before]
 
     def __repr__(self) -> str:
         kind = "training" if self.is_training else "inference"
@@ -284,7 +291,7 @@ class TowerTensorHandle:
 
     @accepts_old_keywords(name="key")
     def get_collection(self, key: str) -> List[Any]:
-        """Returns the members of a graph collection that this tower created."""
+        """Returns the members of a graph collection that were added inside of this tower."""
         return self._context.get_collection_in_tower(key)
 
     def __getitem__(self, name: str) -> tf.Tensor:

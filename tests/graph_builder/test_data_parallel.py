@@ -6,7 +6,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import DataParallelBuilder
 from tensorpack.tfutils.replicas import replicas
 from tensorpack.tfutils.summary import add_moving_summary
-from tensorpack.tfutils.tower import get_current_tower_context
+from tensorpack.tfutils.tower import TowerTensorHandle, get_current_tower_context
 
 DEVICES = ["/device:CPU:0", "/device:CPU:1"]
 
@@ -69,6 +69,20 @@ def test_copies_are_local_and_belong_to_the_variables_of_the_first_tower():
         sess.run(sync)
         assert (sess.run(first[0]) == sess.run(second[0])).all()
     assert sync.name == "sync_variables_from_main_tower"
+
+
+def test_a_tower_knows_what_it_has_made():
+    def with_context():
+        weight = tower()[0]
+        context = get_current_tower_context()
+        found = context.get_collection_in_tower(tf.GraphKeys.TRAINABLE_VARIABLES)
+        return weight, found, TowerTensorHandle(context, [], None)
+
+    tf.get_variable("before", [])
+    for weight, found, handle in build(with_context, use_vs=[False, True]):
+        assert found == handle.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES) == [weight]
+        assert handle.get_variable("fc/W") is weight
+        assert len(handle.get_collection(tf.GraphKeys.UPDATE_OPS)) == 1
 
 
 def test_variables_correspond_whatever_the_order_they_are_made_in():

@@ -8,6 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.models import regularize_cost_from_collection
+from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.tfutils.gradproc import GlobalNormClip, ScaleGradient, SummaryGradient
 from tensorpack.tfutils.loss_scale import LossScaleOptimizer
 from tensorpack.tfutils.optimizer import (
@@ -104,6 +105,10 @@ OPTIMIZERS = {
     "adam": lambda: tf.train.AdamOptimizer(0.1),
     "rmsprop": lambda: tf.train.RMSPropOptimizer(0.1, momentum=0.5),
     "ftrl": lambda: tf.train.FtrlOptimizer(0.1),
+    "adagrad": lambda: tf.train.AdagradOptimizer(0.1),
+    "adagrad dual averaging": lambda: tf.train.AdagradDAOptimizer(0.1, get_global_step_var()),
+    "adadelta": lambda: tf.train.AdadeltaOptimizer(50.0, 0.9),
+    "proximal": lambda: tf.train.ProximalAdagradOptimizer(0.1, 0.1, 0.001),
     "clipped": clipped,
     "accumulated": lambda: AccumGradOptimizer(tf.train.AdamOptimizer(0.1), 2),
     "scaled": lambda: LossScaleOptimizer(tf.train.AdamOptimizer(0.1)),
