@@ -12,6 +12,7 @@ import numpy as np
 from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
 
+from .dependency import dependency_of_fetches
 from .queues import hide_queue
 
 __all__ = ["Exchange", "GROUP_KEY", "HAS_HALF", "all_reduce"]
@@ -162,7 +163,8 @@ class Exchange:
     def add_up(self, tensor: tf.Tensor) -> tf.Tensor:
         """Returns the sum of a tensor over the workers; for layers, so before `reduce`.
 
-        Each step exchanges it once, whatever depends on it, and no other run may ask for it.
+        Each step exchanges it once, whatever depends on it; no other run may ask for it, see
+        `check_run`.
 
         Raises:
           ValueError: the tensor has no known shape, or a dtype that cannot be added up.
@@ -180,6 +182,20 @@ class Exchange:
                 vector = bucket.received.dequeue()
             self._sums.append((bucket, vector))
             return bucket.unpack(vector)[0]
+
+    def check_run(self, fetches: Any) -> None:
+        """Raises RuntimeError if a run of these fetches needs sums of layers and is no step: the
+        other workers would not take part, and it would wait for ever.
+        """
+        if dependency_of_fetches(fetches, self.send):
+            return
+        for bucket, vector in self._sums:
+            if dependency_of_fetches(fetches, vector):
+                raise RuntimeError(
+                    f"A run that is no step needs {bucket.parts[0].tensor.name}, which the workers "
+                    "add up in their steps only. Fetch what depends on it along with the step, or "
+                    "use an inference tower."
+                )
 
     def set_flag(self, sess: tf.Session, flag: int) -> None:
         """Sets the flag of this worker, from its next step on."""

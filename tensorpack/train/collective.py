@@ -340,7 +340,12 @@ class _Agreement(Callback):
     _chief_only = False
 
     def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
         self._request = tf.train.SessionRunArgs(exchange.flags)
+
+    def run_along(self, sess: tf.Session, fetches: Any) -> List[tf.Operation]:
+        self._exchange.check_run(fetches)
+        return []
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         is_step = ctx.original_args.fetches is self.trainer.train_op

@@ -24,6 +24,10 @@ def test_a_step_adds_up_what_layers_ask_for(twice):
     both.add_up(tf.ones([2, 2], tf.float64))  # nothing depends on it
     [(gradient, _)] = both.reduce([(total * weight, weight)])
     assert both.bytes == 4 * (2 + 2 + 2) + 8 * 4
+    both.check_run([both.send, {"total": total}])
+    both.check_run(weight)
+    with pytest.raises(RuntimeError, match=r"no step needs stack:0, .* along with the step"):
+        both.check_run([weight, {"cost": total + 1}])
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         for number in 1.0, 5.0:
