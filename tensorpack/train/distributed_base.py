@@ -180,6 +180,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
         self.group.release()
         in_time = self._over.wait(min(_LOST_SECONDS, self.group.timeout))
         if not in_time and self._guard is not None:
+            self.group.fail()
             self._guard.end_process(str(lost).rstrip("."), code=1)
 
     def _on_left(self, who: str) -> None:

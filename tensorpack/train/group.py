@@ -80,7 +80,7 @@ class Group:
         self._on_left: Callable[[str], None] = lambda who: None
         self._step: Callable[[], int] = lambda: 0
         self._host = HostLink(self, target, host, closing)
-        others = [each for each in servers if each not in (host, me)] if me[0] == "worker" else []
+        others = [each for each in servers if each not in (host, me)]
         self._links = [self._host] + [Link(self, target, each) for each in others]
         self._thread = threading.Thread(target=self._watch, name="GroupWatch", daemon=True)
 
@@ -114,6 +114,12 @@ class Group:
     def ready(self, step: int) -> None:
         """Tells that the variables of this process have values, and the step they belong to."""
         self._enter(state=READY, step=step)
+
+    def fail(self) -> None:
+        """Tells that this process is about to end without having left in order."""
+        self._enter(state=FAILED)
+        if self._host.connected:
+            self._host.told.wait(_TELL_SECONDS)
 
     def vote(self, signum: int) -> None:
         """Asks all to end in order, because of this signal."""

@@ -60,6 +60,8 @@ def test_a_signal_ends_all_at_one_step(zygote, tmp_path, signum, name):
         assert not [each for each in NEVER if each in outputs]
 
 
+@pytest.mark.fault_row(28)
+@pytest.mark.fault_row(29)
 @pytest.mark.parametrize(
     "signum, name",
     [
@@ -79,6 +81,7 @@ def test_a_lost_process_ends_the_others_with_its_name(zygote, tmp_path, name, si
             assert f"{name} at {group.address(name)}" in group[each].output
 
 
+@pytest.mark.fault_row(30)
 def test_a_worker_that_is_cut_off_is_lost(zygote, tmp_path):
     with Network() as network, Group(
         PROGRAM, tmp_path, *FOR_EVER, workers=2, ps=1, zygote=zygote, network=network
