@@ -325,7 +325,7 @@ class TestErrors:
         with pytest.raises(TypeError, match="takes Inferencers, such as ScalarStats, got str"):
             InferenceRunner(batches(), ["cost"])
         with pytest.raises(TypeError, match="device must be an integer"):
-            InferenceRunner(batches(), Collect(), device="/gpu:0")
+            InferenceRunner(batches(), Collect(), device=0.5)
         with pytest.raises(ValueError, match="cannot read a StagingInput"):
             InferenceRunner(StagingInput(QueueInput(batches())), Collect())
         with pytest.raises(NotImplementedError, match=r"must override _towers\(\)"):
