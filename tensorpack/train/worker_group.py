@@ -24,6 +24,7 @@ INTERRUPTED = 100
 _START_TIMEOUTS = 5  # how many times the time-out the others may take to start
 _POLL_SECONDS = 0.05
 _TELL_SECONDS = 10.0  # of waiting for the others, until it is said
+_LAST_SECONDS = 2.0  # that the thread of the exchanges may take to close its session
 _NAME_SECONDS = 5.0  # from the error of a collective until a lost worker is known
 
 
@@ -145,6 +146,9 @@ class GroupOfWorkers:
         """Lets go of the others: from now on they may end."""
         self._abandoned = True
         self._watch.close()
+        if self._thread is not None:
+            # One that returns from TensorFlow while the interpreter ends aborts the process.
+            self._thread.join(_LAST_SECONDS)
 
     def name_those(self, flags: np.ndarray) -> str:
         """Returns the names and addresses of the workers whose flags are set."""
