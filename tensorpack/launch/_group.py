@@ -21,6 +21,7 @@ __all__ = ["Group", "Outcome", "exit_code"]
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SETTLE_SECONDS = 1.0  # for the others to end by themselves, when one has failed
+_CAUSE_SECONDS = 5.0  # the same, when that one has only missed another
 _FAILED_GRACE_SECONDS = 5.0  # for the others, when they are told to end
 _SERVERS_GRACE_SECONDS = 5.0
 _LEFTOVER_SECONDS = 1.0  # for what a process has left running
@@ -29,6 +30,7 @@ _MOST_SIGNALS = 3
 _LOST = re.compile(rb"tensorpack\.[\w.]*PeerLost\b")  # an error after that of another
 _TRACEBACK = (b"Traceback (most recent call last)", b"Fatal Python error")
 _TRACEBACK_SECONDS = 30.0
+_SHOWN_LINES = 30
 
 
 class Outcome(NamedTuple):
@@ -43,7 +45,8 @@ class Group:
 
     * Each process has a session of its own, so a Ctrl-C of the terminal reaches only this program,
       which passes it on once. All are killed when this program dies, even by SIGKILL.
-    * If one fails, the others are sent SIGTERM after a second, and have at most 5 s more to end.
+    * If one fails, the others are sent SIGTERM after a second (5 s if it has only missed another
+      one), and have at most 5 s more to end.
     * Parameter servers are ended when no worker is left, here or elsewhere.
 
     Args:
@@ -161,7 +164,10 @@ class Group:
             return
         self._first_failed = member
         text = f"{member.describe()} after {time.monotonic() - self._started_at:.1f} s."
-        self._tell_at = time.monotonic() + min(self._grace, _SETTLE_SECONDS)
+        settle = (
+            _CAUSE_SECONDS if _names_another(self.output.tail(member.name)) else _SETTLE_SECONDS
+        )
+        self._tell_at = time.monotonic() + min(self._grace, settle)
         self.output.say(text)
 
     def _tell_others(self) -> None:
@@ -210,7 +216,7 @@ class Group:
         return Outcome(first.code or 1, stopped=bool(self._signals))
 
     def _report(self, member: "_Member", tail: Sequence[Line]) -> None:
-        lines = [f"    {line.text.decode('utf-8', 'replace')}" for line in tail]
+        lines = [f"    {line.text.decode('utf-8', 'replace')}" for line in tail[-_SHOWN_LINES:]]
         what = "Its last lines:" if lines else "It has printed nothing."
         self.output.say("\n".join([f"First to fail: {member.describe()}. {what}", *lines]))
 
@@ -282,8 +288,7 @@ class _Member:
 
     def order_of_failure(self, tail: Sequence[Line]) -> Tuple[bool, float]:
         """Sorts a process that has missed another one behind those that failed otherwise."""
-        has_missed_another = any(_LOST.match(line.text) for line in tail)
-        return has_missed_another, self.trouble_at(tail)
+        return _names_another(tail), self.trouble_at(tail)
 
     def failed_by_itself(self, tail: Sequence[Line]) -> bool:
         """Whether it began to fail before it was told to end."""
@@ -296,6 +301,11 @@ class _Member:
                 name = signal.Signals(self.code - 128).name
                 return f"{self.name} ({self.cluster.address}) was ended by {name}"
         return f"{self.name} ({self.cluster.address}) exited with code {self.code}"
+
+
+def _names_another(tail: Sequence[Line]) -> bool:
+    """Whether a process has ended because it missed another one."""
+    return any(_LOST.match(line.text) for line in tail)
 
 
 def exit_code(returncode: int) -> int:

@@ -22,7 +22,7 @@ _LONGEST_LINE = 1 << 20  # bytes; what is longer is shown in pieces
 _PIECE = select.PIPE_BUF  # a pipe that is ready takes so many bytes without blocking
 _BAR_SECONDS = 10.0  # a progress bar is shown so often
 _POLL_SECONDS = 0.2
-_TAIL_LINES, _TAIL_BYTES = 30, 1000  # kept of each process, and of each line
+_TAIL_LINES, _TAIL_BYTES = 200, 1000  # kept of each process, and of each line
 _COLOURS = (36, 32, 33, 35, 34)  # without red, which is for errors
 _RESET = b"\033[0m"
 # Moves of the cursor, which would end up in the line of another process; colours may stay.
