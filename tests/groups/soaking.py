@@ -1,5 +1,11 @@
-"""A process of a group that trains for as long as it is let, and resumes whatever is there."""
+"""A process of a group that trains for as long as it is let, and resumes whatever is there.
 
+With one more argument worker 1 kills itself in that step, unless the launcher has restarted it.
+"""
+
+import os
+import signal
+import sys
 import time
 
 import numpy as np
@@ -31,29 +37,34 @@ class Linear(ModelDesc):
         return tf.train.AdamOptimizer(0.01)
 
 
-class Pause(Callback):
-    """Makes steps slow enough to be hit, on each worker for itself."""
+class Fate(Callback):
+    """Makes steps slow enough to be hit, on each worker for itself; or ends them."""
 
     _chief_only = False
 
-    def __init__(self, seconds):
+    def __init__(self, seconds, last):
         self._seconds = seconds
+        self._last = last
 
     def _trigger_step(self):
         time.sleep(self._seconds)
+        if self.global_step == self._last:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(kind, log_dir, epochs, pause):
+def main(kind, log_dir, epochs, pause, last=None):
     """Trains with one of `TRAINERS` until that epoch."""
     cluster = Cluster.from_environment()
     fix_rng_seed(7 + cluster.index)
     logger.set_logger_dir(log_dir, "keep")
     chance = np.random.RandomState(cluster.index)
+    spared = cluster.index != 1 or os.environ.get("TENSORPACK_RESTART", "0") != "0"
+    fate = Fate(float(pause), None if spared or last is None else int(last))
     data = [[chance.rand(8, 3).astype(np.float32)] for _ in range(17)]
     config = TrainConfig(
         model=Linear(),
         dataflow=DataFromList(data),
-        callbacks=[ModelSaver(), Pause(float(pause))],
+        callbacks=[ModelSaver(), fate],
         extra_callbacks=[],
         monitors=[],
         steps_per_epoch=STEPS,
@@ -61,3 +72,7 @@ def main(kind, log_dir, epochs, pause):
         resume="auto",
     )
     TRAINERS[kind](config, timeout=5.0).train()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

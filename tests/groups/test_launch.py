@@ -18,3 +18,15 @@ def test_workers_and_a_server_form_a_group():
         "worker 1",
     ]
     assert len(re.findall(r"^\[worker \d\] done", child.output, re.MULTILINE)) == 2
+
+
+@pytest.mark.slow
+def test_a_restarted_group_continues_from_its_last_state(tmp_path):
+    options = ["--workers", "2", "--max-restarts", "1", "-m", "tests.groups.soaking"]
+    child = Child("-m", "tensorpack.launch", *options, "all-reduce", tmp_path / "log", 3, 0, 15)
+    assert child.end(timeout=150) == 0, child.output
+    assert re.search(r"First to fail: worker 1 .* was ended by SIGKILL", child.output)
+    for worker in "worker 0", "worker 1":
+        epochs = re.findall(rf"^\[{worker}\] .* Start Epoch (\d)", child.output, re.MULTILINE)
+        assert epochs == ["1", "2", "2", "3"]
+    assert (tmp_path / "log" / "model-30.state").exists()
