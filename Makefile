@@ -4,7 +4,7 @@
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
 #   make test-slow           the tests that take minutes
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
-#   make soak                kill a small DQN 200 times at random moments, and the other soaks (40 minutes)
+#   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 70 minutes)
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
