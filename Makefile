@@ -44,6 +44,8 @@ soak:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	@TENSORPACK_SOAK_KILLS="$${TENSORPACK_SOAK_KILLS:-200}" VENV="$(VENV)" scripts/test -s -m "slow or soak" \
 		tests/faults/test_soak.py $(ARGS)
+	@TENSORPACK_GROUP_KILLS="$${TENSORPACK_GROUP_KILLS:-200}" VENV="$(VENV)" scripts/test -s -m slow \
+		tests/groups/test_soak.py $(ARGS)
 	@VENV="$(VENV)" scripts/test -m soak $(ARGS)
 
 bench:
