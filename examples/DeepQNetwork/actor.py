@@ -35,13 +35,23 @@ from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopToken
 
-__all__ = ["Actor", "BEAT_SECONDS", "FIRST_SECONDS", "Orders", "SILENT_SECONDS", "WINDOW", "play"]
+__all__ = [
+    "Actor",
+    "BEAT_SECONDS",
+    "FIRST_SECONDS",
+    "MANY",
+    "Orders",
+    "SILENT_SECONDS",
+    "WINDOW",
+    "play",
+]
 
 WINDOW = 4  # chunks that an actor may be ahead
 CHUNK_ROWS = 32  # transitions in a chunk, at least
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 60.0  # after which the other side is taken for lost ...
 FIRST_SECONDS = 600.0  # ... and before it has said anything
+MANY = 1000  # messages that may wait to be sent: more than come until the other side is lost
 
 
 class Orders:
@@ -251,7 +261,7 @@ def play(
     token, learner = StopToken(), addresses[0]
     with SignalListener(lambda signum: token.request(Interrupted(signum))):
         with Orders(addresses[number], learner, token, key) as orders:
-            with RemoteSender(learner, key=key) as sender:
+            with RemoteSender(learner, MANY, key=key, timeout=SILENT_SECONDS) as sender:
                 setter = _setter_of(predictor)
                 Actor(number, player, predictor, setter, orders, sender, token, history).run()
     reason = token.reason

@@ -6,7 +6,7 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
-from actor import BEAT_SECONDS, FIRST_SECONDS, SILENT_SECONDS, WINDOW
+from actor import BEAT_SECONDS, FIRST_SECONDS, MANY, SILENT_SECONDS, WINDOW
 
 from tensorpack.dataflow import DataFlowTerminated, RemoteDataZMQ, RemoteSender
 from tensorpack.utils import logger
@@ -18,7 +18,6 @@ __all__ = ["ActorGroup", "Chunk"]
 Weights = Dict[str, np.ndarray]
 
 _TOLD_TOGETHER = WINDOW // 2  # chunks that are taken before the actor is told
-_MANY = 1000  # messages that may wait to be sent: more than come until the actor is lost
 _JOIN_SECONDS = 3.0
 
 
@@ -195,7 +194,7 @@ class ActorGroup:
         """Tells an actor what is new, from its first message until the end."""
         actor, address = self._actors[index], self._addresses[index + 1]
         told, over = _Told(b""), False
-        with RemoteSender(address, _MANY, key=self._key, timeout=self._silent) as sender:
+        with RemoteSender(address, MANY, key=self._key, timeout=self._silent) as sender:
             while not over:
                 self._wait_for_news(actor, told)
                 if self._clock() > actor.deadline:
