@@ -6,6 +6,7 @@
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 70 minutes)
+#   make scaling             measure exchanges and steps, renew docs/scaling.md (15 minutes)
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
@@ -19,7 +20,7 @@ EXTRAS ?= tf,atari
 PYTHON ?=
 ARGS ?=
 
-.PHONY: help dqn test test-slow reliability soak bench bench-peers lint names docs clean
+.PHONY: help dqn test test-slow reliability soak bench scaling bench-peers lint names docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -67,6 +68,12 @@ names:
 docs:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	"$(VENV)/bin/python" docs/draw_augmentors.py
+
+scaling:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),plot"
+	"$(VENV)/bin/python" benchmarks/scaling_points.py --write
+	"$(VENV)/bin/python" benchmarks/scaling_trainers.py --write
+	"$(VENV)/bin/python" benchmarks/scaling_page.py --write
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -28,7 +28,6 @@ WITHOUT_TENSORFLOW = ("tensorpack.utils.", "tensorpack.dataflow.", "tensorpack.R
 CALL = re.compile(r"(?:^| )\.?(\w+)((?:\(.*?\))?)(?= \.|$)")  # a name, with arguments or without
 VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 GENERATIONS = {"both": ["2017", "0.11"]}
-FOR_SEVERAL_GPUS = re.compile("(?i)multigpu|distributed|train.*parallel|leastloaded|allreduce")
 SPELLINGS = {"NHWC": "channels_last", "SAME": "same", "VALID": "valid"}
 SECOND_NAMES = {
     "Callback": "Triggerable",
@@ -82,8 +81,7 @@ def test_names_of_old_modules(line):
 
 def test_nearly_all_names_are_there():
     found = [f"{module}:{name}" for _, module, *names in map(str.split, NAMES) for name in names]
-    asked = [each for each in found if not FOR_SEVERAL_GPUS.search(each)]
-    assert sum(":-" in each for each in asked) / len(asked) < 0.03
+    assert sum(":-" in each for each in found) / len(found) < 0.03
 
 
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
