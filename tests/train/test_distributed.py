@@ -227,7 +227,7 @@ def test_the_chief_saves_what_any_trainer_loads_and_others_start_with_what_it_lo
 
     def train(server, index):
         seen, predict = Values(), Predict()
-        saver = ModelSaver(checkpoint_dir=str(tmp_path))
+        saver = ModelSaver(checkpoint_dir=str(tmp_path / str(index)))
         data = DataFromList([[np.float32(np.eye(4, 3) + index)]])
         of_run = {"session_init": DictRestore(start)} if index == 0 else {}
         trainer = DistributedTrainerReplicated([0, 1], server)
@@ -252,7 +252,7 @@ def test_the_chief_saves_what_any_trainer_loads_and_others_start_with_what_it_lo
         assert values["global_step"] == 102
         assert values["learning_rate"] == 0.25 and values["factor"] == 2
         assert not np.allclose(values["bn/gamma"], [1, 2, 3])
-    saved = load_checkpoint_vars(str(tmp_path / "model-102"))
+    saved = load_checkpoint_vars(str(tmp_path / "0" / "model-102"))
     assert set(saved) == set(chief)
     assert saved["bn/mean/EMA"][0] == pytest.approx(0.25 * (1 - 0.9**2), rel=1e-5)
     np.testing.assert_allclose(saved["bn/gamma"], chief["bn/gamma"])
