@@ -34,13 +34,16 @@ def _train(cluster, server, steps):
     with tf.device("/job:worker/task:0/cpu:0"):
         step = tf.assign_add(total, 1.0)
     with tf.Session(server.target) as session:
-        if cluster.index == 1:
+        if cluster.index == 0:  # worker 1 waits for this: a session needs the servers of all
             session.run(total.initializer)
+        while not session.run(tf.is_variable_initialized(total)):
+            time.sleep(0.05)
+        if cluster.index == 1:
             say("stepping")
             while session.run(step) < steps:
                 time.sleep(0.01)
         say("watching")
-        while not session.run(tf.is_variable_initialized(total)) or session.run(total) < steps:
+        while session.run(total) < steps:
             time.sleep(0.05)
 
 
