@@ -93,6 +93,11 @@ JOBS: Dict[str, Job] = {
         quick=("--pairs", "1", "--epochs", "4", "--steps", "60"),
     ),
     "R11": Job("R11", "images", ("r11_images.py",), 15, peers=(IMAGES,)),
+    "R13": Job(
+        *["R13", "all-reduce of gradients", ("r13_all_reduce.py",), 2],
+        peers=(TORCH,),
+        quick=("--rounds", "1", "--kilobytes", "1,1000"),
+    ),
 }
 
 
