@@ -53,7 +53,7 @@ def main():
     parser.add_argument("--xla", action="store_true", help="let XLA compile it")
     args = parser.parse_args()
     with tf.Graph().as_default():
-        model = Model(NUM_ACTIONS, "Double", (84, 84), 4, 0.99)
+        model = Model(NUM_ACTIONS, "Double", (84, 84), 4)
         trainer = SimpleTrainer(
             TrainConfig(
                 data=TensorInput(constants),

@@ -18,6 +18,7 @@ from typing import Any, Callable, List, Optional, Sequence
 import checks
 import flags
 import numpy as np
+from algorithm import NAMED
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
@@ -30,7 +31,6 @@ from tensorpack.utils.rng import SeedTree
 
 HISTORY = 4  # frames that make one state
 FRAME_SKIP = 4  # emulator frames for each action
-DISCOUNT = 0.99  # per action
 
 # (epoch, value after it). Until then the rate is that of DQNModel.
 LEARNING_RATES = [(60, 4e-4), (100, 2e-4)]
@@ -162,7 +162,7 @@ def get_config(
     """
     from DQNModel import Model
 
-    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
+    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY)
     expreplay = _get_replay_class(args, model)(
         PREDICTOR,
         player,
@@ -172,7 +172,7 @@ def get_config(
         update_frequency=args.update_freq,
         history_len=HISTORY,
         parts=args.towers,
-        rules={"algo": args.algo, "discount": DISCOUNT},
+        rules={"algo": args.algo, "discount": NAMED[args.algo].discount},
     )
     return tp.TrainConfig(
         dataflow=expreplay,
@@ -268,7 +268,7 @@ def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
 def _make_predictor(args: argparse.Namespace, player: Player, **options: Any) -> Any:
     from DQNModel import Model
 
-    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY, DISCOUNT)
+    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY)
     names, computing = PREDICTOR, {"precision": args.precision, "xla": args.xla}
     return tp.OfflinePredictor(
         tp.PredictConfig(model, input_names=names[0], output_names=names[1], **computing, **options)

@@ -1,9 +1,9 @@
 """The Q networks, their target network and the loss, as a `ModelDesc`; loading of weights."""
 
 import sys
-from typing import Any, List, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple, Union
 
-from flags import ALGORITHMS
+from algorithm import NAMED, Algorithm, get_algorithm
 from td import double_qlearning_target, qlearning_target, td_loss
 
 from tensorpack.compat import tf_version
@@ -29,9 +29,6 @@ from tensorpack.utils.gpu import get_num_gpu
 
 __all__ = ["AllWeights", "Model", "OtherNetwork", "as_images"]
 
-LEARNING_RATE = 1e-3  # initial value of a variable, which schedules and hyper.txt change
-ADAM_EPSILON = 1e-3
-MAX_GRADIENT_NORM = 10.0  # of all gradients together
 _WORD = 4  # bytes that are moved as one number
 
 
@@ -48,11 +45,9 @@ class Model(ModelDesc):
 
     Args:
       num_actions: how many actions there are.
-      algo: one of `flags.ALGORITHMS`: double Q-learning; Q-learning as of 2015; the same with a
-        dueling network.
+      algorithm: what is learned, or a name in `algorithm.NAMED`.
       frame_shape: height and width of a frame in pixels.
       history: frames that make one state.
-      discount: in [0, 1], per action.
 
     Raises:
       ValueError: there is no such algorithm.
@@ -61,18 +56,17 @@ class Model(ModelDesc):
     def __init__(
         self,
         num_actions: int,
-        algo: str = "Double",
+        algorithm: Union[str, Algorithm] = "Double",
         frame_shape: Sequence[int] = (84, 84),
         history: int = 4,
-        discount: float = 0.99,
     ) -> None:
-        if algo not in ALGORITHMS:
-            raise ValueError(f"algo must be one of {', '.join(ALGORITHMS)}, got {algo!r}.")
         self._num_actions = num_actions
-        self._algo = algo
+        self._algorithm = get_algorithm(algorithm)
+        known = self._algorithm._replace(max_gradient_norm=10.0)
+        if known not in (NAMED["Double"], NAMED["DQN"], NAMED["Dueling"]):
+            raise NotImplementedError(f"The model cannot learn {self._algorithm} yet.")
         self._frame_shape = tuple(frame_shape)
         self._history = history
-        self._discount = discount
         self._twins: PerGraph[List[VariablePairs]] = PerGraph(list)
 
     def inputs(self) -> List[tf.TensorSpec]:
@@ -100,12 +94,14 @@ class Model(ModelDesc):
         return cost
 
     def optimizer(self) -> tf.train.Optimizer:
-        rate = tf.get_variable(
-            "learning_rate", [], initializer=tf.constant_initializer(LEARNING_RATE), trainable=False
-        )
+        algorithm = self._algorithm
+        # A variable, which schedules and hyper.txt change.
+        initial = tf.constant_initializer(algorithm.learning_rate)
+        rate = tf.get_variable("learning_rate", [], initializer=initial, trainable=False)
         create_scalar_summary("learning_rate", rate)
-        adam = tf.train.AdamOptimizer(rate, epsilon=ADAM_EPSILON)
-        return apply_grad_processors(adam, [GlobalNormClip(MAX_GRADIENT_NORM), SummaryGradient()])
+        adam = tf.train.AdamOptimizer(rate, epsilon=algorithm.epsilon)
+        clip = GlobalNormClip(algorithm.max_gradient_norm)
+        return apply_grad_processors(adam, [clip, SummaryGradient()])
 
     def update_target(self) -> tf.Operation:
         """Returns a new op `update_target_network` that sets the target network to the online one.
@@ -144,7 +140,7 @@ class Model(ModelDesc):
             x = Conv2D("conv1", x, 64, 4, strides=2)
             x = Conv2D("conv2", x, 64, 3)
         x = FullyConnected("fc0", x, 512, activation=_leaky_relu)
-        if self._algo != "Dueling":
+        if not self._algorithm.dueling:
             return FullyConnected("fct", x, self._num_actions)
         value = FullyConnected("fctV", x, 1)
         advantage = FullyConnected("fctA", x, self._num_actions)
@@ -160,11 +156,13 @@ class Model(ModelDesc):
         q_next, pairs = build_twin("target", self._network, next_state, source=online)
         if get_current_tower_context().has_own_variables:
             self._twins.get().append(pairs)
-        if self._algo != "Double":
-            return qlearning_target(q_next, reward, is_over, self._discount)
+        if not self._algorithm.double:
+            return qlearning_target(q_next, reward, is_over, self._algorithm.discount)
         with tf.variable_scope(tf.get_variable_scope(), reuse=True):
             q_next_online = self._network(next_state)
-        return double_qlearning_target(q_next, q_next_online, reward, is_over, self._discount)
+        return double_qlearning_target(
+            q_next, q_next_online, reward, is_over, self._algorithm.discount
+        )
 
     @staticmethod
     def _summarise(q: tf.Tensor, cost: tf.Tensor) -> None:

@@ -115,11 +115,6 @@ def test_dueling_adds_value_and_centred_advantage():
     np.testing.assert_allclose(q, [[8.0, 9.0, 13.0]], rtol=1e-5)
 
 
-def test_an_unknown_algorithm_names_those_there_are():
-    with pytest.raises(ValueError, match="Double, DQN, Dueling, got 'Rainbow'"):
-        Model(4, "Rainbow")
-
-
 @pytest.fixture(params=[True, False], ids=["words", "transposed"])
 def way(request, monkeypatch):
     """Which way the frames go, whatever the machine."""

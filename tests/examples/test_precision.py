@@ -29,7 +29,7 @@ def learn(**options):
     """Returns 50 costs, the nodes of an update, and the Q values of a predictor at the start."""
     with tf.Graph().as_default() as graph:
         graph.seed = 1
-        model = Model(4, "Double", (42, 42), 4, 0.99)
+        model = Model(4, "Double", (42, 42), 4)
         config = TrainConfig(data=TensorInput(tensors), model=model, steps_per_epoch=1, **options)
         trainer = SimpleTrainer(config)
         trainer._setup()
