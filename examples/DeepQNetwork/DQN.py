@@ -206,7 +206,7 @@ def get_callbacks(
     args: argparse.Namespace, expreplay: Any, model: Any, get_evaluated: Callable[[int], Player]
 ) -> "List[tp.Callback]":
     """Returns the callbacks in the order in which they run."""
-    from common import EpochTimeWithoutGPU, Evaluator
+    from common import EpochTimeWithoutGPU, Evaluator, Progress
 
     evaluator = Evaluator(args.eval_episodes, *PREDICTOR, get_evaluated, history=HISTORY)
     exploration = tp.ObjAttrParam(expreplay, "exploration")
@@ -218,6 +218,8 @@ def get_callbacks(
             tp.RunOp(model.update_target, verbose=True), every_k_steps=args.target_sync
         ),
         expreplay,
+        Progress(expreplay, FRAME_SKIP),
+        tp.ThroughputTracker(),
         tp.ScheduledHyperParamSetter("learning_rate", LEARNING_RATES),
         tp.ScheduledHyperParamSetter(exploration, EXPLORATION, interp="linear"),
         tp.PeriodicTrigger(evaluator, every_k_epochs=args.eval_every),

@@ -7,7 +7,7 @@ Each message is a datapoint of the remote dataflow, a dictionary::
                        seq       how many chunks it has sent before
                        version   of the weights that it plays with; 0 before the first ones
                        chunk     transitions, see `chunks.py`; None if there is nothing but a beat
-                       scores    of the games that ended
+                       games     score and length of each that ended
     learner -> actor   run       the process that this is for
                        taken     how many chunks of it have been taken
                        epsilon   probability of a random action
@@ -223,6 +223,7 @@ class Actor:
             self._version = message["version"]
 
     def _send(self, chunk: Optional[Dict[str, np.ndarray]]) -> None:
+        ended = self._simulator.take_episodes() if chunk else []
         self._sender.send(
             {
                 "actor": self._number,
@@ -230,7 +231,7 @@ class Actor:
                 "seq": self._sent,
                 "version": self._version,
                 "chunk": chunk,
-                "scores": self._simulator.take_scores() if chunk else [],
+                "games": [[each.score, each.length] for each in ended],
             }
         )
 

@@ -1,4 +1,4 @@
-"""Plays whole games for their scores, also as a callback; and tells how long an epoch takes."""
+"""Callbacks of the example: evaluation by whole games, the progress of a run, time of an epoch."""
 
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -11,7 +11,7 @@ from tensorpack.RL import Player
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
 from tensorpack.utils.rng import rng_state, set_rng_state
 
-__all__ = ["EVAL_EPSILON", "EpochTimeWithoutGPU", "Evaluator", "play_n_episodes"]
+__all__ = ["EVAL_EPSILON", "EpochTimeWithoutGPU", "Evaluator", "Progress", "play_n_episodes"]
 
 EVAL_EPSILON = 0.001  # probability of a random action
 _LONG_SECONDS = 600.0  # an evaluation that takes longer ...
@@ -139,6 +139,56 @@ class Evaluator(Callback):
         """Restores what `state_dict` returned."""
         self.eval_episode = state["eval_episode"]
         set_rng_state(self._rng, state["rng"])
+
+
+class Progress(Callback):
+    """Puts how far the run is when triggered: what the x axis of a curve needs.
+
+    The scalars are `agent_steps` (actions in training, over all games), `emulator_frames` (these,
+    times the frames of an action), `episodes` (games that ended in training), `exploration`
+    (probability of a random action) and `hours` (of wall-clock time, with evaluations and saves). A
+    resumed run continues them; time that was lost because the run was killed does not count. Put it
+    behind the `ExpReplay`.
+
+    Args:
+      expreplay: plays the games of the training.
+      frame_skip: emulator frames for each action.
+      clock: returns seconds; only differences count.
+    """
+
+    def __init__(
+        self, expreplay: Any, frame_skip: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._expreplay = expreplay
+        self._frame_skip = frame_skip
+        self._clock = clock
+        self._seconds = 0.0  # of earlier sittings
+        self._since = 0.0
+
+    def _setup_graph(self) -> None:
+        self._since = self._clock()
+
+    def _trigger(self) -> None:
+        steps = self._expreplay.env_steps
+        for name, value in [
+            ("agent_steps", steps),
+            ("emulator_frames", steps * self._frame_skip),
+            ("episodes", self._expreplay.num_episodes),
+            ("exploration", self._expreplay.exploration),
+            ("hours", self._so_far() / 3600),
+        ]:
+            self.trainer.monitors.put_scalar(name, value)
+
+    def _so_far(self) -> float:
+        return self._seconds + self._clock() - self._since
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the seconds so far."""
+        return {"seconds": self._so_far()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores what `state_dict` returned."""
+        self._seconds = state["seconds"]
 
 
 class EpochTimeWithoutGPU(Callback):

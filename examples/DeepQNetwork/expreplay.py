@@ -4,6 +4,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from checks import check_rules
+from episodes import EpisodeLog
 from pacer import Pacer
 from simulator import Agent, Simulator, SimulatorThread
 
@@ -49,7 +50,8 @@ class ExpReplay(DataFlow, Callback):
     that the queue need not copy them.
 
     Logs `expreplay/mean_score` and `expreplay/max_score` of the games that ended in an epoch (in
-    the first one, also of those that ended before it), if there are any.
+    the first one, also of those that ended before it), if there are any, and writes all games of
+    the run to `episodes.csv`.
 
     Args:
       predictor_io_names: names of the inputs and of the outputs of the predictor that acts.
@@ -117,6 +119,7 @@ class ExpReplay(DataFlow, Callback):
             frame_dtype=np.dtype(player.frame_dtype).type,
         )
         self._simulator: Any = None
+        self._episodes = EpisodeLog()
         self._pacer = Pacer(update_frequency)
         self._sampling_rng = get_rng(self)
         self._acting_rng = get_rng(self)
@@ -131,8 +134,13 @@ class ExpReplay(DataFlow, Callback):
 
     @property
     def env_steps(self) -> int:
-        """Transitions that were played in this run, over all environments."""
+        """Transitions of the run, over all environments, also those before it was resumed."""
         return 0 if self._simulator is None else self._simulator.transitions
+
+    @property
+    def num_episodes(self) -> int:
+        """Games of the run that were reported: those that ended before the last `trigger`."""
+        return len(self._episodes)
 
     def bottleneck_hint(self, limit: str) -> Optional[str]:
         """Returns advice for what limits the speed of the training, see `TimeReport`."""
@@ -199,6 +207,7 @@ class ExpReplay(DataFlow, Callback):
             self._populate()
         if not self.trainer.deterministic:
             self._start_thread()
+        self._episodes.write()
         self._ready = True
 
     def _needs_more(self) -> bool:
@@ -225,8 +234,11 @@ class ExpReplay(DataFlow, Callback):
         self._thread = thread
 
     def _trigger(self) -> None:
-        scores = self._simulator.take_scores()
-        if scores:
+        episodes = self._simulator.take_episodes()
+        self._episodes.extend(episodes)
+        self._episodes.write()
+        if episodes:
+            scores = [each.score for each in episodes]
             monitors = self.trainer.monitors
             monitors.put_scalar("expreplay/mean_score", float(np.mean(scores)))
             monitors.put_scalar("expreplay/max_score", float(np.max(scores)))
@@ -264,7 +276,8 @@ class ExpReplay(DataFlow, Callback):
                 "rules": dict(self._rules),
                 "simulator": self._simulator.state_dict(),
                 "sampling_rng": rng_state(self._sampling_rng),
-                "scores": self._simulator.waiting_scores(),
+                "episodes": self._episodes.state_dict(),
+                "waiting": [list(each) for each in self._simulator.waiting_episodes()],
                 "budget": self._pacer.open,
                 "exploration": float(self.exploration),
                 # The last one: from here on the memory waits for the end of the save.
@@ -294,7 +307,9 @@ class ExpReplay(DataFlow, Callback):
         if lost:
             self._accept_loss(f"The games cannot be restored: new ones begin. {lost}")
         set_rng_state(self._sampling_rng, state["sampling_rng"])
-        self._simulator.restore_scores(state["scores"])
+        if "episodes" in state:  # older states have none
+            self._episodes.load_state_dict(state["episodes"])
+            self._simulator.restore_episodes(state["waiting"])
         self._pacer.open = state["budget"]
         self.exploration = state["exploration"]
 

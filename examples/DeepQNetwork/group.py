@@ -28,7 +28,7 @@ class Chunk(NamedTuple):
     run: bytes  # see actor.py
     follows: bool  # whether it continues the actor's chunk before
     rows: Dict[str, Any]  # see chunks.py
-    scores: List[float]
+    games: List[Sequence[float]]  # score and length of each that ended
 
 
 class _Actor:
@@ -186,7 +186,7 @@ class ActorGroup:
             if message["chunk"] is not None:
                 actor.sent += 1
                 actor.waiting += 1
-                chunk = Chunk(index, run, follows, message["chunk"], message["scores"])
+                chunk = Chunk(index, run, follows, message["chunk"], message["games"])
                 self._chunks.put(chunk)
             self._change.notify_all()
 

@@ -4,6 +4,7 @@ from typing import Any, Callable, Dict, Optional, Sequence
 
 import numpy as np
 from chunks import store_chunk
+from episodes import Episode
 from expreplay import ExpReplay
 from group import ActorGroup
 from simulator import Simulator
@@ -87,15 +88,17 @@ class RemoteSimulator(Simulator):
             self._memory.end_episodes(lanes)
         stored = store_chunk(self._memory, chunk.rows, lanes)
         self.transitions += stored
-        self._scores.extend(chunk.scores)
+        games = (Episode(self.transitions, *each) for each in chunk.games)
+        self._ended.extend(games)
         return stored
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns nothing: the games are elsewhere."""
-        return {}
+        """Returns the number of transitions alone: the games are elsewhere."""
+        return {"transitions": self.transitions}
 
     def load_state_dict(self, state: Dict[str, Any]) -> str:
         """Returns why the games cannot be restored."""
+        self.transitions = state.get("transitions", 0)
         return "Actors do not save games."
 
 

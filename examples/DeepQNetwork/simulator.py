@@ -4,6 +4,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence
 
 import numpy as np
+from episodes import Episode
 from pacer import Pacer
 
 from tensorpack.RL import FrameHistory, Player, PlayerStep, ReplayMemory, epsilon_greedy
@@ -89,7 +90,7 @@ class Simulator:
 
     A lost life ends an episode for learning: its transition is terminal, and the agent forgets the
     frames. It does not end the game, whose score is counted as a whole. Call it from one thread at
-    a time; only `take_scores` is thread-safe.
+    a time; only `take_episodes` is thread-safe.
 
     Args:
       player: the environments; not touched until `begin` or `load_state_dict`.
@@ -97,14 +98,15 @@ class Simulator:
       agent: chooses the actions.
 
     Attributes:
-      transitions: how many this object has stored so far.
+      transitions: how many were stored in the run so far, also before it was resumed.
     """
 
     def __init__(self, player: Player, memory: ReplayMemory, agent: Agent) -> None:
         self._player = player
         self._memory = memory
         self._agent = agent
-        self._scores: Deque[float] = deque()  # of games that ended and were not reported yet
+        self._ended: Deque[Episode] = deque()  # games that were not reported yet
+        self._lengths = np.zeros(player.num_envs, np.int64)  # of the games under way
         self._frames: Optional[np.ndarray] = None
         self.transitions = 0
 
@@ -117,6 +119,7 @@ class Simulator:
         """Begins a new game in each environment; games that were under way are cut off."""
         self._memory.end_episodes()
         self._frames = self._player.reset()
+        self._lengths[:] = 0
         self._agent.observe(self._frames, starts=np.ones(self._player.num_envs, bool))
 
     def tick(self, epsilon: float) -> int:
@@ -133,23 +136,23 @@ class Simulator:
         step = self._player.step(actions)
         stored = self._store(actions, step)
         self.transitions += stored
-        ended = ~np.isnan(step.episode_score)
-        self._scores.extend(step.episode_score[ended].tolist())
+        self._lengths += ~step.reset
+        self._note_ended(step.episode_score)
         self._frames = step.frames
         self._agent.observe(step.frames, starts=step.reset | step.life_lost)
         return stored
 
-    def take_scores(self) -> List[float]:
-        """Returns the scores of the games that ended since the last call, in order."""
-        return [self._scores.popleft() for _ in range(len(self._scores))]
+    def take_episodes(self) -> List[Episode]:
+        """Returns the games that ended since the last call, in order."""
+        return [self._ended.popleft() for _ in range(len(self._ended))]
 
-    def waiting_scores(self) -> List[float]:
-        """Returns what `take_scores` would return, without taking it; between two ticks."""
-        return list(self._scores)
+    def waiting_episodes(self) -> List[Episode]:
+        """Returns what `take_episodes` would return, without taking it; between two ticks."""
+        return list(self._ended)
 
-    def restore_scores(self, scores: Iterable[float]) -> None:
-        """Replaces the scores that wait to be taken."""
-        self._scores = deque(scores)
+    def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:
+        """Replaces the games that wait to be taken."""
+        self._ended = deque(Episode(*each) for each in episodes)
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the games and the agent as they are between two ticks; not the memory.
@@ -157,6 +160,8 @@ class Simulator:
         `player` is None if the player cannot save its games.
         """
         return {
+            "transitions": self.transitions,
+            "lengths": self._lengths.copy(),
             "frames": self._frames,
             "agent": self._agent.state_dict(),
             "player": self._player.state_dict() if self._player.can_save else None,
@@ -171,6 +176,8 @@ class Simulator:
         Raises:
           ValueError: the state is of other frames, or of another number of environments.
         """
+        self.transitions = state.get("transitions", 0)  # older states have none
+        self._lengths[:] = 0
         self._agent.load_state_dict(state["agent"])
         self._frames = None
         if state["player"] is None or not self._player.can_save:
@@ -180,7 +187,14 @@ class Simulator:
         except ValueError as error:
             return str(error)
         self._frames = np.array(state["frames"])
+        self._lengths[:] = state.get("lengths", 0)
         return ""
+
+    def _note_ended(self, scores: np.ndarray) -> None:
+        for i in np.flatnonzero(~np.isnan(scores)):
+            length = int(self._lengths[i])
+            self._ended.append(Episode(self.transitions, float(scores[i]), length))
+            self._lengths[i] = 0
 
     def _store(self, actions: np.ndarray, step: PlayerStep) -> int:
         over = step.terminated | step.life_lost

@@ -70,7 +70,7 @@ class Fake:
                 "ticks": ones,
                 "final_frames": np.zeros((0, 14, 14), np.uint8),
             }
-        names = ["actor", "run", "seq", "version", "chunk", "scores"]
+        names = ["actor", "run", "seq", "version", "chunk", "games"]
         self._sender.send(dict(zip(names, [self._number, run, seq, version, chunk, []])))
 
     def told(self, condition=lambda order: True):
@@ -144,8 +144,10 @@ def test_actors_play_with_the_weights_and_the_epsilon_of_the_learner(learning, m
     batch = learning.memory.sample(300, np.random.RandomState(0))
     rows = (batch.frames[~batch.terminated] == 255).any(-1).argmax(-1) // 2
     assert (rows[:, -1] - rows[:, -2] == 1).all()
-    scores = learning.simulator.take_scores()
-    assert len(scores) > 20 and set(scores) == {1.0, -1.0}
+    games = learning.simulator.take_episodes()
+    assert len(games) > 20
+    assert {(each.score, each.length) for each in games} == {(1.0, 6), (-1.0, 6)}
+    assert 0 < games[0].step <= games[-1].step <= learning.simulator.transitions
     learning.group.renew()
     wait_until(lambda: learning.simulator.tick(0.0) and all(a.network.asked for a in actors))
     wait_until(lambda: learning.simulator.tick(0.0) and all(len(a.weights) > 1 for a in actors))
@@ -251,7 +253,7 @@ def test_a_message_of_an_actor_that_is_not_there_is_an_error(fake, made):
 def test_what_is_no_chunk_is_an_error(fake, made):
     fake.send(b"a", 0, frame=np.zeros((14, 14)) > 0)
     fake._sender.send(
-        {"actor": 1, "run": b"a", "seq": 1, "version": 0, "chunk": {"ticks": 1}, "scores": []}
+        {"actor": 1, "run": b"a", "seq": 1, "version": 0, "chunk": {"ticks": 1}, "games": []}
     )
     made[0].tick()
     with pytest.raises(ValueError, match="chunk"):

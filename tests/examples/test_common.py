@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from common import EpochTimeWithoutGPU, Evaluator, play_n_episodes
+from common import EpochTimeWithoutGPU, Evaluator, Progress, play_n_episodes
 
 from tensorpack.RL import Player, PlayerStep
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
@@ -179,6 +179,27 @@ def test_an_evaluation_that_is_cancelled_is_repeated_with_the_same_games():
     assert second.players[0].closed
     second.trainer.stop_token = StopToken()
     np.testing.assert_array_equal(evaluated(first), evaluated(second))
+
+
+def test_progress_continues_over_the_sittings_of_a_run():
+    clock = FakeClock()
+    source = SimpleNamespace(env_steps=1000, num_episodes=3, exploration=0.5)
+
+    def sitting(seconds, state=None):
+        progress, trainer = Progress(source, 4, clock), FakeTrainer(None)
+        progress.setup_graph(trainer)
+        if state is not None:
+            progress.load_state_dict(state)
+        clock.advance(seconds)
+        progress.trigger()
+        return progress.state_dict(), trainer.scalars
+
+    state, first = sitting(5400)
+    clock.advance(10**6)  # between two sittings
+    _, second = sitting(1800, state)
+    steps = {"agent_steps": 1000, "emulator_frames": 4000, "episodes": 3, "exploration": 0.5}
+    assert first == {**steps, "hours": 1.5}
+    assert second == {**steps, "hours": 2.0}
 
 
 def run_epochs(*devices):

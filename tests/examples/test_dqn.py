@@ -18,7 +18,8 @@ SCALARS = {
     *(f"param-summary/{layer}/W-rms" for layer in ["conv0", "conv1", "conv2", "fc0", "fct"]),
     *["cost", "predict_reward", "input_queue_size", "learning_rate"],
     *["expreplay/mean_score", "expreplay/max_score", "mean_score", "max_score"],
-    *["epoch_num", "global_step"],
+    *["agent_steps", "emulator_frames", "episodes", "exploration", "hours"],
+    *["Throughput (steps/sec)", "epoch_num", "global_step"],
 }
 
 
@@ -62,6 +63,20 @@ def test_a_resumed_run_continues_with_the_memory_and_the_games(log_dir, lines):
     stats = read_stats(log_dir)
     assert [(each["epoch_num"], each["global_step"]) for each in stats] == [(1, 10), (2, 20)]
     assert player.resets == 0 and len(steps) >= 20
+    assert 60 + 4 * 10 <= stats[0]["agent_steps"] < stats[1]["agent_steps"]
+    assert [each["exploration"] for each in stats] == [1.0, 0.91]
+    check_games(log_dir, stats)
+
+
+def check_games(log_dir, stats):
+    """Every game of the training is in `episodes.csv` once: they follow each other."""
+    with open(os.path.join(log_dir, "episodes.csv")) as file:
+        games = np.loadtxt(file, delimiter=",", skiprows=1)
+    # a game takes six steps, and the next one begins at once
+    assert games[:, 0].tolist() == list(range(6, 6 * len(games) + 1, 6))
+    assert (games[:, 2] == 6).all()
+    assert len(games) == stats[-1]["episodes"]
+    assert stats[0]["episodes"] < len(games) <= stats[-1]["agent_steps"] // 6
 
 
 def test_a_run_is_not_resumed_with_another_algorithm(log_dir):

@@ -27,13 +27,16 @@ SIZES = [
 ]
 READY = "Graph Finalized"  # the run itself begins here, after TensorFlow is loaded
 SECONDS = 4.0  # of which a run is stopped in one
-SCORES = ["epoch_num", "expreplay/mean_score", "expreplay/max_score", "mean_score", "max_score"]
+SCORES = [
+    *["epoch_num", "expreplay/mean_score", "expreplay/max_score", "mean_score", "max_score"],
+    *["agent_steps", "emulator_frames", "episodes", "exploration"],
+]
 OVER = "Training has finished!"
 CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGINT: 130}
 
 
 def assert_equal_runs(directory, other, step):
-    """Compares all variables, and the scores of all epochs."""
+    """Compares all variables, the scores of all epochs, and the games of the training."""
     whole, parts = (
         load_checkpoint_vars(str(each / f"model-{step}")) for each in (directory, other)
     )
@@ -44,6 +47,8 @@ def assert_equal_runs(directory, other, step):
         [{name: epoch.get(name) for name in SCORES} for epoch in read_stats(each)]
         for each in (directory, other)
     )
+    assert ours == theirs
+    ours, theirs = ((each / "episodes.csv").read_text() for each in (directory, other))
     assert ours == theirs
 
 

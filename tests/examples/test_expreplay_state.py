@@ -120,7 +120,7 @@ def test_a_saved_state_can_be_saved_again(save):
 def test_a_state_does_not_change_any_more(save):
     first = Playing(small_catch())
     state = first.expreplay.state_dict()
-    kept = {name: state[name] for name in ("scores", "budget", "exploration")}
+    kept = {name: state[name] for name in ("waiting", "budget", "exploration")}
     frames = state["simulator"]["frames"].copy()
     state["memory"]["entries"].on_done(None)
     first.batches(5)

@@ -1,4 +1,4 @@
-"""The agent chooses, the simulator stores and reports scores, its thread plays what is granted."""
+"""The agent chooses, the simulator stores and reports games, its thread plays what is granted."""
 
 import threading
 import time
@@ -118,7 +118,7 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
         ((2, 3, 0), 1, 3.0, True),
     ]
     assert played.states() == [[0, 1], [0, 2], [2, 3]]
-    assert played.simulator.take_scores() == [9.0]
+    assert played.simulator.take_episodes() == [(3, 9.0, 3)]
 
 
 def test_a_game_that_is_cut_off_would_have_continued():
@@ -126,9 +126,9 @@ def test_a_game_that_is_cut_off_would_have_continued():
     # event     . c   r .
     played = Played(".c..", ticks=4)
     assert ((1, 2, 3), 1, 3.0, False) in played.transitions()
-    assert played.simulator.waiting_scores() == [6.0]
-    assert played.simulator.take_scores() == [6.0]
-    assert played.simulator.take_scores() == []  # each score is reported once
+    assert played.simulator.waiting_episodes() == [(2, 6.0, 2)]
+    assert played.simulator.take_episodes() == [(2, 6.0, 2)]
+    assert played.simulator.take_episodes() == []  # each game is reported once
 
 
 def test_several_environments_have_a_lane_each():
@@ -139,22 +139,23 @@ def test_several_environments_have_a_lane_each():
     # six steps and one that begins the next game
     assert [simulator.tick(1.0) for _ in range(14)] == ([3] * 6 + [0]) * 2
     assert len(memory) == 36
-    assert len(simulator.take_scores()) == 6
+    games = simulator.take_episodes()
+    assert [(each.step, each.length) for each in games] == [(18, 6)] * 3 + [(36, 6)] * 3
 
 
-def test_no_score_is_lost_between_threads():
+def test_no_game_is_lost_between_threads():
     simulator = Simulator(Script(""), None, None)
     taken = []
 
     def play():
         for score in range(3000):
-            simulator._scores.extend([score])
+            simulator._ended.extend([score])
 
     thread = threading.Thread(target=play)
     thread.start()
     while thread.is_alive():
-        taken += simulator.take_scores()
-    assert taken + simulator.take_scores() == list(range(3000))
+        taken += simulator.take_episodes()
+    assert taken + simulator.take_episodes() == list(range(3000))
 
 
 class CountingSimulator:
