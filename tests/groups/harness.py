@@ -39,11 +39,18 @@ class Group:
       zygote: see above.
       env: added to the environment of all.
       network: a `Network` to lead all connections through, which can be stalled or cut.
+      namespaces: `Namespaces` to run the processes in; needs a zygote.
     """
 
-    def __init__(self, module, *args, workers, ps=0, zygote=None, env=None, network=None):
+    def __init__(
+        self, module, *args, workers=2, ps=0, zygote=None, env=None, network=None, namespaces=None
+    ):
+        clusters = _hosts.on_this_machine(workers, ps)
+        if namespaces is not None:
+            module, args = namespaces.inside(module, args)
+            clusters = [namespaces.cluster(each) for each in clusters]
         self._start = module, args, zygote, env or {}
-        self._clusters = {each.name: each for each in _hosts.on_this_machine(workers, ps)}
+        self._clusters = {each.name: each for each in clusters}
         self._network = network
         self._codes = {}
         self.children = {}

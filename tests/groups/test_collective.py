@@ -22,9 +22,9 @@ LONG = {"steps": 10000, "seconds": 0.01, "raises": True}
 def start_group(zygote):
     with ExitStack() as stack:
 
-        def start(*plans, **options):
+        def start(*plans, workers=2, **options):
             module, text = "tests.groups.collective_child", json.dumps(plans)
-            group = Group(module, text, workers=2, zygote=zygote, **options)
+            group = Group(module, text, workers=workers, zygote=zygote, **options)
             return stack.enter_context(group)
 
         yield start
@@ -43,10 +43,19 @@ def close(one, other):
     return all(np.allclose(a, b, rtol=1e-5, atol=1e-6) for a, b in zip(one, other))
 
 
+def check_equal_to_one(*runs):
+    """Checks the same run in each worker against one with the K-fold batch."""
+    for first, *others in zip(*runs):
+        assert "error" not in first, first
+        assert close(first["weights"], first["expected"]), first["optimizer"]
+        assert all(close(first["weights"], other["weights"]) for other in others)
+
+
 @pytest.mark.slow
 def test_workers_train_stop_and_fail_together(start_group):
     group = start_group(
         {"optimizer": "sgd", "compare": True},
+        {"optimizer": "adam", "compare": True},
         {"optimizer": "clip", "compare": True},
         {"optimizer": "statistics", "compare": True},
         {"compression": "fp16" if HAS_HALF else None},
@@ -57,26 +66,31 @@ def test_workers_train_stop_and_fail_together(start_group):
     )
     assert group.end_all(SECONDS) == [0, 0], group.outputs
     zero, one = results(group)
-    for mine, theirs in zip(zero[:3], one[:3]):
-        assert close(mine["weights"], theirs["weights"])
-        assert close(mine["weights"], mine["expected"]), mine["optimizer"]
-        assert "error" not in mine
+    check_equal_to_one(zero[:4], one[:4])
     exact = np.concatenate(zero[0]["weights"])
-    short = np.concatenate(zero[3]["weights"])
+    short = np.concatenate(zero[4]["weights"])
     assert HAS_HALF == (abs(exact - short).max() > 0) and np.allclose(exact, short, atol=0.01)
-    assert zero[3]["weights"] == one[3]["weights"]
-    stopped, failed, ended, differ = zero[4:]
-    assert "error" not in stopped and "error" not in one[4]
-    assert stopped["step"] == one[4]["step"] == 5
-    assert stopped["weights"] == one[4]["weights"]
+    assert zero[4]["weights"] == one[4]["weights"]
+    stopped, failed, ended, differ = zero[5:]
+    assert "error" not in stopped and "error" not in one[5]
+    assert stopped["step"] == one[5]["step"] == 5
+    assert stopped["weights"] == one[5]["weights"]
     who = f"worker 1 at {group.address('worker 1')}"
     assert failed["error"].startswith(f"PeerLost: {who} has failed")
-    assert one[5]["error"].startswith("KeyError")
+    assert one[6]["error"].startswith("KeyError")
     assert ended["error"].startswith(f"PeerLost: {who} has failed")
-    assert one[6]["error"].startswith("DataEnded")
-    assert ended["step"] == one[6]["step"] == 6
+    assert one[7]["error"].startswith("DataEnded")
+    assert ended["step"] == one[7]["step"] == 6
     assert "The epochs of the workers have [8, 9] steps" in differ["error"]
-    assert differ["error"] == one[7]["error"]
+    assert differ["error"] == one[8]["error"]
+
+
+@pytest.mark.slow
+def test_three_workers_do_what_one_does_with_the_threefold_batch(start_group):
+    plans = [{"optimizer": name, "compare": True} for name in ("sgd", "adam", "statistics")]
+    group = start_group(*plans, workers=3)
+    assert group.end_all(SECONDS) == [0, 0, 0], group.outputs
+    check_equal_to_one(*results(group))
 
 
 def check_survivor(group, start, text):
