@@ -10,7 +10,7 @@ import ipaddress
 import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
-import flags
+from task_flags import POLICIES
 
 import tensorpack as tp
 from tensorpack.RL import check_rom, find_rom
@@ -48,7 +48,7 @@ def refusing(flag: str, *errors: Type[Exception]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        flags.make_parser().error(f"{flag}: {error}")
+        argparse.ArgumentParser(usage="%(prog)s --help lists the flags").error(f"{flag}: {error}")
 
 
 def find_game(name: str) -> str:
@@ -139,7 +139,7 @@ def prepare_log_dir(dirname: str, resume: str) -> str:
     """Does what `tensorpack.prepare_log_dir` does, for `--logdir` and `--resume`."""
     from tensorpack.tfutils.checkpoint import candidates
 
-    flag = f"--logdir {dirname}" if resume in flags.POLICIES else f"--resume {resume}"
+    flag = f"--logdir {dirname}" if resume in POLICIES else f"--resume {resume}"
     with refusing(flag, OSError, tp.CheckpointCorrupt):
         if resume == "must" and not candidates(dirname):
             raise FileNotFoundError("there is no checkpoint in it, and --resume must needs one")
