@@ -1,65 +1,64 @@
 #!/usr/bin/env python
-"""Draws the scores of a training over its updates, beside the score of random play.
+"""Draws the scores of one or several runs, beside random play and published scores.
 
     python plot_scores.py train_log/DQN-breakout --rom breakout.bin --out scores.svg
+    python plot_scores.py fast='runs/fast-*' Double=runs/double --published breakout --table
 
-Needs matplotlib (`pip install tensorpack[plot]`).
+Runs of one name are one curve: their mean, in a band from the worst to the best run. Needs
+matplotlib (`pip install tensorpack[plot]`).
 """
 
 import argparse
-import json
+import glob
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+import sys
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import DQN
 import numpy as np
+from scores import (
+    AXES,
+    Published,
+    Run,
+    evaluation_curve,
+    make_band,
+    read_published,
+    read_run,
+    training_curve,
+    window_means,
+)
 
 from tensorpack.RL import Player, find_rom
 from tensorpack.utils import get_rng, get_tqdm, logger
 
-__all__ = ["Scores", "draw", "play_at_random", "read_scores"]
+__all__ = ["draw", "make_table", "play_at_random", "read_runs"]
 
 GAMES_AT_ONCE = 8
-# Title of a curve, its name in stats.json, and how it is drawn.
-CURVES = [
-    ("best game of an evaluation", "max_score", {"color": "tab:green", "linestyle": ":"}),
-    ("mean of an evaluation", "mean_score", {"color": "tab:green", "marker": "o"}),
-    ("mean while learning", "expreplay/mean_score", {"color": "tab:blue"}),
-]
+AXIS_LABELS = {"steps": "agent steps", "hours": "hours", "updates": "updates"}
+_COLORS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab:pink")
+_LINES = ("-", "--", "-.", ":", (0, (3, 1, 1, 1, 1, 1)))  # of published scores
+
+Runs = Dict[str, List[Run]]  # by name, in the order of the command line
 
 
-class Scores(NamedTuple):
-    """One curve: numbers of updates, and the score after each."""
+def read_runs(arguments: Sequence[str]) -> Runs:
+    """Reads the runs that a command line names.
 
-    steps: List[int]
-    values: List[float]
-
-
-def read_scores(directory: str) -> Dict[str, Scores]:
-    """Returns the curves in the `stats.json` of a log directory, by their names in it.
+    Args:
+      arguments: log directories, each with `NAME=` in front or not; a pattern such as `log/fast-*`
+        stands for all directories that match.
 
     Raises:
-      ValueError: there is no such file, or it has no scores.
+      ValueError: one is not the log directory of a run.
     """
-    path = os.path.join(directory, "stats.json")
-    try:
-        with open(path) as file:
-            epochs: List[Dict[str, Any]] = json.load(file)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{path} cannot be read: {error}. Give the log directory of a run."
-        ) from error
-    curves = {}
-    for _, name, _ in CURVES:
-        points = [(each["global_step"], each[name]) for each in epochs if name in each]
-        if points:
-            curves[name] = Scores(*(list(column) for column in zip(*points)))
-    if not curves:
-        raise ValueError(
-            f"{path} has {len(epochs)} epochs and no scores: resume the run until a game or an "
-            "evaluation has ended."
-        )
-    return curves
+    runs: Runs = {}
+    for argument in arguments:
+        name, equals, pattern = argument.partition("=")
+        if not equals:
+            name, pattern = os.path.basename(os.path.normpath(argument)), argument
+        for directory in sorted(glob.glob(pattern)) or [pattern]:
+            runs.setdefault(name, []).append(read_run(directory))
+    return runs
 
 
 def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:
@@ -82,18 +81,30 @@ def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:
         )
 
 
-def draw(path: str, curves: Dict[str, Scores], chance: Sequence[float], title: str) -> None:
+def draw(
+    path: str,
+    runs: Runs,
+    title: str,
+    *,
+    axis: str = "steps",
+    window: int = 25000,
+    chance: Sequence[float] = (),
+    published: Optional[Published] = None,
+) -> None:
     """Writes the picture, in the format of its extension.
 
     Args:
       path: of the picture.
-      curves: as `read_scores` returns them.
-      chance: scores of random games; may be empty.
+      runs: what to draw; see `read_runs`.
       title: above the picture.
+      axis: what the x axis shows, see `AXES`.
+      window: agent steps over which the scores of the training are averaged.
+      chance: scores of random games; may be empty.
+      published: is drawn too; the axis must show agent steps.
 
     Raises:
       ImportError: matplotlib is not installed.
-      ValueError: matplotlib does not know the format.
+      ValueError: matplotlib does not know the format, or a run lacks what the axis shows.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -103,41 +114,117 @@ def draw(path: str, curves: Dict[str, Scores], chance: Sequence[float], title: s
             f"matplotlib draws the picture: pip install matplotlib ({error})"
         ) from error
 
-    figure = Figure(figsize=(8, 4.5))
+    figure = Figure(figsize=(9, 5))
     FigureCanvasAgg(figure)  # draws without a screen
     axes = figure.subplots()
-    for label, name, style in CURVES:
-        if name in curves:
-            axes.plot(curves[name].steps, curves[name].values, label=label, **style)
+    for i, (name, group) in enumerate(runs.items()):
+        _draw_band(axes, name, group, axis, window, _COLORS[i % len(_COLORS)])
+    if not axes.lines:
+        raise ValueError(f"No run has a score over {window} agent steps: give a smaller --window.")
     if chance:
         mean = float(np.mean(chance))
-        axes.axhline(
-            mean,
-            color="tab:red",
-            linestyle="--",
-            label=f"random player ({mean:.2f}, {len(chance)} games)",
-        )
-    axes.set(xlabel="updates", ylabel="score of a game", title=title)
+        label = f"random player ({mean:.2f}, {len(chance)} games)"
+        axes.axhline(mean, color="tab:red", linestyle="--", label=label)
+    if published is not None:
+        _draw_published(axes, published)
+    every = f"; a point of training is the mean of {window:,} agent steps"
+    known = any(len(run.steps) for group in runs.values() for run in group)
+    axes.set(xlabel=AXIS_LABELS[axis] + every * known, ylabel="score of a game", title=title)
     axes.set_xlim(left=0)
-    lowest = min(min(each.values) for each in curves.values())
-    axes.set_ylim(bottom=0 if lowest >= 0 else None)
+    if axes.dataLim.ymin >= 0:
+        axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path)
+    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.savefig(path, bbox_inches="tight")
+
+
+def _draw_band(
+    axes: Any, name: str, group: Sequence[Run], axis: str, window: int, color: str
+) -> None:
+    several = f", {len(group)} runs" if len(group) > 1 else ""
+    for kind, curves, style in [
+        ("training", [training_curve(run, axis, window) for run in group], {}),
+        ("evaluations", [evaluation_curve(run, axis) for run in group], {"marker": "o", "ls": ":"}),
+    ]:
+        band = make_band(curves)
+        if not len(band.x):
+            continue
+        axes.plot(band.x, band.mean, label=f"{name}: {kind}{several}", color=color, **style)
+        if several:
+            axes.fill_between(band.x, band.low, band.high, color=color, alpha=0.2, linewidth=0)
+
+
+def _draw_published(axes: Any, published: Published) -> None:
+    """Draws each score as a line over its window."""
+    for (name, scores), line in zip(published.scores.items(), _LINES):
+        for i, ((first, last), score) in enumerate(zip(published.windows, scores)):
+            label = name if i == 0 else None
+            axes.plot([first, last], [score] * 2, color="0.35", linestyle=line, label=label)
+
+
+def make_table(runs: Runs, published: Published) -> str:
+    """Returns the scores over the windows of the published ones as a table in Markdown.
+
+    A run counts as one, however many games it has; "-" is where not all runs have a score.
+    """
+    rows = [
+        ["mean score of training, agent steps", *(f"{a:,}-{b:,}" for a, b in published.windows)],
+        ["---"] * (1 + len(published.windows)),
+        *([name, *map(_score, scores)] for name, scores in published.scores.items()),
+    ]
+    for name, group in runs.items():
+        of_runs = zip(*(window_means(run, published.windows) for run in group))
+        means = [None if None in each else float(np.mean(each)) for each in of_runs]
+        count = f"{len(group)} run" + "s" * (len(group) > 1)
+        rows.append([f"**{name}** ({count})", *map(_score, means)])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _score(value: Optional[float]) -> str:
+    return "-" if value is None else f"{value:.1f}"
 
 
 def parse(argv: Optional[Sequence[str]] = None) -> Tuple[argparse.ArgumentParser, Any]:
     """Returns the parser and the flags of a command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("logdir", help="the log directory of the run")
-    parser.add_argument("--out", default="scores.svg", help="the picture: .svg, .png or .pdf")
-    parser.add_argument(
-        "--rom", metavar="GAME.bin", help="also draw the mean score of random play of this game"
+    add = parser.add_argument
+    add(
+        "runs",
+        nargs="+",
+        metavar="[NAME=]LOGDIR",
+        help="the log directory of a run; runs with the same NAME are drawn as one curve",
     )
-    parser.add_argument("--games", type=int, default=50, help="number of random games")
-    parser.add_argument("--title", help="above the picture (default: name of the log directory)")
-    return parser, parser.parse_args(argv)
+    add("--out", help="the picture: .svg, .png or .pdf (default: scores.svg; none with --table)")
+    add("--x", choices=sorted(AXES), default="steps", help="the x axis (default: steps)")
+    add(
+        "--window",
+        type=int,
+        default=25000,
+        metavar="N",
+        help="agent steps over which scores of the training are averaged (default: 25000)",
+    )
+    add(
+        "--published",
+        metavar="GAME",
+        help="also draw the published scores of this game, such as breakout (published.json)",
+    )
+    add(
+        "--table",
+        action="store_true",
+        help="print the scores over the windows of the published ones; needs --published",
+    )
+    add("--rom", metavar="GAME.bin", help="also draw the mean score of random play of this game")
+    add("--games", type=int, default=50, help="number of random games (default: 50)")
+    add("--title", help="above the picture (default: the name of the runs)")
+    args = parser.parse_args(argv)
+    if args.window < 1:
+        parser.error(f"--window must be at least 1, got {args.window}")
+    if args.table and args.published is None:
+        parser.error("--table needs the game: --published GAME")
+    if args.x != "steps" and args.published is not None and (args.out or not args.table):
+        parser.error("--published has scores over agent steps: leave out --x")
+    return parser, args
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
@@ -149,17 +236,23 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     parser, args = parse(argv)
     chance: List[float] = []
     try:
-        curves = read_scores(args.logdir)
+        runs = read_runs(args.runs)
+        published = None if args.published is None else read_published(args.published)
+        if args.table:
+            sys.stdout.write(make_table(runs, published))
+            if args.out is None:
+                return
         if args.rom is not None:
             games = min(args.games, GAMES_AT_ONCE)
             with DQN.get_eval_player(find_rom(args.rom), games, seed=0) as player:
                 chance = play_at_random(player, args.games)
             logger.info(f"Random player: mean {np.mean(chance):.2f}, best {max(chance):g}")
-        title = args.title or os.path.basename(os.path.normpath(args.logdir))
-        draw(args.out, curves, chance, title)
+        out = args.out or "scores.svg"
+        settings = {"axis": args.x, "window": args.window, "published": published}
+        draw(out, runs, args.title or ", ".join(runs), chance=chance, **settings)
     except (ImportError, OSError, ValueError) as error:
         parser.error(str(error))
-    logger.info(f"{args.out} is drawn.")
+    logger.info(f"{out} is drawn.")
 
 
 if __name__ == "__main__":

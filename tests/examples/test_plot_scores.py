@@ -1,41 +1,92 @@
-"""The program that draws the scores of a run."""
+"""The program that draws the scores of runs."""
 
 import json
 
 import numpy as np
 import plot_scores
 import pytest
+from scores import Published
 
 from tests.examples.catch import CatchPlayer
 from tests.examples.running import refusal
 
-EPOCHS = [
-    {"epoch_num": 1, "global_step": 100, "cost": 0.5},
-    {"epoch_num": 2, "global_step": 200, "expreplay/mean_score": 1.5},
-    {"epoch_num": 3, "global_step": 300, "expreplay/mean_score": 2.0, "mean_score": 3.0},
-]
+PUBLISHED = Published([(0, 200), (200, 400)], {"Old": [1.0, 2.25], "New": [9.0, -10.0]}, "a paper")
 
 
 @pytest.fixture
-def logdir(tmp_path):
-    def write(epochs):
-        (tmp_path / "stats.json").write_text(json.dumps(epochs))
-        return str(tmp_path)
+def logs(tmp_path):
+    """Three log directories, `fast-1`, `fast-2` and `slow`; the first two have 400 agent steps."""
+    for name, steps, score in [("fast-1", 400, 4), ("fast-2", 400, 6), ("slow", 300, 2)]:
+        (tmp_path / name).mkdir()
+        epochs = [
+            {"epoch_num": i + 1, "global_step": at, "agent_steps": at, "mean_score": score}
+            for i, at in enumerate([steps // 2, steps])
+        ]
+        (tmp_path / name / "stats.json").write_text(json.dumps(epochs))
+        games = "".join(f"{at},{score + at // 100},50\n" for at in range(50, steps + 1, 50))
+        (tmp_path / name / "episodes.csv").write_text("step,score,length\n" + games)
+    return tmp_path
 
-    return write
+
+def test_a_name_stands_for_several_runs(logs):
+    found = plot_scores.read_runs([f"fast={logs}/fast-*", f"{logs}/slow/", f"fast={logs}/slow"])
+    assert list(found) == ["fast", "slow"]
+    names = [run.directory.rstrip("/").split("/")[-1] for run in found["fast"]]
+    assert names == ["fast-1", "fast-2", "slow"] and len(found["slow"]) == 1
 
 
-def test_a_curve_has_the_epochs_that_have_a_score(logdir):
-    assert plot_scores.read_scores(logdir(EPOCHS)) == {
-        "expreplay/mean_score": ([200, 300], [1.5, 2.0]),
-        "mean_score": ([300], [3.0]),
-    }
+def test_the_picture_has_every_curve_and_what_it_is_a_mean_of(logs):
+    picture = logs / "scores.svg"
+    runs = plot_scores.read_runs([f"fast={logs}/fast-*", f"{logs}/slow"])
+    plot_scores.draw(
+        str(picture), runs, "A title", window=100, chance=[1.0, 2.0], published=PUBLISHED
+    )
+    text = picture.read_text()
+    for label in [
+        *["A title", "fast: training, 2 runs", "fast: evaluations, 2 runs", "slow: training"],
+        *["random player (1.50, 2 games)", "Old", "New", "score of a game"],
+        "agent steps; a point of training is the mean of 100 agent steps",
+    ]:
+        assert f"<!-- {label} -->" in text  # a comment beside its outlines
 
 
-@pytest.mark.parametrize("epochs", [[], EPOCHS[:1]])
-def test_a_run_without_scores_is_refused(logdir, epochs):
-    with pytest.raises(ValueError, match=f"has {len(epochs)} epochs and no scores"):
-        plot_scores.read_scores(logdir(epochs))
+def test_the_table_has_published_scores_and_the_mean_of_the_runs(logs):
+    runs = plot_scores.read_runs([f"fast={logs}/fast-*", f"{logs}/slow"])
+    # the games of fast-1 score 4, 5, 5, 6 and 6, 7, 7, 8; those of fast-2 two more
+    assert plot_scores.make_table(runs, PUBLISHED).splitlines() == [
+        "| mean score of training, agent steps | 0-200 | 200-400 |",
+        "| --- | --- | --- |",
+        "| Old | 1.0 | 2.2 |",
+        "| New | 9.0 | -10.0 |",
+        "| **fast** (2 runs) | 6.0 | 8.0 |",
+        "| **slow** (1 run) | 3.0 | - |",
+    ]
+
+
+def test_the_table_is_printed(logs, capsys):
+    plot_scores.main([str(logs / "slow"), "--published", "pong", "--table"])
+    said = capsys.readouterr().out
+    assert "| 250,000-500,000 | 500,000-750,000 |" in said and "| IQN | -13.8 | -8.9 |" in said
+    assert said.endswith("| **slow** (1 run) | - | - |\n")
+
+
+@pytest.mark.parametrize(
+    "flags, said",
+    [
+        ([], "No run has a score over 25000 agent steps"),
+        (["--published", "tetris"], "no tetris"),
+        (["--table"], "--published GAME"),
+        (["--published", "pong", "--x", "hours"], "leave out --x"),
+        (["--x", "hours"], "no hours"),
+        (["--window", "0"], "at least 1"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(logs, tmp_path, capsys, flags, said):
+    for name in ("slow", "fast-1"):
+        path = logs / name / "stats.json"
+        path.write_text(path.read_text().replace('"mean_score"', '"expreplay/mean_score"'))
+    flags = [*flags, "--out", str(tmp_path / "scores.svg")]
+    assert said in refusal(capsys, plot_scores.main, [str(logs / "slow"), *flags])
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path, capsys):
@@ -47,13 +98,3 @@ def test_random_games_are_whole_and_played_by_chance():
         scores = plot_scores.play_at_random(player, 60)
     assert len(scores) == 60 and set(scores) == {-1.0, 1.0}
     assert np.mean(scores) < 0  # to catch the ball takes more than chance
-
-
-def test_the_picture_has_the_curves_and_the_random_player(logdir, tmp_path):
-    picture = tmp_path / "scores.svg"
-    curves = plot_scores.read_scores(logdir(EPOCHS))
-    plot_scores.draw(str(picture), curves, [1.0, 2.0], "A run")
-    text = picture.read_text()
-    for label in ["A run", "mean of an evaluation", "mean while learning", "1.50, 2 games"]:
-        assert label in text  # as a comment beside its outlines
-    assert "best game" not in text
