@@ -5,6 +5,7 @@ from typing import Any, Dict, Optional, Tuple
 import numpy as np
 
 from tensorpack.utils.optional import require
+from tensorpack.utils.rng import SeedTree, rng_state, set_rng_state
 
 from .rom import load_ale
 
@@ -14,7 +15,7 @@ _LOG_LENGTH = 30000
 
 
 def open_emulator(rom: str, seed: int) -> Any:
-    """Returns an `ALEInterface` with a checked ROM loaded, without sticky actions."""
+    """Returns an `ALEInterface` with a checked ROM loaded, without its own sticky actions."""
     ale = load_ale().ALEInterface()
     ale.setFloat("repeat_action_probability", 0.0)
     ale.setInt("random_seed", seed)
@@ -48,16 +49,23 @@ def draw_noops(rng: np.random.RandomState, bound: int) -> int:
 
 
 class Emulator:
-    """One game of a checked ROM, one action at a time; see `AtariPlayers` for the arguments."""
+    """One game of a checked ROM, one action at a time; see `AtariPlayers` for the arguments.
 
-    def __init__(self, rom: str, seed: int, *, frame_skip: int, max_noops: int):
+    Actions are repeated here, not by ale-py, whose states leave out the action under way.
+    """
+
+    def __init__(
+        self, rom: str, seed: int, *, frame_skip: int, max_noops: int, sticky: float = 0.0
+    ):
         self._rom = rom
         self._frame_skip = frame_skip
         self._max_noops = max_noops
+        self._sticky = sticky
         self._cv2 = require("cv2")
         self.seed(seed)
-        self._actions = list(self._ale.getMinimalActionSet())
-        self.action_names = [action.name for action in self._actions]
+        actions = list(self._ale.getMinimalActionSet())
+        self.action_names = [action.name for action in actions]
+        self._actions = [*actions, load_ale().Action.NOOP]  # the last one for `_held`
         # The last screen and the one before; after a step the first holds the maximum of both.
         self._screens = np.zeros((2, *self._ale.getScreenDims()), dtype=np.uint8)
 
@@ -67,6 +75,13 @@ class Emulator:
         self._ale = open_emulator(self._rom, seed)
         self._rng = np.random.RandomState(seed)  # of the no-op frames
         self._games = 0  # begun since it was loaded
+        self._forget_actions()
+
+    def _forget_actions(self) -> None:
+        self._log = bytearray()  # those of this game
+        self._held = -1  # that of the last frame; there was none yet
+        # Each game has a stream of its own, so that it can be played again.
+        self._repeats = SeedTree(self._seed).child("sticky", self._games).random_state()
 
     @property
     def lives(self) -> int:
@@ -79,7 +94,7 @@ class Emulator:
         """
         self._games += 1
         self._begun_with = draw_noops(self._rng, self._max_noops) if noops is None else noops
-        self._log = bytearray()  # the actions since then
+        self._forget_actions()
         self._ale.reset_game()
         for _ in range(self._begun_with):
             self._ale.act(0)
@@ -97,7 +112,9 @@ class Emulator:
         if self._frame_skip == 1:
             self._ale.getScreenGrayscale(self._screens[1])
         for left in range(self._frame_skip, 0, -1):
-            reward += self._ale.act(self._actions[action])
+            if not self._sticky or self._repeats.random_sample() >= self._sticky:
+                self._held = action
+            reward += self._ale.act(self._actions[self._held])
             if self._ale.game_over():  # as in the vector interface, this screen is left out
                 self._write_frame(out)
                 return reward, True
@@ -127,6 +144,7 @@ class Emulator:
             "lives": self._ale.lives(),
             "screens": self._screens.copy(),
             "noops": {"keys": np.array(generator[1]), "position": int(generator[2])},
+            "sticky": {"held": self._held, "rng": rng_state(self._repeats)},
             "games": self._games,
             "begun_with": self._begun_with,
             "log": np.array(self._log, dtype=np.uint8) if complete else None,
@@ -137,6 +155,9 @@ class Emulator:
         self._ale.restoreState(load_ale().ALEState(state["machine"]))
         self._screens[:] = state["screens"]
         self._restore_counts(state)
+        if self._sticky:  # states of other versions have none
+            self._held = state["sticky"]["held"]
+            set_rng_state(self._repeats, state["sticky"]["rng"])
         log = state["log"]
         self._log = bytearray(_LOG_LENGTH + 1 if log is None else log.tolist())
         self._begun_with = state["begun_with"]
@@ -149,6 +170,7 @@ class Emulator:
         The game must have been loaded with the seed of the state, and not played yet.
         """
         out = np.empty((FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
+        self._games = state["games"] - 1
         self.reset(out, state["begun_with"])
         for action in state["log"].tolist():
             self.act(action, out)

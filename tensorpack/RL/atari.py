@@ -17,6 +17,8 @@ from .rom import check_rom, find_rom, load_ale
 __all__ = ["AtariPlayers"]
 
 _BACKENDS = ("auto", "single", "vector")
+_FIRE = "FIRE"
+_LATER_SETTINGS = {"sticky": 0.0, "fire_on_reset": False}  # older states have none
 # Before this one, resetting some of the games hangs (0.11.0, 0.11.2 and 0.12.0 were tried).
 _VECTOR_RELEASE = (0, 12, 1)
 # Options of the vector interface: no frame limit (2**30 is 19 years), keep the random streams.
@@ -28,11 +30,12 @@ class AtariPlayers(Player):
     """N copies of one Atari game, stepped together.
 
     A frame is the maximum of the last two grey screens (sprites flicker on this machine), resized
-    to 84 x 84. The actions are those of the game (4 in Breakout), never sticky. A lost life is
-    reported as `life_lost` and does not end the game. A new game begins with a random number of
-    frames without an action, from a random stream of each environment, so that no two are in step.
+    to 84 x 84. The actions are those of the game (4 in Breakout). A lost life is reported as
+    `life_lost` and does not end the game. A new game begins with a random number of frames without
+    an action, from a random stream of each environment, so that no two are in step.
 
-    Both backends give the same steps for the same seed and actions (on Linux).
+    Both backends give the same steps for the same seed and actions (on Linux), but with `sticky`
+    they draw from different streams.
 
     Args:
       rom: name or path of the game, see `find_rom`.
@@ -43,12 +46,19 @@ class AtariPlayers(Player):
         state and show its screen. "vector" steps them in C++ threads, without Python's lock
         (ale-py 0.12.1 and later). "auto" is "vector" for several environments if possible.
       max_noops: a game begins with fewer frames than this without an action; 0 for none.
+      sticky: probability with which a frame repeats the action of the frame before instead of
+        the one that was asked for, as ale-py's `repeat_action_probability` (Machado et al., 2018,
+        Revisiting the Arcade Learning Environment, who use 0.25).
+      fire_on_reset: the first action of a game, and the first one after a lost life, is FIRE,
+        whatever was asked for (`PlayerStep.taken` says so); many games wait for it. Changes
+        nothing in a game without that action.
       max_episode_actions: a game is truncated after this number of actions; None for no limit.
 
     Attributes:
       rom: path of the game's file.
       game: the game's name, such as "breakout".
       backend: "single" or "vector".
+      fire_on_reset: True if it was asked for and the game has that action.
       action_names: such as `["NOOP", "FIRE", "RIGHT", "LEFT"]`.
 
     Raises:
@@ -66,6 +76,8 @@ class AtariPlayers(Player):
         seed: int = 0,
         backend: str = "auto",
         max_noops: int = 30,
+        sticky: float = 0.0,
+        fire_on_reset: bool = False,
         max_episode_actions: Optional[int] = None,
     ):
         self.num_envs = as_count(self, "num_envs", num_envs)
@@ -77,16 +89,19 @@ class AtariPlayers(Player):
         self.game = check_rom(self.rom)
         self.backend = _choose(backend, self.num_envs, skip)
         make: Any = _VectorBackend if self.backend == "vector" else _SingleBackend
-        options = {"frame_skip": skip, "max_noops": max_noops}
+        options = {"frame_skip": skip, "max_noops": max_noops, "sticky": _probability(sticky)}
         self._games = make(self.rom, self._seeds(seed), **options)
-        self._settings = {"game": self.game, **options}
         self.action_names: List[str] = self._games.action_names
         self.num_actions = len(self.action_names)
+        self.fire_on_reset = fire_on_reset and _FIRE in self.action_names
+        self._waits = np.zeros(self.num_envs, dtype=bool)  # for FIRE
+        self._settings = {"game": self.game, **options, "fire_on_reset": self.fire_on_reset}
 
     @property
     def identity(self) -> Dict[str, Any]:
-        """The name of the game, and for how many frames of it an action counts."""
-        return {name: self._settings[name] for name in ("game", "frame_skip")}
+        """The name of the game, and what else decides what an action leads to."""
+        names = ["game", "frame_skip", *(["sticky"] if self._settings["sticky"] else [])]
+        return {name: self._settings[name] for name in names}
 
     def screen(self, index: int = 0) -> np.ndarray:
         """Returns the screen of one game in colour, uint8 `[height, width, 3]`, red first.
@@ -107,10 +122,16 @@ class AtariPlayers(Player):
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         frames, lives = self._games.reset(None if seed is None else self._seeds(seed))
         self._tracker.begin(lives)
+        self._waits = np.full(self.num_envs, self.fire_on_reset)
         return frames
 
     def _step(self, actions: np.ndarray) -> PlayerStep:
-        return self._tracker.record(*self._games.step(actions, self._tracker.ended))
+        if not self.fire_on_reset:
+            return self._tracker.record(*self._games.step(actions, self._tracker.ended))
+        taken = np.where(self._waits, self.action_names.index(_FIRE), actions)
+        step = self._tracker.record(*self._games.step(taken, self._tracker.ended))
+        self._waits = step.reset | step.life_lost
+        return step._replace(taken=taken)
 
     def _truncate(self, mask: np.ndarray) -> None:
         self._tracker.ended = self._tracker.ended | mask
@@ -121,19 +142,27 @@ class AtariPlayers(Player):
     def _state_dict(self) -> Dict[str, Any]:
         return {
             **self._settings,
+            "waits": self._waits.copy(),
             "ledger": self._tracker.state_dict(),  # its name in the states of all versions
             "emulators": self._games.state_dict(),
         }
 
     def _load_state_dict(self, state: Dict[str, Any]) -> None:
-        theirs = {name: state[name] for name in self._settings}
+        theirs = {name: {**_LATER_SETTINGS, **state}[name] for name in self._settings}
         if theirs != self._settings:
             raise ValueError(f"The state has {theirs}, this player has {self._settings}.")
         self._games.load_state_dict(state["emulators"])
         self._tracker.load_state_dict(state["ledger"])
+        self._waits = np.array(state.get("waits", np.zeros_like(self._waits)))
 
     def _close(self) -> None:
         self._games.close()
+
+
+def _probability(sticky: float) -> float:
+    if not 0 <= sticky < 1:
+        raise ValueError(f"sticky is a probability, at least 0 and less than 1, got {sticky!r}.")
+    return float(sticky)
 
 
 def _choose(backend: str, num_envs: int, frame_skip: int) -> str:
@@ -161,11 +190,14 @@ def _vector_obstacle(frame_skip: int) -> str:
 
 
 class _SingleBackend:
-    """N emulators in the calling thread; `seeds` has one for each, in [1, 2**31)."""
+    """N emulators in the calling thread; `seeds` has one for each, in [1, 2**31).
 
-    def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
+    The options are those of `Emulator`.
+    """
+
+    def __init__(self, rom: str, seeds: List[int], **options: Any):
         self._rom = rom
-        self._make = partial(Emulator, rom, frame_skip=frame_skip, max_noops=max_noops)
+        self._make = partial(Emulator, rom, **options)
         self.emulators = [self._make(seed) for seed in seeds]
         self.action_names = self.emulators[0].action_names
 
@@ -215,7 +247,9 @@ class _VectorBackend:
     Truncated games are reset here, in the same step.
     """
 
-    def __init__(self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int):
+    def __init__(
+        self, rom: str, seeds: List[int], *, frame_skip: int, max_noops: int, sticky: float
+    ):
         self._seeds: Optional[List[int]] = seeds
         self._num_envs = len(seeds)
         self._ale = load_ale().ALEVectorInterface(
@@ -232,7 +266,7 @@ class _VectorBackend:
             reward_clipping=False,
             # Its own limit leaves out a screen of the last frame; the tracker has another.
             max_episode_steps=_NO_LIMIT,
-            repeat_action_probability=0.0,
+            repeat_action_probability=sticky,
         )
         self.action_names = [action.name for action in self._ale.get_action_set()]
         self._over = np.zeros(self._num_envs, dtype=bool)

@@ -22,6 +22,8 @@ class PlayerStep(NamedTuple):
         transition, so do not store it.
       episode_score: float64 `[N]`, the sum of rewards of the whole game where one ended in this
         step, NaN elsewhere.
+      taken: int64 `[N]`, the actions that were taken, where the player or a wrapper may replace
+        those that it was asked for: store these. None if it never does.
     """
 
     frames: np.ndarray
@@ -31,6 +33,7 @@ class PlayerStep(NamedTuple):
     life_lost: np.ndarray
     reset: np.ndarray
     episode_score: np.ndarray
+    taken: Optional[np.ndarray] = None
 
 
 class Player:

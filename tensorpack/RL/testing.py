@@ -49,10 +49,10 @@ class PlayerContract:
     def test_frames_and_steps_have_the_promised_types(self):
         with self.make_player() as player:
             _check_frames(player, player.reset())
-            types = {"reward": np.float32, "episode_score": np.float64}
+            types = {"reward": np.float32, "episode_score": np.float64, "taken": np.int64}
             for step in _play(player, 10):
                 _check_frames(player, step.frames)
-                for name, array in zip(step._fields[1:], step[1:]):
+                for name, array in _arrays(step)[1:]:
                     _check_array(name, array, (player.num_envs,), types.get(name, np.bool_))
 
     def test_the_same_seed_gives_the_same_steps(self):
@@ -69,7 +69,7 @@ class PlayerContract:
             arrays = [player.reset()]
             copies = [arrays[0].copy()]
             for step in _play(player, 20):
-                arrays.extend(step)
+                arrays.extend(array for _, array in _arrays(step))
             copies += [array.copy() for array in arrays[1:]]
             _play(player, 20)
             player.reset()
@@ -84,7 +84,7 @@ class PlayerContract:
             for expected in steps:
                 step = player.step(rng.randint(player.num_actions, size=player.num_envs))
                 _check_equal([step], [expected])
-                for array in step:
+                for _, array in _arrays(step):
                     array.fill(1)
 
     def test_a_new_game_begins_in_the_step_after_an_end(self):
@@ -248,6 +248,11 @@ def _random_play(player: Player) -> Iterator[PlayerStep]:
 
 def _play(player: Player, count: int) -> List[PlayerStep]:
     return list(itertools.islice(_random_play(player), count))
+
+
+def _arrays(step: PlayerStep) -> List[Tuple[str, np.ndarray]]:
+    """Returns the fields of a step by name; without `taken` if it is None."""
+    return [(name, array) for name, array in zip(step._fields, step) if array is not None]
 
 
 def _check(condition: Any, otherwise: str) -> None:

@@ -105,7 +105,7 @@ class LimitLength(ProxyPlayer):
         if not cut.any():
             return step
         self.player.truncate(cut)
-        return limited._replace(life_lost=step.life_lost & ~cut)
+        return limited._replace(life_lost=step.life_lost & ~cut, taken=step.taken)
 
     def _state_dict(self) -> Dict[str, Any]:
         return {**super()._state_dict(), **self._tracker.state_dict()}
@@ -161,9 +161,10 @@ class PreventStuck(ProxyPlayer):
         self._repeats = np.where(actions == self._last, self._repeats + 1, 1)
         self._last = actions
         stuck = self._repeats >= self._num_repeat
-        step = super()._step(np.where(stuck, self._action, actions))
+        taken = np.where(stuck, self._action, actions)
+        step = super()._step(taken)
         self._last = np.where(step.reset, -1, self._last)
-        return step
+        return step if step.taken is not None else step._replace(taken=taken)
 
     def _state_dict(self) -> Dict[str, Any]:
         requests = {"last": self._last.copy(), "repeats": self._repeats.copy()}

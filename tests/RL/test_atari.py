@@ -1,5 +1,7 @@
 """Atari games as players: both backends keep the contract and give the same."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from tensorpack.RL._emulator import Emulator
 from tensorpack.RL.atari import AtariPlayers
 from tensorpack.RL.testing import PlayerContract
 from tensorpack.RL.wrappers import ProxyPlayer
-from tests.RL.players import breakout_rom, needs_vector, play
+from tests.RL.players import any_rom, breakout_rom, needs_vector, play
 
 # Breakout's actions.
 NOOP, FIRE, RIGHT, LEFT = range(4)
@@ -26,11 +28,26 @@ class TestVector(PlayerContract):
         return AtariPlayers(breakout_rom(), 2, backend="vector", max_episode_actions=40)
 
 
+class TestSticky(PlayerContract):
+    can_save = True
+
+    def make_player(self):
+        options = {"sticky": 0.25, "fire_on_reset": True, "max_episode_actions": 40}
+        return AtariPlayers(breakout_rom(), 2, backend="single", **options)
+
+
+class TestStickyVector(PlayerContract):
+    def make_player(self):
+        needs_vector()
+        options = {"sticky": 0.25, "fire_on_reset": True, "max_episode_actions": 40}
+        return AtariPlayers(breakout_rom(), 2, backend="vector", **options)
+
+
 def single(num_envs=1, **options):
     return AtariPlayers(breakout_rom(), num_envs, backend="single", **options)
 
 
-OPTIONS = [{"max_noops": 0}, {"max_episode_actions": 60}, {"frame_skip": 3, "max_noops": 1}]
+OPTIONS = [{"max_noops": 0}, {"fire_on_reset": True}, {"max_episode_actions": 60}, {"frame_skip": 3, "max_noops": 1}]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +82,68 @@ def test_it_says_what_it_plays_with_any_backend(num_envs):
     with AtariPlayers(breakout_rom(), num_envs, frame_skip=3) as players:
         assert players.identity == {"game": "breakout", "frame_skip": 3}
         assert ProxyPlayer(players).identity == players.identity
+
+
+@pytest.mark.parametrize("backend", ["single", "vector"])
+def test_sticky_actions_repeat_the_one_before_in_each_frame(backend):
+    if backend == "vector":
+        needs_vector()
+    # The ball is served in the first of two frames, in the second one, or not at all.
+    options = {"max_noops": 0, "frame_skip": 2, "sticky": 0.5, "seed": 1, "backend": backend}
+    seen = collections.Counter()
+    with AtariPlayers(breakout_rom(), 8, **options) as player:
+        for _ in range(25):
+            player.reset()
+            seen.update(frame.tobytes() for frame in player.step([FIRE] * 8).frames)
+    shares = sorted(count / 200 for count in seen.values())
+    np.testing.assert_allclose(shares, [0.25, 0.25, 0.5], atol=0.08)
+
+
+def test_games_with_sticky_actions_are_other_games():
+    with single(sticky=0.25) as sticky, single() as other:
+        assert sticky.identity == {"game": "breakout", "frame_skip": 4, "sticky": 0.25}
+        sticky.reset()
+        with pytest.raises(ValueError, match="'sticky': 0.25"):
+            other.load_state_dict(sticky.state_dict())
+
+
+def test_a_state_from_before_these_settings_is_of_games_without_them():
+    with single() as player:
+        frames, state = player.reset(), player.state_dict()
+        for name in ("sticky", "fire_on_reset", "waits"):
+            del state["inside"][name]
+        for emulator in state["inside"]["emulators"].values():
+            del emulator["sticky"]
+        steps = play(player, 3)
+    with single() as player:
+        player.load_state_dict(state)
+        np.testing.assert_array_equal(play(player, 3)[-1].frames, steps[-1].frames)
+    with single(sticky=0.1) as player, pytest.raises(ValueError, match="'sticky': 0.0"):
+        player.load_state_dict(state)
+
+
+@pytest.mark.parametrize("backend", ["single", "vector"])
+def test_fire_is_pressed_at_the_start_and_after_a_lost_life(backend):
+    if backend == "vector":
+        needs_vector()
+    options = {"backend": backend, "max_noops": 0, "fire_on_reset": True}
+    with AtariPlayers(breakout_rom(), 2, **options) as player:
+        assert player.fire_on_reset
+        player.reset()
+        steps = [player.step([LEFT, NOOP]) for _ in range(400)]
+    assert steps[0].taken.tolist() == [FIRE, FIRE]
+    for before, step in zip(steps, steps[1:]):
+        waits = before.reset | before.life_lost
+        assert step.taken.tolist() == np.where(waits, FIRE, [LEFT, NOOP]).tolist()
+    assert sum(step.life_lost.sum() for step in steps) >= 8
+    assert sum(step.reset.sum() for step in steps) >= 2
+
+
+def test_a_game_without_fire_is_played_as_it_is():
+    with AtariPlayers(any_rom("freeway"), fire_on_reset=True) as player:
+        assert not player.fire_on_reset
+        player.reset()
+        assert player.step([1]).taken is None
 
 
 def test_it_is_breakout():
@@ -204,7 +283,7 @@ def test_for_one_game_or_without_a_vector_interface_auto_is_single(monkeypatch):
         AtariPlayers(breakout_rom(), 2, backend="vector")
 
 
-@pytest.mark.parametrize("options", [{"frame_skip": 3}, {"max_noops": 4}], ids=str)
+@pytest.mark.parametrize("options", [{"frame_skip": 3}, {"max_noops": 4}, {"fire_on_reset": True}], ids=str)
 def test_a_state_of_other_settings_is_refused(options):
     with single() as one, single(**options) as other:
         one.reset()
@@ -215,7 +294,7 @@ def test_a_state_of_other_settings_is_refused(options):
 @pytest.mark.parametrize(
     "option, value",
     [("num_envs", 0), ("frame_skip", 0), ("max_noops", -1), ("max_episode_actions", 0)]
-    + [("backend", "double")],
+    + [("backend", "double"), ("sticky", 1.0), ("sticky", -0.1)],
 )
 def test_options_out_of_range_are_refused(option, value):
     with pytest.raises(ValueError):

@@ -13,6 +13,10 @@ def make(rom, **options):
     return AtariPlayers(rom, 2, backend="single", seed=4, **options)
 
 
+def sticky(rom):
+    return make(rom, sticky=0.5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tetris", "qbert"])
 def test_a_game_that_is_not_restored_well_is_played_again(name):
@@ -37,7 +41,7 @@ def test_it_is_known_which_games_begin_alike(name, alike):
     assert _emulator_restore.begins_alike(any_rom(name)) is alike
 
 
-def assert_goes_on(state, steps):
+def assert_goes_on(state, steps, make=make):
     with make(breakout_rom()) as player:
         player.load_state_dict(state)
         for one, other in zip(emulators(player.state_dict()), emulators(state)):
@@ -75,6 +79,18 @@ def distrust(monkeypatch):
 
 def emulators(state):
     return state["inside"]["emulators"].values()
+
+
+def test_both_ways_repeat_the_same_frames_of_sticky_actions(monkeypatch):
+    with sticky(breakout_rom()) as player:
+        player.reset()
+        play(player, 20)
+        player.truncate([True, False])
+        play(player, 21)
+        state, steps = player.state_dict(), play(player, 40)
+    assert_goes_on(state, steps, sticky)
+    distrust(monkeypatch)
+    assert_goes_on(state, steps, sticky)
 
 
 @pytest.mark.slow
