@@ -166,6 +166,7 @@ class Actor:
       sender: to the learner.
       token: the end.
       history: frames that make one state.
+      life_loss_ends: whether a lost life counts as over.
     """
 
     def __init__(
@@ -178,6 +179,7 @@ class Actor:
         sender: RemoteSender,
         token: StopToken,
         history: int = 4,
+        life_loss_ends: bool = True,
     ) -> None:
         self._number = number
         self._set_weights = set_weights
@@ -186,7 +188,7 @@ class Actor:
         self._token = token
         self._recorder: Any = Recorder()
         agent = Agent(predict, player, history, get_rng(self))
-        self._simulator = Simulator(player, self._recorder, agent)
+        self._simulator = Simulator(player, self._recorder, agent, life_loss_ends)
         self._sent = 0
         self._version = 0
 
@@ -243,6 +245,7 @@ def play(
     predictor: Any,
     key: Optional[str] = None,
     history: int = 4,
+    life_loss_ends: bool = True,
 ) -> None:
     """Plays until the training is over.
 
@@ -253,6 +256,7 @@ def play(
       predictor: an `OfflinePredictor` of the network.
       key: path of the key, see `make_remote_key`.
       history: frames that make one state.
+      life_loss_ends: whether a lost life counts as over.
 
     Raises:
       OSError: the actor's address is in use.
@@ -263,8 +267,17 @@ def play(
     with SignalListener(lambda signum: token.request(Interrupted(signum))):
         with Orders(addresses[number], learner, token, key) as orders:
             with RemoteSender(learner, MANY, key=key, timeout=SILENT_SECONDS) as sender:
-                setter = _setter_of(predictor)
-                Actor(number, player, predictor, setter, orders, sender, token, history).run()
+                Actor(
+                    number,
+                    player,
+                    predictor,
+                    _setter_of(predictor),
+                    orders,
+                    sender,
+                    token,
+                    history,
+                    life_loss_ends,
+                ).run()
     reason = token.reason
     if isinstance(reason, Failed):
         raise reason.error

@@ -63,6 +63,7 @@ class ExpReplay(DataFlow, Callback):
       history_len: frames that make one state.
       init_exploration: probability of a random action before the training begins.
       parts: datapoints that a batch is cut into, one for each tower of the training.
+      life_loss_ends: whether a lost life counts as over.
       rules: further settings that define the learning problem, such as `{"algo": "Double"}`. They
         are saved, and compared when the run is resumed, see `check_rules`.
 
@@ -85,6 +86,7 @@ class ExpReplay(DataFlow, Callback):
         history_len: int = 4,
         init_exploration: float = 1.0,
         parts: int = 1,
+        life_loss_ends: bool = True,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
         check_counts(
@@ -102,6 +104,7 @@ class ExpReplay(DataFlow, Callback):
         self._batch_size = batch_size
         self._parts = parts
         self._init_memory_size = init_memory_size
+        self._life_loss_ends = life_loss_ends
         self._init_exploration = init_exploration
         self.exploration = init_exploration
         self._history_len = history_len
@@ -198,7 +201,7 @@ class ExpReplay(DataFlow, Callback):
         """Returns what fills the memory; called while the graph is set up."""
         predictor = self.trainer.get_predictor(*self._predictor_io_names)
         agent = Agent(predictor, self._player, self._history_len, self._acting_rng)
-        return Simulator(self._player, self._memory, agent)
+        return Simulator(self._player, self._memory, agent, self._life_loss_ends)
 
     def _before_train(self) -> None:
         if not self._simulator.playing:

@@ -88,23 +88,27 @@ class Agent:
 class Simulator:
     """Plays all environments of a player, tick after tick, and fills a replay memory.
 
-    A lost life ends an episode for learning: its transition is terminal, and the agent forgets the
-    frames. It does not end the game, whose score is counted as a whole. Call it from one thread at
-    a time; only `take_episodes` is thread-safe.
+    A lost life ends an episode for learning, if wanted: its transition is terminal, and the agent
+    forgets the frames. It does not end the game, whose score is counted as a whole. Call it from
+    one thread at a time; only `take_episodes` is thread-safe.
 
     Args:
       player: the environments; not touched until `begin` or `load_state_dict`.
       memory: gets one frame per environment and tick, in one lane for each environment.
       agent: chooses the actions.
+      life_loss_ends: whether a lost life ends an episode.
 
     Attributes:
       transitions: how many were stored in the run so far, also before it was resumed.
     """
 
-    def __init__(self, player: Player, memory: ReplayMemory, agent: Agent) -> None:
+    def __init__(
+        self, player: Player, memory: ReplayMemory, agent: Agent, life_loss_ends: bool = True
+    ) -> None:
         self._player = player
         self._memory = memory
         self._agent = agent
+        self._life_loss_ends = life_loss_ends
         self._ended: Deque[Episode] = deque()  # games that were not reported yet
         self._lengths = np.zeros(player.num_envs, np.int64)  # of the games under way
         self._frames: Optional[np.ndarray] = None
@@ -134,7 +138,9 @@ class Simulator:
         """
         actions = self._agent.act(epsilon)
         step = self._player.step(actions)
-        stored = self._store(actions, step)
+        if not self._life_loss_ends:
+            step = step._replace(life_lost=np.zeros_like(step.life_lost))
+        stored = self._store(actions if step.taken is None else step.taken, step)
         self.transitions += stored
         self._lengths += ~step.reset
         self._note_ended(step.episode_score)

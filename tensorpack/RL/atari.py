@@ -1,7 +1,6 @@
 """Atari games as a `Player`: 84 x 84 grey frames, an action held for four, raw scores."""
 
-from functools import partial
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -197,7 +196,7 @@ class _SingleBackend:
 
     def __init__(self, rom: str, seeds: List[int], **options: Any):
         self._rom = rom
-        self._make = partial(Emulator, rom, **options)
+        self._make: Callable[[int], Emulator] = lambda seed: Emulator(rom, seed, **options)
         self.emulators = [self._make(seed) for seed in seeds]
         self.action_names = self.emulators[0].action_names
 

@@ -36,6 +36,7 @@ class TestSticky(PlayerContract):
         return AtariPlayers(breakout_rom(), 2, backend="single", **options)
 
 
+@pytest.mark.slow
 class TestStickyVector(PlayerContract):
     def make_player(self):
         needs_vector()
@@ -47,7 +48,11 @@ def single(num_envs=1, **options):
     return AtariPlayers(breakout_rom(), num_envs, backend="single", **options)
 
 
-OPTIONS = [{"max_noops": 0}, {"fire_on_reset": True}, {"max_episode_actions": 60}, {"frame_skip": 3, "max_noops": 1}]
+OPTIONS = [
+    {"max_noops": 0},
+    {"fire_on_reset": True, "max_episode_actions": 60},
+    {"frame_skip": 3, "max_noops": 1},
+]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +114,8 @@ def test_games_with_sticky_actions_are_other_games():
 
 def test_a_state_from_before_these_settings_is_of_games_without_them():
     with single() as player:
-        frames, state = player.reset(), player.state_dict()
+        player.reset()
+        state = player.state_dict()
         for name in ("sticky", "fire_on_reset", "waits"):
             del state["inside"][name]
         for emulator in state["inside"]["emulators"].values():
@@ -283,7 +289,9 @@ def test_for_one_game_or_without_a_vector_interface_auto_is_single(monkeypatch):
         AtariPlayers(breakout_rom(), 2, backend="vector")
 
 
-@pytest.mark.parametrize("options", [{"frame_skip": 3}, {"max_noops": 4}, {"fire_on_reset": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"frame_skip": 3}, {"max_noops": 4}, {"fire_on_reset": True}], ids=str
+)
 def test_a_state_of_other_settings_is_refused(options):
     with single() as one, single(**options) as other:
         one.reset()

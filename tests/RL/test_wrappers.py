@@ -102,7 +102,7 @@ def test_the_third_equal_request_and_those_after_it_are_replaced():
     player = PreventStuck(inner, num_repeat=3, action=1)
     player.reset()
     for pair in ([0, 0], [0, 2], [0, 0], [0, 0], [3, 0], [0, 0]):
-        player.step(pair)
+        assert player.step(pair).taken.tolist() == inner.taken[-1]
     assert [taken[0] for taken in inner.taken] == [0, 0, 1, 1, 3, 0]
     assert [taken[1] for taken in inner.taken] == [0, 2, 0, 0, 1, 1]
 

@@ -20,15 +20,16 @@ class Script(Player):
 
     Events: "." nothing, "l" a life lost, "t" terminated, "c" cut off. The step after "t" and "c"
     begins a new game and is not in the list. Frame k of the run has the value k, from 1; every
-    action has reward 3.
+    action has reward 3. With `takes`, that action is taken, whatever was asked for.
     """
 
     num_actions = 2
     frame_shape = (1, 1)
     num_envs = 1
 
-    def __init__(self, events):
+    def __init__(self, events, takes=None):
         self._events = iter(events)
+        self._takes = takes
         self._clock = 0
         self._score = 0.0
         self._ended = False
@@ -45,7 +46,10 @@ class Script(Player):
         if self._ended:
             self._score = 0.0
         flags = [np.array([event == name]) for name in "tclr"]
-        return PlayerStep(self._frame(), np.array([reward], np.float32), *flags, np.array([score]))
+        taken = None if self._takes is None else np.array([self._takes])
+        return PlayerStep(
+            self._frame(), np.array([reward], np.float32), *flags, np.array([score]), taken
+        )
 
     def _frame(self):
         self._clock += 1
@@ -67,11 +71,11 @@ class Network:
 class Played:
     """A script that was played to its end, by the network."""
 
-    def __init__(self, events, ticks):
-        player, self.network = Script(events), Network(best=1, num_actions=2)
+    def __init__(self, events, ticks, takes=None, **options):
+        player, self.network = Script(events, takes), Network(best=1, num_actions=2)
         self.memory = ReplayMemory(100, (1, 1), history=HISTORY)
         agent = Agent(self.network, player, HISTORY, np.random.RandomState(0))
-        self.simulator = Simulator(player, self.memory, agent)
+        self.simulator = Simulator(player, self.memory, agent, **options)
         self.simulator.begin()
         self.stored = [self.simulator.tick(epsilon=0.0) for _ in range(ticks)]
 
@@ -119,6 +123,23 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
     ]
     assert played.states() == [[0, 1], [0, 2], [2, 3]]
     assert played.simulator.take_episodes() == [(3, 9.0, 3)]
+
+
+def test_a_lost_life_can_be_left_to_the_game():
+    # frame   1 2 3 4
+    # event     l . t
+    played = Played("l.t", ticks=3, life_loss_ends=False)
+    assert played.transitions() == [
+        ((0, 1, 2), 1, 3.0, False),
+        ((1, 2, 3), 1, 3.0, False),
+        ((2, 3, 0), 1, 3.0, True),
+    ]
+    assert played.states() == [[0, 1], [1, 2], [2, 3]]
+
+
+def test_the_actions_that_were_taken_are_stored():
+    played = Played("...", ticks=3, takes=0)
+    assert played.transitions() == [((0, 1, 2), 0, 3.0, False), ((1, 2, 3), 0, 3.0, False)]
 
 
 def test_a_game_that_is_cut_off_would_have_continued():
