@@ -56,9 +56,9 @@ _NAMES = {  # package or module -> its public names
     # begin names
     "RL": (
         "AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace FrameHistory GymEnv GymPlayers "
-        "HistoryFramePlayer LimitLength LimitLengthPlayer MapPlayerState NaiveRLEnvironment "
-        "Player PlayerStep PreventStuck PreventStuckPlayer ProxyPlayer RLEnvironment ReplayMemory "
-        "check_rom epsilon_greedy find_rom"
+        "HistoryFramePlayer LimitLength LimitLengthPlayer MapPlayerState NStepBatch "
+        "NaiveRLEnvironment Player PlayerStep PreventStuck PreventStuckPlayer ProxyPlayer "
+        "RLEnvironment ReplayMemory check_rom epsilon_greedy find_rom"
     ),
     "callbacks": (
         "BinaryClassificationStats CSVMonitor Callback CallbackFactory CallbackToHook Callbacks "

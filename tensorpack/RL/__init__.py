@@ -6,7 +6,7 @@ from .envbase import DiscreteActionSpace, NaiveRLEnvironment, RLEnvironment
 from .gymenv import GymEnv, GymPlayers
 from .history import FrameHistory, HistoryFramePlayer, epsilon_greedy
 from .player import Player, PlayerStep
-from .replay import Batch, ReplayMemory
+from .replay import Batch, NStepBatch, ReplayMemory
 from .rom import check_rom, find_rom
 from .wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
 
@@ -22,6 +22,7 @@ __all__ = [
     "LimitLength",
     "LimitLengthPlayer",
     "MapPlayerState",
+    "NStepBatch",
     "NaiveRLEnvironment",
     "Player",
     "PlayerStep",

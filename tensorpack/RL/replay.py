@@ -5,40 +5,23 @@ returns arrays; it does not depend on players, networks or exploration.
 """
 
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.aligned import aligned_empty
 from tensorpack.utils.checkpoints import SegmentRef, Segments
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_count, check_counts
 
+from ._replay_batch import Batch, BatchReader, NStepBatch
+from ._replay_rings import Rings
 from ._replay_storage import IMMUTABLE, Journal, Layout, check_complete
 
-__all__ = ["Batch", "ReplayMemory"]
+__all__ = ["Batch", "NStepBatch", "ReplayMemory"]
 
 # Limits of a segment: bytes, entries, and the part (one in 16) of a lane.
 _SEGMENT_BYTES = 32 << 20
 _SEGMENT_ENTRIES = 1 << 16
 _SEGMENT_PART = 16
-
-
-class Batch(NamedTuple):
-    """Sampled transitions; the arrays are new and belong to the caller.
-
-    Attributes:
-      frames: `[B, history + 1, *frame_shape]`, oldest first, of the dtype of the frames. The first
-        `history` are the state that `action` was taken in, the last `history` the one after it.
-        Frames from before the episode, and after its end where `terminated`, are zeros.
-      action: int64 `[B]`.
-      reward: float32 `[B]`.
-      terminated: bool `[B]`, True where nothing follows.
-    """
-
-    frames: np.ndarray
-    action: np.ndarray
-    reward: np.ndarray
-    terminated: np.ndarray
 
 
 class ReplayMemory:
@@ -78,22 +61,18 @@ class ReplayMemory:
         segment_entries: Optional[int] = None,
     ) -> None:
         self._layout = layout = Layout(capacity, frame_shape, history, lanes, frame_dtype)
-        self._lane_size = layout.lane_size
-        self._frame_shape = layout.frame_shape
-        self._history = history = layout.history
-        self._lanes = lanes = layout.lanes
+        self._history = layout.history
+        self._rings = Rings(layout.lanes, layout.lane_size)
         self._columns = layout.make()  # all are flat: [lanes * lane_size, values of a frame]
         self._frames, self._action, self._reward, self._terminated, self._depth = (
             self._columns[name] for name in IMMUTABLE
         )
         self._sampleable = self._columns["sampleable"]
         self._num_sampleable = 0
-        self._all_lanes = np.arange(lanes)
+        self._reader = BatchReader(layout, self._columns, self._rings)
         self._after = np.arange(history)  # distances to the entries whose state an entry is part of
-        self._around = np.arange(1 - history, 2)  # distances to the frames of a transition
-        self._written = np.zeros(lanes, np.int64)  # entries so far, overwritten ones included
-        self._episode = np.zeros(lanes, np.int64)  # entries of the running episode, <= history
-        self._journal = Journal(lanes, layout.lane_size, _piece(layout, segment_entries))
+        self._episode = np.zeros(layout.lanes, np.int64)  # entries of the running one, <= history
+        self._journal = Journal(layout.lanes, layout.lane_size, _piece(layout, segment_entries))
         self._lock = threading.Lock()
         self._save_ended = threading.Condition(self._lock)
 
@@ -120,7 +99,7 @@ class ReplayMemory:
 
     def __len__(self) -> int:
         """Returns how many entries are kept, including those that cannot be sampled."""
-        return int(self._filled().sum())
+        return int(self._rings.filled().sum())
 
     def append(
         self,
@@ -153,7 +132,7 @@ class ReplayMemory:
           ValueError: an argument has the wrong shape, or is missing; a lane is not there, or twice.
           TypeError: an argument has the wrong dtype.
         """
-        rows = self._all_lanes if lanes is None else self._check_lanes(lanes)
+        rows = self._rings.check(lanes)
         count = (len(rows),)
         frames = self._check_frames("frames", frames, len(rows))
         actions = _check("actions", actions, count, np.integer)
@@ -166,7 +145,7 @@ class ReplayMemory:
             final_frames = self._check_frames("final_frames", final_frames, len(rows))[cut]
         with self._lock:
             while self._journal.pending and self._journal.blocks(
-                rows, self._written[rows] + 1 + cut
+                rows, self._rings.written[rows] + 1 + cut
             ):
                 self._save_ended.wait()
             slots = self._claim(rows)
@@ -178,36 +157,27 @@ class ReplayMemory:
             if final_frames is not None and cut.any():
                 self._frames[self._claim(rows[cut])] = final_frames
 
-    def sample(self, batch_size: int, rng: np.random.RandomState) -> Batch:
+    def sample(
+        self, batch_size: int, rng: np.random.RandomState, steps: int = 1
+    ) -> Union[Batch, NStepBatch]:
         """Draws transitions, each with the same probability and independent of the others.
 
         Args:
           batch_size: how many; one may be drawn more than once.
           rng: for the draws.
+          steps: actions between the two states of a transition, at most.
+
+        Returns:
+          a `Batch` for one step, else an `NStepBatch`.
 
         Raises:
-          ValueError: `batch_size` is not positive.
+          TypeError: a number is not an integer.
+          ValueError: a number is not positive.
           RuntimeError: there is nothing to sample yet.
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
-        length = self._history + 1
-        # A new array each time: TensorFlow may still read one that it was fed.
-        frames = aligned_empty((batch_size * length, self._frames.shape[1]), self._frames.dtype)
+        check_counts("sample", batch_size=batch_size, steps=steps)
         with self._lock:
-            slots = self._draw(batch_size, rng)
-            around = self._neighbours(slots, self._around)
-            # "clip" is for speed: other modes check all indices first and buffer `out`.
-            np.take(self._frames, around.reshape(-1), axis=0, out=frames, mode="clip")
-            depth = self._depth[slots]
-            action = self._action[slots].astype(np.int64)
-            reward, terminated = self._reward[slots], self._terminated[slots]
-        blank = np.empty((batch_size, length), bool)
-        blank[:, :-1] = self._after < (self._history - 1 - depth)[:, None]
-        blank[:, -1] = terminated
-        frames[blank.reshape(-1)] = 0
-        stacks = frames.reshape((batch_size, length) + self._frame_shape)
-        return Batch(stacks, action, reward, terminated)
+            return self._read(self._draw_some(batch_size, rng), steps)
 
     def end_episodes(self, lanes: Optional[np.ndarray] = None) -> None:
         """Cuts the running episodes of some lanes, without final frames.
@@ -222,7 +192,7 @@ class ReplayMemory:
           ValueError: a lane is not there, or twice.
           TypeError: they are not integers.
         """
-        rows = self._all_lanes if lanes is None else self._check_lanes(lanes)
+        rows = self._rings.check(lanes)
         with self._lock:
             self._episode[rows] = 0
 
@@ -237,11 +207,11 @@ class ReplayMemory:
         with self._lock:
             state = {
                 "layout": self._layout.state_dict(),
-                "written": self._written.copy(),
+                "written": self._rings.written.copy(),
                 "episode": self._episode.copy(),
                 "sampleable": np.packbits(self._sampleable),
             }
-            saved, pieces = self._journal.begin(self._written)
+            saved, pieces = self._journal.begin(self._rings.written)
             new = [(meta, self._entries(meta)) for meta in pieces]
             return {**state, "entries": Segments(saved, new, self._end_save)}
 
@@ -257,20 +227,20 @@ class ReplayMemory:
         """
         self._layout.check_state(state["layout"])
         entries, written = state["entries"], np.array(state["written"], np.int64)
-        check_complete(entries.refs, written, self._lane_size)
+        check_complete(entries.refs, written, self._rings.lane_size)
         with self._lock:
             if self._journal.pending:
                 raise RuntimeError("A replay memory cannot be loaded while it is being saved.")
-            self._written[:] = self._episode[:] = 0
+            self._rings.written[:] = self._episode[:] = 0
             self._sampleable[:] = False
             self._num_sampleable = 0
-            self._journal.restore([], self._written)
+            self._journal.restore([], self._rings.written)
             for ref in entries.refs:
                 arrays = entries.read(ref)
                 self._layout.check_entries(arrays, ref.meta["count"])
                 for name, column in self._entries(ref.meta).items():
                     column[...] = arrays[name]
-            self._written = written
+            self._rings.written[:] = written
             self._episode = np.array(state["episode"], np.int64)
             bits = np.unpackbits(np.asarray(state["sampleable"], np.uint8))
             self._sampleable[:] = bits[: len(self._sampleable)]
@@ -280,7 +250,8 @@ class ReplayMemory:
 
     def _entries(self, meta: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """Returns views of the entries of a segment."""
-        start = meta["lane"] * self._lane_size + meta["first"] % self._lane_size
+        size = self._rings.lane_size
+        start = meta["lane"] * size + meta["first"] % size
         return {name: self._columns[name][start : start + meta["count"]] for name in IMMUTABLE}
 
     def _end_save(self, refs: Optional[List[SegmentRef]]) -> None:
@@ -288,25 +259,15 @@ class ReplayMemory:
             self._journal.end(refs)
             self._save_ended.notify_all()
 
-    def _filled(self) -> np.ndarray:
-        """Entries that each lane keeps, `[lanes]`; they are the first ones of its ring."""
-        return np.minimum(self._written, self._lane_size)
-
-    def _neighbours(self, slots: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Slots at these distances in the ring of the same lane, `[len(slots), len(offsets)]`."""
-        place = slots % self._lane_size
-        return (slots - place)[:, None] + (place[:, None] + offsets) % self._lane_size
-
     def _claim(self, lanes: np.ndarray) -> np.ndarray:
         """Returns the next slot of each lane; entries that it overwrites cannot be sampled."""
-        slots = lanes * self._lane_size + self._written[lanes] % self._lane_size
-        self._written[lanes] += 1
-        if self._written[lanes].max(initial=0) <= self._lane_size:
-            return slots  # nothing was there before
-        after = self._neighbours(slots, self._after)
-        lost = after[self._depth[after] >= self._after]  # the slot itself, and states it is part of
-        self._num_sampleable -= int(np.count_nonzero(self._sampleable[lost]))
-        self._sampleable[lost] = False
+        rings = self._rings
+        slots = rings.claim(lanes)
+        if rings.written[lanes].max(initial=0) > rings.lane_size:  # else nothing was there before
+            after = rings.neighbours(slots, self._after)
+            # The slot itself, and states it is part of.
+            lost = after[self._depth[after] >= self._after]
+            self._forget(lost[self._sampleable[lost]])
         return slots
 
     def _link(self, lanes: np.ndarray, slots: np.ndarray, over: np.ndarray) -> None:
@@ -314,24 +275,39 @@ class ReplayMemory:
         episode = self._episode[lanes]
         self._depth[slots] = np.minimum(episode, self._history - 1)
         self._episode[lanes] = np.where(over, 0, np.minimum(episode + 1, self._history))
-        before = self._neighbours(slots[episode > 0], np.array([-1]))[:, 0]
-        whole = np.concatenate([before, slots[over]])
-        self._sampleable[whole] = True
-        self._num_sampleable += len(whole)
+        before = self._rings.neighbours(slots[episode > 0], np.array([-1]))[:, 0]
+        self._complete(np.concatenate([before, slots[over]]))
 
-    def _draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:
-        """Draws slots that can be sampled: draws from all, and redraws those that cannot."""
+    def _complete(self, slots: np.ndarray) -> None:
+        """Makes transitions part of what is drawn; they were not."""
+        self._sampleable[slots] = True
+        self._num_sampleable += len(slots)
+
+    def _forget(self, slots: np.ndarray) -> None:
+        """Takes transitions out of what is drawn; they were part of it."""
+        self._sampleable[slots] = False
+        self._num_sampleable -= len(slots)
+
+    def _read(self, slots: np.ndarray, steps: int) -> Union[Batch, NStepBatch]:
+        reader = self._reader
+        return reader.one_step(slots) if steps == 1 else reader.n_steps(slots, steps)
+
+    def _draw_some(self, count: int, rng: np.random.RandomState) -> np.ndarray:
         if self._num_sampleable == 0:
             raise RuntimeError(
                 f"The replay memory holds {len(self)} entries and no whole transition: append "
                 "more before the first sample."
             )
-        filled = self._filled()
+        return self._draw(count, rng)
+
+    def _draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:
+        """Draws slots that can be sampled: draws from all, and redraws those that cannot."""
+        filled = self._rings.filled()
         ends = np.cumsum(filled)
         if 4 * self._num_sampleable < ends[-1]:  # so few only where there is little in all
             choices = np.flatnonzero(self._sampleable)
             return choices[rng.randint(len(choices), size=count)]
-        shifts = self._all_lanes * self._lane_size - (ends - filled)
+        shifts = self._rings.all_lanes * self._rings.lane_size - (ends - filled)
         drawn: List[np.ndarray] = []
         while count > 0:
             slots = rng.randint(ends[-1], size=count + count // 8)
@@ -341,18 +317,8 @@ class ReplayMemory:
             count -= len(drawn[-1])
         return np.concatenate(drawn)
 
-    def _check_lanes(self, lanes: np.ndarray) -> np.ndarray:
-        lanes = np.asarray(lanes)
-        lanes = _check("lanes", lanes, (lanes.size,), np.integer)
-        rows = lanes.astype(np.int64)
-        if len(rows) and not 0 <= rows.min() <= rows.max() < self._lanes:
-            raise ValueError(f"lanes must be from 0 to {self._lanes - 1}, got {lanes}.")
-        if (np.bincount(rows, minlength=1) > 1).any():
-            raise ValueError(f"A lane takes one transition at a time, got lanes={lanes}.")
-        return rows
-
     def _check_frames(self, name: str, frames: np.ndarray, count: int) -> np.ndarray:
-        frames = _check(name, frames, (count,) + self._frame_shape, self._frames.dtype.type)
+        frames = _check(name, frames, (count,) + self._layout.frame_shape, self._frames.dtype.type)
         return frames.reshape(count, self._frames.shape[1])
 
 

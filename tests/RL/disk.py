@@ -62,10 +62,12 @@ def through_a_checkpoint(state, directory):
 
 def assert_same(memory, other):
     """All of two memories' contents is equal, to the bit."""
-    place = np.arange(len(memory._frames)) % memory._lane_size
-    kept = place < np.repeat(memory._filled(), memory._lane_size)  # the others were never written
+    rings = memory._rings
+    place = np.arange(len(memory._frames)) % rings.lane_size
+    kept = place < np.repeat(rings.filled(), rings.lane_size)  # the others were never written
     for name in memory._columns:
         ours, theirs = (each._columns[name][kept] for each in (memory, other))
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
-    for name in ("_written", "_episode", "_num_sampleable"):
+    np.testing.assert_array_equal(rings.written, other._rings.written)
+    for name in ("_episode", "_num_sampleable"):
         np.testing.assert_array_equal(getattr(memory, name), getattr(other, name), err_msg=name)

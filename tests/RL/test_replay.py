@@ -221,6 +221,26 @@ def test_a_batch_is_new_typed_and_never_written_again():
     assert all(np.array_equal(one, other) for one, other in zip(batch, before))
 
 
+def test_transitions_of_several_steps_end_with_their_episode_or_the_newest_frame():
+    memory = make_memory(100, history=2)
+    for number, end in [(1, "goes on"), (2, "goes on"), (3, "over"), (4, "cut"), (5, "goes on")]:
+        append(memory, [number], [end])
+    append(memory, [6])
+    batch = memory.sample(300, np.random.RandomState(0), steps=2)
+    assert [array.dtype.name for array in batch] == ["int32", "int64", "float32", "bool", "int32"]
+    assert batch.frames.shape == (300, 4, 2) and batch.frames.flags.c_contiguous
+    assert batch.frames.ctypes.data % 64 == 0 and batch.reward.shape == (300, 2)
+    rows = zip(*(array.tolist() for array in (batch.frames[:, :, 0], *batch[1:])))
+    found = {row[1]: (row[0], *row[2:]) for row in rows}
+    assert found == {
+        1: ([0, 1, 2, 3], [1, 2], False, 2),
+        2: ([1, 2, 3, 0], [2, 3], True, 2),
+        3: ([2, 3, 3, 0], [3, 0], True, 1),
+        4: ([0, 4, 4, -5], [4, 0], False, 1),
+        5: ([0, 5, 5, 6], [5, 0], False, 1),
+    }
+
+
 @pytest.mark.parametrize("size, dtype", [(1, np.uint8), (7, np.float32), (64, np.uint8)])
 def test_tensorflow_need_not_copy_the_frames_of_a_batch(size, dtype):
     memory = ReplayMemory(30, (5, 3), history=2, frame_dtype=dtype)
@@ -265,6 +285,12 @@ def test_a_memory_without_a_whole_transition_cannot_be_sampled():
         memory.sample(1, np.random.RandomState(0))
 
 
+@pytest.mark.parametrize("sizes", [(0, 1), (1, 0)])
+def test_sizes_of_a_batch_are_checked(sizes):
+    with pytest.raises(ValueError, match="must be at least 1, but got 0"):
+        make_memory(20, history=2).sample(sizes[0], np.random.RandomState(0), steps=sizes[1])
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -304,7 +330,7 @@ GOOD = {
         ({"lanes": np.array([0, 2])}, ValueError, "lanes must be from 0 to 1, got"),
         ({"lanes": np.array([-1, 0])}, ValueError, "lanes must be from 0 to 1, got"),
         ({"lanes": np.array([1, 1])}, ValueError, "A lane takes one transition at a time"),
-        ({"lanes": np.array([True, False])}, TypeError, "lanes must be integer, got bool"),
+        ({"lanes": np.array([True, False])}, TypeError, "lanes must be integers, got bool"),
         ({"lanes": np.array([1])}, ValueError, r"frames must have the shape \[1, 2\]"),
     ],
 )

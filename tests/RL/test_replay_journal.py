@@ -15,7 +15,7 @@ from tests.RL.test_replay import append, everything, make_memory, sizes, writing
 
 def fill(memory, count, start=1, ends=("goes on",)):
     """So many ticks of all lanes, with these ends in turn."""
-    lanes = memory._lanes
+    lanes = memory._rings.lanes
     for tick in range(start, start + count):
         numbers = [tick + 1000 * lane for lane in range(lanes)]
         append(memory, numbers, [ends[tick % len(ends)]] * lanes)
@@ -176,7 +176,7 @@ def test_append_waits_where_it_would_overwrite_what_is_being_saved(appending):
             np.testing.assert_array_equal(arrays[name], copies[name])
     disk.finish(state)
     assert done.wait(10)
-    assert memory._written.tolist() == [22, 23]
+    assert memory._rings.written.tolist() == [22, 23]
 
 
 def test_append_waits_for_its_own_lanes_alone(appending):
@@ -197,9 +197,9 @@ def test_a_final_frame_waits_too(appending):
     fill(memory, 9)
     disk, state = Disk(), memory.state_dict()
     done = appending(memory, [10], ["cut"])  # two entries
-    assert not done.wait(0.2) and memory._written[0] == 9
+    assert not done.wait(0.2) and memory._rings.written[0] == 9
     disk.finish(state)
-    assert done.wait(10) and memory._written[0] == 11
+    assert done.wait(10) and memory._rings.written[0] == 11
 
 
 def test_a_save_while_another_one_is_under_way_is_refused():

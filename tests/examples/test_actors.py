@@ -137,7 +137,7 @@ def fake(made):
 def test_actors_play_with_the_weights_and_the_epsilon_of_the_learner(learning, made):
     made += [Acting(number, learning.addresses) for number in (1, 2)]
     actors = made[-2:]
-    while (learning.memory._filled() < 100).any():
+    while (learning.memory._rings.filled() < 100).any():
         learning.tick()
     assert [each.network.asked for each in actors] == [[], []]
     # each game is in a lane of its own, with no frame left out: balls fall by a row

@@ -32,7 +32,7 @@ def simulate(player, memory, rng=0):
 
 def sampled(memory, lanes):
     """The entries of some lanes, as they are in the memory."""
-    size = memory._lane_size
+    size = memory._rings.lane_size
     rows = np.concatenate([np.arange(lane * size, (lane + 1) * size) for lane in lanes])
     return [column[rows] for column in (*memory._columns.values(), memory._sampleable)]
 

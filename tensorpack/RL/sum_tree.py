@@ -1,0 +1,137 @@
+"""A sum tree: draws indices in proportion to weights, and changes weights, many at a time."""
+
+from typing import List
+
+import numpy as np
+
+from tensorpack.utils.checks import check_counts
+
+__all__ = ["SumTree"]
+
+_WIDTH = 16  # children of a node: few levels, and a level is one operation for all draws
+_MOST_WAITING = 4096  # leaves whose sums are out of date
+
+
+class SumTree:
+    """Weights of the integers below `size`, all zero at first.
+
+    A node is the sum of its children, the leaves are the weights; finding a leaf by a partial sum
+    takes one step for each level. Sums are computed from the children each time and never adjusted
+    by differences, so they do not drift: the tree is a function of its weights, to the bit. They
+    are computed for many changes at once, when they are next needed.
+
+    Args:
+      size: number of weights.
+
+    Raises:
+      TypeError: it is not an integer.
+      ValueError: it is not positive.
+    """
+
+    def __init__(self, size: int) -> None:
+        check_counts("SumTree", size=size)
+        # From the leaves to the root; the row of a node holds its children.
+        self._levels = [np.zeros((_rows(size), _WIDTH))]
+        while len(self._levels[-1]) > 1:
+            self._levels.append(np.zeros((_rows(len(self._levels[-1])), _WIDTH)))
+        self._leaves = self._levels[0].reshape(-1)[:size]
+        self._waiting: List[np.ndarray] = []
+        self._num_waiting = 0
+
+    @staticmethod
+    def required_bytes(size: int) -> int:
+        """Returns how many bytes a tree takes."""
+        rows = [_rows(size)]
+        while rows[-1] > 1:
+            rows.append(_rows(rows[-1]))
+        return sum(rows) * _WIDTH * 8
+
+    def __len__(self) -> int:
+        """Returns the number of weights."""
+        return len(self._leaves)
+
+    def __getitem__(self, indices: np.ndarray) -> np.ndarray:
+        """Returns the weights at these indices, float64."""
+        return self._leaves[indices]
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights."""
+        self._settle()
+        return float(_sums(self._levels[-1])[0, -1])
+
+    def set(self, indices: np.ndarray, weights: np.ndarray) -> None:
+        """Changes some weights.
+
+        Args:
+          indices: integers `[N]`; of equal ones the last counts.
+          weights: finite, not negative, `[N]` or one for all.
+        """
+        self._leaves[indices] = weights
+        self._waiting.append(indices)
+        self._num_waiting += len(indices)
+        if self._num_waiting > _MOST_WAITING:
+            self._settle()
+
+    def replace(self, weights: np.ndarray) -> None:
+        """Changes all weights to others, `[size]`, finite and not negative."""
+        self._leaves[:] = weights
+        self._waiting, self._num_waiting = [], 0
+        for level, above in zip(self._levels, self._levels[1:]):
+            above.reshape(-1)[: len(level)] = _sums(level)[:, -1]
+
+    def find(self, sums: np.ndarray) -> np.ndarray:
+        """Returns for each number the index i with w_0 + ... + w_{i-1} <= number < ... + w_i.
+
+        The weight of an index that is found is not zero.
+
+        Args:
+          sums: float64 `[N]`, not negative; those from the total on, which must not be 0, find the
+            last index with a weight.
+        """
+        self._settle()
+        rows = np.arange(len(sums))
+        nodes = np.zeros(len(sums), np.int64)
+        size = np.full(len(sums), self.total)
+        for level in reversed(self._levels):
+            # Rounding may take a number out of its node; it must stay below the sum of the node.
+            sums = np.minimum(sums, np.nextafter(size, 0))
+            children = level[nodes]
+            ends = _sums(children)
+            child = np.count_nonzero(ends <= sums[:, np.newaxis], axis=1)
+            size = children[rows, child]
+            before = np.where(child > 0, ends[rows, child - 1], 0.0)
+            sums, nodes = sums - before, nodes * _WIDTH + child
+        return nodes
+
+    def draw(self, count: int, rng: np.random.RandomState) -> np.ndarray:
+        """Draws indices, each with the probability weight / total; stratified.
+
+        The range from 0 to the total is cut into `count` equal parts, and a number is drawn from
+        each (Schaul et al., 2016, section 3.3), so the indices come in order. The total must not
+        be 0.
+
+        Returns:
+          int64 `[count]`.
+        """
+        places = np.arange(count) + rng.random_sample(count)
+        return self.find(places * (self.total / count))
+
+    def _settle(self) -> None:
+        """Brings the sums up to date with the weights."""
+        if not self._waiting:
+            return
+        rows = np.concatenate(self._waiting) // _WIDTH
+        self._waiting, self._num_waiting = [], 0
+        for level, above in zip(self._levels, self._levels[1:]):
+            above.reshape(-1)[rows] = _sums(level[rows])[:, -1]
+            rows = rows // _WIDTH
+
+
+def _rows(count: int) -> int:
+    return -(-count // _WIDTH)
+
+
+def _sums(children: np.ndarray) -> np.ndarray:
+    """Partial sums of each row, from left to right: the last one is the sum of the node."""
+    return np.cumsum(children, axis=1)
