@@ -125,6 +125,7 @@ class Exchange:
         self._wire = wire
         self._first_key = first_key
         self._sums: List[Tuple[_Bucket, tf.Tensor]] = []  # with what comes back
+        self._grads: List[Tuple[_Bucket, tf.Tensor]] = []
         with tf.device(_CPU), tf.name_scope("Exchange"):
             self._flag = tf.get_variable(
                 "exchange_flag",
@@ -184,17 +185,17 @@ class Exchange:
             return bucket.unpack(vector)[0]
 
     def check_run(self, fetches: Any) -> None:
-        """Raises RuntimeError if a run of these fetches needs sums of layers and is no step: the
-        other workers would not take part, and it would wait for ever.
+        """Raises RuntimeError if a run of these fetches needs sums and is no step: the other
+        workers would not take part, and it would wait for ever.
         """
         if dependency_of_fetches(fetches, self.send):
             return
-        for bucket, vector in self._sums:
+        for bucket, vector in [*self._sums, *self._grads]:
             if dependency_of_fetches(fetches, vector):
                 raise RuntimeError(
-                    f"A run that is no step needs {bucket.parts[0].tensor.name}, which the workers "
-                    "add up in their steps only. Fetch what depends on it along with the step, or "
-                    "use an inference tower."
+                    "A run that is no step needs what the workers add up in their steps only, such "
+                    f"as {bucket.parts[0].tensor.name}. Fetch what depends on it along with the "
+                    "step, as MergeAllSummaries(run_alone=False) does, or use an inference tower."
                 )
 
     def set_flag(self, sess: tf.Session, flag: int) -> None:
@@ -246,6 +247,7 @@ class Exchange:
         )
         self._collect(buckets)
         got = [each.received.dequeue() for each in buckets]
+        self._grads = list(zip(buckets, got))
         self.flags = self._flags_in(got[-1], name="flags")
         buckets = [*sums, *buckets]
         queues = [queue for each in buckets for queue in (each.sent, each.received)]

@@ -4,7 +4,6 @@ import itertools
 import math
 import os
 import signal
-import threading
 import zlib
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
@@ -39,6 +38,7 @@ from .common_state import choose_state
 from .config import TrainConfig
 from .multi_tower import MultiTowerTrainer
 from .run_state import saver_of_states
+from .timers import Timers
 from .worker_group import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
 
 __all__ = ["CollectiveTrainer"]
@@ -103,6 +103,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         self._timeout = as_positive(self, "timeout", timeout)
         self._exchange: Any = None  # an Exchange, when the graph is built
         self._group: Optional[GroupOfWorkers] = None
+        self._timers = Timers()
         self._announced = False
         if cluster is not None and cluster.num_workers > 1:
             self.is_chief = cluster.is_chief
@@ -134,6 +135,7 @@ class CollectiveTrainer(MultiTowerTrainer):
         finally:
             if self._group is not None:
                 self._group.close()
+            self._timers.close()
 
     def allreduce(self, grads: Sequence[Tuple[Any, tf.Variable]]) -> List[Tuple[Any, tf.Variable]]:
         """Returns (gradient, variable) pairs with the averages, or sums, over the workers; called
@@ -251,8 +253,8 @@ class CollectiveTrainer(MultiTowerTrainer):
             flag, limit = FINISHED, math.inf
         except BaseException as error:
             flag = self._flag_of(error)
-            if flag == FAILED:
-                logger.error(f"This worker leaves the group because of {error!r}")
+            if flag == FAILED and not self._group.has_ended():
+                logger.error(f"This worker leaves the group because of {self._cause_of(error)!r}")
             if isinstance(error, tf.errors.OutOfRangeError) and self._group.flags is not None:
                 raise StopRequested(self.stop_token.reason) from error  # others have left
             raise
@@ -279,7 +281,7 @@ class CollectiveTrainer(MultiTowerTrainer):
 
     def _on_failure(self, error: BaseException) -> None:
         self.stop_token.request(Failed(error, "the group of workers"))
-        _after(self.stop_grace, self._end_process, self.global_step, error)
+        self._timers.after(self.stop_grace, self._end_process, self.global_step, error)
         self._group.abandon(self.sess)
         self._shutdown.unblock()
 
@@ -319,9 +321,16 @@ class CollectiveTrainer(MultiTowerTrainer):
             return _flag_of_reason(reason)
         return FINISHED if isinstance(error, SystemExit) and not error.code else FAILED
 
+    def _cause_of(self, error: BaseException) -> Any:
+        """What is behind an error that ends the loop."""
+        reason = self.stop_token.reason
+        if isinstance(reason, Failed):
+            return reason.error
+        return reason if isinstance(error, StopRequested) else error
+
     def _on_signal(self) -> None:
         """Ends the run if the others do not agree in time."""
-        _after(self.stop_grace / 2, self._stop_alone)
+        self._timers.after(self.stop_grace / 2, self._stop_alone)
 
     def _stop_alone(self) -> None:
         if not self.stop_token.requested:
@@ -356,12 +365,6 @@ class _Agreement(Callback):
     ) -> None:
         if run_values.results is not None and run_values.results.any():
             self.trainer.agree(run_values.results)
-
-
-def _after(seconds: float, function: Callable[..., None], *args: Any) -> None:
-    timer = threading.Timer(seconds, function, args)
-    timer.daemon = True  # it does nothing where the run has ended
-    timer.start()
 
 
 def _flag_of_reason(reason: StopReason) -> int:

@@ -25,6 +25,7 @@ from .multi_tower import MultiTowerTrainer
 from .parameter_server import serve
 from .run_state import saver_of_states
 from .signals import TrainingInterrupted
+from .timers import Timers
 
 __all__ = ["DistributedTrainerBase", "EndAsked", "Towers"]
 
@@ -69,6 +70,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
         closing = (lambda: StepTurns.closing(number)) if in_step else tf.no_op
         self.group = Group(cluster, server.target, ("ps", 0), timeout, in_step, closing)
         self._over = threading.Event()
+        self._timers = Timers()
 
     def setup(self) -> None:
         """As the base class, when the group has agreed on the state to resume from."""
@@ -133,9 +135,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
             return
         logger.info("Asked to end: all workers end after the same step.")
         self.group.vote(reason.signum)
-        timer = threading.Timer(self.stop_grace / 2, self._stop_alone)
-        timer.daemon = True  # it does nothing where the run has ended
-        timer.start()
+        self._timers.after(self.stop_grace / 2, self._stop_alone)
 
     def _stop_alone(self) -> None:
         """Ends this worker because of a signal, also if others do not come to a step in time."""
@@ -173,6 +173,7 @@ class DistributedTrainerBase(MultiTowerTrainer):
             raise
         finally:
             self._over.set()
+            self._timers.close()
             self.group.leave(failed, self.loop.steps_taken)
 
     def _on_lost(self, lost: PeerLost) -> None:

@@ -117,7 +117,7 @@ class GroupOfWorkers:
           flag: says why, see above.
           limit: seconds to wait; infinite to wait for as long as the others live.
         """
-        if self._thread is None or self._exchange is None or self._has_ended():
+        if self._thread is None or self._exchange is None or self.has_ended():
             return
         try:
             self._exchange.leave(sess, -flag)
@@ -125,7 +125,7 @@ class GroupOfWorkers:
             logger.warning(f"The other workers could not be told: {error}")
             return
         start, told = time.monotonic(), False
-        while self._thread.is_alive() and not self._has_ended():
+        while self._thread.is_alive() and not self.has_ended():
             self._thread.join(_POLL_SECONDS)
             waited = time.monotonic() - start
             if waited > limit:
@@ -150,13 +150,14 @@ class GroupOfWorkers:
             # One that returns from TensorFlow while the interpreter ends aborts the process.
             self._thread.join(_LAST_SECONDS)
 
+    def has_ended(self) -> bool:
+        """Returns whether the exchanges have ended or were given up, so that none hears a flag."""
+        return self._abandoned or self.error is not None or self.flags is not None
+
     def name_those(self, flags: np.ndarray) -> str:
         """Returns the names and addresses of the workers whose flags are set."""
         found: List[int] = [int(i) for i in np.flatnonzero(flags)]
         return ", ".join(f"worker {i} at {self.cluster.workers[i]}" for i in found)
-
-    def _has_ended(self) -> bool:
-        return self._abandoned or self.error is not None or self.flags is not None
 
     def _apart(self, graph: tf.Graph, fetch: Any, check_stop: Callable[[], None]) -> Any:
         """Runs something on a thread of its own, and waits for it or for the end of the group."""
@@ -210,7 +211,7 @@ class GroupOfWorkers:
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:
-            if self._has_ended():
+            if self.has_ended():
                 return
             self.error = error
         self._on_failure(error)

@@ -2,17 +2,18 @@
 
 import json
 import sys
+import threading
 import time
 
 import numpy as np
 
-from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.callbacks import Callback, MergeAllSummaries, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.graph_builder import ModelDesc
 from tensorpack.input_source import FeedInput
 from tensorpack.models import BatchNorm
-from tensorpack.tfutils.gradproc import GlobalNormClip
+from tensorpack.tfutils.gradproc import GlobalNormClip, SummaryGradient
 from tensorpack.tfutils.optimizer import apply_grad_processors
 from tensorpack.train import (
     CollectiveTrainer,
@@ -36,6 +37,9 @@ OPTIMIZERS = {
     "statistics": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
     "clip": lambda: apply_grad_processors(
         tf.train.GradientDescentOptimizer(10.0), [GlobalNormClip(0.01)]
+    ),
+    "summary": lambda: apply_grad_processors(
+        tf.train.GradientDescentOptimizer(0.1), [GlobalNormClip(1.0), SummaryGradient()]
     ),
 }
 
@@ -109,10 +113,13 @@ def train(plan, cluster, data):
     short = plan.get("action") == "end of data" and INDEX == plan["at"][0]
     data = DataFromList(data[: plan["at"][1]] if short else data, plan.get("shuffle", False))
     callbacks = [Watch(plan)] + [ModelSaver()] * ("dir" in plan)
+    if plan.get("optimizer") == "summary":
+        callbacks.append(MergeAllSummaries(run_alone=plan["run_alone"]))
     config = TrainConfig(
         data=FeedInput(data, infinite=not short),
         model=Model(plan.get("optimizer", "sgd")),
         callbacks=callbacks,
+        extra_callbacks=[],
         monitors=[],
         steps_per_epoch=plan.get("steps", 8) + INDEX * plan.get("more_steps", 0),
         max_epoch=plan.get("epochs", 2),
@@ -122,6 +129,7 @@ def train(plan, cluster, data):
 
 
 def report(plan):
+    plan["timers"] = sum(isinstance(each, threading.Timer) for each in threading.enumerate())
     sys.stdout.write(f"RESULT {json.dumps(plan)}\n")
     sys.stdout.flush()
 

@@ -1,6 +1,7 @@
 """`CollectiveTrainer`: real processes that train together, stop together, and fail together."""
 
 import json
+import re
 import signal
 import time
 from contextlib import ExitStack
@@ -63,6 +64,8 @@ def test_workers_train_stop_and_fail_together(start_group):
         {"action": "fail", "at": [1, 5]},
         {"action": "end of data", "at": [1, 6]},
         {"more_steps": 1},
+        {"optimizer": "summary", "run_alone": False},
+        {"optimizer": "summary", "run_alone": True},
     )
     assert group.end_all(SECONDS) == [0, 0], group.outputs
     zero, one = results(group)
@@ -71,7 +74,7 @@ def test_workers_train_stop_and_fail_together(start_group):
     short = np.concatenate(zero[4]["weights"])
     assert HAS_HALF == (abs(exact - short).max() > 0) and np.allclose(exact, short, atol=0.01)
     assert zero[4]["weights"] == one[4]["weights"]
-    stopped, failed, ended, differ = zero[5:]
+    stopped, failed, ended, differ, along, alone = zero[5:]
     assert "error" not in stopped and "error" not in one[5]
     assert stopped["step"] == one[5]["step"] == 5
     assert stopped["weights"] == one[5]["weights"]
@@ -83,6 +86,14 @@ def test_workers_train_stop_and_fail_together(start_group):
     assert ended["step"] == one[7]["step"] == 6
     assert "The epochs of the workers have [8, 9] steps" in differ["error"]
     assert differ["error"] == one[8]["error"]
+    assert "error" not in along
+    assert alone["error"].startswith("RuntimeError: A run that is no step needs what the workers")
+    assert f"PeerLost: worker 0 at {group.address('worker 0')} has failed" in one[10]["error"]
+    causes = [
+        re.findall(r"leaves the group because of (\w+)\(", group[name].output)
+        for name in group.workers
+    ]
+    assert causes == [["RuntimeError"], ["KeyError", "EndOfData"]]
 
 
 @pytest.mark.slow
@@ -98,7 +109,10 @@ def check_survivor(group, start, text):
     assert time.monotonic() - start < 20
     assert "PeerLost: worker 1 at 127.0.0.1:" in group["worker 0"].output
     assert text in group["worker 0"].output
-    assert results(group)[0][0]["weights"]  # after_train has run
+    ((result,), *_) = results(group)
+    assert result["weights"]  # after_train has run
+    assert result["timers"] == 0
+    assert "leaves the group" not in group["worker 0"].output  # there is none
 
 
 @pytest.mark.slow
@@ -166,6 +180,7 @@ def test_ctrl_c_at_all_workers_ends_them_in_order(start_group):
     group.send(signal.SIGINT)
     assert group.end_all(30) == [130, 130], group.outputs
     ((zero,), (one,)) = results(group)
+    assert zero["timers"] == one["timers"] == 0
     assert zero["step"] == one["step"] > 2
     assert zero["weights"] == one["weights"]
 

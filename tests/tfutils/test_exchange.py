@@ -22,12 +22,15 @@ def test_a_step_adds_up_what_layers_ask_for(twice):
     step = tf.placeholder(tf.float32, [])
     total = both.add_up(tf.stack([step, 3.0]))
     both.add_up(tf.ones([2, 2], tf.float64))  # nothing depends on it
-    [(gradient, _)] = both.reduce([(total * weight, weight)])
+    product = tf.multiply(total, weight, name="product")
+    [(gradient, _)] = both.reduce([(product, weight)])
     assert both.bytes == 4 * (2 + 2 + 2) + 8 * 4
     both.check_run([both.send, {"total": total}])
     both.check_run(weight)
-    with pytest.raises(RuntimeError, match=r"no step needs stack:0, .* along with the step"):
+    with pytest.raises(RuntimeError, match=r"no step needs .* as stack:0\. .* along with the step"):
         both.check_run([weight, {"cost": total + 1}])
+    with pytest.raises(RuntimeError, match=r"no step needs .* as product:0\. .* along with the"):
+        both.check_run(tf.norm(gradient))
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         for number in 1.0, 5.0:
