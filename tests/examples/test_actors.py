@@ -271,6 +271,32 @@ def test_a_learner_that_is_silent_is_an_error_of_the_actor():
     assert "learner at tcp://127.0.0.1:9" in str(token.reason.error)
 
 
+def test_an_actor_whose_learner_is_gone_ends_although_nothing_takes_its_beats(monkeypatch):
+    monkeypatch.setattr(actor, "BEAT_SECONDS", 0.004)  # so it sends more than a sender lets wait
+    monkeypatch.setattr(actor, "SILENT_SECONDS", 1.0)
+    weights, errors = [], []
+    monkeypatch.setattr(actor, "_setter_of", lambda predictor: weights.append)
+    addresses = [free_address() for _ in range(2)]
+
+    def play():
+        with pytest.raises(TimeoutError) as error:
+            actor.play(1, addresses, small_catch(GAMES), Network(best=1))
+        errors.append(error.value)
+
+    thread = threading.Thread(target=play, name="play", daemon=True)
+    thread.start()
+    learner = RemoteDataZMQ(addresses[0], timeout=20)
+    run = next(iter(learner))["run"]
+    order = {"run": run, "taken": 0, "epsilon": 1.0, "version": 1, "over": False}
+    with RemoteSender(addresses[1]) as sender:
+        sender.send({**order, "weights": WEIGHTS})
+        wait_until(lambda: weights)
+    learner.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert f"The learner at {addresses[0]} has been silent for too long" in str(errors[0])
+
+
 @pytest.mark.slow
 def test_a_training_with_actors(log_dir, made, capsys):
     def run(*more_flags, resume="never"):
