@@ -244,18 +244,19 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
 def play(args: argparse.Namespace, rom: str) -> None:
     """Plays one game in a window or into a video file."""
     from common import play_n_episodes
-    from video import open_screen
+    from video import ValuePanel, names_of, open_screen
 
     with get_player(rom, 1) as atari:
         logger.info(f"ROM: {args.rom}, Num Actions: {atari.num_actions}")
         with _load_predictor(args, atari) as predictor:
             with open_screen(args.video, os.path.join(args.logdir, "play.mp4")) as screen:
+                panel = ValuePanel(names_of(atari))
                 scores = play_n_episodes(
                     prevent_stuck(atari),
                     predictor,
                     1,
                     HISTORY,
-                    on_tick=lambda *_: screen.show(atari.screen()),
+                    watch=lambda _, *decision: screen.show(panel.draw(atari.screen(), *decision)),
                 )
     logger.info(f"Total: {scores[0]}")
 

@@ -1,19 +1,25 @@
 """Callbacks of the example: evaluation by whole games, the progress of a run, time of an epoch."""
 
+import os
 import time
+from contextlib import ExitStack
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 from simulator import Agent
+from video import GameVideo, names_of
 
 from tensorpack.callbacks import Callback
 from tensorpack.RL import Player
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
+from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 __all__ = ["EVAL_EPSILON", "EpochTimeWithoutGPU", "Evaluator", "Progress", "play_n_episodes"]
 
 EVAL_EPSILON = 0.001  # probability of a random action
+Watch = Callable[[np.ndarray, int, Optional[np.ndarray]], None]
+
 _LONG_SECONDS = 600.0  # an evaluation that takes longer ...
 _SHORTEN = 0.94  # ... plays this share of its games the next time
 
@@ -27,6 +33,7 @@ def play_n_episodes(
     rng: Optional[np.random.RandomState] = None,
     seed: Optional[int] = None,
     on_tick: Callable[[np.ndarray, int], None] = lambda frames, finished: None,
+    watch: Optional[Watch] = None,
 ) -> List[float]:
     """Plays n whole games and returns their scores, in the order in which they ended.
 
@@ -43,6 +50,9 @@ def play_n_episodes(
       seed: of the games; by default the player keeps its random streams.
       on_tick: called after every action with the frames, uint8 `[N, *frame_shape]`, and the number
         of games that ended; an error that it raises ends the playing.
+      watch: called in the first game of the first environment before every action, with the frame
+        `[*frame_shape]`, the action, and the values of all actions `[num_actions]`, which are None
+        where chance chose.
 
     Raises:
       ValueError: n is less than 1.
@@ -51,16 +61,23 @@ def play_n_episodes(
         raise ValueError(f"The number of games must be at least 1, got {n}.")
     count = player.num_envs
     agent = Agent(predict, player, history, get_rng() if rng is None else rng)
-    agent.observe(player.reset(seed), starts=np.ones(count, bool))
+    frames = player.reset(seed)
+    agent.observe(frames, starts=np.ones(count, bool))
     games_left = np.array([n // count + (i < n % count) for i in range(count)])
     scores: List[float] = []
     while games_left.any():
-        step = player.step(agent.act(epsilon))
-        agent.observe(step.frames, starts=step.reset)
+        actions = agent.act(epsilon)
+        if watch is not None:
+            watch(frames[0], *agent.decision(0))
+        step = player.step(actions)
+        frames = step.frames
+        agent.observe(frames, starts=step.reset)
+        if not np.isnan(step.episode_score[0]):
+            watch = None
         ended = ~np.isnan(step.episode_score) & (games_left > 0)
         games_left -= ended
         scores.extend(step.episode_score[ended].tolist())
-        on_tick(step.frames, int(np.count_nonzero(ended)))
+        on_tick(frames, int(np.count_nonzero(ended)))
     return scores
 
 
@@ -79,6 +96,8 @@ class Evaluator(Callback):
         each evaluation.
       num_players: environments at a time, at most.
       history: frames that make one state.
+      video: whether to write a video of one game of each evaluation, as the agent sees it and with
+        the values of the actions, to `videos/game-{global_step}.mp4` in the log directory.
       clock: returns seconds; only differences count.
     """
 
@@ -90,13 +109,17 @@ class Evaluator(Callback):
         get_player: Callable[[int], Player],
         num_players: int = 8,
         history: int = 4,
+        video: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        if video:  # not only after hours
+            require("cv2", "opencv-python-headless")
         self.eval_episode = nr_eval
         self._io_names = (input_names, output_names)
         self._get_player = get_player
         self._num_players = num_players
         self._history = history
+        self._video = video
         self._clock = clock
         self._rng = get_rng(self)
         self._predictor: Any = None
@@ -121,15 +144,29 @@ class Evaluator(Callback):
 
     def _play(self) -> List[float]:
         n, seed = self.eval_episode, int(self._rng.randint(2**31))
-        with self._get_player(min(n, self._num_players)) as player, get_tqdm(total=n) as bar:
+        with ExitStack() as stack:
+            player = stack.enter_context(self._get_player(min(n, self._num_players)))
+            bar = stack.enter_context(get_tqdm(total=n))
+            watch = stack.enter_context(self._open_video(player)).watch if self._video else None
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
                 self.trainer.check_stop()
                 bar.update(finished)
 
             return play_n_episodes(
-                player, self._predictor, n, self._history, rng=self._rng, seed=seed, on_tick=on_tick
+                player,
+                self._predictor,
+                n,
+                self._history,
+                rng=self._rng,
+                seed=seed,
+                on_tick=on_tick,
+                watch=watch,
             )
+
+    def _open_video(self, player: Player) -> GameVideo:
+        path = os.path.join("videos", f"game-{self.global_step}.mp4")
+        return GameVideo(os.path.join(logger.get_logger_dir() or "", path), names_of(player))
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the number of games and the state of the random stream."""

@@ -1,7 +1,7 @@
 """Plays the games: an agent chooses actions, a simulator steps all games and stores transitions."""
 
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from episodes import Episode
@@ -41,6 +41,7 @@ class Agent:
     ) -> None:
         self._predict = predict
         self._num_envs = player.num_envs
+        self._last: Any = None  # see `decision`
         self._num_actions = player.num_actions
         dtype = np.dtype(player.frame_dtype).type
         self._history = FrameHistory(player.num_envs, player.frame_shape, history, dtype)
@@ -66,10 +67,26 @@ class Agent:
         count = self._num_envs
         actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)
         greedy = self._rng.random_sample(count) >= epsilon
+        values = None
         if greedy.any():
             states = self._history.states(None if greedy.all() else greedy)
-            actions[greedy] = epsilon_greedy(self._predict(states)[0], 0.0, self._rng)
+            values = self._predict(states)[0]
+            actions[greedy] = epsilon_greedy(values, 0.0, self._rng)
+        self._last = actions, greedy, values
         return actions
+
+    def decision(self, index: int) -> Tuple[int, Optional[np.ndarray]]:
+        """Returns what `act` chose last for one environment: the action, and why.
+
+        Args:
+          index: of the environment.
+
+        Returns:
+          the action, and the values of all actions `[num_actions]`, None where chance decided.
+        """
+        actions, greedy, values = self._last
+        row = np.count_nonzero(greedy[:index])
+        return int(actions[index]), values[row] if greedy[index] else None
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the frames that are remembered and the state of the random stream."""

@@ -3,6 +3,7 @@
 import json
 import os
 
+import cv2
 import DQN
 import flags
 import pytest
@@ -43,6 +44,17 @@ def read_stats(log_dir):
         return json.load(file)
 
 
+def read_video(path):
+    """All pictures of a video file, blue first."""
+    video = cv2.VideoCapture(path)
+    pictures = []
+    while True:
+        more, picture = video.read()
+        if not more:
+            return pictures
+        pictures.append(picture)
+
+
 def refusal(capsys, function, *args):
     """What the program says when it ends because of its command line."""
     with pytest.raises(SystemExit) as exit:
@@ -57,6 +69,7 @@ class FakeTrainer:
     """As much of a trainer as callbacks of the example ask for; keeps scalars."""
 
     deterministic = True
+    global_step = 20
 
     def __init__(self, predictor):
         self.monitors = self

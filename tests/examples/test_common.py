@@ -1,5 +1,6 @@
 """Whole games: shares, scores, the evaluator within a run; how long an epoch takes."""
 
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ from common import EpochTimeWithoutGPU, Evaluator, Progress, play_n_episodes
 from tensorpack.RL import Player, PlayerStep
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 from tests.examples.catch import CatchPlayer
-from tests.examples.running import FakeTrainer
+from tests.examples.running import FakeTrainer, read_video
 from tests.helpers import FakeClock
 
 
@@ -200,6 +201,35 @@ def test_progress_continues_over_the_sittings_of_a_run():
     steps = {"agent_steps": 1000, "emulator_frames": 4000, "episodes": 3, "exploration": 0.5}
     assert first == {**steps, "hours": 1.5}
     assert second == {**steps, "hours": 2.0}
+
+
+@pytest.mark.parametrize("num_players", [1, 2])
+def test_a_video_has_one_whole_game_and_changes_nothing(num_players, log_dir):
+    class Longer(Evaluation):
+        def _make(self, count):
+            self.players.append(ChanceLengths([7, 3][:count]))
+            return self.players[-1]
+
+    options = {"nr_eval": 4, "num_players": num_players}
+    plain, filmed = Longer(**options), Longer(**options, video=True)
+    filmed.evaluator.load_state_dict(plain.evaluator.state_dict())
+    states = evaluated(plain)
+    assert "videos" not in os.listdir(log_dir)
+    np.testing.assert_array_equal(evaluated(filmed), states)
+    assert os.listdir(os.path.join(log_dir, "videos")) == ["game-20.mp4"]
+    pictures = read_video(os.path.join(log_dir, "videos", "game-20.mp4"))
+    assert len(pictures) == 7
+    assert pictures[0].shape == (420, 720, 3)
+
+
+def test_a_watched_game_ends_with_the_first_game_of_the_first_environment():
+    seen = []
+    play_n_episodes(
+        Lengths([3, 1]), no_preference, 6, epsilon=0.0, watch=lambda *each: seen.append(each)
+    )
+    assert len(seen) == 3
+    frame, action, values = seen[0]
+    assert frame.shape == (2, 2) and action in (0, 1) and values.tolist() == [0, 0]
 
 
 def run_epochs(*devices):

@@ -1,44 +1,34 @@
-"""Games on video, and the choice between a window and a file."""
+"""Games on video, the values beside them, and the choice between a window and a file."""
 
 import os
+import resource
 
-import cv2
 import numpy as np
 import pytest
-from video import VideoFile, open_screen
+from video import GameVideo, ValuePanel, VideoFile, enlarge, open_screen
 
-from tensorpack.utils import change_env
+from tensorpack.utils import change_env, logger
+from tests.examples.running import read_video
 
 
 def play(screen, count=5):
-    """Shows so many red screens with a green left half."""
-    picture = np.zeros((20, 40, 3), np.uint8)
-    picture[..., 0], picture[:, :20] = 255, (0, 255, 0)
+    """Shows so many red pictures with a green left half."""
+    picture = np.zeros((60, 120, 3), np.uint8)
+    picture[..., 0], picture[:, :60] = 255, (0, 255, 0)
     with screen:
         for _ in range(count):
             screen.show(picture)
 
 
-def read(path):
-    """All frames of a video file, blue first."""
-    video = cv2.VideoCapture(path)
-    frames = []
-    while True:
-        more, frame = video.read()
-        if not more:
-            return frames
-        frames.append(frame)
-
-
-def test_the_file_that_is_named_has_every_screen_enlarged_and_in_its_colours(tmp_path):
+def test_the_file_that_is_named_has_every_picture_in_its_colours(tmp_path):
     path = str(tmp_path / "new" / "game.mp4")
     play(open_screen(path, str(tmp_path / "play.mp4")))
-    assert os.listdir(str(tmp_path)) == ["new"]
-    frames = read(path)
-    assert [frame.shape for frame in frames] == [(60, 120, 3)] * 5
-    blue, green, red = frames[2][30, 100]
+    assert [names for _, *names in os.walk(str(tmp_path))] == [[["new"], []], [[], ["game.mp4"]]]
+    pictures = read_video(path)
+    assert [picture.shape for picture in pictures] == [(60, 120, 3)] * 5
+    blue, green, red = pictures[2][30, 100]
     assert red > 200 and green < 50 and blue < 50
-    blue, green, red = frames[2][30, 20]
+    blue, green, red = pictures[2][30, 20]
     assert green > 200 and red < 60 and blue < 50
 
 
@@ -52,4 +42,88 @@ def test_without_a_screen_a_file_is_written(tmp_path):
     path = str(tmp_path / "play.mp4")
     with change_env("DISPLAY", ""), change_env("WAYLAND_DISPLAY", ""):
         play(open_screen(None, path))
-    assert len(read(path)) == 5
+    assert len(read_video(path)) == 5
+
+
+def test_of_a_game_that_is_broken_off_there_is_no_file(tmp_path):
+    with pytest.raises(ValueError), VideoFile(str(tmp_path / "game.mp4")) as video:
+        video.show(np.zeros((60, 120, 3), np.uint8))
+        raise ValueError
+    assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.fixture
+def errors(monkeypatch):
+    """What is logged as an error."""
+    logged = []
+    monkeypatch.setattr(logger, "error", logged.append)
+    return logged
+
+
+def watch_noise(path):
+    rng = np.random.RandomState(0)
+    with GameVideo(path, ["LEFT", "RIGHT"]) as video:
+        for _ in range(20):
+            video.watch(rng.randint(256, size=(84, 84), dtype=np.uint8), 1, np.zeros(2))
+
+
+def test_a_full_disk_leaves_no_video_and_one_line(errors, tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20000, limits[1]))  # for each file, in bytes
+    try:
+        watch_noise(str(tmp_path / "game.mp4"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(str(tmp_path)) == []
+    (said,) = errors
+    assert "no video of this evaluation" in said and "of 20 pictures: is the disk full?" in said
+    watch_noise(str(tmp_path / "game.mp4"))
+    assert len(errors) == 1 and len(read_video(str(tmp_path / "game.mp4"))) == 20
+
+
+def test_where_nothing_can_be_written_there_is_one_line(errors, tmp_path):
+    (tmp_path / "videos").touch()
+    watch_noise(str(tmp_path / "videos" / "game.mp4"))
+    (said,) = errors
+    assert "no video of this evaluation" in said and str(tmp_path / "videos") in said
+
+
+@pytest.mark.parametrize("shape, large", [((84, 84), (420, 420)), ((210, 160, 3), (420, 320))])
+def test_a_screen_is_enlarged_to_what_a_picture_has_room_for(shape, large):
+    screen = np.random.RandomState(0).randint(256, size=shape, dtype=np.uint8)
+    result = enlarge(screen)
+    assert result.shape == (*large, 3)
+    times = large[0] // shape[0]
+    colours = screen if screen.ndim == 3 else np.stack([screen] * 3, -1)
+    np.testing.assert_array_equal(result[times - 1 :: times, ::times], colours)
+
+
+ORANGE = (255, 160, 40)
+
+
+def bars(picture):
+    """Columns of the bar of each of three actions, and whether it has the colour of the chosen."""
+    found = []
+    for i in range(3):
+        row = picture[24 + 24 * i + 6, 420 + 112 : 420 + 240].tolist()
+        color = tuple(row[0])
+        found.append((sum(tuple(each) == color for each in row), color == ORANGE))
+    return found
+
+
+def test_the_bars_show_the_values_and_which_action_was_chosen():
+    panel = ValuePanel(["NOOP", "FIRE", "LEFT"])
+    picture = panel.draw(np.zeros((84, 84), np.uint8), 1, np.array([1.0, 3.0, 2.0]))
+    assert picture.shape == (420, 720, 3) and picture.dtype == np.uint8
+    assert bars(picture) == [(2, False), (125, True), (63, False)]
+    # where chance chose, the values are the last that are known; the scale is that of all
+    picture = panel.draw(np.zeros((84, 84), np.uint8), 2, None)
+    assert bars(picture) == [(2, False), (125, False), (63, True)]
+    picture = panel.draw(np.zeros((84, 84), np.uint8), 0, np.array([5.0, np.nan, 1.0]))
+    assert bars(picture) == [(125, True), (2, False), (26, False)]
+
+
+def test_the_first_action_by_chance_and_many_actions_can_be_drawn():
+    panel = ValuePanel([f"DOWNRIGHTFIRE{i}" for i in range(18)])
+    for values in [None, *np.random.RandomState(0).standard_normal((300, 18))]:
+        assert panel.draw(np.zeros((210, 160, 3), np.uint8), 17, values).shape == (420, 620, 3)
