@@ -31,9 +31,11 @@ from tensorpack.RL import Player as Player
 from tensorpack.RL import PlayerStep as PlayerStep
 from tensorpack.RL import PreventStuck as PreventStuck
 from tensorpack.RL import PreventStuckPlayer as PreventStuckPlayer
+from tensorpack.RL import PrioritizedReplay as PrioritizedReplay
 from tensorpack.RL import ProxyPlayer as ProxyPlayer
 from tensorpack.RL import RLEnvironment as RLEnvironment
 from tensorpack.RL import ReplayMemory as ReplayMemory
+from tensorpack.RL import WeightedBatch as WeightedBatch
 from tensorpack.RL import check_rom as check_rom
 from tensorpack.RL import epsilon_greedy as epsilon_greedy
 from tensorpack.RL import find_rom as find_rom

@@ -57,8 +57,8 @@ _NAMES = {  # package or module -> its public names
     "RL": (
         "AtariPlayers AutoRestartPlayer Batch DiscreteActionSpace FrameHistory GymEnv GymPlayers "
         "HistoryFramePlayer LimitLength LimitLengthPlayer MapPlayerState NStepBatch "
-        "NaiveRLEnvironment Player PlayerStep PreventStuck PreventStuckPlayer ProxyPlayer "
-        "RLEnvironment ReplayMemory check_rom epsilon_greedy find_rom"
+        "NaiveRLEnvironment Player PlayerStep PreventStuck PreventStuckPlayer PrioritizedReplay "
+        "ProxyPlayer RLEnvironment ReplayMemory WeightedBatch check_rom epsilon_greedy find_rom"
     ),
     "callbacks": (
         "BinaryClassificationStats CSVMonitor Callback CallbackFactory CallbackToHook Callbacks "

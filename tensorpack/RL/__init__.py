@@ -6,6 +6,7 @@ from .envbase import DiscreteActionSpace, NaiveRLEnvironment, RLEnvironment
 from .gymenv import GymEnv, GymPlayers
 from .history import FrameHistory, HistoryFramePlayer, epsilon_greedy
 from .player import Player, PlayerStep
+from .prioritized import PrioritizedReplay, WeightedBatch
 from .replay import Batch, NStepBatch, ReplayMemory
 from .rom import check_rom, find_rom
 from .wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
@@ -28,9 +29,11 @@ __all__ = [
     "PlayerStep",
     "PreventStuck",
     "PreventStuckPlayer",
+    "PrioritizedReplay",
     "ProxyPlayer",
     "RLEnvironment",
     "ReplayMemory",
+    "WeightedBatch",
     "check_rom",
     "epsilon_greedy",
     "find_rom",

@@ -37,6 +37,10 @@ class ReplayMemory:
     grow at the same rate, and always at most capacity + E and a sixteenth of the capacity (with the
     default `segment_entries`).
 
+    A subclass that draws in another way overrides `_draw`, and `_complete` and `_forget` to know
+    what there is to draw; and `_draw_state` and `_load_draw_state` if it keeps anything more. All
+    are called with the lock held.
+
     Args:
       capacity: entries that are kept, over all lanes; rounded up to a multiple of `lanes`.
       frame_shape: of one frame.
@@ -210,6 +214,7 @@ class ReplayMemory:
                 "written": self._rings.written.copy(),
                 "episode": self._episode.copy(),
                 "sampleable": np.packbits(self._sampleable),
+                **self._draw_state(),
             }
             saved, pieces = self._journal.begin(self._rings.written)
             new = [(meta, self._entries(meta)) for meta in pieces]
@@ -232,8 +237,7 @@ class ReplayMemory:
             if self._journal.pending:
                 raise RuntimeError("A replay memory cannot be loaded while it is being saved.")
             self._rings.written[:] = self._episode[:] = 0
-            self._sampleable[:] = False
-            self._num_sampleable = 0
+            self._forget(np.flatnonzero(self._sampleable))
             self._journal.restore([], self._rings.written)
             for ref in entries.refs:
                 arrays = entries.read(ref)
@@ -243,8 +247,8 @@ class ReplayMemory:
             self._rings.written[:] = written
             self._episode = np.array(state["episode"], np.int64)
             bits = np.unpackbits(np.asarray(state["sampleable"], np.uint8))
-            self._sampleable[:] = bits[: len(self._sampleable)]
-            self._num_sampleable = int(np.count_nonzero(self._sampleable))
+            self._complete(np.flatnonzero(bits[: len(self._sampleable)]))
+            self._load_draw_state(state)
             if entries.reusable:
                 self._journal.restore(entries.refs, written)
 
@@ -287,6 +291,13 @@ class ReplayMemory:
         """Takes transitions out of what is drawn; they were part of it."""
         self._sampleable[slots] = False
         self._num_sampleable -= len(slots)
+
+    def _draw_state(self) -> Dict[str, Any]:
+        """Returns what else of the draws is part of a saved state."""
+        return {}
+
+    def _load_draw_state(self, state: Dict[str, Any]) -> None:
+        """Restores what `_draw_state` returned; the transitions are complete, as if new."""
 
     def _read(self, slots: np.ndarray, steps: int) -> Union[Batch, NStepBatch]:
         reader = self._reader

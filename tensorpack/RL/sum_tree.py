@@ -1,6 +1,6 @@
 """A sum tree: draws indices in proportion to weights, and changes weights, many at a time."""
 
-from typing import List
+from typing import Any, List
 
 import numpy as np
 
@@ -38,20 +38,17 @@ class SumTree:
         self._waiting: List[np.ndarray] = []
         self._num_waiting = 0
 
-    @staticmethod
-    def required_bytes(size: int) -> int:
-        """Returns how many bytes a tree takes."""
-        rows = [_rows(size)]
-        while rows[-1] > 1:
-            rows.append(_rows(rows[-1]))
-        return sum(rows) * _WIDTH * 8
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the tree takes."""
+        return sum(level.nbytes for level in self._levels)
 
     def __len__(self) -> int:
         """Returns the number of weights."""
         return len(self._leaves)
 
-    def __getitem__(self, indices: np.ndarray) -> np.ndarray:
-        """Returns the weights at these indices, float64."""
+    def __getitem__(self, indices: Any) -> np.ndarray:
+        """Returns the weights at these indices, or of a slice, float64."""
         return self._leaves[indices]
 
     @property
@@ -60,7 +57,7 @@ class SumTree:
         self._settle()
         return float(_sums(self._levels[-1])[0, -1])
 
-    def set(self, indices: np.ndarray, weights: np.ndarray) -> None:
+    def set(self, indices: np.ndarray, weights: Any) -> None:
         """Changes some weights.
 
         Args:

@@ -41,11 +41,6 @@ def test_it_finds_what_a_walk_along_the_weights_finds(size):
     assert tree.find(numbers).tolist() == [slow_find(weights, number) for number in numbers]
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_bytes_it_takes_are_known(size):
-    assert SumTree.required_bytes(size) == sum(level.nbytes for level in SumTree(size)._levels)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 600), st.integers(0, 2**31), st.lists(st.integers(1, 40), max_size=30))
 def test_after_many_changes_it_is_a_new_tree_of_the_same_weights(size, seed, changes):
