@@ -87,7 +87,7 @@ class PrioritizedReplay(ReplayMemory):
           ValueError: a priority is negative or not finite, or there never was such a slot.
         """
         priorities = np.asarray(priorities, np.float32)
-        if not (np.isfinite(priorities) & (priorities >= 0)).all():
+        if not (np.isfinite(priorities).all() and (priorities >= 0).all()):
             raise ValueError(
                 f"Priorities must be finite and not negative, got {priorities}: the loss may have "
                 "diverged; try a smaller learning rate."
