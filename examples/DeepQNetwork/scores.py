@@ -90,7 +90,8 @@ def read_run(directory: str) -> Run:
             f"{path} cannot be read: {error}. Give the log directory of a run."
         ) from error
     steps, scores = _read_games(os.path.join(directory, EpisodeLog.FILENAME))
-    if not any("mean_score" in each or "expreplay/mean_score" in each for each in epochs):
+    has_scores = len(steps) > 0 or any("mean_score" in name for each in epochs for name in each)
+    if not epochs or not has_scores:
         raise ValueError(
             f"{path} has {len(epochs)} epochs and no scores: resume the run until a game or an "
             "evaluation has ended."

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 
 import cv2
 import DQN
@@ -9,7 +10,7 @@ import flags
 import pytest
 
 import tensorpack as tp
-from tensorpack.utils.stopping import StopToken
+from tensorpack.utils.stopping import Interrupted, StopToken
 from tests.examples.catch import CatchPlayer
 
 # Twenty steps in two epochs, with all that a run does.
@@ -29,6 +30,17 @@ def make_config(player, *more_flags, resume="never"):
     """The `TrainConfig` of a small run; needs a log directory."""
     args = flags.parse([*SMALL, *more_flags])
     return DQN.get_config(args, player, small_catch, resume)
+
+
+class StopAt(tp.Callback):
+    """Asks the run to end in a step, as Ctrl-C does."""
+
+    def __init__(self, step):
+        self._step = step
+
+    def _trigger_step(self):
+        if self.global_step == self._step:
+            self.trainer.stop_token.request(Interrupted(signal.SIGINT))
 
 
 def train(player, *more_flags, callbacks=(), resume="never", trainer=tp.QueueInputTrainer):

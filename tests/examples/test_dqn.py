@@ -1,15 +1,18 @@
 """The program: whole runs on a small game, and what it refuses."""
 
 import os
+from contextlib import ExitStack
 
 import DQN
 import numpy as np
 import pytest
+import scores
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
+from tensorpack.train import TrainingInterrupted
 from tests.examples.catch import CountingCatch
-from tests.examples.running import read_stats, refusal, small_catch, train
+from tests.examples.running import StopAt, read_stats, refusal, small_catch, train
 from tests.examples.test_dqn_model import VARIABLES
 from tests.RL.players import breakout_rom
 
@@ -77,6 +80,24 @@ def check_games(log_dir, stats):
     assert (games[:, 2] == 6).all()
     assert len(games) == stats[-1]["episodes"]
     assert stats[0]["episodes"] < len(games) <= stats[-1]["agent_steps"] // 6
+
+
+@pytest.mark.slow
+def test_a_run_of_several_sittings_is_one_curve(log_dir):
+    for stop_at in (7, 13, None):  # in both epochs
+        with tf.Graph().as_default(), ExitStack() as stack:
+            if stop_at is not None:
+                stack.enter_context(pytest.raises(TrainingInterrupted))
+            train(small_catch(), callbacks=[StopAt(stop_at)], resume="auto")
+    stats = read_stats(log_dir)
+    assert [(each["epoch_num"], each["global_step"]) for each in stats] == [(1, 10), (2, 20)]
+    for name in ("agent_steps", "emulator_frames", "episodes", "hours"):
+        assert 0 < stats[0][name] < stats[1][name]
+    check_games(log_dir, stats)
+    run = scores.read_run(log_dir)
+    curve = scores.training_curve(run, "steps", window=12)
+    assert len(curve.x) == stats[1]["agent_steps"] // 12
+    assert set(curve.y[:-1]) <= {-1.0, 0.0, 1.0}  # of two games each
 
 
 def test_a_run_is_not_resumed_with_another_algorithm(log_dir):

@@ -12,10 +12,9 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils import logger
-from tensorpack.utils.stopping import Interrupted
 from tests.computing import need_bf16
 from tests.examples.conftest import EXAMPLE
-from tests.examples.running import read_stats, small_catch, train
+from tests.examples.running import StopAt, read_stats, small_catch, train
 from tests.harness import Child
 from tests.RL.players import breakout_rom
 
@@ -50,17 +49,6 @@ def assert_equal_runs(directory, other, step):
     assert ours == theirs
     ours, theirs = ((each / "episodes.csv").read_text() for each in (directory, other))
     assert ours == theirs
-
-
-class StopAt(tp.Callback):
-    """Asks the run to end in a step, as Ctrl-C does."""
-
-    def __init__(self, step):
-        self._step = step
-
-    def _trigger_step(self):
-        if self.global_step == self._step:
-            self.trainer.stop_token.request(Interrupted(signal.SIGINT))
 
 
 @pytest.mark.slow

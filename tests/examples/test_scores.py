@@ -77,10 +77,10 @@ def test_a_band_goes_as_far_as_all_runs_and_leaves_out_what_one_lacks():
     same(scores.make_band([one, other]), [1, 3.5], [15, 5], [10, 4], [20, 6])
 
 
-@pytest.mark.parametrize("epochs", [[], OLD[:1]])
-def test_a_run_without_scores_is_refused(write, epochs):
+@pytest.mark.parametrize("epochs, games", [([], GAMES), (OLD[:1], []), (OLD[:1], None)])
+def test_a_run_without_scores_is_refused(write, epochs, games):
     with pytest.raises(ValueError, match=f"has {len(epochs)} epochs and no scores"):
-        scores.read_run(write(epochs))
+        scores.read_run(write(epochs, games))
 
 
 @pytest.mark.parametrize("text", ["", "step,length\n1,2\n", "step,score,length\n5\n"])
