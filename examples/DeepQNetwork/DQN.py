@@ -262,7 +262,7 @@ def play(args: argparse.Namespace, rom: str) -> None:
 
 
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
-    from DQNModel import AllWeights, OtherNetwork
+    from weights import AllWeights, OtherNetwork
 
     with checks.refusing(f"--load {args.load}", OtherNetwork):
         return _make_predictor(args, player, session_init=AllWeights(args.load))

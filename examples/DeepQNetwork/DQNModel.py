@@ -1,21 +1,25 @@
-"""The Q networks, their target network and the loss, as a `ModelDesc`; loading of weights."""
+"""The network of a DQN, its target network and its cost, as a `ModelDesc`."""
 
-import sys
-from typing import Any, List, Sequence, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Sequence, Union
 
-from algorithm import NAMED, Algorithm, get_algorithm
-from td import double_qlearning_target, qlearning_target, td_loss
+from algorithm import Algorithm, get_algorithm
+from c51 import C51
+from draws import Draws
+from heads import Outputs, Values
+from images import as_images
+from iqn import IQN
+from munchausen import munchausen_bonus, soft_value
+from networks import features, initialized_as
+from noisy import noisy_layer
+from qr import QR
+from td import action_value, n_step_return
 
-from tensorpack.compat import tf_version
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import ModelDesc
-from tensorpack.models import Conv2D, FullyConnected, LeakyReLU, PReLU
-from tensorpack.tfutils.argscope import argscope
-from tensorpack.tfutils.checkpoint import CheckpointReader, load_checkpoint_vars
-from tensorpack.tfutils.common import PerGraph
-from tensorpack.tfutils.gradproc import GlobalNormClip, SummaryGradient
+from tensorpack.models import FullyConnected
+from tensorpack.tfutils.common import PerGraph, get_global_step_var
+from tensorpack.tfutils.gradproc import GlobalNormClip, GradientProcessor, SummaryGradient
 from tensorpack.tfutils.optimizer import apply_grad_processors
-from tensorpack.tfutils.sessinit import SessionInit, get_model_loader
 from tensorpack.tfutils.summary import (
     add_moving_summary,
     add_param_summary,
@@ -23,31 +27,51 @@ from tensorpack.tfutils.summary import (
 )
 from tensorpack.tfutils.tower import get_current_tower_context
 from tensorpack.tfutils.variables import VariablePairs, build_twin, record_variables
-from tensorpack.tfutils.varreplace import remap_variables
 from tensorpack.utils import logger
-from tensorpack.utils.gpu import get_num_gpu
 
-__all__ = ["AllWeights", "Model", "OtherNetwork", "as_images"]
+__all__ = ["Model"]
 
-_WORD = 4  # bytes that are moved as one number
+RMS_DECAY = 0.95  # of the averages of RMSProp
+HEADS = {"values": Values, "c51": C51, "qr": QR, "iqn": IQN}
+
+
+class Transitions(NamedTuple):
+    """A batch, as the algorithms need it."""
+
+    state: tf.Tensor  # float32 [B, *frame_shape, history]
+    next_state: tf.Tensor  # the same, n steps later
+    action: tf.Tensor
+    reward: tf.Tensor  # float32 [B], clipped; the discounted sum of n
+    is_over: tf.Tensor
+    discount: Any  # of the value of the next state: a number or float32 [B]
+    weight: Optional[tf.Tensor]  # of each example: float32 [B]
 
 
 class Model(ModelDesc):
     """Learns the value of each action in each state.
 
     Tensors by name: `state` (float32 `[B, *frame_shape, history]`, in [0, 255]; predictors feed
-    it), `Qvalue` (float32 `[B, num_actions]`), `cost`, `predict_reward` (scalars).
+    it), `Qvalue` (float32 `[B, num_actions]`; of distributions the means), `cost`, `predict_reward`
+    (scalars). With noisy layers, predictors have `Qnoisy` too, values to explore with; `Qvalue` is
+    without noise there. With prioritised replay there are `slot`, as it came, and `priority`,
+    float32 `[B]`: the size of the error, or the loss where a distribution is learned.
 
-    Inputs, as the replay memory yields them: `comb_state`, uint8
-    `[B, history + 1, *frame_shape]`, of which the first `history` frames are the state and the last
-    `history` the next one; `action`, int64 `[B]`; `reward`, float32 `[B]`, as the game gives it;
-    `isOver`, bool `[B]`.
+    Inputs, as the replay memory yields them: `comb_state`, uint8 `[B, F, *frame_shape]`, of which
+    the first `history` frames are the state and the last `history` the next one; `action`, int64
+    `[B]`; `reward`, float32 `[B]`, as the game gives it; `isOver`, bool `[B]`. F is `history + 1`.
+
+    With n steps F is `2 * history`, `reward` is `[B, n]`, with zeros after the end, and `steps`,
+    int32 `[B]`, says how many actions lie between the two states. With prioritised replay come
+    `weight`, float32 `[B]`, of each example, and `slot`, int64 `[B]`, where it is in the memory.
 
     Args:
       num_actions: how many actions there are.
       algorithm: what is learned, or a name in `algorithm.NAMED`.
       frame_shape: height and width of a frame in pixels.
       history: frames that make one state.
+
+    Attributes:
+      acting_output: name of the values that choose the actions to learn from.
 
     Raises:
       ValueError: there is no such algorithm.
@@ -60,36 +84,43 @@ class Model(ModelDesc):
         frame_shape: Sequence[int] = (84, 84),
         history: int = 4,
     ) -> None:
-        self._num_actions = num_actions
         self._algorithm = get_algorithm(algorithm)
-        known = self._algorithm._replace(max_gradient_norm=10.0)
-        if known not in (NAMED["Double"], NAMED["DQN"], NAMED["Dueling"]):
-            raise NotImplementedError(f"The model cannot learn {self._algorithm} yet.")
+        self._head = HEADS[self._algorithm.learns](self._algorithm, num_actions)
         self._frame_shape = tuple(frame_shape)
         self._history = history
         self._twins: PerGraph[List[VariablePairs]] = PerGraph(list)
+        self.acting_output = "Qnoisy" if self._algorithm.noisy else "Qvalue"
 
     def inputs(self) -> List[tf.TensorSpec]:
-        return [
-            tf.TensorSpec((None, self._history + 1) + self._frame_shape, tf.uint8, "comb_state"),
+        n = self._algorithm.n_step
+        frames = self._history + 1 if n == 1 else 2 * self._history
+        specs = [
+            tf.TensorSpec((None, frames) + self._frame_shape, tf.uint8, "comb_state"),
             tf.TensorSpec((None,), tf.int64, "action"),
-            tf.TensorSpec((None,), tf.float32, "reward"),
+            tf.TensorSpec((None,) if n == 1 else (None, n), tf.float32, "reward"),
             tf.TensorSpec((None,), tf.bool, "isOver"),
         ]
+        if n > 1:
+            specs.append(tf.TensorSpec((None,), tf.int32, "steps"))
+        if self._algorithm.priority:
+            specs.append(tf.TensorSpec((None,), tf.float32, "weight"))
+            specs.append(tf.TensorSpec((None,), tf.int64, "slot"))
+        return specs
 
-    def build_graph(
-        self, comb_state: tf.Tensor, action: tf.Tensor, reward: tf.Tensor, is_over: tf.Tensor
-    ) -> Any:
-        # Frames are stored one after the other; convolutions need them as channels.
-        state, next_state = as_images(comb_state, self._history)
-        state = tf.identity(state, name="state")
-        q, online = record_variables(self._network, state)
-        q = tf.identity(q, name="Qvalue")
+    def build_graph(self, *inputs: tf.Tensor) -> Any:
+        batch = self._transitions(*inputs)
+        state = tf.identity(batch.state, name="state")
         if not self.training:
+            self._build_policies(state)
             return None
-        reward = tf.clip_by_value(reward, -1.0, 1.0)
-        target = self._target(next_state, reward, is_over, online)
-        cost = td_loss(q, action, target, name="cost")
+        online, variables = record_variables(self._network, state, self._draws(0), self._draws(1))
+        q = tf.identity(self._head.values(online.numbers), name="Qvalue")
+        target = self._target(batch, variables)
+        losses, priorities = self._head.losses(online, batch.action, target)
+        if batch.weight is not None:
+            losses *= batch.weight
+            tf.identity(priorities, name="priority")
+        cost = tf.reduce_mean(losses, name="cost")
         self._summarise(q, cost)
         return cost
 
@@ -99,9 +130,16 @@ class Model(ModelDesc):
         initial = tf.constant_initializer(algorithm.learning_rate)
         rate = tf.get_variable("learning_rate", [], initializer=initial, trainable=False)
         create_scalar_summary("learning_rate", rate)
-        adam = tf.train.AdamOptimizer(rate, epsilon=algorithm.epsilon)
-        clip = GlobalNormClip(algorithm.max_gradient_norm)
-        return apply_grad_processors(adam, [clip, SummaryGradient()])
+        if algorithm.optimizer == "adam":
+            optimizer = tf.train.AdamOptimizer(rate, epsilon=algorithm.epsilon)
+        else:
+            optimizer = tf.train.RMSPropOptimizer(
+                rate, decay=RMS_DECAY, epsilon=algorithm.epsilon, centered=True
+            )
+        processors: List[GradientProcessor] = [SummaryGradient()]
+        if algorithm.max_gradient_norm:
+            processors.insert(0, GlobalNormClip(algorithm.max_gradient_norm))
+        return apply_grad_processors(optimizer, processors)
 
     def update_target(self) -> tf.Operation:
         """Returns a new op `update_target_network` that sets the target network to the online one.
@@ -132,124 +170,72 @@ class Model(ModelDesc):
             raise RuntimeError("There is no target network yet: the trainer builds it in setup().")
         return twins
 
-    def _network(self, image: tf.Tensor) -> tf.Tensor:
-        """Returns the values of all actions, float32 `[B, num_actions]`."""
-        with argscope(Conv2D, activation=PReLU.symbolic_function, padding="same"):
-            with remap_variables(_for_bytes):
-                x = Conv2D("conv0", image, 32, 8, strides=4)
-            x = Conv2D("conv1", x, 64, 4, strides=2)
-            x = Conv2D("conv2", x, 64, 3)
-        x = FullyConnected("fc0", x, 512, activation=_leaky_relu)
-        if not self._algorithm.dueling:
-            return FullyConnected("fct", x, self._num_actions)
-        value = FullyConnected("fctV", x, 1)
-        advantage = FullyConnected("fctA", x, self._num_actions)
-        return value + advantage - tf.reduce_mean(advantage, 1, keepdims=True)
+    def _transitions(self, *inputs: tf.Tensor) -> Transitions:
+        given = dict(zip([each.name for each in self.inputs()], inputs))
+        discount: Any = self._algorithm.discount
+        # Frames are stored one after the other; convolutions need them as channels.
+        state, next_state = as_images(given["comb_state"], self._history)
+        reward = n_step_return(given["reward"], discount)
+        if "steps" in given:
+            discount = tf.pow(discount, tf.cast(given["steps"], tf.float32))
+        if "slot" in given:
+            tf.identity(given["slot"], name="slot")
+        action, is_over, weight = (given.get(name) for name in ["action", "isOver", "weight"])
+        return Transitions(state, next_state, action, reward, is_over, discount, weight)
 
-    def _target(
-        self,
-        next_state: tf.Tensor,
-        reward: tf.Tensor,
-        is_over: tf.Tensor,
-        online: Sequence[tf.Variable],
-    ) -> tf.Tensor:
-        q_next, pairs = build_twin("target", self._network, next_state, source=online)
+    def _network(
+        self, image: tf.Tensor, samples: Optional[Draws] = None, noise: Optional[Draws] = None
+    ) -> Outputs:
+        """Builds the network; without `samples` and `noise` it is a function of the images."""
+        layer = noisy_layer(noise) if self._algorithm.noisy else FullyConnected
+        with initialized_as(self._algorithm.network):
+            x = features(image, self._algorithm.network, layer)
+            return self._head.outputs(x, layer, samples)
+
+    def _build_policies(self, state: tf.Tensor) -> None:
+        """Builds what predictors fetch."""
+        head = self._head
+        tf.identity(head.values(self._network(state).numbers), name="Qvalue")
+        if self._algorithm.noisy:
+            # Actors have no global step, but the states that they are in.
+            step = tf.train.get_global_step()
+            number = tf.reduce_sum(tf.cast(state, tf.int64)) + (0 if step is None else step)
+            with tf.variable_scope(tf.get_variable_scope(), reuse=tf.AUTO_REUSE):
+                noisy = self._network(state, noise=Draws(number, 0))
+            tf.identity(head.values(noisy.numbers), name="Qnoisy")
+
+    def _target(self, batch: Transitions, online: Sequence[tf.Variable]) -> tf.Tensor:
+        """Returns what the head learns, with the values of the next states by the target network;
+        `online` are the variables of the online network.
+        """
+        head, next_state, reward = self._head, batch.next_state, batch.reward
+        munchausen = self._algorithm.munchausen
+        images = tf.concat([batch.state, next_state], 0) if munchausen else next_state
+        draws = self._draws(2), self._draws(3)
+        outputs, pairs = build_twin("target", self._network, images, *draws, source=online)
         if get_current_tower_context().has_own_variables:
             self._twins.get().append(pairs)
-        if not self._algorithm.double:
-            return qlearning_target(q_next, reward, is_over, self._algorithm.discount)
-        with tf.variable_scope(tf.get_variable_scope(), reuse=True):
-            q_next_online = self._network(next_state)
-        return double_qlearning_target(
-            q_next, q_next_online, reward, is_over, self._algorithm.discount
-        )
+        if munchausen:
+            now, then = tf.split(outputs.numbers, 2)
+            reward += munchausen_bonus(head.values(now), batch.action)
+            following = soft_value(then, head.values(then))
+        else:
+            selector = outputs
+            if self._algorithm.double:
+                with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+                    selector = self._network(next_state, noise=self._draws(4))
+            best = tf.argmax(head.values(selector.numbers), 1)
+            following = action_value(outputs.numbers, best)
+        return head.target(following, reward, batch.is_over, batch.discount)
+
+    def _draws(self, stream: int) -> Optional[Draws]:
+        """Returns random numbers of this training step and tower; None if none are needed."""
+        if not (self._algorithm.noisy or self._algorithm.learns == "iqn"):
+            return None
+        return Draws(get_global_step_var(), 10 * get_current_tower_context().index + stream)
 
     @staticmethod
     def _summarise(q: tf.Tensor, cost: tf.Tensor) -> None:
         predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
         add_moving_summary(cost, predicted)
         add_param_summary(("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"]))
-
-
-def _for_bytes(variable: Any) -> Any:
-    """Scales the kernel of a convolution for inputs in [0, 255] instead of [0, 1]."""
-    # It has a few thousand numbers to divide; the images have a few million.
-    return variable / 255.0 if variable.shape.ndims == 4 else variable
-
-
-def _leaky_relu(x: tf.Tensor, name: str = "output") -> tf.Tensor:
-    return LeakyReLU(x, 0.01, name=name)
-
-
-def as_images(frames: tf.Tensor, history: int) -> Tuple[tf.Tensor, tf.Tensor]:
-    """Returns the first `history` frames and the last ones, each as float32 `[B, H, W, history]`.
-
-    The values are not scaled: they stay in [0, 255].
-
-    Args:
-      frames: uint8 `[B, N, H, W]`, N known.
-      history: how many frames make one image, at most N.
-
-    Raises:
-      ValueError: the frames have another shape.
-    """
-    count = frames.shape.as_list()[1] if frames.shape.ndims == 4 else None
-    if count is None or not 1 <= history <= count:
-        raise ValueError(
-            f"as_images needs frames [B, N, H, W] with a known N >= history={history}, got shape "
-            f"{frames.shape}."
-        )
-    with tf.name_scope("as_images"):
-        if history == _WORD and _words_are_faster():
-            planes = tf.unstack(frames, axis=1)
-            return _as_words(planes[:history]), _as_words(planes[-history:])
-        images = tf.cast(tf.transpose(frames, [0, 2, 3, 1]), tf.float32)
-        return images[..., :history], images[..., -history:]
-
-
-def _words_are_faster() -> bool:
-    # A GPU transposes fast, a CPU does not. TensorFlow 1 casts too slowly for it to pay.
-    return sys.byteorder == "little" and tf_version()[0] >= 2 and get_num_gpu() == 0
-
-
-def _as_words(planes: List[tf.Tensor]) -> tf.Tensor:
-    """Packs four frames into one, each pixel of which is a number of four bytes, lowest first."""
-    first, second, third, last = planes
-    # The sign is in the highest byte. Multiplications, because shifts are slower.
-    bytes_of_word = [tf.cast(each, tf.int32) for each in [first, second, third]]
-    bytes_of_word.append(tf.cast(tf.bitcast(last, tf.int8), tf.int32))
-    shifted = [each * (1 << 8 * i) if i else each for i, each in enumerate(bytes_of_word)]
-    return tf.cast(tf.bitcast(tf.add_n(shifted), tf.uint8), tf.float32)
-
-
-class OtherNetwork(ValueError):
-    """A file has the weights of another network."""
-
-
-class AllWeights(SessionInit):
-    """Loads all variables of a network that is to act; a missing one is an error.
-
-    Args:
-      path: as in `get_model_loader`.
-
-    Raises:
-      OtherNetwork: in `init`; names the variables that the file does not have.
-      Exception: see `get_model_loader`.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._loader = get_model_loader(path)
-
-    def _run_init(self, sess: Any) -> None:
-        archive = self._path.endswith(".npz")
-        reader = load_checkpoint_vars(self._path) if archive else CheckpointReader(self._path).names
-        saved = frozenset(reader)
-        needed = [each.op.name for each in tf.global_variables()]
-        missing = [name for name in needed if name not in saved]
-        if missing:
-            raise OtherNetwork(
-                f"it has no {', '.join(missing)}, which this network needs: give the --algo and "
-                "the game that it was trained with"
-            )
-        self._loader.init(sess)

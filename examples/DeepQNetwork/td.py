@@ -1,128 +1,129 @@
-"""One-step targets of Q-learning and the loss, as pure functions of tensors.
+"""Returns, targets and errors of Q-learning, as pure functions of tensors.
 
-Actions are indices in `[0, A)`. The action was taken in state t and led to state t+1. The discount
-is per agent step (of four emulator frames), not per frame.
+Actions are indices in `[0, A)`. The action was taken in state t and led to state t+1, or after
+further actions to state t+n. The discount is per agent step (of four emulator frames), not per
+frame.
 """
 
-from typing import Optional, Sequence
+from typing import Any, Sequence, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.symbolic_functions import huber_loss
 
-__all__ = ["action_value", "double_qlearning_target", "qlearning_target", "td_loss"]
+__all__ = ["action_value", "n_step_return", "td_losses", "td_target"]
 
 
 def action_value(q: tf.Tensor, action: tf.Tensor, name: str = "action_value") -> tf.Tensor:
-    """Returns the values of the actions that were taken, `q[i, action[i]]`, float32 `[B]`.
+    """Returns the numbers of one action for each example, `q[i, action[i]]`.
 
     Args:
-      q: float32 `[B, A]`, values of all actions.
+      q: float32 `[B, A]`, values of all actions, or `[B, A, N]`, their distributions.
       action: integer `[B]`.
       name: of the name scope.
+
+    Returns:
+      float32 `[B]`, or `[B, N]`.
 
     Raises:
       ValueError: a tensor has another rank, or A is not known.
     """
-    _check_ranks(name, q=(q, 2), action=(action, 1))
+    if q.shape.ndims not in (2, 3):
+        raise ValueError(f"{name}: q must have rank 2 or 3, got shape {q.shape}.")
+    _check_ranks(name, action=(action, 1))
     num_actions = q.shape.as_list()[1]
     if num_actions is None:
         raise ValueError(f"{name}: the number of actions must be known, got shape {q.shape}.")
     with tf.name_scope(name):
-        return tf.reduce_sum(q * tf.one_hot(action, num_actions, dtype=q.dtype), 1)
+        chosen = tf.one_hot(action, num_actions, dtype=q.dtype)
+        return tf.reduce_sum(q * _like(chosen, q), 1)
 
 
-def qlearning_target(
-    q_next: tf.Tensor,
-    reward: tf.Tensor,
-    is_over: tf.Tensor,
-    discount: float,
-    name: str = "qlearning_target",
+def n_step_return(
+    rewards: tf.Tensor, discount: float, limit: float = 1.0, name: str = "n_step_return"
 ) -> tf.Tensor:
-    """Returns the target of Q-learning, float32 `[B]`; no gradient flows through it.
+    """Returns the discounted sum of clipped rewards, float32 `[B]`.
 
-    `y_t = r_t + (1 - over_t) * discount * max_a Q'(s_{t+1}, a)`
+    `R_t = sum_{k<n} discount^k clip(r_{t+k}, -limit, limit)`
 
-    Reference: Mnih et al., "Human-level control through deep reinforcement learning", 2015.
+    Reference: Sutton, "Learning to predict by the methods of temporal differences", 1988.
 
     Args:
-      q_next: float32 `[B, A]`, values Q' of the next state, by the target network.
-      reward: float32 `[B]`.
-      is_over: bool `[B]`, True where the episode ended, so that the target is the reward alone.
+      rewards: float32 `[B, n]`, n known, with zeros after the last one; or `[B]`, for n = 1.
       discount: in [0, 1].
+      limit: of a reward.
+      name: of the name scope.
+
+    Raises:
+      ValueError: the rewards have another shape.
+    """
+    with tf.name_scope(name):
+        clipped = tf.clip_by_value(rewards, -limit, limit)
+        if rewards.shape.ndims == 1:
+            return clipped
+        if rewards.shape.ndims != 2 or rewards.shape.as_list()[1] is None:
+            raise ValueError(f"{name}: rewards must be [B] or [B, n], got shape {rewards.shape}.")
+        factors = [discount**k for k in range(rewards.shape.as_list()[1])]
+        return tf.reduce_sum(clipped * tf.constant(factors, clipped.dtype), 1)
+
+
+def td_target(
+    next_value: tf.Tensor,
+    reward: tf.Tensor,
+    is_over: tf.Tensor,
+    discount: Union[float, tf.Tensor],
+    name: str = "td_target",
+) -> tf.Tensor:
+    """Returns the target of a value, or of samples of its distribution; no gradient flows back.
+
+    `y_t = R_t + (1 - over_t) * discount * Q'(s_{t+n}, a)`
+
+    Q' is the target network. Q-learning (Mnih et al., "Human-level control through deep
+    reinforcement learning", 2015) takes its best action, `a = argmax_a Q'(s_{t+n}, a)`. In double
+    Q-learning (van Hasselt et al., "Deep Reinforcement Learning with Double Q-learning", 2015) the
+    online network selects it, `a = argmax_a Q(s_{t+n}, a)`.
+
+    Args:
+      next_value: float32 `[B]`, or `[B, N]` samples: `Q'(s_{t+n}, a)`.
+      reward: float32 `[B]`, R_t.
+      is_over: bool `[B]`, True where the episode ended, so that the target is the reward alone.
+      discount: in [0, 1]; the n-th power of that of one step. A number, or float32 `[B]`.
       name: of the name scope.
 
     Raises:
       ValueError: a tensor has another rank, or `discount` is out of range.
     """
-    _check_ranks(name, q_next=(q_next, 2))
-    with tf.name_scope(name):
-        return _target(tf.reduce_max(q_next, 1), reward, is_over, discount, name)
-
-
-def double_qlearning_target(
-    q_next: tf.Tensor,
-    q_next_selector: tf.Tensor,
-    reward: tf.Tensor,
-    is_over: tf.Tensor,
-    discount: float,
-    name: str = "double_qlearning_target",
-) -> tf.Tensor:
-    """Returns the target of double Q-learning, float32 `[B]`; no gradient flows through it.
-
-    `y_t = r_t + (1 - over_t) * discount * Q'(s_{t+1}, argmax_a Q(s_{t+1}, a))`
-
-    One network selects the action, the other gives its value.
-
-    Reference: van Hasselt et al., "Deep Reinforcement Learning with Double Q-learning", 2015.
-
-    Args:
-      q_next: float32 `[B, A]`, values Q' of the next state, by the target network.
-      q_next_selector: float32 `[B, A]`, values Q of the next state, by the online network.
-      reward: float32 `[B]`.
-      is_over: bool `[B]`, True where the episode ended, so that the target is the reward alone.
-      discount: in [0, 1].
-      name: of the name scope.
-
-    Raises:
-      ValueError: a tensor has another rank, or `discount` is out of range.
-    """
-    _check_ranks(name, q_next=(q_next, 2), q_next_selector=(q_next_selector, 2))
-    with tf.name_scope(name):
-        best = tf.argmax(q_next_selector, 1)
-        return _target(action_value(q_next, best), reward, is_over, discount, name)
-
-
-def td_loss(
-    q: tf.Tensor, action: tf.Tensor, target: tf.Tensor, name: Optional[str] = "td_loss"
-) -> tf.Tensor:
-    """Returns the mean Huber loss of `target - q[i, action[i]]`, a float32 scalar.
-
-    The Huber loss is `x^2 / 2` up to |x| = 1 and `|x| - 1/2` beyond, so the gradient of one example
-    is at most 1 / B. It flows into `q[i, action[i]]` alone: the target is held fixed.
-
-    Args:
-      q: float32 `[B, A]`, values of the states in which the actions were taken.
-      action: integer `[B]`.
-      target: float32 `[B]`.
-      name: of the resulting op.
-
-    Raises:
-      ValueError: a tensor has another rank.
-    """
-    _check_ranks("td_loss", target=(target, 1))
-    error = tf.stop_gradient(target) - action_value(q, action)
-    return tf.reduce_mean(huber_loss(error), name=name)
-
-
-def _target(
-    next_value: tf.Tensor, reward: tf.Tensor, is_over: tf.Tensor, discount: float, name: str
-) -> tf.Tensor:
     _check_ranks(name, reward=(reward, 1), is_over=(is_over, 1))
-    if not 0 <= discount <= 1:
+    if next_value.shape.ndims not in (1, 2):
+        raise ValueError(f"{name}: next_value must have rank 1 or 2, got {next_value.shape}.")
+    if isinstance(discount, (int, float)) and not 0 <= discount <= 1:
         raise ValueError(f"{name}: discount must be in [0, 1], got {discount}.")
-    # No multiplication by 0: the value after the end may be anything, NaN included.
-    followed = tf.where_v2(is_over, 0.0, next_value)
-    return tf.stop_gradient(reward + discount * followed)
+    with tf.name_scope(name):
+        # No multiplication by 0: the value after the end may be anything, NaN included.
+        over = tf.broadcast_to(_like(is_over, next_value), tf.shape(next_value))
+        followed = tf.where_v2(over, 0.0, next_value)
+        return tf.stop_gradient(_like(reward, followed) + _like(discount, followed) * followed)
+
+
+def td_losses(error: tf.Tensor, loss: str = "huber") -> tf.Tensor:
+    """Returns the loss of each error, float32 `[B]`.
+
+    "mse" is `x^2`. "huber" is `x^2 / 2` up to |x| = 1 and `|x| - 1/2` beyond, so that the gradient
+    of one example is at most 1.
+
+    Args:
+      error: float32 `[B]`, `target - q[i, action[i]]`.
+      loss: see `Algorithm`.
+    """
+    return huber_loss(error) if loss == "huber" else tf.square(error)
+
+
+def _like(per_example: Any, x: tf.Tensor) -> Any:
+    """Lets `[B, ...]` be broadcast with `x`, of a higher rank."""
+    if isinstance(per_example, (int, float)):
+        return per_example
+    while per_example.shape.ndims < x.shape.ndims:
+        per_example = per_example[..., None]
+    return per_example
 
 
 def _check_ranks(op: str, **tensors: Sequence) -> None:

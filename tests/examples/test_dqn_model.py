@@ -1,9 +1,9 @@
 """The graph of the DQN model: variables, names, shape lines, target network, algorithms."""
 
-import DQNModel
 import numpy as np
 import pytest
-from DQNModel import Model, as_images
+from algorithm import Algorithm
+from DQNModel import Model
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext, TowerFunc
@@ -115,42 +115,39 @@ def test_dueling_adds_value_and_centred_advantage():
     np.testing.assert_allclose(q, [[8.0, 9.0, 13.0]], rtol=1e-5)
 
 
-@pytest.fixture(params=[True, False], ids=["words", "transposed"])
-def way(request, monkeypatch):
-    """Which way the frames go, whatever the machine."""
-    monkeypatch.setattr(DQNModel, "_words_are_faster", lambda: request.param)
+NOISY = Algorithm(noisy=True, network="nature")
 
 
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("count, history", [(5, 4), (4, 4), (9, 4), (4, 3), (3, 2), (2, 1)])
-def test_values_are_those_of_the_first_and_last_frames(count, history):
-    frames = np.random.RandomState(0).randint(0, 256, (3, count, 7, 9)).astype(np.uint8)
-    frames[0, :, 0, 0], frames[0, :, 0, 1], frames[0, :, 0, 2] = 255, 128, 127  # signs and carries
-    fed = tf.placeholder(tf.uint8, [None, count, 7, 9])
-    images = as_images(fed, history)
+def test_noise_is_for_acting_and_not_for_evaluations():
+    built = Built(NOISY, frame_shape=(12, 12))
+    assert built.model.acting_output == "Qnoisy" and Model(4).acting_output == "Qvalue"
+    sigmas = [name for name in names(tf.trainable_variables()) if "_sigma" in name]
+    assert sigmas == ["fc0_sigma/W", "fc0_sigma/b", "fct_sigma/W", "fct_sigma/b"]
+    states = np.random.RandomState(0).randint(0, 256, (2, 1, 12, 12, 4))
     with tf.Session() as sess:
-        first, last = sess.run(images, {fed: frames})
-    channels = frames.transpose(0, 2, 3, 1)
-    assert first.dtype == np.float32
-    np.testing.assert_array_equal(first, channels[..., :history])
-    np.testing.assert_array_equal(last, channels[..., -history:])
-    assert [each.shape.as_list() for each in images] == [[None, 7, 9, history]] * 2
+        sess.run(tf.global_variables_initializer())
+
+        def values(state, name):
+            return sess.run(f"towerp0/{name}:0", {"towerp0/state:0": state})[0]
+
+        noise = [values(each, "Qnoisy") - values(each, "Qvalue") for each in states]
+        np.testing.assert_array_equal(values(states[0], "Qvalue"), values(states[0], "Qvalue"))
+        again = values(states[0], "Qnoisy") - values(states[0], "Qvalue")
+        sess.run(tf.train.get_global_step().assign_add(1))
+        later = values(states[0], "Qnoisy") - values(states[0], "Qvalue")
+    np.testing.assert_array_equal(again, noise[0])  # so that a run can be repeated
+    assert np.abs(noise).min() > 0
+    assert not np.allclose(noise[0], noise[1], rtol=0.1)
+    assert not np.allclose(noise[0], later, rtol=0.1)
 
 
-@pytest.mark.parametrize("shape", [[2, 3, 8, 8], [2, None, 8, 8], [2, 8, 8]])
-def test_refuses_frames_that_are_not_enough_or_not_counted(shape):
-    with pytest.raises(ValueError, match="known N >= history=4, got shape"):
-        as_images(tf.placeholder(tf.uint8, shape), 4)
-
-
-def test_words_need_no_transposition(monkeypatch):
-    monkeypatch.setattr(DQNModel, "_words_are_faster", lambda: True)
-    as_images(tf.zeros([2, 5, 8, 8], tf.uint8), 4)
-    types = {op.type for op in tf.get_default_graph().get_operations()}
-    assert not types & {"Transpose", "StridedSlice"}
-
-
-def test_a_gpu_transposes(monkeypatch):
-    monkeypatch.setattr(DQNModel, "get_num_gpu", lambda: 1)
-    as_images(tf.zeros([2, 5, 8, 8], tf.uint8), 4)
-    assert "Transpose" in {op.type for op in tf.get_default_graph().get_operations()}
+@pytest.mark.parametrize("learns", ["values", "c51", "qr", "iqn"])
+def test_a_predictor_alone_has_the_weights_that_actors_get(learns):
+    built = Built(NOISY._replace(learns=learns, atoms=0), frame_shape=(12, 12))
+    sent = names(built.model.weights())
+    with tf.Graph().as_default():
+        with TowerContext("", is_training=False):
+            built.model.build_graph(*built._placeholders())
+        assert sorted(names(tf.global_variables())) == sorted(sent)
+        q = tf.get_default_graph().get_tensor_by_name("Qvalue:0")
+        assert q.shape.as_list() == [None, 4]

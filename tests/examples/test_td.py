@@ -1,4 +1,4 @@
-"""Targets and loss of Q-learning: values by hand, and where the gradient may flow."""
+"""Returns, targets and losses of Q-learning, against the same by hand or by numpy."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,7 @@ import td
 
 from tensorpack.compat import tfv1 as tf
 
-Q = [[1.0, 2.0], [4.0, 3.0], [0.5, 0.0]]
 Q_NEXT = [[10.0, 20.0], [30.0, 5.0], [np.nan, 7.0]]
-Q_SELECTOR = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
 ACTION = [1, 0, 1]
 REWARD = [1.0, -1.0, 0.5]
 OVER = [False, False, True]
@@ -19,43 +17,67 @@ def run(tensor):
         return sess.run(tensor)
 
 
-def q_next():
-    return tf.constant(Q_NEXT)
+def test_the_value_of_an_action_is_its_entry_or_its_row():
+    rng = np.random.RandomState(0)
+    for shape in [(3, 2), (3, 2, 5)]:
+        q = rng.randn(*shape).astype(np.float32)
+        value = td.action_value(tf.constant(q), tf.constant(ACTION))
+        np.testing.assert_array_equal(run(value), q[range(3), ACTION])
 
 
-def test_qlearning_takes_the_best_next_value():
-    target = td.qlearning_target(q_next(), tf.constant(REWARD), tf.constant(OVER), 0.5)
+def test_a_target_is_the_reward_and_what_follows_unless_nothing_does():
+    best = tf.reduce_max(tf.constant(Q_NEXT), 1)
+    target = td.td_target(best, tf.constant(REWARD), tf.constant(OVER), 0.5)
     np.testing.assert_allclose(run(target), [1 + 0.5 * 20, -1 + 0.5 * 30, 0.5])
 
 
-def test_double_qlearning_takes_the_value_of_the_selectors_choice():
-    target = td.double_qlearning_target(
-        q_next(), tf.constant(Q_SELECTOR), tf.constant(REWARD), tf.constant(OVER), 0.5
-    )
-    np.testing.assert_allclose(run(target), [1 + 0.5 * 10, -1 + 0.5 * 30, 0.5])
+def test_a_target_of_samples_has_a_discount_for_each_example():
+    discount = tf.constant([0.5, 0.25, 0.125])
+    target = td.td_target(tf.constant(Q_NEXT), tf.constant(REWARD), tf.constant(OVER), discount)
+    np.testing.assert_allclose(run(target), [[6, 11], [6.5, 0.25], [0.5, 0.5]])
 
 
 def test_no_gradient_flows_through_a_target():
-    values, selector, reward = tf.constant(Q), tf.constant(Q_SELECTOR), tf.constant(REWARD)
-    over = tf.constant([False, False, True])
-    for target in [
-        td.qlearning_target(values, reward, over, 0.5),
-        td.double_qlearning_target(values, selector, reward, over, 0.5),
-    ]:
-        assert tf.gradients(target, [values, selector, reward]) == [None, None, None]
+    value, reward = tf.constant(REWARD), tf.constant(REWARD)
+    target = td.td_target(value, reward, tf.constant(OVER), 0.5)
+    assert tf.gradients(target, [value, reward]) == [None, None]
+
+
+def test_rewards_are_clipped_one_by_one_then_discounted():
+    rewards = [[5.0, 0.5, -7.0], [0.0, 2.0, 0.0]]
+    found = run(td.n_step_return(tf.constant(rewards), 0.9))
+    np.testing.assert_allclose(found, [1 + 0.9 * 0.5 - 0.81, 0.9], rtol=1e-6)
+    assert run(td.n_step_return(tf.constant([5.0, -0.5]), 0.9)).tolist() == [1.0, -0.5]
+    with pytest.raises(ValueError, match=r"rewards must be \[B\] or \[B, n\]"):
+        td.n_step_return(tf.placeholder(tf.float32, [None, None]), 0.9)
+
+
+@pytest.mark.parametrize(
+    "loss, values, slopes",
+    [
+        ("huber", [2.5, 0.125, 0.0, 1.5], [-1.0, 0.5, 0.0, 1.0]),
+        ("mse", [9.0, 0.25, 0.0, 4.0], [-6.0, 1.0, 0.0, 4.0]),
+    ],
+)
+def test_losses_and_their_gradients(loss, values, slopes):
+    error = tf.constant([-3.0, 0.5, 0.0, 2.0])
+    losses = td.td_losses(error, loss)
+    found = run([losses, tf.gradients(losses, error)[0]])
+    np.testing.assert_allclose(found, [values, slopes], rtol=1e-6)
 
 
 def test_a_bad_rank_names_op_and_argument():
-    with pytest.raises(ValueError, match=r"qlearning_target: q_next must have rank 2.*\(3,\)"):
-        td.qlearning_target(tf.constant(REWARD), tf.constant(REWARD), tf.constant(OVER), 0.5)
+    reward, over = tf.constant(REWARD), tf.constant(OVER)
+    with pytest.raises(ValueError, match="td_target: next_value must have rank 1 or 2"):
+        td.td_target(tf.constant(1.0), reward, over, 0.5)
     with pytest.raises(ValueError, match="reward must have rank 1"):
-        td.qlearning_target(tf.constant(Q), tf.constant(Q), tf.constant(OVER), 0.5)
-    with pytest.raises(ValueError, match="td_loss: target must have rank 1"):
-        td.td_loss(tf.constant(Q), tf.constant(ACTION), tf.constant(1.0))
+        td.td_target(reward, tf.constant(Q_NEXT), over, 0.5)
+    with pytest.raises(ValueError, match=r"action_value: q must have rank 2 or 3.*\(3,\)"):
+        td.action_value(reward, tf.constant(ACTION))
 
 
 def test_a_discount_above_one_and_an_unknown_number_of_actions_are_refused():
     with pytest.raises(ValueError, match="discount must be in"):
-        td.qlearning_target(tf.constant(Q), tf.constant(REWARD), tf.constant(OVER), 99.0)
+        td.td_target(tf.constant(REWARD), tf.constant(REWARD), tf.constant(OVER), 99.0)
     with pytest.raises(ValueError, match="number of actions must be known"):
         td.action_value(tf.placeholder(tf.float32, [None, None]), tf.constant(ACTION))

@@ -1,0 +1,49 @@
+"""Frames to images: the same numbers whichever way they go."""
+
+import images
+import numpy as np
+import pytest
+from images import as_images
+
+from tensorpack.compat import tfv1 as tf
+
+
+@pytest.fixture(params=[True, False], ids=["words", "transposed"])
+def way(request, monkeypatch):
+    """Which way the frames go, whatever the machine."""
+    monkeypatch.setattr(images, "_words_are_faster", lambda: request.param)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("count, history", [(5, 4), (4, 4), (9, 4), (4, 3), (3, 2), (2, 1)])
+def test_values_are_those_of_the_first_and_last_frames(count, history):
+    frames = np.random.RandomState(0).randint(0, 256, (3, count, 7, 9)).astype(np.uint8)
+    frames[0, :, 0, 0], frames[0, :, 0, 1], frames[0, :, 0, 2] = 255, 128, 127  # signs and carries
+    fed = tf.placeholder(tf.uint8, [None, count, 7, 9])
+    made = as_images(fed, history)
+    with tf.Session() as sess:
+        first, last = sess.run(made, {fed: frames})
+    channels = frames.transpose(0, 2, 3, 1)
+    assert first.dtype == np.float32
+    np.testing.assert_array_equal(first, channels[..., :history])
+    np.testing.assert_array_equal(last, channels[..., -history:])
+    assert [each.shape.as_list() for each in made] == [[None, 7, 9, history]] * 2
+
+
+@pytest.mark.parametrize("shape", [[2, 3, 8, 8], [2, None, 8, 8], [2, 8, 8]])
+def test_refuses_frames_that_are_not_enough_or_not_counted(shape):
+    with pytest.raises(ValueError, match="known N >= history=4, got shape"):
+        as_images(tf.placeholder(tf.uint8, shape), 4)
+
+
+def test_words_need_no_transposition(monkeypatch):
+    monkeypatch.setattr(images, "_words_are_faster", lambda: True)
+    as_images(tf.zeros([2, 5, 8, 8], tf.uint8), 4)
+    types = {op.type for op in tf.get_default_graph().get_operations()}
+    assert not types & {"Transpose", "StridedSlice"}
+
+
+def test_a_gpu_transposes(monkeypatch):
+    monkeypatch.setattr(images, "get_num_gpu", lambda: 1)
+    as_images(tf.zeros([2, 5, 8, 8], tf.uint8), 4)
+    assert "Transpose" in {op.type for op in tf.get_default_graph().get_operations()}

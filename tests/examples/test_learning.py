@@ -1,0 +1,205 @@
+"""Cost, priorities and gradients of each algorithm, against numpy in float64."""
+
+import numpy as np
+import pytest
+from algorithm import NAMED, Algorithm
+from c51 import project
+from DQNModel import Model
+from draws import Draws
+from munchausen import munchausen_bonus
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.tower import TowerContext
+from tests.examples.references import Reference
+
+BATCH, SIZE, ACTIONS = 5, 12, 2
+SMALL = {"network": "nature", "double": False, "atoms": 6}
+CASES = {
+    "DQN": NAMED["DQN"],
+    "double, n steps, weights": Algorithm(n_step=3, priority=0.5),
+    "munchausen, mse": Algorithm(double=False, munchausen=True, loss="mse"),
+    "dueling double": Algorithm(dueling=True, network="nature"),
+    "C51": Algorithm(learns="c51", double=True, dueling=True, n_step=3, priority=0.5),
+    "QR": Algorithm(learns="qr", n_step=3, priority=0.5, **SMALL),
+    "QR, munchausen": Algorithm(learns="qr", munchausen=True, dueling=True, n_step=2, **SMALL),
+    "IQN": Algorithm(learns="iqn", **SMALL),
+    "IQN, munchausen": Algorithm(learns="iqn", munchausen=True, n_step=3, **SMALL),
+    "noisy": Algorithm(noisy=True, dueling=True),
+    "noisy double IQN": Algorithm(learns="iqn", noisy=True, **{**SMALL, "double": True}),
+}
+
+
+def batch(model):
+    """A datapoint by name; one of its episodes is over."""
+    rng = np.random.RandomState(0)
+    specs = {each.name: each for each in model.inputs()}
+    shapes = {
+        name: [BATCH if n is None else n for n in each.shape.as_list()]
+        for name, each in specs.items()
+    }
+    made = {
+        "comb_state": rng.randint(0, 256, shapes["comb_state"]).astype(np.uint8),
+        "action": rng.randint(0, ACTIONS, BATCH),
+        "reward": rng.choice([-5.0, -0.25, 0.0, 5.0], shapes["reward"]).astype(np.float32),
+        "isOver": np.arange(BATCH) == 1,
+        "steps": rng.randint(1, 3, BATCH).astype(np.int32),
+        "weight": rng.uniform(0.1, 1, BATCH).astype(np.float32),
+        "slot": np.arange(BATCH),
+    }
+    return {name: made[name] for name in specs}
+
+
+def fractions_of(algorithm):
+    """The random fractions of the first step, of both networks, as tensors; none of most."""
+    if algorithm.learns != "iqn":
+        return []
+    rows = [BATCH, 2 * BATCH if algorithm.munchausen else BATCH]
+    return [Draws(0, 2 * i).uniform([n, algorithm.atoms]) for i, n in enumerate(rows)]
+
+
+def noise_of(algorithm, features):
+    """The noise of the first step, by pass and layer, as tensors; none of most."""
+    if not algorithm.noisy:
+        return None
+    noise = {}
+    for number in (1, 3, 4):
+        drawn = Draws(0, number)
+        for layer, units in [("fc0", 512), ("fctV", 1), ("fctA", ACTIONS), ("fct", ACTIONS)]:
+            if layer == "fc0" or (layer != "fct") == algorithm.dueling:
+                z = [drawn.normal([features if layer == "fc0" else 512]), drawn.normal([units])]
+                noise[number, layer] = [tf.sign(each) * tf.sqrt(tf.abs(each)) for each in z]
+    return noise
+
+
+class Once:
+    """What the model makes of one batch, and what it is made from."""
+
+    def __init__(self, algorithm):
+        model = Model(ACTIONS, algorithm, frame_shape=(SIZE, SIZE))
+        tf.set_random_seed(1)
+        fed = [tf.placeholder(each.dtype, each.shape) for each in model.inputs()]
+        with TowerContext("", is_training=True):
+            cost = model.build_graph(*fed)
+        self.batch = batch(model)
+        online = tf.trainable_variables()
+        wanted = {"cost": cost, "q": "Qvalue:0"}
+        if algorithm.priority:
+            wanted.update(priority="priority:0", slot="slot:0")
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            feed = dict(zip(fed, self.batch.values()))
+            self.found = sess.run(wanted, feed)
+            self.variables = sess.run({each.op.name: each for each in tf.global_variables()})
+            gradients = sess.run(tf.gradients(cost, online), feed)
+            self.gradients = dict(zip([each.op.name for each in online], gradients))
+            self.fractions = sess.run(fractions_of(algorithm))
+            noise = noise_of(algorithm, self.variables["fc0/W"].shape[0])
+            self.noise = noise and sess.run(noise)
+
+
+def middles(count):
+    """Evenly spaced fractions, for each example."""
+    return np.tile((np.arange(count) + 0.5) / count, (BATCH, 1))
+
+
+def expected(algorithm, once):
+    """A function from online variables to cost, values and priorities; the target is fixed."""
+    data, iqn = once.batch, algorithm.learns == "iqn"
+    frames = np.moveaxis(data["comb_state"].astype(np.float64), 1, 3)
+    state, following = frames[..., :4], frames[..., -4:]
+    fractions, later = once.fractions if iqn else (None, None)
+    first = Reference(algorithm, once.variables, once.noise)
+    now = None
+    if algorithm.munchausen:
+        both = np.concatenate([state, following])
+        now, then = np.split(first.numbers(both, "target/", later, 3), 2)
+    else:
+        then = first.numbers(following, "target/", later, 3)
+    selecting = first.numbers(following, "", middles(32) if iqn else None, 4)
+    steps = data.get("steps", np.ones(BATCH))
+    target = first.target(
+        now,
+        then,
+        selecting if algorithm.double else then,
+        data["action"],
+        data["reward"],
+        data["isOver"],
+        steps,
+    )
+
+    def compute(changed):
+        reference = Reference(algorithm, {**once.variables, **changed}, once.noise)
+        numbers = reference.numbers(state, "", fractions, 1)
+        levels = middles(algorithm.atoms) if algorithm.learns == "qr" else fractions
+        losses, priorities = reference.losses(numbers, data["action"], target, levels)
+        cost = np.mean(losses * data.get("weight", 1.0))
+        return cost, reference.values(numbers), priorities
+
+    return compute
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cost_and_gradients(name):
+    algorithm = CASES[name]
+    once = Once(algorithm)
+    compute = expected(algorithm, once)
+    cost, q, priorities = compute({})
+    np.testing.assert_allclose(once.found["cost"], cost, rtol=1e-5)
+    np.testing.assert_allclose(once.found["q"], q, rtol=1e-4, atol=1e-5)
+    if algorithm.priority:
+        np.testing.assert_allclose(once.found["priority"], priorities, rtol=1e-4)
+        assert once.found["slot"].tolist() == list(range(BATCH))
+    rng = np.random.RandomState(1)
+    for variable, gradient in once.gradients.items():
+        value = np.float64(once.variables[variable])
+        # Along the gradient, which is the longest way, and across it.
+        for way in (gradient / np.linalg.norm(gradient), 0.1 * rng.randn(*value.shape)):
+            step = 1e-6 * way
+            ends = [compute({variable: value + sign * step})[0] for sign in (1, -1)]
+            slope = (ends[0] - ends[1]) / 2e-6
+            atol = 1e-3 * np.linalg.norm(gradient) * np.linalg.norm(way)
+            np.testing.assert_allclose(np.sum(gradient * way), slope, atol=atol, err_msg=variable)
+
+
+def test_the_log_policy_is_clipped():
+    q, action = tf.constant([[0.0, 5.0], [0.0, 5.0]]), tf.constant([0, 1])
+    with tf.Session() as sess:
+        bonus = sess.run(munchausen_bonus(q, action))
+    np.testing.assert_allclose(bonus, [-0.9, 0.0], atol=1e-6)
+
+
+def test_nothing_follows_an_end_whatever_the_network_says():
+    p = tf.fill([2, 51], np.float32(np.nan))
+    projected = project(p, tf.constant([1.0, 50.0]), tf.constant([True, True]), 0.99)
+    with tf.Session() as sess:
+        found = sess.run(projected)
+    np.testing.assert_allclose(found @ np.linspace(-10, 10, 51), [1.0, 10.0], rtol=1e-5)
+    np.testing.assert_allclose(found.sum(1), 1.0, rtol=1e-5)
+
+
+def test_draws_depend_on_their_two_numbers_and_on_their_order_alone():
+    number = tf.placeholder(tf.int64, [])
+    drawn = [Draws(number, stream) for stream in (0, 0, 1)]
+    tensors = [each.uniform([3]) for each in [*drawn, drawn[0]]]
+    with tf.Session() as sess:
+        one, same, other_stream, next_one = sess.run(tensors, {number: 7})
+        np.testing.assert_array_equal(sess.run(tensors[0], {number: 7}), one)
+        other_step = sess.run(tensors[0], {number: 8})
+    np.testing.assert_array_equal(one, same)
+    assert not {*one} & {*other_stream, *next_one, *other_step}
+
+
+def test_rmsprop_is_centred():
+    """`v += lr g / sqrt(E[g^2] - E[g]^2 + epsilon)`, averages over 20 steps, the first from 1."""
+    fields = {"optimizer": "rmsprop", "learning_rate": 0.5, "epsilon": 0.01}
+    model = Model(ACTIONS, Algorithm(max_gradient_norm=0.0, **fields))
+    weight = tf.get_variable("weight", initializer=1.0)
+    train = model.get_optimizer().minimize(3.0 * weight)
+    expected, square, mean = 1.0, 1.0, 0.0
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for _ in range(3):
+            sess.run(train)
+            square, mean = 0.95 * square + 0.05 * 9, 0.95 * mean + 0.05 * 3
+            expected -= 0.5 * 3 / np.sqrt(square - mean**2 + 0.01)
+            np.testing.assert_allclose(sess.run(weight), expected, rtol=1e-5)
