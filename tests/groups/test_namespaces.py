@@ -13,7 +13,7 @@ from .namespaces import Namespaces, NotPossible
 pytestmark = [pytest.mark.slow, pytest.mark.fault_row(30)]
 
 TIMEOUT = 5  # of the groups
-SECONDS = TIMEOUT + 12  # until all processes must have ended
+SECONDS = TIMEOUT + 15  # until all processes must have ended
 PLAN = {"steps": 10000, "seconds": 0.01, "raises": True, "timeout": TIMEOUT}
 
 
