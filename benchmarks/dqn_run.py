@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "DeepQ
 
 import DQN
 import flags
+from games import get_player
 
 import tensorpack as tp
 from tensorpack.RL import find_rom
@@ -69,9 +70,9 @@ def main():
         where = ["--rom", ours.rom, "--logdir", str(Path(folder) / "log")]
         args = flags.parse([*where, *SMALL, *theirs])
         rom = find_rom(args.rom)
-        with DQN.get_player(rom, args.num_players) as player:
+        with get_player(args, rom, args.num_players) as player:
             resume = tp.prepare_log_dir(args.logdir, args.resume)
-            config = DQN.get_config(args, player, lambda n: DQN.get_eval_player(rom, n), resume)
+            config = DQN.get_config(args, player, lambda n: get_player(args, rom, n), resume)
             watch = Stopwatch(config.dataflow, ours.exploration, ours.warm_up, ours.steps)
             config.callbacks.append(watch)
             tp.QueueInputTrainer(config).train()

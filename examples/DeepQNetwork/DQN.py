@@ -5,8 +5,7 @@
     python DQN.py --rom breakout.bin --task eval --load train_log/DQN-breakout/model-250000
 
 `main` parses the command line (`flags.py`), checks it (`checks.py`) and does one of three tasks:
-`train`, `evaluate` or `play`. `get_config` puts the training together. Numbers without a flag are
-constants here.
+`train`, `evaluate` or `play`. `get_config` puts the training together.
 """
 
 import argparse
@@ -17,28 +16,21 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import checks
 import flags
+import games
 import numpy as np
-from algorithm import NAMED
+import settings
+from games import FRAME_SKIP, get_player
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
 import tensorpack as tp
-from tensorpack.RL import AtariPlayers, Player, PreventStuck, ReplayMemory
-from tensorpack.utils import fix_rng_seed, get_rng, logger
+from tensorpack.RL import Player, ReplayMemory
+from tensorpack.utils import fix_rng_seed, logger
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.rng import SeedTree
 
 HISTORY = 4  # frames that make one state
-FRAME_SKIP = 4  # emulator frames for each action
-
-# (epoch, value after it). Until then the rate is that of DQNModel.
-LEARNING_RATES = [(60, 4e-4), (100, 2e-4)]
-EXPLORATION = [(0, 1.0), (10, 0.1), (320, 0.01)]  # linear in between
-
-MAX_GAME_ACTIONS = 30000  # a longer game is truncated
-STUCK_ACTIONS = 30  # in evaluations: after so many equal actions ...
-STUCK_BREAKER = 1  # ... this one is taken, which starts most games
 PREDICTOR = (["state"], ["Qvalue"])  # its inputs and its outputs
 
 
@@ -81,8 +73,8 @@ def _check_memory(args: argparse.Namespace, player: Player) -> None:
 def train(args: argparse.Namespace, rom: str) -> None:
     """Trains until the last epoch, or until a signal."""
     backend = "single" if args.deterministic else "auto"
-    with get_player(rom, args.num_players, backend=backend) as player:
-        train_on(args, player, lambda n: get_eval_player(rom, n, seed=0))
+    with get_player(args, rom, args.num_players, backend=backend) as player:
+        train_on(args, player, lambda n: get_player(args, rom, n, seed=0))
 
 
 def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
@@ -90,24 +82,32 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     from group import ActorGroup
     from learner import RemotePlayer
 
-    with get_player(rom, args.num_players) as like:
-        games = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
-    with games as player:
-        train_on(args, player, lambda n: get_eval_player(rom, n, seed=0))
+    with get_player(args, rom, args.num_players) as like:
+        remote = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
+    with remote as player:
+        train_on(args, player, lambda n: get_player(args, rom, n, seed=0))
 
 
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     """Plays for the learner of a group until the training is over; see `actor.play`."""
     import actor
 
-    with get_player(rom, args.num_players) as player:
-        logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
+    with get_player(args, rom, args.num_players) as player:
+        _log_game(args, player)
         one_thread = tp.tfv1.ConfigProto(
             intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
         )
         with _make_predictor(args, player, session_config=one_thread) as predictor:
             addresses = checks.addresses_of(cluster)
-            actor.play(cluster.index, addresses, player, predictor, args.key, HISTORY)
+            actor.play(
+                cluster.index,
+                addresses,
+                player,
+                predictor,
+                args.key,
+                HISTORY,
+                args.life_loss_ends,
+            )
 
 
 def train_on(
@@ -115,35 +115,17 @@ def train_on(
 ) -> None:
     """Trains on the games of any player; see `get_config` for the arguments."""
     _check_memory(args, player)
-    logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
+    _log_game(args, player)
     resume = checks.prepare_log_dir(args.logdir, args.resume)
     config = get_config(args, player, get_evaluated, resume)
     several = tp.SyncMultiGPUTrainerReplicated
     (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
 
 
-def get_player(
-    rom: str, num_envs: int, seed: Optional[int] = None, backend: str = "auto"
-) -> AtariPlayers:
-    """Returns the games to learn from, see `AtariPlayers`; without a seed, they draw one."""
-    return AtariPlayers(
-        rom,
-        num_envs=num_envs,
-        frame_skip=FRAME_SKIP,
-        seed=int(get_rng().randint(2**31)) if seed is None else seed,
-        backend=backend,
-        max_episode_actions=MAX_GAME_ACTIONS,
-    )
-
-
-def get_eval_player(rom: str, num_envs: int, seed: Optional[int] = None) -> Player:
-    """Returns the games for an evaluation."""
-    return prevent_stuck(get_player(rom, num_envs, seed))
-
-
-def prevent_stuck(player: Player) -> Player:
-    """Returns a player that starts a game which the agent does not start itself."""
-    return PreventStuck(player, STUCK_ACTIONS, STUCK_BREAKER)
+def _log_game(args: argparse.Namespace, player: Player) -> None:
+    logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
+    if args.fire_on_reset and not getattr(player, "fire_on_reset", True):
+        logger.info("--fire-on-reset changes nothing: this game has no FIRE.")
 
 
 def get_config(
@@ -162,7 +144,9 @@ def get_config(
     """
     from DQNModel import Model
 
-    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY)
+    rules = settings.rules_of(args)
+    settings.log_rules(rules)
+    model = Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
     expreplay = _get_replay_class(args, model)(
         PREDICTOR,
         player,
@@ -172,7 +156,8 @@ def get_config(
         update_frequency=args.update_freq,
         history_len=HISTORY,
         parts=args.towers,
-        rules={"algo": args.algo, "discount": NAMED[args.algo].discount},
+        life_loss_ends=args.life_loss_ends,
+        rules=rules,
     )
     return tp.TrainConfig(
         dataflow=expreplay,
@@ -208,8 +193,15 @@ def get_callbacks(
     """Returns the callbacks in the order in which they run."""
     from common import EpochTimeWithoutGPU, Evaluator, Progress
 
-    evaluator = Evaluator(args.eval_episodes, *PREDICTOR, get_evaluated, history=HISTORY)
-    exploration = tp.ObjAttrParam(expreplay, "exploration")
+    evaluator = Evaluator(
+        args.eval_episodes,
+        *PREDICTOR,
+        get_evaluated,
+        history=HISTORY,
+        epsilon=args.eval_epsilon,
+        video=args.eval_video,
+    )
+    chance = tp.ObjAttrParam(expreplay, "exploration")
     return [
         EpochTimeWithoutGPU(),
         tp.TimeReport(expreplay),
@@ -220,8 +212,8 @@ def get_callbacks(
         expreplay,
         Progress(expreplay, FRAME_SKIP),
         tp.ThroughputTracker(),
-        tp.ScheduledHyperParamSetter("learning_rate", LEARNING_RATES),
-        tp.ScheduledHyperParamSetter(exploration, EXPLORATION, interp="linear"),
+        tp.ScheduledHyperParamSetter("learning_rate", **settings.learning_rate(args)),
+        tp.ScheduledHyperParamSetter(chance, **settings.exploration(args)),
         tp.PeriodicTrigger(evaluator, every_k_epochs=args.eval_every),
         tp.HumanHyperParamSetter("learning_rate"),
     ]
@@ -232,11 +224,17 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
 
     n = args.eval_episodes
-    with get_eval_player(rom, min(n, 8)) as player, tp.get_tqdm(total=n) as bar:
-        logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
+    with get_player(args, rom, min(n, 8)) as player, tp.get_tqdm(total=n) as bar:
+        _log_game(args, player)
+        settings.log_rules(games.rules_of(args))
         with _load_predictor(args, player) as predictor:
             scores = play_n_episodes(
-                player, predictor, n, HISTORY, on_tick=lambda _, ended: bar.update(ended)
+                player,
+                predictor,
+                n,
+                HISTORY,
+                args.eval_epsilon,
+                on_tick=lambda _, ended: bar.update(ended),
             )
     logger.info(f"Average Score: {np.mean(scores)}; Max Score: {np.max(scores)}")
 
@@ -246,17 +244,18 @@ def play(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
     from video import ValuePanel, names_of, open_screen
 
-    with get_player(rom, 1) as atari:
-        logger.info(f"ROM: {args.rom}, Num Actions: {atari.num_actions}")
-        with _load_predictor(args, atari) as predictor:
+    with get_player(args, rom, 1) as player:
+        _log_game(args, player)
+        with _load_predictor(args, player) as predictor:
             with open_screen(args.video, os.path.join(args.logdir, "play.mp4")) as screen:
-                panel = ValuePanel(names_of(atari))
+                panel = ValuePanel(names_of(player))
                 scores = play_n_episodes(
-                    prevent_stuck(atari),
+                    player,
                     predictor,
                     1,
                     HISTORY,
-                    watch=lambda _, *decision: screen.show(panel.draw(atari.screen(), *decision)),
+                    args.eval_epsilon,
+                    watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
                 )
     logger.info(f"Total: {scores[0]}")
 
@@ -271,7 +270,7 @@ def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
 def _make_predictor(args: argparse.Namespace, player: Player, **options: Any) -> Any:
     from DQNModel import Model
 
-    model = Model(player.num_actions, args.algo, player.frame_shape, HISTORY)
+    model = Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
     names, computing = PREDICTOR, {"precision": args.precision, "xla": args.xla}
     return tp.OfflinePredictor(
         tp.PredictConfig(model, input_names=names[0], output_names=names[1], **computing, **options)

@@ -34,7 +34,8 @@ __all__ = [
 ]
 
 RESERVED_BYTES = 2 * 2**30  # for TensorFlow, 50 batches in the queue, and everything else
-_FIXED_RULES = ("algo",)  # weights that were learned with another one are of no use
+# Weights that were learned with another one are of no use.
+_FIXED_RULES = ("algo", "dueling", "noisy", "network", "atoms")
 
 
 @contextlib.contextmanager

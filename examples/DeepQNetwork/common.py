@@ -96,6 +96,7 @@ class Evaluator(Callback):
         each evaluation.
       num_players: environments at a time, at most.
       history: frames that make one state.
+      epsilon: probability of a random action.
       video: whether to write a video of one game of each evaluation, as the agent sees it and with
         the values of the actions, to `videos/game-{global_step}.mp4` in the log directory.
       clock: returns seconds; only differences count.
@@ -109,6 +110,7 @@ class Evaluator(Callback):
         get_player: Callable[[int], Player],
         num_players: int = 8,
         history: int = 4,
+        epsilon: float = EVAL_EPSILON,
         video: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -119,6 +121,7 @@ class Evaluator(Callback):
         self._get_player = get_player
         self._num_players = num_players
         self._history = history
+        self._epsilon = epsilon
         self._video = video
         self._clock = clock
         self._rng = get_rng(self)
@@ -158,6 +161,7 @@ class Evaluator(Callback):
                 self._predictor,
                 n,
                 self._history,
+                self._epsilon,
                 rng=self._rng,
                 seed=seed,
                 on_tick=on_tick,

@@ -4,11 +4,21 @@ import argparse
 import os
 from typing import Optional, Sequence
 
-from task_flags import add_computing, add_task, check_task, number
+from algorithm_flags import add_algorithm, algorithm_of
+from games import add_games
+from presets import PRESETS
+from task_flags import (
+    add_computing,
+    add_task,
+    at_least,
+    check_task,
+    number,
+    positive,
+    probability,
+)
 
-__all__ = ["ALGORITHMS", "make_parser", "parse"]
+__all__ = ["make_parser", "parse"]
 
-ALGORITHMS = ("Double", "DQN", "Dueling")
 NAME = "DQN"  # of the example, in the names of log directories
 
 
@@ -20,6 +30,8 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_task(parser.add_argument_group("task"), NAME)
     _add_learning(parser.add_argument_group("learning"))
+    add_algorithm(parser.add_argument_group("algorithm"))
+    add_games(parser.add_argument_group("games"))
     _add_schedule(parser.add_argument_group("schedule"))
     _add_computing(parser.add_argument_group("computing"))
     return parser
@@ -28,11 +40,21 @@ def make_parser() -> argparse.ArgumentParser:
 def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     """Parses and checks a command line, that of the process by default.
 
+    Flags that are not given have the value of the preset. `algorithm` is the `Algorithm` of the
+    flags.
+
     Raises:
       SystemExit: with code 2 if a flag is wrong, 0 after `--help`.
     """
     parser = make_parser()
+    parser.set_defaults(**PRESETS[parser.parse_args(argv).preset])
     args = parser.parse_args(argv)
+    try:
+        args.algorithm = algorithm_of(args)
+    except ValueError as error:
+        parser.error(str(error))
+    if args.final_exploration is not None and args.exploration_steps is None:
+        parser.error("--final-exploration needs --exploration-steps")
     if args.init_memory_size > args.memory_size:
         parser.error(
             f"--init-memory-size {args.init_memory_size} is more than --memory-size "
@@ -127,8 +149,13 @@ def _add_computing(group: "argparse._ArgumentGroup") -> None:
 
 
 def _add_learning(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument(
-        "--algo", choices=ALGORITHMS, default="Double", help="the algorithm (default: Double)"
+    add = group.add_argument
+    add(
+        "--preset",
+        choices=list(PRESETS),
+        default="2017",
+        help="settings of a publication, see README.md; a flag that is given too overrides them "
+        "(default: 2017, whose defaults are listed here)",
     )
     number(group, "--num-players", 1, "games played at once in training, see README.md")
     number(group, "--batch-size", 64, "transitions in a batch")
@@ -139,7 +166,34 @@ def _add_learning(group: "argparse._ArgumentGroup") -> None:
 
 
 def _add_schedule(group: "argparse._ArgumentGroup") -> None:
+    add = group.add_argument
     number(group, "--steps-per-epoch", 25000, "steps (batches) in an epoch")
     number(group, "--max-epoch", 1000, "epochs to train for")
     number(group, "--eval-every", 10, "epochs between two evaluations")
     number(group, "--eval-episodes", 50, "whole games in an evaluation, and in --task eval")
+    add(
+        "--eval-video",
+        action="store_true",
+        help="after each evaluation, write a video of one of its games, with the values of the "
+        "actions, to LOGDIR/videos/",
+    )
+    add(
+        "--learning-rate",
+        type=positive,
+        metavar="R",
+        help="constant learning rate (default: 1e-3, 4e-4 after epoch 60, 2e-4 after epoch 100)",
+    )
+    add(
+        "--exploration-steps",
+        type=at_least(1),
+        metavar="N",
+        help="actions, from the first update on, over which the probability of a random action "
+        "falls from 1 to --final-exploration, linearly (default: to 0.1 over 10 epochs, to 0.01 "
+        "over 310 more)",
+    )
+    add(
+        "--final-exploration",
+        type=probability,
+        metavar="P",
+        help="probability of a random action after --exploration-steps (default: 0.01)",
+    )

@@ -15,7 +15,9 @@ import sys
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import DQN
+import flags
 import numpy as np
+from games import get_player
 from scores import (
     AXES,
     Published,
@@ -244,7 +246,8 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
                 return
         if args.rom is not None:
             games = min(args.games, GAMES_AT_ONCE)
-            with DQN.get_eval_player(find_rom(args.rom), games, seed=0) as player:
+            like = flags.parse(["--rom", args.rom])
+            with get_player(like, find_rom(args.rom), games, seed=0) as player:
                 chance = play_at_random(player, args.games)
             logger.info(f"Random player: mean {np.mean(chance):.2f}, best {max(chance):g}")
         out = args.out or "scores.svg"

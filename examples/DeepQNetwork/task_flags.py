@@ -5,7 +5,7 @@
 
 import argparse
 import os
-from typing import Callable
+from typing import Callable, Optional
 
 __all__ = [
     "POLICIES",
@@ -16,6 +16,9 @@ __all__ = [
     "at_least",
     "check_task",
     "number",
+    "positive",
+    "probability",
+    "switch",
 ]
 
 POLICIES = ("never", "auto", "must")
@@ -87,6 +90,16 @@ def number(group: "argparse._ArgumentGroup", flag: str, default: int, help: str)
     )
 
 
+def switch(group: "argparse._ArgumentGroup", flag: str, default: Optional[bool], help: str) -> None:
+    """Adds a flag, and the same with "no-", which turns it off; says the default unless None."""
+    known = {None: "", True: " (default: yes)", False: " (default: no)"}[default]
+    name = flag[2:].replace("-", "_")
+    group.add_argument(flag, action="store_true", dest=name, help=help + known, default=default)
+    group.add_argument(
+        f"--no-{flag[2:]}", action="store_false", dest=name, help=f"not {flag}", default=default
+    )
+
+
 def at_least(least: int) -> Callable[[str], int]:
     """Returns a type for `add_argument`: whole numbers from `least` on."""
 
@@ -102,6 +115,26 @@ def at_least(least: int) -> Callable[[str], int]:
         return value
 
     return convert
+
+
+def probability(text: str) -> float:
+    """A type for `add_argument`: numbers in [0, 1]."""
+    return _real(text, "a number from 0 to 1", lambda value: 0 <= value <= 1)
+
+
+def positive(text: str) -> float:
+    """A type for `add_argument`: numbers greater than 0."""
+    return _real(text, "a number greater than 0", lambda value: 0 < value < float("inf"))
+
+
+def _real(text: str, needed: str, valid: Callable[[float], bool]) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not valid(value):
+        raise argparse.ArgumentTypeError(f"must be {needed}, got {text!r}")
+    return value
 
 
 def check_task(parser: argparse.ArgumentParser, args: argparse.Namespace, name: str) -> None:

@@ -159,8 +159,8 @@ class AtariPlayers(Player):
 
 
 def _probability(sticky: float) -> float:
-    if not 0 <= sticky < 1:
-        raise ValueError(f"sticky is a probability, at least 0 and less than 1, got {sticky!r}.")
+    if not 0 <= sticky <= 1:
+        raise ValueError(f"sticky is a probability, from 0 to 1, got {sticky!r}.")
     return float(sticky)
 
 

@@ -302,7 +302,7 @@ def test_a_state_of_other_settings_is_refused(options):
 @pytest.mark.parametrize(
     "option, value",
     [("num_envs", 0), ("frame_skip", 0), ("max_noops", -1), ("max_episode_actions", 0)]
-    + [("backend", "double"), ("sticky", 1.0), ("sticky", -0.1)],
+    + [("backend", "double"), ("sticky", 1.1), ("sticky", -0.1)],
 )
 def test_options_out_of_range_are_refused(option, value):
     with pytest.raises(ValueError):

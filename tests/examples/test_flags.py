@@ -5,11 +5,37 @@ import re
 
 import flags
 import pytest
+from algorithm import Algorithm
+from presets import PRESETS
 
 from tests.examples.running import refusal
 
 DEFAULTS = {
+    "preset": "2017",
     "algo": "Double",
+    "double": None,
+    "dueling": None,
+    "noisy": False,
+    "munchausen": False,
+    "n_step": 1,
+    "priority": 0.0,
+    "atoms": 0,
+    "discount": 0.99,
+    "network": "2017",
+    "loss": "huber",
+    "optimizer": "adam",
+    "optimizer_epsilon": 1e-3,
+    "max_gradient_norm": 10.0,
+    "learning_rate": None,
+    "exploration_steps": None,
+    "final_exploration": None,
+    "sticky": 0.0,
+    "life_loss_ends": True,
+    "noop_max": 30,
+    "fire_on_reset": False,
+    "max_frames": 120000,
+    "eval_epsilon": 0.001,
+    "eval_video": False,
     "task": "train",
     "num_players": 1,
     "batch_size": 64,
@@ -40,12 +66,67 @@ DEFAULTS = {
 def test_the_defaults():
     args = vars(flags.parse(["--rom", "breakout.bin"]))
     assert args.pop("rom") == "breakout.bin"
+    assert args.pop("algorithm") == Algorithm()
     assert args == DEFAULTS
 
 
 def test_the_log_directory_is_named_after_the_game():
     assert flags.parse(["--rom", "/roms/pong.bin"]).logdir == "train_log/DQN-pong"
     assert flags.parse(["--rom", "pong.bin", "--logdir", "here"]).logdir == "here"
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_a_preset_sets_flags_that_exist_to_values_that_are_valid(name):
+    assert set(PRESETS[name]) <= set(DEFAULTS)
+    args = parse("--preset", name)
+    assert {**DEFAULTS, **PRESETS[name], "preset": name}.items() <= vars(args).items()
+    given = []
+    for flag, value in PRESETS[name].items():
+        text = "--" + flag.replace("_", "-")
+        if isinstance(value, bool):
+            given.append(text if value else text.replace("--", "--no-"))
+        else:
+            given += [text, str(value)]
+    assert vars(parse(*given)) == {**vars(args), "preset": "2017"}
+
+
+def test_a_flag_overrides_its_preset_wherever_it_stands():
+    for line in (["--batch-size", "64", "--preset", "rainbow"], ["--preset", "rainbow"]):
+        args = parse(*line, "--life-loss-ends", "--algo", "QR", "--n-step", "1")
+        assert args.batch_size == (64 if len(line) > 2 else 32)
+        assert (args.life_loss_ends, args.algo, args.n_step) == (True, "QR", 1)
+        assert args.algorithm == parse("--preset", "rainbow").algorithm._replace(
+            learns="qr", n_step=1
+        )
+
+
+@pytest.mark.parametrize(
+    "line, algorithm",
+    [
+        ("", Algorithm()),
+        ("--algo DQN", Algorithm(double=False)),
+        ("--algo Dueling --double", Algorithm(dueling=True)),
+        ("--dueling", Algorithm(dueling=True)),
+        ("--no-double --n-step 3", Algorithm(double=False, n_step=3)),
+        ("--munchausen", Algorithm(double=False, munchausen=True)),
+        ("--algo C51 --dueling --noisy", Algorithm("c51", double=False, dueling=True, noisy=True)),
+        ("--algo IQN --double --atoms 32", Algorithm("iqn", atoms=32)),
+        (
+            "--priority 0.6 --discount 0.995 --network nature --loss mse",
+            Algorithm(priority=0.6, discount=0.995, network="nature", loss="mse"),
+        ),
+        (
+            "--optimizer rmsprop --learning-rate 1e-4 --optimizer-epsilon .1 --max-gradient-norm 0",
+            Algorithm(optimizer="rmsprop", learning_rate=1e-4, epsilon=0.1, max_gradient_norm=0.0),
+        ),
+    ],
+)
+def test_the_algorithm_of_the_flags(line, algorithm):
+    assert parse(*line.split()).algorithm == algorithm
+
+
+def parse(*line):
+    return flags.parse(["--rom", "breakout.bin", *line])
 
 
 @pytest.mark.parametrize(
@@ -55,6 +136,13 @@ def test_the_log_directory_is_named_after_the_game():
         ("--rom a.bin --batch-size 0", "--batch-size: must be a whole number of at least 1"),
         ("--rom a.bin --memory-size 1e6", "--memory-size: must be a whole number.*'1e6'"),
         ("--rom a.bin --algo Rainbow", "invalid choice: 'Rainbow'"),
+        ("--rom a.bin --preset 2014", "invalid choice: '2014'"),
+        ("--rom a.bin --munchausen --double", "munchausen=True needs double=False"),
+        ("--rom a.bin --sticky 2", "--sticky: must be a number from 0 to 1, got '2'"),
+        ("--rom a.bin --learning-rate 0", "--learning-rate: must be a number greater than 0"),
+        ("--rom a.bin --max-gradient-norm -1", "--max-gradient-norm: must be .* got '-1'"),
+        ("--rom a.bin --max-frames 3", "--max-frames: must be a whole number of at least 4"),
+        ("--rom a.bin --final-exploration 0.1", "--final-exploration needs --exploration-steps"),
         ("--rom a.bin --memory-size 100", "--init-memory-size 50000 is more than --memory-size"),
         ("--rom a.bin --task eval", "--task eval needs a model: --load"),
         ("--rom a.bin --task play --load nowhere", "--load nowhere: there is no such checkpoint"),
@@ -111,5 +199,5 @@ def test_every_flag_is_explained_with_its_default(capsys):
     text = " ".join(capsys.readouterr().out.split())
     for name in DEFAULTS:
         assert "--" + name.replace("_", "-") in text
-    assert "(default: None)" not in text
+    assert "(default: None)" not in text and "default: yes" in text
     assert "steps (batches) in an epoch (default: 25000)" in text

@@ -79,6 +79,36 @@ FIRST_EPOCH = [
     "Start Epoch 2 ...",
 ]
 
+SETTINGS = """
+Settings:
+setting            value
+-----------------  ---------
+algo               Double
+optimizer_epsilon  0.001
+atoms              0
+double             True
+dueling            False
+noisy              False
+munchausen         False
+n_step             1
+priority           0.0
+discount           0.99
+network            2017
+loss               huber
+optimizer          adam
+max_gradient_norm  10.0
+learning_rate      by epochs
+exploration_steps  by epochs
+final_exploration  0.01
+target_sync        3
+sticky             0.0
+life_loss_ends     True
+noop_max           30
+fire_on_reset      False
+max_frames         120000
+eval_epsilon       0.001
+""".split("\n")[1:-1]
+
 PREFIX = re.compile(r"\[\d{4} \d\d:\d\d:\d\d @\w+\.py:\d+\] ")
 
 
@@ -105,14 +135,18 @@ def test_the_log_has_the_lines_that_users_of_tensorpack_know(trained):
     lines = (logdir / "log.log").read_text().splitlines()
     said = messages(lines)
     assert re.fullmatch(r"Argv: .*DQN\.py --rom .*", said[0])
-    expected = [line.replace("{logdir}", str(logdir)) for line in BEFORE_TRAINING + FIRST_EPOCH]
+    expected = SETTINGS + BEFORE_TRAINING + FIRST_EPOCH
+    expected = [line.replace("{logdir}", str(logdir)) for line in expected]
     assert len(said) > len(expected)
     for line, wanted in zip(said[1:], expected):
         pattern = re.escape(wanted).replace(re.escape("{}"), r"-?[\d.]+(e-?\d+)?")
         assert re.fullmatch(pattern, line), f"got {line!r}, expected {wanted!r}"
     assert said[-1] == "Training has finished!"
-    # every line but the rows of the table says when and where it was logged
-    assert messages(line for line in lines if not PREFIX.match(line)) == TABLE[1:]
+    # every line but the rows of tables says when and where it was logged
+    assert messages(line for line in lines if not PREFIX.match(line)) == [
+        *SETTINGS[1:],
+        *TABLE[1:],
+    ]
 
 
 @pytest.mark.slow
