@@ -1,7 +1,8 @@
 """What trainers with parameter servers have in common: the session, and the group of processes."""
 
 import threading
-from typing import Any, Callable, List, Optional, Sequence, Union
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.monitor import MonitorBase
@@ -76,8 +77,11 @@ class DistributedTrainerBase(MultiTowerTrainer):
         """As the base class, when the group has agreed on the state to resume from."""
         config = self._require_config()
         self._join(config)
-        choose_state(config, self._state, lambda values: self.group.gather(values, self.check_stop))
-        super().setup()
+        with self._explaining():
+            choose_state(
+                config, self._state, lambda values: self.group.gather(values, self.check_stop)
+            )
+            super().setup()
 
     def _join(self, config: TrainConfig) -> None:
         if not self.group.joined:
@@ -152,8 +156,14 @@ class DistributedTrainerBase(MultiTowerTrainer):
         return self.group.table[0].state >= READY
 
     def _loop(self) -> None:
-        try:
+        with self._explaining():
             super()._loop()
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Raises what is behind an error of TensorFlow, such as a process that is lost."""
+        try:
+            yield
         except tf.errors.OpError as error:
             reason = self.stop_token.reason
             if isinstance(reason, (Finished, Interrupted)):

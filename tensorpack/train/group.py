@@ -74,6 +74,7 @@ class Group:
         self.row = Row()
         self.table = [self.row] * len(self._tasks)
         self._seen = [(0, 0.0)] * len(self._tasks)  # a beat, and since when it is that
+        self._gone_seconds = _GONE_SECONDS
         self._lock = threading.Lock()
         self._gathered = 0
         self._on_lost: Callable[[PeerLost], None] = lambda error: None
@@ -200,10 +201,8 @@ class Group:
     def explain(self) -> Optional[PeerLost]:
         """Returns what is behind an error of TensorFlow; None if every process seems to live."""
         deadline = time.monotonic() + _TELL_SECONDS
+        self._gone_seconds = 0.0
         while self.lost is None and time.monotonic() < deadline:
-            for link in self._links:
-                if refuses(link.address):
-                    self._lose(f"{link.who} {_ENDED}")
             time.sleep(_LOOK_SECONDS)
         return self.lost
 
@@ -221,7 +220,7 @@ class Group:
         """Returns what is wrong with a worker that has given no sign of life; None if nothing."""
         seconds = self._host.answered - self._seen[index][1]
         job, number = self._tasks[index]
-        if seconds > _GONE_SECONDS and refuses(self.cluster.as_dict()[job][number]):
+        if seconds > self._gone_seconds and refuses(self.cluster.as_dict()[job][number]):
             return _ENDED
         if seconds > self.timeout:
             return f"has given no sign of life for {self.timeout:g} seconds."
@@ -269,7 +268,7 @@ class Group:
             if link.silence() > limit:
                 what = "not answered" if link.connected else "not started"
                 return f"{link.who} has {what} for {limit:g} seconds."
-            if link.connected and link.silence() > _GONE_SECONDS and refuses(link.address):
+            if link.connected and link.silence() > self._gone_seconds and refuses(link.address):
                 return f"{link.who} {_ENDED}"
         if self._host.connected and self.cluster.job == "worker":
             return self._trouble_of_workers()

@@ -44,10 +44,12 @@ class Say(Callback):
 
     _chief_only = False
 
-    def __init__(self, pause):
-        self._pause = pause
+    def __init__(self, pause, setup):
+        self._pause, self._setup = pause, setup
 
     def _setup_graph(self):
+        logger.info("is set up")
+        time.sleep(self._setup)
         (self._weights,) = tf.trainable_variables()
 
     def _trigger_step(self):
@@ -67,6 +69,7 @@ def main(*given):
     parser.add_argument("--asynchronous", action="store_true")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--pause", type=float, default=0.0)
+    parser.add_argument("--setup", type=float, default=0.0)
     parser.add_argument("--timeout", type=float, default=60.0)
     parser.add_argument("--resume", default="never")
     args = parser.parse_args(given or None)
@@ -77,7 +80,7 @@ def main(*given):
     config = TrainConfig(
         model=Linear(),
         dataflow=DataFromList(data),
-        callbacks=[RunUpdateOps(), ModelSaver(), Say(args.pause)],
+        callbacks=[RunUpdateOps(), ModelSaver(), Say(args.pause, args.setup * cluster.index)],
         extra_callbacks=[],
         monitors=[],
         steps_per_epoch=STEPS,

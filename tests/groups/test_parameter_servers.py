@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 
+from tensorpack.compat import tf_version
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tests.harness import NEVER
 
@@ -79,6 +80,21 @@ def test_a_lost_process_ends_the_others_with_its_name(zygote, tmp_path, name, si
         assert group.end_all(20, *left) == [1, 1]
         for each in left:
             assert f"{name} at {group.address(name)}" in group[each].output
+            # TensorFlow 1.15 does not leave a step whose server is gone: then the process is ended.
+            if signum == signal.SIGKILL and each in group.workers and tf_version()[0] >= 2:
+                assert "ends at step" in group[each].output, group.outputs
+
+
+@pytest.mark.fault_row(29)
+def test_a_server_that_is_lost_while_a_worker_is_set_up(zygote, tmp_path):
+    options = (*FOR_EVER, "--setup", 1)  # so that the chief is ready long before the other worker
+    with Group(PROGRAM, tmp_path, *options, workers=2, ps=2, zygote=zygote) as group:
+        group.wait_for("Creating the session", "worker 1")
+        group.send(signal.SIGKILL, "ps 1")
+        assert group.end_all(20, "worker 0", "worker 1", "ps 0") == [1, 1, 1]
+        for each in "worker 0", "worker 1", "ps 0":  # one may hear of another one that heard it
+            text = r"(PeerLost|without cleaning up): (ps 1|worker \d) at "
+            assert re.search(text, group[each].output), group.outputs
 
 
 @pytest.mark.fault_row(30)
