@@ -6,11 +6,12 @@ import numpy as np
 from checks import check_rules
 from episodes import EpisodeLog
 from pacer import Pacer
+from sampling import Sampler
 from simulator import Agent, Simulator, SimulatorThread
 
 from tensorpack.callbacks import Callback
 from tensorpack.dataflow import DataFlow
-from tensorpack.RL import Player, ReplayMemory
+from tensorpack.RL import Player
 from tensorpack.utils import get_rng, get_tqdm, logger
 from tensorpack.utils.checkpoints import SegmentDamaged
 from tensorpack.utils.checks import check_counts
@@ -49,6 +50,12 @@ class ExpReplay(DataFlow, Callback):
     `history_len` the one that followed. A lost life counts as over. The frames are read-only, so
     that the queue need not copy them.
 
+    With an `n_step` above 1 there are `2 * history_len` frames, the rewards are `[B, n_step]`, and
+    `steps`, int32 `[B]`, comes behind them: see `NStepBatch`. With a `priority` above 0 two more
+    come last: `weight`, float32 `[B]`, and `slot`, int64 `[B]`, see `PrioritizedReplay`. The model
+    then has an input `slot` and a tensor `priority`, float32 `[B]`, which are fetched in each step.
+    Give the trainer `make_input`, so that priorities come back before many batches were sampled.
+
     Logs `expreplay/mean_score` and `expreplay/max_score` of the games that ended in an epoch (in
     the first one, also of those that ended before it), if there are any, and writes all games of
     the run to `episodes.csv`.
@@ -64,11 +71,15 @@ class ExpReplay(DataFlow, Callback):
       init_exploration: probability of a random action before the training begins.
       parts: datapoints that a batch is cut into, one for each tower of the training.
       life_loss_ends: whether a lost life counts as over.
+      n_step: rewards of a transition, at most.
+      priority: exponent of prioritised replay, up to 1; 0 samples uniformly.
       rules: further settings that define the learning problem, such as `{"algo": "Double"}`. They
         are saved, and compared when the run is resumed, see `check_rules`.
 
     Attributes:
       exploration: probability of a random action; may be set at any time.
+      parts: datapoints of a batch.
+      prioritized: whether transitions are drawn by priorities.
 
     Raises:
       ValueError: a size is not positive, the batch cannot be cut evenly, or the memory is smaller
@@ -87,6 +98,8 @@ class ExpReplay(DataFlow, Callback):
         init_exploration: float = 1.0,
         parts: int = 1,
         life_loss_ends: bool = True,
+        n_step: int = 1,
+        priority: float = 0.0,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
         check_counts(
@@ -102,7 +115,7 @@ class ExpReplay(DataFlow, Callback):
         self._predictor_io_names = predictor_io_names
         self._player = player
         self._batch_size = batch_size
-        self._parts = parts
+        self.parts = parts
         self._init_memory_size = init_memory_size
         self._life_loss_ends = life_loss_ends
         self._init_exploration = init_exploration
@@ -113,14 +126,12 @@ class ExpReplay(DataFlow, Callback):
             "batch_size": batch_size,
             "update_frequency": update_frequency,
             "history_len": history_len,
+            "n_step": n_step,
+            "priority": priority,
         }
-        self._memory = ReplayMemory(
-            memory_size,
-            player.frame_shape,
-            history=history_len,
-            lanes=player.num_envs,
-            frame_dtype=np.dtype(player.frame_dtype).type,
-        )
+        self._sampler = Sampler(memory_size, player, history_len, n_step, priority)
+        self._memory = self._sampler.memory
+        self.prioritized = self.sees_runs = self._sampler.prioritized
         self._simulator: Any = None
         self._episodes = EpisodeLog()
         self._pacer = Pacer(update_frequency)
@@ -168,9 +179,9 @@ class ExpReplay(DataFlow, Callback):
             with self._pacer:
                 if in_lockstep:
                     self._play_for_a_batch()
-                batch = list(self._memory.sample(self._batch_size, self._sampling_rng))
+                batch = self._sampler.sample(self._batch_size, self._sampling_rng)
             _freeze(batch[0])
-            size = self._batch_size // self._parts
+            size = self._batch_size // self.parts
             for start in range(0, self._batch_size, size):
                 yield [column[start : start + size] for column in batch]
             if not in_lockstep and not self._pacer.grant():
@@ -196,6 +207,8 @@ class ExpReplay(DataFlow, Callback):
 
     def _setup_graph(self) -> None:
         self._simulator = self._make_simulator()
+        if self.prioritized:
+            self._learned = self._sampler.learned(self.trainer.tower_func.towers.training())
 
     def _make_simulator(self) -> Simulator:
         """Returns what fills the memory; called while the graph is set up."""
@@ -235,6 +248,13 @@ class ExpReplay(DataFlow, Callback):
         token.on_request(thread.stop)
         thread.start()
         self._thread = thread
+
+    def _before_run(self, ctx: Any) -> Any:
+        return self._learned if self.prioritized else None
+
+    def _after_run(self, ctx: Any, run_values: Any) -> None:
+        if self.prioritized:
+            self._sampler.take(run_values.results)
 
     def _trigger(self) -> None:
         episodes = self._simulator.take_episodes()
