@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import cv2
 import DQN
@@ -87,6 +88,7 @@ class FakeTrainer:
         self.monitors = self
         self.scalars = {}
         self.stop_token = StopToken()
+        self.tower_func = SimpleNamespace(towers=SimpleNamespace(training=list))  # it has none
         self._predictor = predictor
 
     def get_predictor(self, inputs, outputs):

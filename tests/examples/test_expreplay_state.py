@@ -1,6 +1,7 @@
 """The state of an ExpReplay: batches go on bit for bit; what is lost is told, or is an error."""
 
 import time
+from types import SimpleNamespace
 
 import expreplay
 import numpy as np
@@ -61,7 +62,11 @@ class Playing:
         arrays = []
         for _ in range(count):
             self.run.steps += 1
-            arrays.extend(next(self._batches))
+            batch = next(self._batches)
+            arrays.extend(batch)
+            if self.expreplay.prioritized:  # as a network that has learned something of each
+                errors = 1 / (batch[-1] + self.run.steps)
+                self.expreplay.after_run(None, SimpleNamespace(results=[(batch[-1], errors)]))
         return arrays
 
     def scores(self):
@@ -96,12 +101,13 @@ def check_same(arrays, others):
 # A game is six transitions and a tick that begins it; the memory is full after ten batches.
 @pytest.mark.parametrize("num_envs", [1, 3])
 @pytest.mark.parametrize("before", [0, 1, 2, 5, 17])
-def test_it_continues_bit_for_bit(num_envs, before, save):
-    first = Playing(small_catch(num_envs, CountingCatch))
+@pytest.mark.parametrize("options", [{}, {"n_step": 3, "priority": 0.6}])
+def test_it_continues_bit_for_bit(num_envs, before, options, save):
+    first = Playing(small_catch(num_envs, CountingCatch), **options)
     first.batches(before)
     state = save(first)
     player = small_catch(num_envs, CountingCatch)
-    second = Playing(player, state, steps=before)
+    second = Playing(player, state, steps=before, **options)
     assert (player.resets, player.played) == (0, first.player.played)
     check_same(second.batches(20), first.batches(20))
     assert second.scores() == first.scores()
