@@ -73,7 +73,7 @@ def main():
         with get_player(args, rom, args.num_players) as player:
             resume = tp.prepare_log_dir(args.logdir, args.resume)
             config = DQN.get_config(args, player, lambda n: get_player(args, rom, n), resume)
-            watch = Stopwatch(config.dataflow, ours.exploration, ours.warm_up, ours.steps)
+            watch = Stopwatch(config.data.ds, ours.exploration, ours.warm_up, ours.steps)
             config.callbacks.append(watch)
             tp.QueueInputTrainer(config).train()
     sys.stdout.write(f"updates/s: {watch.rate:.2f}\n")

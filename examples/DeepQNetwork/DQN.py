@@ -143,6 +143,7 @@ def get_config(
       resume: see `TrainConfig`.
     """
     from DQNModel import Model
+    from sampling import make_input
 
     rules = settings.rules_of(args)
     settings.log_rules(rules)
@@ -157,10 +158,12 @@ def get_config(
         history_len=HISTORY,
         parts=args.towers,
         life_loss_ends=args.life_loss_ends,
+        n_step=args.algorithm.n_step,
+        priority=args.algorithm.priority,
         rules=rules,
     )
     return tp.TrainConfig(
-        dataflow=expreplay,
+        data=make_input(expreplay, model),
         model=model,
         callbacks=get_callbacks(args, expreplay, model, get_evaluated),
         # The weights alone: neither the step nor the state of the optimizer.

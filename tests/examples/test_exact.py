@@ -53,11 +53,15 @@ def assert_equal_runs(directory, other, step):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_run_that_was_interrupted_twice_equals_a_whole_one(precision, tmp_path, log_dir):
+@pytest.mark.parametrize(
+    "precision, algorithm", [("fp32", ["--n-step", "3", "--priority", "0.5"]), ("bf16", [])]
+)
+def test_a_run_that_was_interrupted_twice_equals_a_whole_one(
+    precision, algorithm, tmp_path, log_dir
+):
     if precision == "bf16":
         need_bf16()
-    flags = ["--deterministic", "--seed", "5", "--precision", precision]
+    flags = ["--deterministic", "--seed", "5", "--precision", precision, *algorithm]
 
     def run(name, stop_at, resume="auto"):
         logger.set_logger_dir(str(tmp_path / name), "k")

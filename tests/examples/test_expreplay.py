@@ -46,7 +46,7 @@ def test_what_a_batch_is(log_dir):
 
     class Look(Callback):
         def _trigger_step(self):
-            seen.append(next(iter(config.dataflow)))
+            seen.append(next(iter(config.data.ds)))
 
     config.callbacks.append(Look())
     tp.QueueInputTrainer(config).train()
@@ -69,7 +69,7 @@ def test_what_a_batch_is(log_dir):
 def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, log_dir):
     player, alive = small_catch(num_envs, CountingCatch), []
     config = make_config(player, "--eval-every", "9")
-    assert config.dataflow.env_steps == 0
+    assert config.data.ds.env_steps == 0
 
     class AtEnd(Callback):
         def _after_train(self):
@@ -80,7 +80,7 @@ def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, l
     # 60 at first, then 4 a batch; up to 50 batches are in the queue, one is under way, and playing
     # may be 5 grants behind and a tick ahead
     assert 60 + 4 * (20 - 5) <= player.played <= 60 + num_envs + 4 * (20 + 51) + num_envs
-    assert config.dataflow.env_steps == player.played
+    assert config.data.ds.env_steps == player.played
     assert "SimulatorThread" not in [thread.name for thread in alive]
     with pytest.raises(RuntimeError, match="closed"):
         player.reset()

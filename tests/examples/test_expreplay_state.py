@@ -268,7 +268,7 @@ def test_a_state_taken_while_threads_play_has_no_half_done_tick(log_dir):
 
     class Save(tp.Callback):
         def _trigger_step(self):
-            state = config.dataflow.state_dict()
+            state = config.data.ds.state_dict()
             state["memory"]["entries"].on_done(None)
             inside = state["simulator"]["player"]["inside"]
             seen.append((state["memory"]["written"].sum(), inside["played"]))
