@@ -187,9 +187,9 @@ class Progress(Callback):
 
     The scalars are `agent_steps` (actions in training, over all games), `emulator_frames` (these,
     times the frames of an action), `episodes` (games that ended in training), `exploration`
-    (probability of a random action) and `hours` (of wall-clock time, with evaluations and saves). A
-    resumed run continues them; time that was lost because the run was killed does not count. Put it
-    behind the `ExpReplay`.
+    (probability of a random action, where there is one) and `hours` (of wall-clock time, with
+    evaluations and saves). A resumed run continues them; time that was lost because the run was
+    killed does not count. Put it behind what plays.
 
     Args:
       expreplay: plays the games of the training.
@@ -211,13 +211,15 @@ class Progress(Callback):
 
     def _trigger(self) -> None:
         steps = self._expreplay.env_steps
-        for name, value in [
-            ("agent_steps", steps),
-            ("emulator_frames", steps * self._frame_skip),
-            ("episodes", self._expreplay.num_episodes),
-            ("exploration", self._expreplay.exploration),
-            ("hours", self._so_far() / 3600),
-        ]:
+        scalars = {
+            "agent_steps": steps,
+            "emulator_frames": steps * self._frame_skip,
+            "episodes": self._expreplay.num_episodes,
+            "hours": self._so_far() / 3600,
+        }
+        if hasattr(self._expreplay, "exploration"):
+            scalars["exploration"] = self._expreplay.exploration
+        for name, value in scalars.items():
             self.trainer.monitors.put_scalar(name, value)
 
     def _so_far(self) -> float:

@@ -1,0 +1,183 @@
+"""Plays N games by the policy, and returns rollouts: what happened in some ticks of all games."""
+
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Sequence
+
+import numpy as np
+from episodes import Episode
+
+from tensorpack.RL import FrameHistory, Player, PlayerStep
+from tensorpack.utils.rng import rng_state, set_rng_state
+
+__all__ = ["Actor", "Rollout", "sample_actions", "sampling"]
+
+
+class Rollout(NamedTuple):
+    """T ticks of N games. Learn from those that are `chosen`."""
+
+    states: np.ndarray  # [T, N, *frame_shape, history], before the actions
+    actions: np.ndarray  # int64 [T, N]
+    rewards: np.ndarray  # float32 [T, N], as the game gives them
+    over: np.ndarray  # bool [T, N], nothing follows in the episode
+    truncated: np.ndarray  # bool [T, N], the game was cut off: its last frames are the next state
+    chosen: np.ndarray  # bool [T, N], False: a new game began, or the player acted by itself
+    values: np.ndarray  # float32 [T + 1, N], of the states and of those behind the last actions
+
+
+class Actor:
+    """Acts in N games, each action drawn from the policy.
+
+    A tick is one call of the network for all games, and one action in each of them. A game that has
+    ended needs a tick to begin again, which is no transition.
+
+    Args:
+      player: the games; not touched until `begin` or `load_state_dict`.
+      history: frames that make one state; those before the start of an episode are black.
+      life_loss_ends: whether a lost life ends an episode for learning, so that earlier frames are
+        forgotten. It never ends a game, whose score is counted as a whole.
+      rng: draws the actions.
+
+    Attributes:
+      transitions: how many were played in the run so far, also before it was resumed.
+    """
+
+    def __init__(
+        self, player: Player, history: int, life_loss_ends: bool, rng: np.random.RandomState
+    ) -> None:
+        dtype = np.dtype(player.frame_dtype).type
+        self._player = player
+        self._history = FrameHistory(player.num_envs, player.frame_shape, history, dtype)
+        self._life_loss_ends = life_loss_ends
+        self._rng = rng
+        self._ended: Deque[Episode] = deque()  # games that were not reported yet
+        self._lengths = np.zeros(player.num_envs, np.int64)  # of the games under way
+        self.playing = False  # True if games are under way
+        self.transitions = 0
+
+    def begin(self) -> None:
+        """Begins a new game everywhere."""
+        self._lengths[:] = 0
+        self._history.push(self._player.reset(), np.ones(self._player.num_envs, bool))
+        self.playing = True
+
+    def play(self, predict: Callable[..., Sequence[Any]], length: int) -> Rollout:
+        """Plays a rollout; `playing` must be True.
+
+        Args:
+          predict: a predictor: takes states `[N, *frame_shape, history]`, returns the
+            probabilities of the actions, `[N, A]`, and the values of the states, `[N]`.
+          length: T, ticks.
+        """
+        states, values, actions, steps = [], [], [], []
+        for _ in range(length):
+            states.append(self._history.states())
+            policy, value = predict(states[-1])
+            values.append(value)
+            actions.append(sample_actions(policy, self._rng))
+            steps.append(self._player.step(actions[-1]))
+            self._observe(steps[-1])
+        values.append(predict(self._history.states())[1])
+        return Rollout(
+            states=np.stack(states),
+            actions=np.stack(actions),
+            rewards=np.stack([step.reward for step in steps]),
+            over=np.stack([self._over(step) for step in steps]),
+            truncated=np.stack([step.truncated for step in steps]),
+            chosen=np.stack([_chosen(*each) for each in zip(actions, steps)]),
+            values=np.stack(values),
+        )
+
+    def take_episodes(self) -> List[Episode]:
+        """Returns the games that ended since the last call, in order."""
+        taken, self._ended = list(self._ended), deque()
+        return taken
+
+    def waiting_episodes(self) -> List[Episode]:
+        """Returns what `take_episodes` would return, without taking it."""
+        return list(self._ended)
+
+    def restore_episodes(self, episodes: Iterable[Sequence[Any]]) -> None:
+        """Replaces the games that wait to be taken."""
+        self._ended = deque(Episode(*each) for each in episodes)
+
+    def _over(self, step: PlayerStep) -> np.ndarray:
+        return step.terminated | step.life_lost if self._life_loss_ends else step.terminated
+
+    def _observe(self, step: PlayerStep) -> None:
+        starts = step.reset | step.life_lost if self._life_loss_ends else step.reset
+        self._history.push(step.frames, starts)
+        self.transitions += int(np.count_nonzero(~step.reset))
+        self._lengths += ~step.reset
+        for i in np.flatnonzero(~np.isnan(step.episode_score)):
+            score, length = float(step.episode_score[i]), int(self._lengths[i])
+            self._ended.append(Episode(self.transitions, score, length))
+            self._lengths[i] = 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns all that the next actions depend on, but for the weights.
+
+        `player` is None if the player cannot save its games.
+        """
+        can_save = self.playing and self._player.can_save
+        return {
+            "transitions": self.transitions,
+            "lengths": self._lengths.copy(),
+            "history": self._history.state_dict(),
+            "player": self._player.state_dict() if can_save else None,
+            "rng": rng_state(self._rng),
+        }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> str:
+        """Restores what `state_dict` returned.
+
+        Returns:
+          why the games cannot be restored, so that new ones must begin; "" if they are.
+        """
+        self.transitions = state["transitions"]
+        set_rng_state(self._rng, state["rng"])
+        if state["player"] is None or not self._player.can_save:
+            return "This player does not save games."
+        try:
+            self._player.load_state_dict(state["player"])
+        except ValueError as error:
+            return str(error)
+        self._history.load_state_dict(state["history"])
+        self._lengths[:] = state["lengths"]
+        self.playing = True
+        return ""
+
+
+def _chosen(actions: np.ndarray, step: PlayerStep) -> np.ndarray:
+    return ~step.reset if step.taken is None else ~step.reset & (step.taken == actions)
+
+
+def sample_actions(policy: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Draws an action for each row of probabilities, int64 `[N]`.
+
+    Args:
+      policy: `[N, A]`, each row adds up to 1 but for rounding.
+      rng: draws one number for each row.
+    """
+    bounds = np.cumsum(policy, axis=1, dtype=np.float64)
+    draws = rng.random_sample((len(policy), 1)) * bounds[:, -1:]
+    return np.count_nonzero(bounds[:, :-1] <= draws, axis=1).astype(np.int64)
+
+
+def sampling(
+    predict: Callable[..., Sequence[Any]], rng: np.random.RandomState
+) -> Callable[..., Sequence[Any]]:
+    """Lets what plays the best action play by the policy, such as `play_n_episodes`.
+
+    Args:
+      predict: as for `Actor.play`; the values are not needed.
+      rng: draws the actions.
+
+    Returns:
+      a predictor that returns 1 for an action drawn from the policy and 0 for the others.
+    """
+
+    def predict_drawn(states: np.ndarray) -> List[np.ndarray]:
+        policy = np.asarray(predict(states)[0])
+        return [np.eye(policy.shape[1])[sample_actions(policy, rng)]]
+
+    return predict_drawn
