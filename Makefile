@@ -1,6 +1,7 @@
 # Each target sets up its virtual environment on the first call.
 #
 #   make dqn                 train Double-DQN on Breakout      (ARGS="--algo DQN" to add flags)
+#   make learn ROM=pong.bin  train with --preset fast, draw the curve beside published ones (SEED=2 for another run)
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
 #   make test-slow           the tests that take minutes
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
@@ -20,7 +21,13 @@ EXTRAS ?= tf,atari
 PYTHON ?=
 ARGS ?=
 
-.PHONY: help dqn test test-slow reliability soak bench scaling bench-peers lint names docs clean
+ROM ?= breakout.bin
+SEED ?= 1
+GAME = $(basename $(notdir $(ROM)))
+LEARN = train_log/fast-$(GAME)-$(SEED)
+PUBLISHED = $(if $(filter $(GAME),breakout freeway pong boxing),--published $(GAME) --table)
+
+.PHONY: help dqn learn test test-slow reliability soak bench scaling bench-peers lint names docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -28,6 +35,13 @@ help:
 dqn:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
 	"$(VENV)/bin/python" examples/DeepQNetwork/DQN.py --rom breakout.bin $(ARGS)
+
+learn:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),plot"
+	"$(VENV)/bin/python" examples/DeepQNetwork/DQN.py --rom "$(ROM)" --preset fast --seed $(SEED) \
+		--logdir $(LEARN) --resume auto $(ARGS)
+	"$(VENV)/bin/python" examples/DeepQNetwork/plot_scores.py fast=$(LEARN) --rom "$(ROM)" --preset fast $(PUBLISHED) \
+		--out $(LEARN)/scores.svg
 
 test:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

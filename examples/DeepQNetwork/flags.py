@@ -53,6 +53,8 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         args.algorithm = algorithm_of(args)
     except ValueError as error:
         parser.error(str(error))
+    if args.eval_video and args.task != "train":
+        parser.error("--eval-video is for --task train; --task play writes a video of a game")
     if args.final_exploration is not None and args.exploration_steps is None:
         parser.error("--final-exploration needs --exploration-steps")
     if args.init_memory_size > args.memory_size:

@@ -18,6 +18,7 @@ import DQN
 import flags
 import numpy as np
 from games import get_player
+from presets import PRESETS
 from scores import (
     AXES,
     Published,
@@ -217,6 +218,12 @@ def parse(argv: Optional[Sequence[str]] = None) -> Tuple[argparse.ArgumentParser
         help="print the scores over the windows of the published ones; needs --published",
     )
     add("--rom", metavar="GAME.bin", help="also draw the mean score of random play of this game")
+    add(
+        "--preset",
+        choices=list(PRESETS),
+        default="2017",
+        help="the options of this game, as for DQN.py (default: 2017)",
+    )
     add("--games", type=int, default=50, help="number of random games (default: 50)")
     add("--title", help="above the picture (default: the name of the runs)")
     args = parser.parse_args(argv)
@@ -246,7 +253,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
                 return
         if args.rom is not None:
             games = min(args.games, GAMES_AT_ONCE)
-            like = flags.parse(["--rom", args.rom])
+            like = flags.parse(["--rom", args.rom, "--preset", args.preset])
             with get_player(like, find_rom(args.rom), games, seed=0) as player:
                 chance = play_at_random(player, args.games)
             logger.info(f"Random player: mean {np.mean(chance):.2f}, best {max(chance):g}")

@@ -146,6 +146,7 @@ def parse(*line):
         ("--rom a.bin --memory-size 100", "--init-memory-size 50000 is more than --memory-size"),
         ("--rom a.bin --task eval", "--task eval needs a model: --load"),
         ("--rom a.bin --task play --load nowhere", "--load nowhere: there is no such checkpoint"),
+        ("--rom a.bin --task eval --load . --eval-video", "--eval-video is for --task train"),
         ("--rom a.bin --seed -1", "--seed: must be a whole number of at least 0"),
         ("--rom a.bin --resume atuo", "--resume atuo: it must be one of never, auto, must, or an"),
         ("--rom a.bin --resume auto --load .", "--resume and --load exclude .* the weights alone"),
