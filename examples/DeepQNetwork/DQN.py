@@ -163,7 +163,7 @@ def get_config(
         rules=rules,
     )
     return tp.TrainConfig(
-        data=make_input(expreplay, model),
+        data=make_input(expreplay),
         model=model,
         callbacks=get_callbacks(args, expreplay, model, get_evaluated),
         # The weights alone: neither the step nor the state of the optimizer.

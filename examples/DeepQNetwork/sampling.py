@@ -62,15 +62,11 @@ class Sampler:
             self.memory.update_priorities(slots, priorities)
 
 
-def make_input(expreplay: Any, model: Any) -> QueueInput:
+def make_input(expreplay: Any) -> QueueInput:
     """Returns what feeds a model from an `ExpReplay`: the `data` of a `TrainConfig`.
 
-    By default the queue has room for 50 datapoints. With priorities it is short: a batch that waits
-    was drawn by the priorities from before the steps ahead of it.
+    With priorities the queue is short: a batch that waits was drawn by the priorities from before
+    the steps ahead of it.
     """
-    if not expreplay.prioritized:
-        return QueueInput(expreplay)
-    dtypes = [each.dtype for each in model.inputs()]
-    with tf.device("/cpu:0"):
-        queue = tf.FIFOQueue(_BATCHES_AHEAD * expreplay.parts, dtypes, name="input_queue")
-    return QueueInput(expreplay, queue)
+    ahead = _BATCHES_AHEAD * expreplay.parts if expreplay.prioritized else None
+    return QueueInput(expreplay, capacity=ahead)

@@ -34,7 +34,8 @@ class QueueInput(FeedfreeInput):
     Args:
       ds: the dataflow. An error in it ends the training.
       queue: a `tf.QueueBase` of the same graph, whose components have the dtypes of the model's
-        inputs. Defaults to a `tf.FIFOQueue` named `input_queue`, with room for 50 datapoints.
+        inputs. Defaults to a `tf.FIFOQueue` named `input_queue`.
+      capacity: how many datapoints the default queue has room for, 50 if it is not given.
 
     Attributes:
       ds: the dataflow.
@@ -44,19 +45,26 @@ class QueueInput(FeedfreeInput):
       consumed: the `ConsumedCount` of what steps have taken.
 
     Raises:
-      TypeError: `queue` is not a queue.
-      ValueError: `ds` is not a `DataFlow`, or the queue was made eagerly.
+      TypeError: `queue` is not a queue, or `capacity` is not an integer.
+      ValueError: `ds` is not a `DataFlow`, the queue was made eagerly, or a capacity is given that
+        is not positive or not that of the default queue.
     """
 
     _default_capacity = 50
     _datapoints_per_step = 1
 
-    def __init__(self, ds: DataFlow, queue: Any = None) -> None:
+    def __init__(self, ds: DataFlow, queue: Any = None, *, capacity: Optional[int] = None) -> None:
         super().__init__()
         self.ds = check_is_dataflow(ds)
         if queue is not None:
             _check_queue(queue)
         self.queue = queue
+        self._capacity = self._default_capacity
+        if capacity is not None:
+            check_counts(self, capacity=capacity)
+            if queue is not None:
+                raise ValueError("Give queue or capacity, not both: a queue has its own capacity.")
+            self._capacity = int(capacity)
 
     def refill_queue(self) -> None:
         """Drops the datapoints that wait in the queue, and fills it from a new pass on.
@@ -97,7 +105,7 @@ class QueueInput(FeedfreeInput):
 
     def _make_queue(self, signature: Sequence[tf.TensorSpec]) -> Any:
         dtypes = [spec.dtype for spec in signature]
-        return tf.FIFOQueue(self._default_capacity, dtypes, name="input_queue")
+        return tf.FIFOQueue(self._capacity, dtypes, name="input_queue")
 
     def _dequeue(self) -> Any:
         return self.queue.dequeue(name="input_deque")
@@ -193,7 +201,7 @@ class BatchQueueInput(QueueInput):
                     f"{spec.shape} without the batch. Define it, or give a tf.PaddingFIFOQueue."
                 )
         dtypes, shapes = [each.dtype for each in signature], [each.shape for each in signature]
-        return tf.FIFOQueue(self._default_capacity, dtypes, shapes, name="input_queue")
+        return tf.FIFOQueue(self._capacity, dtypes, shapes, name="input_queue")
 
     def _dequeue(self) -> Any:
         return self.queue.dequeue_many(self.batch_size, name="input_deque")

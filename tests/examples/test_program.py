@@ -174,7 +174,7 @@ def test_ctrl_c_before_the_training_exits_with_130(tmp_path):
 SHORT = ["--init-memory-size", "200", "--steps-per-epoch", "5"]
 PHASES = {
     "populate": ("Populating replay memory", ["--init-memory-size", "20000"]),
-    "train": ("Start Epoch 2", SHORT),
+    "train": ("Start Epoch 2", [*SHORT, "--n-step", "3", "--priority", "0.5"]),
     "evaluate": ("Model saved to", [*SHORT, "--eval-every", "1"]),
 }
 

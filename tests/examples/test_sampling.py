@@ -48,7 +48,7 @@ def run(algorithm, towers=1, **options):
     model = Model(player.num_actions, algorithm, player.frame_shape)
     look = Look(expreplay._memory)
     config = tp.TrainConfig(
-        data=make_input(expreplay, model),
+        data=make_input(expreplay),
         model=model,
         callbacks=[expreplay, look],
         steps_per_epoch=30,
@@ -95,11 +95,8 @@ def test_a_datapoint_has_all_that_the_model_takes(log_dir):
             assert spec.shape.is_compatible_with(column.shape), spec.name
 
 
-def test_without_priorities_the_queue_is_as_always():
-    player = small_catch()
-    expreplay = ExpReplay((["state"], ["Qvalue"]), player, 16, 300, 60, n_step=3)
-    model = Model(player.num_actions, Algorithm(n_step=3), player.frame_shape)
-    assert make_input(expreplay, model).queue is None
+def test_without_priorities_it_does_not_look_at_steps():
+    expreplay = ExpReplay((["state"], ["Qvalue"]), small_catch(), 16, 300, 60, n_step=3)
     assert not expreplay.sees_runs
 
 

@@ -66,7 +66,11 @@ def slowly(flow):
 
 @pytest.mark.parametrize(
     "make_source, shape, capacity",
-    [(QueueInput, [], 50), (lambda flow: BatchQueueInput(flow, 2), [None], 3000)],
+    [
+        (QueueInput, [], 50),
+        (lambda flow: QueueInput(flow, capacity=7), [], 7),
+        (lambda flow: BatchQueueInput(flow, 2), [None], 3000),
+    ],
 )
 def test_the_default_queue(make_source, shape, capacity):
     source = make_source(numbers(5))
@@ -188,6 +192,10 @@ def test_a_queue_that_was_made_eagerly_is_refused():
 def test_wrong_arguments():
     with pytest.raises(TypeError, match="a tf.QueueBase such as tf.FIFOQueue, got int"):
         QueueInput(numbers(5), 50)
+    with pytest.raises(ValueError, match="Give queue or capacity, not both"):
+        QueueInput(numbers(5), tf.FIFOQueue(5, [tf.int32]), capacity=5)
+    with pytest.raises(ValueError, match="capacity must be at least 1, but got 0"):
+        QueueInput(numbers(5), capacity=0)
     with pytest.raises(ValueError, match="takes a DataFlow, got list.*DataFromList"):
         QueueInput([[1]])
     with pytest.raises(ValueError, match="batch_size must be at least 1, but got 0"):
