@@ -31,7 +31,7 @@ from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.rng import SeedTree
 
 HISTORY = 4  # frames that make one state
-PREDICTOR = (["state"], ["Qvalue"])  # its inputs and its outputs
+PREDICTOR = (["state"], ["Qvalue"])  # its inputs and its outputs, in evaluations
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
@@ -97,7 +97,7 @@ def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
         one_thread = tp.tfv1.ConfigProto(
             intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
         )
-        with _make_predictor(args, player, session_config=one_thread) as predictor:
+        with _make_predictor(args, player, True, session_config=one_thread) as predictor:
             addresses = checks.addresses_of(cluster)
             actor.play(
                 cluster.index,
@@ -149,7 +149,7 @@ def get_config(
     settings.log_rules(rules)
     model = Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
     expreplay = _get_replay_class(args, model)(
-        PREDICTOR,
+        (PREDICTOR[0], [model.acting_output]),
         player,
         batch_size=args.batch_size,
         memory_size=args.memory_size,
@@ -270,13 +270,22 @@ def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
         return _make_predictor(args, player, session_init=AllWeights(args.load))
 
 
-def _make_predictor(args: argparse.Namespace, player: Player, **options: Any) -> Any:
+def _make_predictor(
+    args: argparse.Namespace, player: Player, to_learn: bool = False, **options: Any
+) -> Any:
     from DQNModel import Model
 
     model = Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
-    names, computing = PREDICTOR, {"precision": args.precision, "xla": args.xla}
+    inputs, outputs = PREDICTOR
     return tp.OfflinePredictor(
-        tp.PredictConfig(model, input_names=names[0], output_names=names[1], **computing, **options)
+        tp.PredictConfig(
+            model,
+            input_names=inputs,
+            output_names=[model.acting_output] if to_learn else outputs,
+            precision=args.precision,
+            xla=args.xla,
+            **options,
+        )
     )
 
 

@@ -1,0 +1,23 @@
+"""Each preset trains: what it names fits together, and can be resumed."""
+
+import pytest
+from presets import PRESETS
+
+from tensorpack.compat import tfv1 as tf
+from tests.examples.catch import CountingCatch
+from tests.examples.running import read_stats, small_catch, train
+
+SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(PRESETS) - {"2017"}))
+def test_a_run_with_a_preset_is_resumed(name, log_dir):
+    for epochs, resume in [("1", "never"), ("2", "must")]:
+        player = small_catch(kind=CountingCatch)
+        with tf.Graph().as_default():
+            train(player, "--preset", name, *SHORT, "--max-epoch", epochs, resume=resume)
+    first, second = read_stats(log_dir)
+    assert (second["epoch_num"], second["global_step"]) == (2, 12)
+    assert player.resets == 0
+    assert second["exploration"] < first["exploration"] < 1
