@@ -50,6 +50,10 @@ def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
         "exploration_steps": args.exploration_steps if by_steps else _BY_EPOCHS,
         "final_exploration": _final_exploration(args),
         "target_sync": args.target_sync,
+        "batch_size": args.batch_size,
+        "update_frequency": args.update_freq,
+        "memory_size": args.memory_size,
+        "init_memory_size": args.init_memory_size,
         **games.rules_of(args),
     }
 

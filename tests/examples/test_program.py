@@ -101,6 +101,10 @@ learning_rate      by epochs
 exploration_steps  by epochs
 final_exploration  0.01
 target_sync        3
+batch_size         16
+update_frequency   4
+memory_size        2000
+init_memory_size   800
 sticky             0.0
 life_loss_ends     True
 noop_max           30
