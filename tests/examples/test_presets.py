@@ -11,12 +11,15 @@ SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(PRESETS) - {"2017"}))
-def test_a_run_with_a_preset_is_resumed(name, log_dir):
+@pytest.mark.parametrize(
+    "preset", [*sorted(set(PRESETS) - {"2017"}), "rainbow --noisy --dueling --double"]
+)
+def test_a_run_with_a_preset_is_resumed(preset, log_dir):
     for epochs, resume in [("1", "never"), ("2", "must")]:
         player = small_catch(kind=CountingCatch)
         with tf.Graph().as_default():
-            train(player, "--preset", name, *SHORT, "--max-epoch", epochs, resume=resume)
+            flags = ["--preset", *preset.split(), *SHORT, "--max-epoch", epochs]
+            train(player, *flags, resume=resume)
     first, second = read_stats(log_dir)
     assert (second["epoch_num"], second["global_step"]) == (2, 12)
     assert player.resets == 0
