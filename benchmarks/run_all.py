@@ -98,6 +98,7 @@ JOBS: Dict[str, Job] = {
         peers=(TORCH,),
         quick=("--rounds", "1", "--kilobytes", "1,1000"),
     ),
+    "R17": Job("R17", "actor-critic / stable-baselines3", ("a2c_sb3.py",), 5, peers=(SB3,)),
 }
 
 
