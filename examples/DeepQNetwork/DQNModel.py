@@ -9,7 +9,7 @@ from heads import Outputs, Values
 from images import as_images
 from iqn import IQN
 from munchausen import munchausen_bonus, soft_value
-from networks import features, initialized_as
+from networks import features, float32_from_here, initialized_as
 from noisy import noisy_layer
 from qr import QR
 from td import action_value, n_step_return
@@ -190,7 +190,8 @@ class Model(ModelDesc):
         layer = noisy_layer(noise) if self._algorithm.noisy else FullyConnected
         with initialized_as(self._algorithm.network):
             x = features(image, self._algorithm.network, layer)
-            return self._head.outputs(x, layer, samples)
+            outputs = self._head.outputs(x, layer, samples)
+        return outputs._replace(numbers=float32_from_here(outputs.numbers))
 
     def _build_policies(self, state: tf.Tensor) -> None:
         """Builds what predictors fetch."""

@@ -8,7 +8,7 @@ from tensorpack.models import Conv2D, FullyConnected, LeakyReLU, PReLU
 from tensorpack.tfutils.argscope import argscope
 from tensorpack.tfutils.varreplace import remap_variables
 
-__all__ = ["Layer", "action_numbers", "features", "initialized_as"]
+__all__ = ["Layer", "action_numbers", "features", "float32_from_here", "initialized_as"]
 
 Layer = Callable[..., tf.Tensor]  # FullyConnected, or one that is called alike
 
@@ -86,6 +86,16 @@ def action_numbers(
     value = _reshape(numbers("fctV", 1), [1, *shape])
     advantage = _reshape(numbers("fctA", actions), [actions, *shape])
     return value + advantage - tf.reduce_mean(advantage, 1, keepdims=True)
+
+
+def float32_from_here(x: tf.Tensor) -> tf.Tensor:
+    """Returns the same numbers; what is computed from them stays in float32.
+
+    Where a run has `--precision bf16`, TensorFlow spreads bfloat16 along ops of float32. Values of
+    5 would be known to 0.02 then, which is much for targets, and for policies of a temperature of
+    0.03. The layers are where the time goes.
+    """
+    return tf.cast(tf.cast(x, tf.float64), tf.float32)
 
 
 def _reshape(x: tf.Tensor, shape: Any) -> tf.Tensor:

@@ -102,9 +102,13 @@ PRESETS: Dict[str, _Table] = {
         "learning_rate": 6.25e-5,
         "optimizer_epsilon": 1.5e-4,
     },
+    # Of Dopamine's algorithms QR learns most in the first 750,000 steps. This has twice
+    # as many updates per step, each of which is larger and takes less time, and an exploration
+    # that is over after a fifth of the steps.
     "fast": {
         **_DOPAMINE,
-        "algo": "IQN",
+        "algo": "QR",
+        "atoms": 64,
         "n_step": 3,
         "priority": 0.5,
         "dueling": True,
@@ -112,7 +116,10 @@ PRESETS: Dict[str, _Table] = {
         "learning_rate": 1e-4,
         "optimizer_epsilon": 1.5e-4,
         "max_gradient_norm": 10.0,
-        "exploration_steps": 100000,
+        "update_freq": 2,
+        "steps_per_epoch": 12500,  # 25,000 agent steps too
+        "init_memory_size": 10000,
+        "exploration_steps": 50000,
         "max_epoch": 30,  # 750,000 agent steps
     },
 }

@@ -6,6 +6,7 @@ from algorithm import NAMED, Algorithm
 from common import play_n_episodes
 from DQNModel import Model
 from expreplay import ExpReplay
+from sampling import make_input
 
 import tensorpack as tp
 from tests.examples.catch import CatchPlayer
@@ -70,7 +71,7 @@ def learn(algorithm, annealed):
     evaluator = StopWhenSolved()
     schedule = [(0, 1.0), (annealed, 0.05)]
     config = tp.TrainConfig(
-        dataflow=expreplay,
+        data=make_input(expreplay),
         model=model,
         callbacks=[
             tp.PeriodicTrigger(tp.RunOp(model.update_target), every_k_steps=250),
