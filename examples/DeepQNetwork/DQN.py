@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 import checks
 import flags
@@ -148,20 +148,7 @@ def get_config(
     rules = settings.rules_of(args)
     settings.log_rules(rules)
     model = Model(player.num_actions, args.algorithm, player.frame_shape, HISTORY)
-    expreplay = _get_replay_class(args, model)(
-        (PREDICTOR[0], [model.acting_output]),
-        player,
-        batch_size=args.batch_size,
-        memory_size=args.memory_size,
-        init_memory_size=args.init_memory_size,
-        update_frequency=args.update_freq,
-        history_len=HISTORY,
-        parts=args.towers,
-        life_loss_ends=args.life_loss_ends,
-        n_step=args.algorithm.n_step,
-        priority=args.algorithm.priority,
-        rules=rules,
-    )
+    expreplay = _get_replay(args, player, model, rules)
     return tp.TrainConfig(
         data=make_input(expreplay),
         model=model,
@@ -180,14 +167,32 @@ def get_config(
     )
 
 
-def _get_replay_class(args: argparse.Namespace, model: Any) -> Callable[..., Any]:
-    if not args.actors:
+def _get_replay(
+    args: argparse.Namespace, player: Player, model: Any, rules: Mapping[str, Any]
+) -> Any:
+    make: Callable[..., Any]
+    if args.actors:
+        from learner import ActorsReplay
+
+        make = partial(ActorsReplay, get_weights=model.weights, weights_every=args.weights_every)
+    else:
         from expreplay import ExpReplay
 
-        return ExpReplay
-    from learner import ActorsReplay
-
-    return partial(ActorsReplay, get_weights=model.weights, weights_every=args.weights_every)
+        make = ExpReplay
+    return make(
+        (PREDICTOR[0], [model.acting_output]),
+        player,
+        batch_size=args.batch_size,
+        memory_size=args.memory_size,
+        init_memory_size=args.init_memory_size,
+        update_frequency=args.update_freq,
+        history_len=HISTORY,
+        parts=args.towers,
+        life_loss_ends=args.life_loss_ends,
+        n_step=args.algorithm.n_step,
+        priority=args.algorithm.priority,
+        rules=rules,
+    )
 
 
 def get_callbacks(
