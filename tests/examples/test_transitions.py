@@ -223,7 +223,8 @@ def test_breakout(interface, life_loss_ends):
     if interface == "vector":
         needs_vector()
     options = {"num_envs": 2, "backend": interface, "max_episode_actions": 130, "seed": 3}
-    with AtariPlayers(breakout_rom(), **options) as player:
+    modern = {} if life_loss_ends else {"sticky": 0.25, "fire_on_reset": True}
+    with AtariPlayers(breakout_rom(), **options, **modern) as player:
         memory, simulator, recorded = simulate(player, 70, life_loss_ends)
         simulator.begin()
         for ticks in (50, 90, 97, 98):  # not full, after lost lives, cuts, and the wrap-around
