@@ -57,6 +57,8 @@ def test_bf16_learns_what_fp32_learns(exact):
     need_bf16()
     costs, nodes, q = learn(precision="bf16")
     assert any("Conv2D" in op for op in ops_in(tf.bfloat16, nodes))
+    learning = [each for each in nodes if each.name.startswith(("td_target", "huber_loss"))]
+    assert learning and ops_in(tf.bfloat16, learning) == []  # where small differences count
     assert 0 < np.abs(q - exact[2]).max() < 0.03 * np.abs(exact[2]).max()
     assert exact[0][-1] < 0.5 * exact[0][0]
     # Adam at this rate swings from the fourth update on, and no two roundings swing alike.
