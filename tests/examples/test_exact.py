@@ -52,10 +52,12 @@ def assert_equal_runs(directory, other, step):
     assert ours == theirs
 
 
+# All that draws random numbers in the graph, and all that is saved with the memory.
+MUCH = "--algo IQN --noisy --munchausen --n-step 3 --priority 0.5"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "precision, algorithm", [("fp32", ["--n-step", "3", "--priority", "0.5"]), ("bf16", [])]
-)
+@pytest.mark.parametrize("precision, algorithm", [("fp32", MUCH.split()), ("bf16", [])])
 def test_a_run_that_was_interrupted_twice_equals_a_whole_one(
     precision, algorithm, tmp_path, log_dir
 ):
