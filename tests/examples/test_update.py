@@ -111,10 +111,10 @@ def test_twenty_updates(algo, max_norm):
     expected, norms = plain(algo, before, max_norm)
     assert (min(norms) > max_norm) == (max_norm == 0.05)
     for name, value in expected.items():
-        assert np.abs(value - before[name]).max() > 1e-4, f"{name} has not been trained"
+        assert np.abs(value - before[name]).max() > 1e-6, f"{name} has not been trained"
         # Sums of float32 products in another order: some 1e-7 of a gradient in each step, which
         # Adam passes on in proportion, as its epsilon is large; twenty steps of 1e-3 at most.
-        np.testing.assert_allclose(after[name], value, rtol=1e-6, atol=2e-6, err_msg=name)
+        np.testing.assert_allclose(after[name], value, rtol=1e-6, atol=5e-7, err_msg=name)
     for name in before:
         if name.startswith("target/"):
             np.testing.assert_array_equal(after[name], before[name])
