@@ -156,7 +156,9 @@ def test_the_log_has_the_lines_that_users_of_tensorpack_know(trained):
 @pytest.mark.slow
 def test_a_trained_network_is_evaluated_and_played(trained, tmp_path, capsys):
     video = tmp_path / "game.mp4"
+    # An agent that has learned nothing may wait for ever without pressing FIRE.
     same = ["--rom", breakout_rom(), "--load", str(trained[0]), "--seed", "1"]
+    same += ["--max-frames", "4000"]
     for flags, said in [
         (["--task", "eval", "--eval-episodes", "2"], r"Average Score: [\d.]+; Max Score: [\d.]+"),
         (["--task", "play", "--video", str(video)], r"Total: [\d.]+"),
