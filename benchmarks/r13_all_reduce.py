@@ -120,7 +120,8 @@ def build(cluster, kilobytes, first_key):
     """The exchange of some gradients, and the ops of a bare step and of ours."""
     floats, start = kilobytes * 250, tf.ones_initializer()
     shapes = [TENSOR] * (floats // TENSOR) + [floats % TENSOR] * (floats % TENSOR > 0)
-    with tf.device("/device:CPU:0"):
+    # TensorFlow 1.15 shares variables of one name between the sessions of a server.
+    with tf.device("/device:CPU:0"), tf.variable_scope(f"from{first_key}"):
         variables = [tf.get_variable(f"v{i}", [n], initializer=start) for i, n in enumerate(shapes)]
         whole = tf.get_variable("whole", [floats], initializer=start)
         exchange = Exchange(2, cluster.index, first_key=first_key)
