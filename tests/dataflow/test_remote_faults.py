@@ -184,6 +184,21 @@ def test_a_datapoint_that_is_too_large_is_an_error_at_both_ends(receive):
 
 
 @pytest.mark.fault_row(49)
+def test_a_receiver_that_is_busy_hears_of_a_datapoint_that_is_too_large(receive):
+    flow = receive(max_bytes=1 << 20, hwm=1, timeout=5)
+    sizes = 20 * [1 << 19] + [3 << 20]  # more than fits into the buffers on the way
+    source = DataFromList([[np.zeros(size, np.uint8)] for size in sizes], shuffle=False)
+    sending = Sending(source, flow.endpoints[0], passes=1)
+    taken = [next(iter(flow))]
+    sending.join(1.5)  # longer than what was sent has to leave when a connection is closed
+    with pytest.raises(DataFlowTerminated, match="A sender says: .* of 3145[0-9]+ bytes"):
+        taken.extend(flow)
+    assert len(taken) == 20
+    with pytest.raises(ValueError, match="of 3145[0-9]+ bytes was not taken"):
+        sending.end()
+
+
+@pytest.mark.fault_row(49)
 def test_a_datapoint_is_too_large_before_the_limit_is_known(receive):
     flow = receive(max_bytes=1000)
     # The first one: any answer to one before it would have told the limit.

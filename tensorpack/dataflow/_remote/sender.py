@@ -29,6 +29,7 @@ class Sender:
         self._taken: Dict[bytes, int] = {}  # id of a receiver -> number of datapoints
         self._limit = MAX_BYTES
         self._answered = -1  # kind of the message that was answered last
+        self._ending = False  # END is under way
         self._milliseconds = -1 if timeout is None else int(1000 * timeout)
         loaded = None if key is None else load_key(key)
         self._hub = Hub(loaded, bind)
@@ -60,7 +61,7 @@ class Sender:
         Raises:
           DataFlowTerminated: nothing was taken within the timeout.
           TypeError: it has a part that cannot be sent.
-          ValueError: it is larger than the receiver's `max_bytes`.
+          ValueError: it is larger than the receiver's `max_bytes`, and the receiver knows that.
         """
         try:
             frame = encode(Message(DATA, self._id, self.count, datapoint))
@@ -91,10 +92,10 @@ class Sender:
                 f"{self.count - self._total} of {self.count} datapoints sent to {self._addr} were "
                 "lost: the connection broke, or a receiver was closed before it took them."
             )
-            self._end(lost)
+            with suppress(DataFlowTerminated):
+                self._end(lost)
             raise DataFlowTerminated(f"{lost} Send them again.")
         self._end(None)
-        self._wait(lambda: self._answered == END)
 
     @property
     def _total(self) -> int:
@@ -107,7 +108,13 @@ class Sender:
         self._wait(lambda: self._answered == SYNC)
 
     def _end(self, missing: Optional[str]) -> None:
+        """Sends END, and waits for the answer.
+
+        If the connection were closed before, a receiver whose buffer is full would never read it.
+        """
+        self._ending, self._answered = True, -1
         self._send(encode(Message(END, self._id, self.count, missing)))
+        self._wait(lambda: self._answered == END)
 
     def _refuse(self, nbytes: int) -> None:
         refusal = (
@@ -144,7 +151,7 @@ class Sender:
         self._taken[answer.receiver] = max(before, answer.taken)
         self._limit = min(self._limit, answer.max_bytes)
         self._answered = answer.kind
-        if answer.refused:
+        if answer.refused and not self._ending:
             self._refuse(answer.refused)
 
     def _nothing_taken(self) -> DataFlowTerminated:
