@@ -107,6 +107,7 @@ def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
                 args.key,
                 HISTORY,
                 args.life_loss_ends,
+                args.random_repeat,
             )
 
 
@@ -191,6 +192,7 @@ def _get_replay(
         life_loss_ends=args.life_loss_ends,
         n_step=args.algorithm.n_step,
         priority=args.algorithm.priority,
+        random_repeat=args.random_repeat,
         rules=rules,
     )
 

@@ -167,6 +167,7 @@ class Actor:
       token: the end.
       history: frames that make one state.
       life_loss_ends: whether a lost life counts as over.
+      random_repeat: how often a random action is done in succession, at most.
     """
 
     def __init__(
@@ -180,6 +181,7 @@ class Actor:
         token: StopToken,
         history: int = 4,
         life_loss_ends: bool = True,
+        random_repeat: int = 1,
     ) -> None:
         self._number = number
         self._set_weights = set_weights
@@ -187,7 +189,7 @@ class Actor:
         self._sender = sender
         self._token = token
         self._recorder: Any = Recorder()
-        agent = Agent(predict, player, history, get_rng(self))
+        agent = Agent(predict, player, history, get_rng(self), random_repeat)
         self._simulator = Simulator(player, self._recorder, agent, life_loss_ends)
         self._sent = 0
         self._version = 0
@@ -246,6 +248,7 @@ def play(
     key: Optional[str] = None,
     history: int = 4,
     life_loss_ends: bool = True,
+    random_repeat: int = 1,
 ) -> None:
     """Plays until the training is over.
 
@@ -257,6 +260,7 @@ def play(
       key: path of the key, see `make_remote_key`.
       history: frames that make one state.
       life_loss_ends: whether a lost life counts as over.
+      random_repeat: how often a random action is done in succession, at most.
 
     Raises:
       OSError: the actor's address is in use.
@@ -277,6 +281,7 @@ def play(
                     token,
                     history,
                     life_loss_ends,
+                    random_repeat,
                 ).run()
     reason = token.reason
     if isinstance(reason, Failed):

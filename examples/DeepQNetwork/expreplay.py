@@ -73,6 +73,7 @@ class ExpReplay(DataFlow, Callback):
       life_loss_ends: whether a lost life counts as over.
       n_step: rewards of a transition, at most.
       priority: exponent of prioritised replay, up to 1; 0 samples uniformly.
+      random_repeat: how often a random action is done in succession, at most, see `RandomActions`.
       rules: further settings that define the learning problem, such as `{"algo": "Double"}`. They
         are saved, and compared when the run is resumed, see `check_rules`.
 
@@ -100,6 +101,7 @@ class ExpReplay(DataFlow, Callback):
         life_loss_ends: bool = True,
         n_step: int = 1,
         priority: float = 0.0,
+        random_repeat: int = 1,
         rules: Optional[Mapping[str, Any]] = None,
     ) -> None:
         check_counts(
@@ -120,6 +122,7 @@ class ExpReplay(DataFlow, Callback):
         self._life_loss_ends = life_loss_ends
         self._init_exploration = init_exploration
         self.exploration = init_exploration
+        self._random_repeat = random_repeat
         self._history_len = history_len
         self._rules = {
             **(rules or {}),
@@ -128,6 +131,7 @@ class ExpReplay(DataFlow, Callback):
             "history_len": history_len,
             "n_step": n_step,
             "priority": priority,
+            "random_repeat": random_repeat,
         }
         self._sampler = Sampler(memory_size, player, history_len, n_step, priority)
         self._memory = self._sampler.memory
@@ -213,7 +217,9 @@ class ExpReplay(DataFlow, Callback):
     def _make_simulator(self) -> Simulator:
         """Returns what fills the memory; called while the graph is set up."""
         predictor = self.trainer.get_predictor(*self._predictor_io_names)
-        agent = Agent(predictor, self._player, self._history_len, self._acting_rng)
+        agent = Agent(
+            predictor, self._player, self._history_len, self._acting_rng, self._random_repeat
+        )
         return Simulator(self._player, self._memory, agent, self._life_loss_ends)
 
     def _before_train(self) -> None:

@@ -199,3 +199,4 @@ def _add_schedule(group: "argparse._ArgumentGroup") -> None:
         metavar="P",
         help="probability of a random action after --exploration-steps (default: 0.01)",
     )
+    number(group, "--random-repeat", 1, "how often a random action is done in succession, at most")

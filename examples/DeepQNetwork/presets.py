@@ -120,6 +120,7 @@ PRESETS: Dict[str, _Table] = {
         "steps_per_epoch": 12500,  # 25,000 agent steps too
         "init_memory_size": 10000,
         "exploration_steps": 50000,
+        "random_repeat": 100,
         "max_epoch": 30,  # 750,000 agent steps
     },
 }

@@ -49,6 +49,7 @@ def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
         "learning_rate": _BY_EPOCHS if args.learning_rate is None else args.learning_rate,
         "exploration_steps": args.exploration_steps if by_steps else _BY_EPOCHS,
         "final_exploration": _final_exploration(args),
+        "random_repeat": args.random_repeat,
         "target_sync": args.target_sync,
         "batch_size": args.batch_size,
         "update_frequency": args.update_freq,

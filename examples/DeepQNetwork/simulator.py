@@ -5,6 +5,7 @@ from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequenc
 
 import numpy as np
 from episodes import Episode
+from exploration import RandomActions
 from pacer import Pacer
 
 from tensorpack.RL import FrameHistory, Player, PlayerStep, ReplayMemory, epsilon_greedy
@@ -30,6 +31,7 @@ class Agent:
       player: the environments; only its attributes are read.
       history: frames that make one state; those before the start of an episode are black.
       rng: for random actions.
+      random_repeat: how often a random action is done in succession, at most, see `RandomActions`.
     """
 
     def __init__(
@@ -38,11 +40,11 @@ class Agent:
         player: Player,
         history: int,
         rng: np.random.RandomState,
+        random_repeat: int = 1,
     ) -> None:
         self._predict = predict
-        self._num_envs = player.num_envs
         self._last: Any = None  # see `decision`
-        self._num_actions = player.num_actions
+        self._random = RandomActions(player.num_envs, player.num_actions, rng, random_repeat)
         dtype = np.dtype(player.frame_dtype).type
         self._history = FrameHistory(player.num_envs, player.frame_shape, history, dtype)
         self._rng = rng
@@ -62,11 +64,10 @@ class Agent:
         The network is called once, for the environments that do not act at random.
 
         Args:
-          epsilon: probability of a random action.
+          epsilon: share of actions that are random.
         """
-        count = self._num_envs
-        actions = self._rng.randint(self._num_actions, size=count).astype(np.int64)
-        greedy = self._rng.random_sample(count) >= epsilon
+        actions, by_chance = self._random.draw(epsilon)
+        greedy = ~by_chance
         values = None
         if greedy.any():
             states = self._history.states(None if greedy.all() else greedy)
@@ -89,8 +90,12 @@ class Agent:
         return int(actions[index]), values[row] if greedy[index] else None
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the frames that are remembered and the state of the random stream."""
-        return {"history": self._history.state_dict(), "rng": rng_state(self._rng)}
+        """Returns the frames that are remembered and where chance is."""
+        return {
+            "history": self._history.state_dict(),
+            "rng": rng_state(self._rng),
+            "random": self._random.state_dict(),
+        }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores what `state_dict` returned.
@@ -100,6 +105,8 @@ class Agent:
         """
         self._history.load_state_dict(state["history"])
         set_rng_state(self._rng, state["rng"])
+        if "random" in state:  # older states have none
+            self._random.load_state_dict(state["random"])
 
 
 class Simulator:

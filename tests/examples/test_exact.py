@@ -22,7 +22,7 @@ STEPS, EPOCHS = 20, 3
 SIZES = [
     *["--batch-size", 8, "--memory-size", 300, "--init-memory-size", 100, "--target-sync", 4],
     *["--steps-per-epoch", STEPS, "--max-epoch", EPOCHS, "--eval-every", 2, "--eval-episodes", 1],
-    *["--seed", 5, "--deterministic", "--sticky", 0.25, "--fire-on-reset"],
+    *["--seed", 5, "--deterministic", "--sticky", 0.25, "--random-repeat", 9, "--fire-on-reset"],
     *["--exploration-steps", 120],
 ]
 READY = "Graph Finalized"  # the run itself begins here, after TensorFlow is loaded

@@ -29,6 +29,7 @@ DEFAULTS = {
     "learning_rate": None,
     "exploration_steps": None,
     "final_exploration": None,
+    "random_repeat": 1,
     "sticky": 0.0,
     "life_loss_ends": True,
     "noop_max": 30,

@@ -100,6 +100,7 @@ max_gradient_norm  10.0
 learning_rate      by epochs
 exploration_steps  by epochs
 final_exploration  0.01
+random_repeat      1
 target_sync        3
 batch_size         16
 update_frequency   4
