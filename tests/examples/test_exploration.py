@@ -34,9 +34,9 @@ def test_all_or_nothing_is_random(repeat):
 
 
 def test_n_repetitions_come_once_in_n_squared():
-    counts = np.bincount(lengths(draw_many(3, 0.02, ticks=200000)[:, 0]), minlength=4)[1:4]
+    counts = np.bincount(lengths(draw_many(3, 0.1)[:, 0]), minlength=4)[1:4]
     shares = counts / counts.sum()
-    assert shares == pytest.approx(np.array([36, 9, 4]) / 49, rel=0.15)
+    assert shares == pytest.approx(np.array([36, 9, 4]) / 49, rel=0.2)
 
 
 def test_it_goes_on_where_it_was_saved():
