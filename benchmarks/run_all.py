@@ -69,6 +69,14 @@ JOBS: Dict[str, Job] = {
         ("r1_dqn_run.py", "--exploration", "0.1", "--label", "whole DQN run / bare update, acting"),
         *[4, "TF 2, exploration 0.1"],
     ),
+    "R1-players": Job(
+        *["R1", "whole run / bare update, exploration 0.1, 4 games"],
+        (
+            *["r1_dqn_run.py", "--exploration", "0.1", "--num-players", "4"],
+            *["--label", "whole DQN run / bare update, acting for 4 games"],
+        ),
+        *[4, "TF 2, exploration 0.1, 4 games"],
+    ),
     "R1-tf1": Job(
         *["R1", "whole run / bare update", ("r1_dqn_run.py", "--rom", ROM), 6.5, "TF 1.15", TF1]
     ),
@@ -77,6 +85,12 @@ JOBS: Dict[str, Job] = {
         peers=(TENSORPACK,),
     ),
     "R3": Job("R3", "whole run / stable-baselines3", ("r3_sb3.py",), 5, peers=(SB3,)),
+    "R3-bf16": Job(
+        *["R3", "whole run / stable-baselines3, 4 games, bf16"],
+        ("r3_sb3.py", "--games", "4", "--precision", "bf16"),
+        *[5, "4 games, bf16"],
+        peers=(SB3,),
+    ),
     "R4": Job("R4", "filling / bare environments", ("r4_filling.py",), 1.2),
     "R5": Job("R5", "step / bare callable", ("r5_step.py",), 0.5, "TF 2"),
     "R5-tf1": Job("R5", "step / bare callable", ("r5_step.py",), 0.5, "TF 1.15", TF1),
