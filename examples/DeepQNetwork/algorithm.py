@@ -8,7 +8,7 @@ from typing import Any, Mapping, NamedTuple, Tuple, Union
 __all__ = ["NAMED", "Algorithm", "get_algorithm"]
 
 LEARNS = ("values", "c51", "qr", "iqn")
-NETWORKS = ("2017", "nature")
+NETWORKS = ("2017", "nature", "dopamine")
 LOSSES = ("huber", "mse")
 OPTIMIZERS = ("adam", "rmsprop")
 
@@ -25,7 +25,7 @@ class Algorithm(NamedTuple):
     n_step: int = 1  # rewards that are added up before the next state is valued
     priority: float = 0.0  # exponent of prioritised replay; 0 samples uniformly
     discount: float = 0.99  # per action
-    network: str = "2017"  # with PReLU; or "nature", with ReLU
+    network: str = "2017"  # padded, PReLU; or "nature": ReLU, not padded; or "dopamine": padded
     loss: str = "huber"  # of values; or "mse"
     optimizer: str = "adam"  # or "rmsprop", centred
     learning_rate: float = 1e-3  # at the start

@@ -66,7 +66,9 @@ def add_algorithm(group: "argparse._ArgumentGroup") -> None:
         "--network",
         choices=NETWORKS,
         default="2017",
-        help="2017 has PReLU; nature, of Mnih et al., 2015, has ReLU (default: 2017)",
+        help="2017 has padded convolutions and PReLU; nature, of Mnih et al., 2015, ReLU and no "
+        "padding, so that an update takes two thirds of the time; dopamine ReLU and padding "
+        "(default: 2017)",
     )
     add("--loss", choices=LOSSES, default="huber", help="of values (default: huber)")
     add(

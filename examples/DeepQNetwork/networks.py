@@ -16,6 +16,7 @@ Layer = Callable[..., tf.Tensor]  # FullyConnected, or one that is called alike
 class _Kind(NamedTuple):
     """What tells two networks of the same shape apart."""
 
+    padding: str  # of the convolutions
     activation: Callable[..., Any]  # of the convolutions
     last_activation: Callable[..., Any]  # of the features
     initializer: Any  # of all kernels; None: the layers' own
@@ -26,10 +27,11 @@ def _leaky_relu(x: tf.Tensor, name: str = "output") -> tf.Tensor:
 
 
 _KINDS = {
-    "2017": _Kind(PReLU.symbolic_function, _leaky_relu, None),
-    # Mnih et al., "Human-level control through deep reinforcement learning", 2015; padded and
-    # initialised as in Castro et al., "Dopamine", 2018.
-    "nature": _Kind(tf.nn.relu, tf.nn.relu, tf.glorot_uniform_initializer()),
+    "2017": _Kind("same", PReLU.symbolic_function, _leaky_relu, None),
+    # Mnih et al., "Human-level control through deep reinforcement learning", 2015.
+    "nature": _Kind("valid", tf.nn.relu, tf.nn.relu, tf.glorot_uniform_initializer()),
+    # Castro et al., "Dopamine", 2018.
+    "dopamine": _Kind("same", tf.nn.relu, tf.nn.relu, tf.glorot_uniform_initializer()),
 }
 
 
@@ -49,7 +51,7 @@ def features(image: tf.Tensor, network: str, layer: Layer = FullyConnected) -> t
       layer: makes the last layer.
     """
     kind = _KINDS[network]
-    with argscope(Conv2D, activation=kind.activation, padding="same"):
+    with argscope(Conv2D, activation=kind.activation, padding=kind.padding):
         with remap_variables(_for_bytes):
             x = Conv2D("conv0", image, 32, 8, strides=4)
         x = Conv2D("conv1", x, 64, 4, strides=2)

@@ -61,6 +61,7 @@ _DQN2015: _Table = {
 
 _DOPAMINE: _Table = {
     **_PUBLISHED,
+    "network": "dopamine",
     "optimizer": "adam",
     "init_memory_size": 20000,
     "target_sync": 2000,
@@ -103,10 +104,11 @@ PRESETS: Dict[str, _Table] = {
         "optimizer_epsilon": 1.5e-4,
     },
     # Of Dopamine's algorithms QR learns most in the first 750,000 steps. This has twice
-    # as many updates per step, each of which is larger and takes less time, and an exploration
+    # as many updates per step, each of which is larger and takes half the time, and an exploration
     # that is over after a fifth of the steps, and that finds rewards which are many actions away.
     "fast": {
         **_DOPAMINE,
+        "network": "nature",
         "algo": "QR",
         "atoms": 64,
         "n_step": 3,

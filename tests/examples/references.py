@@ -8,18 +8,21 @@ import numpy as np
 ATOMS = np.linspace(-10, 10, 51)
 
 
-def same_convolution(images, kernel, bias, stride):
-    """A convolution with padding "SAME"; images `[B, H, W, C]`."""
-    size = kernel.shape[0]
-    batch, height, width, _ = images.shape
-    rows, columns = -(-height // stride), -(-width // stride)
-    spare = [max((n - 1) * stride + size - m, 0) for n, m in [(rows, height), (columns, width)]]
+def padded(images, size, stride):
+    """Images `[B, H, W, C]` with the zeros around them that "SAME" means for a convolution."""
+    spare = [max((-(-n // stride) - 1) * stride + size - n, 0) for n in images.shape[1:3]]
     padding = [(0, 0), *[(each // 2, each - each // 2) for each in spare], (0, 0)]
-    padded = np.pad(images, padding, mode="constant")
-    result = np.empty([batch, rows, columns, kernel.shape[3]])
+    return np.pad(images, padding, mode="constant")
+
+
+def convolution(images, kernel, bias, stride):
+    """A convolution without padding; images `[B, H, W, C]`."""
+    size = kernel.shape[0]
+    rows, columns = ((n - size) // stride + 1 for n in images.shape[1:3])
+    result = np.empty([len(images), rows, columns, kernel.shape[3]])
     for i in range(rows):
         for j in range(columns):
-            window = padded[:, i * stride :, j * stride :][:, :size, :size]
+            window = images[:, i * stride :, j * stride :][:, :size, :size]
             result[:, i, j] = np.tensordot(window, kernel, 3)
     return result + bias
 
@@ -49,15 +52,17 @@ class Reference:
         return y
 
     def features(self, images, scope="", number=0):
-        nature = self.algorithm.network == "nature"
+        relu = self.algorithm.network != "2017"
         x = images / 255
         for name, stride in [("conv0", 4), ("conv1", 2), ("conv2", 1)]:
             kernel, bias = (self.variables[f"{scope}{name}/{each}"] for each in "Wb")
-            x = same_convolution(x, kernel, bias, stride)
-            slope = 0 if nature else self.variables[f"{scope}{name}/alpha"]
+            if self.algorithm.network != "nature":
+                x = padded(x, len(kernel), stride)
+            x = convolution(x, kernel, bias, stride)
+            slope = 0 if relu else self.variables[f"{scope}{name}/alpha"]
             x = np.where(x > 0, x, slope * x)
         x = self.layer(x.reshape(len(x), -1), "fc0", scope, number)
-        return np.where(x > 0, x, (0 if nature else 0.01) * x)
+        return np.where(x > 0, x, (0 if relu else 0.01) * x)
 
     def numbers(self, images, scope="", fractions=None, number=0):
         """What each action has, `[B, A, N]`; with `fractions` `[B, N]`, those of an IQN."""

@@ -115,7 +115,7 @@ def test_dueling_adds_value_and_centred_advantage():
     np.testing.assert_allclose(q, [[8.0, 9.0, 13.0]], rtol=1e-5)
 
 
-NOISY = Algorithm(noisy=True, network="nature")
+NOISY = Algorithm(noisy=True, network="dopamine")
 
 
 def test_noise_is_for_acting_and_not_for_evaluations():

@@ -12,13 +12,15 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext
 from tests.examples.references import Reference
 
-BATCH, SIZE, ACTIONS = 5, 12, 2
-SMALL = {"network": "nature", "double": False, "atoms": 6}
+BATCH, ACTIONS = 5, 2
+SIZE, SIZE_NOT_PADDED = 12, 36  # of frames
+SMALL = {"network": "dopamine", "double": False, "atoms": 6}
 CASES = {
     "DQN": NAMED["DQN"],
     "double, n steps, weights": Algorithm(n_step=3, priority=0.5),
     "munchausen, mse": Algorithm(double=False, munchausen=True, loss="mse"),
-    "dueling double": Algorithm(dueling=True, network="nature"),
+    "dueling double": Algorithm(dueling=True, network="dopamine"),
+    "not padded": Algorithm(double=False, network="nature"),
     "C51": Algorithm(learns="c51", double=True, dueling=True, n_step=3, priority=0.5),
     "QR": Algorithm(learns="qr", n_step=3, priority=0.5, **SMALL),
     "QR, munchausen": Algorithm(learns="qr", munchausen=True, dueling=True, n_step=2, **SMALL),
@@ -75,7 +77,8 @@ class Once:
     """What the model makes of one batch, and what it is made from."""
 
     def __init__(self, algorithm):
-        model = Model(ACTIONS, algorithm, frame_shape=(SIZE, SIZE))
+        size = SIZE_NOT_PADDED if algorithm.network == "nature" else SIZE
+        model = Model(ACTIONS, algorithm, frame_shape=(size, size))
         tf.set_random_seed(1)
         fed = [tf.placeholder(each.dtype, each.shape) for each in model.inputs()]
         with TowerContext("", is_training=True):

@@ -16,7 +16,7 @@ UPDATES = 3000  # at most
 GAMES = 100  # in an evaluation
 SOLVED = 0.9  # mean reward; 1.0 is perfect, chance has -0.7
 
-NSTEP = {"n_step": 3, "priority": 0.5, "network": "nature", "double": False}
+NSTEP = {"n_step": 3, "priority": 0.5, "network": "dopamine", "double": False}
 # With the updates that they need here; plain DQN needs 1,400 to 1,600, IQN with the fields of
 # `fast` 800 to 900.
 ALGORITHMS = {

@@ -5,8 +5,9 @@ from presets import PRESETS
 
 from tensorpack.compat import tfv1 as tf
 from tests.examples.catch import CountingCatch
-from tests.examples.running import read_stats, small_catch, train
+from tests.examples.running import read_stats, train
 
+CELL = 6  # pixels: frames of 42 x 42, since not all of the networks are padded
 SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]
 
 
@@ -16,7 +17,7 @@ SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]
 )
 def test_a_run_with_a_preset_is_resumed(preset, log_dir):
     for epochs, resume in [("1", "never"), ("2", "must")]:
-        player = small_catch(kind=CountingCatch)
+        player = CountingCatch(cell=CELL)
         with tf.Graph().as_default():
             flags = ["--preset", *preset.split(), *SHORT, "--max-epoch", epochs]
             train(player, *flags, resume=resume)
