@@ -178,13 +178,14 @@ def _make_model(args: argparse.Namespace, player: Player) -> Any:
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
     from weights import AllWeights, OtherNetwork
 
+    weights = AllWeights(args.load, "give the game that it was trained on")
     with checks.refusing(f"--load {args.load}", OtherNetwork):
         return tp.OfflinePredictor(
             tp.PredictConfig(
                 _make_model(args, player),
                 input_names=POLICY[0],
                 output_names=POLICY[1],
-                session_init=AllWeights(args.load),
+                session_init=weights,
                 precision=args.precision,
             )
         )

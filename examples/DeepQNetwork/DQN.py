@@ -273,8 +273,9 @@ def play(args: argparse.Namespace, rom: str) -> None:
 def _load_predictor(args: argparse.Namespace, player: Player) -> Any:
     from weights import AllWeights, OtherNetwork
 
+    advice = "give the --preset, the flags of the network and the game that it was trained with"
     with checks.refusing(f"--load {args.load}", OtherNetwork):
-        return _make_predictor(args, player, session_init=AllWeights(args.load))
+        return _make_predictor(args, player, session_init=AllWeights(args.load, advice))
 
 
 def _make_predictor(

@@ -11,14 +11,14 @@ import pytest
 
 import tensorpack as tp
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.varmanip import load_checkpoint_vars
+from tensorpack.tfutils.varmanip import load_checkpoint_vars, save_checkpoint_vars
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils import logger
 from tensorpack.utils.stopping import Interrupted
 from tests.examples.catch import CatchPlayer
 from tests.examples.conftest import EXAMPLES
 from tests.examples.running import read_stats, refusal
-from tests.examples.test_a3c_model import VARIABLES
+from tests.examples.test_a3c_model import ACTIONS, VARIABLES
 from tests.harness import NEVER, Child
 from tests.RL.players import breakout_rom
 
@@ -118,6 +118,20 @@ def test_a_trained_network_is_loaded_evaluated_and_played(tmp_path, log_dir, cap
             a3c.main([*same, *flags])
         assert re.search(said, capsys.readouterr().out)
     assert video.stat().st_size > 10000
+
+
+def test_a_model_of_another_game_is_not_evaluated(tmp_path, capsys):
+    path = str(tmp_path / "model-5")
+    save_checkpoint_vars({name: np.zeros(each, "f") for name, each in VARIABLES.items()}, path)
+    args = a3c_flags.parse([*SMALL, "--task", "eval", "--load", path])
+    player = CatchPlayer()
+    assert player.num_actions != ACTIONS
+    assert refusal(capsys, a3c._load_predictor, args, player) == (
+        f"--load {path}: its fc-pi/W is [512, {ACTIONS}], that of this network [512, 3]; its "
+        f"fc-pi/b is [{ACTIONS}], that of this network [3]: give the game that it was trained on"
+    )
+    player.num_actions = ACTIONS
+    a3c._load_predictor(args, player).close()
 
 
 @pytest.mark.slow

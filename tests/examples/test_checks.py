@@ -129,11 +129,11 @@ def test_a_log_directory_without_a_run_is_not_made_to_resume_it(tmp_path, capsys
     assert checks.prepare_log_dir(path, "auto") == "auto"
 
 
-def load_into(names, path):
+def load_into(names, path, size=2):
     """The values of a network with these variables, from a file."""
     with tf.Graph().as_default(), tf.Session() as sess:
-        variables = [tf.get_variable(name, [2]) for name in names]
-        loader = AllWeights(path)
+        variables = [tf.get_variable(name, [size]) for name in names]
+        loader = AllWeights(path, "give the right one")
         sess.run(tf.global_variables_initializer())
         loader.init(sess)
         return [value.tolist() for value in sess.run(variables)]
@@ -152,22 +152,52 @@ def test_all_weights_are_there(saved):
 
 
 def test_weights_that_are_missing_are_named(saved):
-    with pytest.raises(OtherNetwork, match="it has no c, d, which .* give the --algo"):
+    with pytest.raises(OtherNetwork) as error:
         load_into(["c", "a", "d"], saved)
+    assert str(error.value) == "it has no c, d, which this network needs: give the right one"
 
 
-def predictor_of(path, algo):
-    """What acts in --task eval, on the game of catch."""
-    args = flags.parse([*SMALL, "--task", "eval", "--load", path, "--algo", algo])
-    return DQN._load_predictor(args, small_catch())
+def test_weights_of_other_shapes_are_named_with_both(saved):
+    with pytest.raises(OtherNetwork) as error:
+        load_into(["c", "a"], saved, size=3)
+    assert str(error.value) == (
+        "it has no c, which this network needs; its a is [2], that of this network [3]: "
+        "give the right one"
+    )
+
+
+def test_weights_that_the_network_does_not_have_are_named(tmp_path):
+    path = str(tmp_path / "model-5")
+    of_the_training = ["target/conv0/W", "conv0/W/Adam", "EMA/cost", "global_step"]
+    names = ["conv0/W", "conv0/alpha", *of_the_training]
+    save_checkpoint_vars({name: np.ones(2, "f") for name in names}, path)
+    with pytest.raises(OtherNetwork) as error:
+        load_into(["conv0/W"], path)
+    assert str(error.value).startswith("it has conv0/alpha, which this network does not have: ")
+    assert load_into(["conv0/W", "conv0/alpha"], path) == [[1, 1], [1, 1]]
+
+
+def predictor_of(path, *more_flags, actions=3):
+    """What acts in --task eval, on the game of catch, or on one with more actions."""
+    args = flags.parse([*SMALL, "--task", "eval", "--load", path, *more_flags])
+    player = small_catch()
+    player.num_actions = actions
+    return DQN._load_predictor(args, player)
 
 
 def test_a_model_of_another_algorithm_is_not_evaluated(log_dir, capsys):
     train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
     path = os.path.join(log_dir, "model-10")
-    said = refusal(capsys, predictor_of, path, "Dueling")
+    said = refusal(capsys, predictor_of, path, "--algo", "Dueling")
     assert f"--load {path}: it has no fctV/W, fctV/b, fctA/W, fctA/b, which" in said
-    with predictor_of(path, "DQN") as predictor:  # the same network
+    assert said.endswith(
+        ": give the --preset, the flags of the network and the game that it was trained with"
+    )
+    said = refusal(capsys, predictor_of, path, "--network", "dopamine")
+    assert "it has conv0/alpha, conv1/alpha, conv2/alpha, which this network does not" in said
+    said = refusal(capsys, lambda: predictor_of(path, actions=4))
+    assert "its fct/W is [512, 3], that of this network [512, 4]; its fct/b is [3], that" in said
+    with predictor_of(path, "--algo", "DQN") as predictor:  # the same network
         assert predictor(np.zeros((1, 14, 14, 4), np.float32))[0].shape == (1, 3)
 
 
