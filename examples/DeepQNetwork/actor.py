@@ -296,14 +296,17 @@ def _setter_of(predictor: Any) -> Callable[[Dict[str, np.ndarray]], None]:
     from tensorpack.tfutils.varmanip import SessionUpdate
 
     variables = predictor.graph.get_collection("variables")
-    update, names = SessionUpdate(predictor.sess, variables), {each.op.name for each in variables}
+    update = SessionUpdate(predictor.sess, variables)
+    ours = {each.op.name: tuple(each.shape.as_list()) for each in variables}
 
     def set_weights(weights: Dict[str, np.ndarray]) -> None:
-        if set(weights) != names:
-            odd = ", ".join(sorted(names.symmetric_difference(weights)))
+        theirs = {name: np.shape(value) for name, value in weights.items()}
+        odd = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
+        if odd:
             raise ValueError(
-                f"The network of the learner is another one, it differs in {odd}: start all "
-                "processes with the same --algo."
+                f"The network of the learner is another one, it differs in {', '.join(odd)}: start "
+                "all processes with the same --rom, --preset, --algo, --dueling, --noisy, "
+                "--network and --atoms."
             )
         update.update(weights)
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import actor
 import numpy as np
@@ -295,6 +296,26 @@ def test_an_actor_whose_learner_is_gone_ends_although_nothing_takes_its_beats(mo
     thread.join(10)
     assert not thread.is_alive()
     assert f"The learner at {addresses[0]} has been silent for too long" in str(errors[0])
+
+
+def test_weights_of_another_network_are_refused_with_the_flags_to_compare():
+    with tf.Session() as sess:
+        tf.get_variable("conv0/alpha", [], initializer=tf.zeros_initializer())
+        fct = tf.get_variable("fct/W", [2, 3], initializer=tf.zeros_initializer())
+        sess.run(tf.global_variables_initializer())
+        set_weights = actor._setter_of(SimpleNamespace(graph=sess.graph, sess=sess))
+        right = {"conv0/alpha": np.float32(1), "fct/W": np.ones([2, 3], "f")}
+        for name, value in [("fct/W", np.ones([2, 4], "f")), ("fct_sigma/W", np.ones(1, "f"))]:
+            with pytest.raises(ValueError) as error:
+                set_weights({**right, name: value})
+            assert str(error.value) == (
+                f"The network of the learner is another one, it differs in {name}: start all "
+                "processes with the same --rom, --preset, --algo, --dueling, --noisy, --network "
+                "and --atoms."
+            )
+        assert not sess.run(fct).any()
+        set_weights(right)
+        assert sess.run(fct).all()
 
 
 @pytest.mark.slow
