@@ -10,7 +10,7 @@ from images import as_images
 from iqn import IQN
 from munchausen import munchausen_bonus, soft_value
 from networks import features, float32_from_here, initialized_as
-from noisy import noisy_layer
+from noisy import noise_number, noisy_layer
 from qr import QR
 from td import action_value, n_step_return
 
@@ -198,11 +198,8 @@ class Model(ModelDesc):
         head = self._head
         tf.identity(head.values(self._network(state).numbers), name="Qvalue")
         if self._algorithm.noisy:
-            # Actors have no global step, but the states that they are in.
-            step = tf.train.get_global_step()
-            number = tf.reduce_sum(tf.cast(state, tf.int64)) + (0 if step is None else step)
             with tf.variable_scope(tf.get_variable_scope(), reuse=tf.AUTO_REUSE):
-                noisy = self._network(state, noise=Draws(number, 0))
+                noisy = self._network(state, noise=Draws(noise_number(state), 0))
             tf.identity(head.values(noisy.numbers), name="Qnoisy")
 
     def _target(self, batch: Transitions, online: Sequence[tf.Variable]) -> tf.Tensor:

@@ -10,8 +10,9 @@ from draws import Draws
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import FullyConnected
+from tensorpack.utils.rng import SeedTree, streams_state
 
-__all__ = ["SIGMA", "noisy_layer"]
+__all__ = ["SIGMA", "noise_number", "noisy_layer"]
 
 SIGMA = 0.5  # of the noise at the start, times 1 / sqrt(inputs)
 
@@ -49,6 +50,19 @@ def noisy_layer(draws: Optional[Draws]) -> Callable[..., tf.Tensor]:
         return y if activation is None else activation(y)
 
     return layer
+
+
+def noise_number(state: tf.Tensor) -> tf.Tensor:
+    """Returns the number of the noise to act with in these states, an integer scalar.
+
+    In the graph of a training it is another one after each step, and a resumed run has the same.
+    Elsewhere there are no steps, as in actors, which are not resumed: each call draws another one.
+    """
+    step = tf.train.get_global_step()
+    if step is None:
+        seed = SeedTree(streams_state()["seed"]).child("noise").integer()
+        step = tf.random.uniform([], maxval=2**31, dtype=tf.int64, seed=seed)
+    return tf.reduce_sum(tf.cast(state, tf.int64)) + step
 
 
 def _noise(draws: Draws, size: int) -> tf.Tensor:
