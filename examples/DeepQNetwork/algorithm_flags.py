@@ -4,6 +4,7 @@ import argparse
 from typing import Any, Dict
 
 from algorithm import LOSSES, NAMED, NETWORKS, OPTIMIZERS, Algorithm, get_algorithm
+from presets import PRESETS
 from task_flags import at_least, number, positive, probability, switch
 
 __all__ = ["add_algorithm", "algorithm_of", "rules_of"]
@@ -38,7 +39,12 @@ def add_algorithm(group: "argparse._ArgumentGroup") -> None:
         "value and advantages have layers of their own (default: with --algo Dueling)",
     )
     switch(group, "--noisy", False, "explore by noise in the weights")
-    switch(group, "--munchausen", False, "add the log-policy to the reward; not with --double")
+    switch(
+        group,
+        "--munchausen",
+        False,
+        "add the log-policy to the reward; not with --double or --algo C51",
+    )
     number(group, "--n-step", 1, "rewards that are added up before the next state is valued")
     add(
         "--priority",
@@ -100,6 +106,7 @@ def algorithm_of(args: argparse.Namespace) -> Algorithm:
     Raises:
       ValueError: two of them exclude each other.
     """
+    _check_munchausen(args)
     named = NAMED[args.algo]
     fields: Dict[str, Any] = {name: getattr(args, name) for name in _SAME_NAME}
     fields["dueling"] = named.dueling if args.dueling is None else args.dueling
@@ -109,6 +116,26 @@ def algorithm_of(args: argparse.Namespace) -> Algorithm:
     if args.learning_rate is not None:
         fields["learning_rate"] = args.learning_rate
     return get_algorithm(named._replace(epsilon=args.optimizer_epsilon, **fields))
+
+
+def _check_munchausen(args: argparse.Namespace) -> None:
+    """Raises ValueError, in words of the command line, if another flag excludes --munchausen."""
+    preset = PRESETS[args.preset]
+
+    def named(flag: str, name: str) -> str:
+        of_preset = preset.get(name) == getattr(args, name)
+        return f"{flag} (of --preset {args.preset})" if of_preset else flag
+
+    if not args.munchausen:
+        return
+    if args.double:
+        other = named("--double", "double")
+    elif NAMED[args.algo].learns == "c51":
+        other = named(f"--algo {args.algo}", "algo")
+    else:
+        return
+    remedy = "add --no-munchausen" if preset.get("munchausen") else "leave --munchausen out"
+    raise ValueError(f"{named('--munchausen', 'munchausen')} excludes {other}: {remedy}")
 
 
 def rules_of(algorithm: Algorithm) -> Dict[str, Any]:

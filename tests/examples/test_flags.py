@@ -138,7 +138,22 @@ def parse(*line):
         ("--rom a.bin --memory-size 1e6", "--memory-size: must be a whole number.*'1e6'"),
         ("--rom a.bin --algo Rainbow", "invalid choice: 'Rainbow'"),
         ("--rom a.bin --preset 2014", "invalid choice: '2014'"),
-        ("--rom a.bin --munchausen --double", "munchausen=True needs double=False"),
+        (
+            "--rom a.bin --munchausen --double",
+            "^--munchausen excludes --double: leave --munchausen out$",
+        ),
+        (
+            "--rom a.bin --preset fast --double",
+            r"^--munchausen \(of --preset fast\) excludes --double: add --no-munchausen$",
+        ),
+        (
+            "--rom a.bin --preset fast --algo C51",
+            r"^--munchausen \(of --preset fast\) excludes --algo C51: add --no-munchausen$",
+        ),
+        (
+            "--rom a.bin --preset rainbow --munchausen",
+            r"^--munchausen excludes --algo C51 \(of --preset rainbow\): leave --munchausen out$",
+        ),
         ("--rom a.bin --sticky 2", "--sticky: must be a number from 0 to 1, got '2'"),
         ("--rom a.bin --learning-rate 0", "--learning-rate: must be a number greater than 0"),
         ("--rom a.bin --max-gradient-norm -1", "--max-gradient-norm: must be .* got '-1'"),
