@@ -34,8 +34,9 @@ __all__ = [
 ]
 
 RESERVED_BYTES = 2 * 2**30  # for TensorFlow, 50 batches in the queue, and everything else
-# Weights that were learned with another one are of no use.
+# Weights that were learned with another one are of no use ...
 _FIXED_RULES = ("algo", "dueling", "noisy", "network", "atoms")
+_ONE_NETWORK = frozenset(["Double", "DQN"])  # ... but for these: they differ in their targets
 
 
 @contextlib.contextmanager
@@ -184,14 +185,15 @@ def check_rules(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
       the differences in words; empty if there are none.
 
     Raises:
-      ValueError: the algorithm is another one.
+      ValueError: the weights are those of another network.
     """
     changed = {
         name: f"{name} was {value}, and is {now[name]}"
         for name, value in before.items()
         if name in now and value != now[name]
     }
-    fixed = [changed[name] for name in _FIXED_RULES if name in changed]
+    may_change = ["algo"] if {before.get("algo"), now.get("algo")} <= _ONE_NETWORK else []
+    fixed = [changed[name] for name in _FIXED_RULES if name in changed and name not in may_change]
     if fixed:
         raise ValueError(
             f"The run cannot be resumed with another algorithm: {'; '.join(fixed)}. Resume with "

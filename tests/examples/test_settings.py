@@ -67,6 +67,8 @@ def test_a_run_of_an_earlier_version_has_the_same_rules():
         ("--learning-rate 0.001", "learning_rate was by epochs, and is 0.001"),
         ("--exploration-steps 9", "exploration_steps was by epochs, and is 9"),
         ("--noop-max 1 --max-frames 8", "noop_max was 30, and is 1; max_frames was 120000, and"),
+        ("--no-double", "algo was Double, and is DQN; double was True, and is False"),
+        ("--munchausen", "algo was Double, and is DQN; double was True, and is False; munchausen"),
     ],
 )
 def test_what_decides_how_scores_compare_is_a_rule(flag, message):
@@ -76,10 +78,10 @@ def test_what_decides_how_scores_compare_is_a_rule(flag, message):
 @pytest.mark.parametrize(
     "flag, message",
     [
-        ("--no-double", "algo was Double, and is DQN"),
         ("--algo QR", "algo was Double, and is QR"),
         ("--dueling", "algo was Double, and is Dueling; dueling was False, and is True"),
         ("--network nature", "network was 2017, and is nature"),
+        ("--munchausen --noisy", "noisy was False, and is True. Resume"),
     ],
 )
 def test_weights_of_another_network_are_not_resumed(flag, message):
@@ -89,3 +91,9 @@ def test_weights_of_another_network_are_not_resumed(flag, message):
 
 def test_what_is_asked_for_in_other_words_is_the_same():
     assert rules("--algo DQN --double") == rules("--algo Double") == rules("--preset 2017")
+
+
+def test_older_states_know_the_network_by_the_algorithm_alone():
+    assert check_rules({"algo": "Double"}, rules("--algo DQN")) == "algo was Double, and is DQN"
+    with pytest.raises(ValueError, match="algo was Dueling, and is Double"):
+        check_rules({"algo": "Dueling"}, rules())
