@@ -5,8 +5,10 @@
 
 It learns with the settings that rl-baselines3-zoo has for DQN on Atari games
 (`hyperparams/dqn.yml`), in games by the rules of the presets of `examples/DeepQNetwork`: sticky
-actions, whole games, no no-ops at the start. Its wrapper presses FIRE for it. The log directory
-gets the two files that `plot_scores.py` reads, `stats.json` and `episodes.csv`; it must be new.
+actions, whole games, no no-ops at the start. Its wrapper presses FIRE at the start of a game. The
+log directory gets the two files that `plot_scores.py` reads, `stats.json` and `episodes.csv`; it
+must be new. Most of the actions of the first hours are random with these settings, so the last line
+of `stats.json` has the mean score of games with 1 % random actions, played when the time is over.
 """
 
 import argparse
@@ -19,11 +21,13 @@ import gymnasium
 from stable_baselines3 import DQN
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_atari_env
+from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecFrameStack
 
 FRAME_SKIP = 4
 UPDATE_FREQUENCY = 4
 STEPS_PER_EPOCH = 25000  # agent steps between two lines of stats.json
+EVALUATED_GAMES = 20
 # Of rl-baselines3-zoo; the exploration ends after exploration_fraction of the 10 million steps.
 AGENT_STEPS = 10**7
 ZOO = {
@@ -55,20 +59,22 @@ class Record(BaseCallback):
                 game = info["episode"]
                 length = game["l"] // FRAME_SKIP
                 self._episodes.append(f"{self.num_timesteps},{float(game['r'])},{length}")
-        seconds = time.perf_counter() - self._start
-        if self.num_timesteps % STEPS_PER_EPOCH == 0:
-            self._write(seconds / 3600)
-        return seconds < self._seconds
+        more = time.perf_counter() - self._start < self._seconds
+        if not more or self.num_timesteps % STEPS_PER_EPOCH == 0:
+            self.write()
+        return more
 
-    def _write(self, hours):
+    def write(self, **scores):
+        """Adds an epoch, with the scores of an evaluation if there was one."""
         self._epochs.append(
             {
+                **scores,
                 "epoch_num": len(self._epochs) + 1,
                 "global_step": self.model._n_updates,
                 "agent_steps": self.num_timesteps,
                 "emulator_frames": self.num_timesteps * FRAME_SKIP,
                 "exploration": self.model.exploration_rate,
-                "hours": hours,
+                "hours": (time.perf_counter() - self._start) / 3600,
             }
         )
         self._replace("episodes.csv", "\n".join([*self._episodes, ""]))
@@ -99,7 +105,14 @@ def main():
     )
     record = Record(args.logdir, 3600 * args.hours)
     stacked = VecFrameStack(games, n_stack=4)
-    DQN("CnnPolicy", stacked, seed=args.seed, device="cpu", **ZOO).learn(AGENT_STEPS, record)
+    agent = DQN("CnnPolicy", stacked, seed=args.seed, device="cpu", **ZOO)
+    agent.learn(AGENT_STEPS, record)
+    agent.exploration_rate = ZOO["exploration_final_eps"]
+    scores, _ = evaluate_policy(
+        agent, stacked, EVALUATED_GAMES, deterministic=False, return_episode_rewards=True
+    )
+    record.write(mean_score=sum(scores) / len(scores), max_score=max(scores))
+    print(f"mean score of {len(scores)} games: {sum(scores) / len(scores):.2f}")
 
 
 if __name__ == "__main__":

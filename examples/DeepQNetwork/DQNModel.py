@@ -188,7 +188,7 @@ class Model(ModelDesc):
     ) -> Outputs:
         """Builds the network; without `samples` and `noise` it is a function of the images."""
         layer = noisy_layer(noise) if self._algorithm.noisy else FullyConnected
-        with initialized_as(self._algorithm.network):
+        with initialized_as(self._algorithm.network, self._algorithm.learns):
             x = features(image, self._algorithm.network, layer)
             outputs = self._head.outputs(x, layer, samples)
         return outputs._replace(numbers=float32_from_here(outputs.numbers))

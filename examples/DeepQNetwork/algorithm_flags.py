@@ -38,7 +38,13 @@ def add_algorithm(group: "argparse._ArgumentGroup") -> None:
         None,
         "value and advantages have layers of their own (default: with --algo Dueling)",
     )
-    switch(group, "--noisy", False, "explore by noise in the weights")
+    switch(
+        group,
+        "--noisy",
+        False,
+        "explore by noise in the weights; random actions stay, unless --exploration-steps 1 "
+        "--final-exploration 0 ends them",
+    )
     switch(
         group,
         "--munchausen",

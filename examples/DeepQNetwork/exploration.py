@@ -35,7 +35,7 @@ class RandomActions:
         self._up_to = np.cumsum(weights / weights.sum())  # P(length <= 1), P(length <= 2), ...
         self._mean = float(np.arange(1, repeat + 1) @ weights / weights.sum())
         self._actions = np.zeros(num_envs, np.int64)  # those that are repeated
-        self._left = np.zeros(num_envs, np.int64)  # how often yet
+        self._left = np.zeros(num_envs, np.int64)  # how many times more
 
     def draw(self, epsilon: float) -> Tuple[np.ndarray, np.ndarray]:
         """Draws the next action of each environment.
@@ -56,6 +56,10 @@ class RandomActions:
         self._left[chosen] -= 1
         return self._actions.copy(), chosen
 
+    def end(self, environments: np.ndarray) -> None:
+        """Ends the repetitions that are under way in some environments, a bool mask `[N]`."""
+        self._left[environments] = 0
+
     def _begin_probability(self, epsilon: float) -> float:
         # Between two repetitions there are (1 - p) / p other actions on the average.
         return epsilon / (self._mean * (1 - epsilon) + epsilon)
@@ -71,6 +75,6 @@ class RandomActions:
         return {"actions": self._actions.copy(), "left": self._left.copy()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned."""
+        """Restores what `state_dict` returned; repetitions end early where fewer are allowed now."""
         self._actions[:] = state["actions"]
-        self._left[:] = state["left"]
+        self._left[:] = np.minimum(state["left"], len(self._up_to) - 1)

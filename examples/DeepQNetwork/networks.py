@@ -14,7 +14,7 @@ Layer = Callable[..., tf.Tensor]  # FullyConnected, or one that is called alike
 
 
 class _Kind(NamedTuple):
-    """What tells two networks of the same shape apart."""
+    """What tells the networks apart; their layers have the same sizes."""
 
     padding: str  # of the convolutions
     activation: Callable[..., Any]  # of the convolutions
@@ -28,17 +28,23 @@ def _leaky_relu(x: tf.Tensor, name: str = "output") -> tf.Tensor:
 
 _KINDS = {
     "2017": _Kind("same", PReLU.symbolic_function, _leaky_relu, None),
-    # Mnih et al., "Human-level control through deep reinforcement learning", 2015.
+    # Mnih et al., "Human-level control through deep reinforcement learning", 2015, which does not
+    # say how the layers begin: like those of Dopamine.
     "nature": _Kind("valid", tf.nn.relu, tf.nn.relu, tf.glorot_uniform_initializer()),
-    # Castro et al., "Dopamine", 2018.
+    # Castro et al., "Dopamine", 2018; see also `initialized_as`.
     "dopamine": _Kind("same", tf.nn.relu, tf.nn.relu, tf.glorot_uniform_initializer()),
 }
+# What Dopamine's agents begin with that learn distributions.
+_FOR_DISTRIBUTIONS = tf.variance_scaling_initializer(3**-0.5, "fan_in", "uniform")
 
 
 @contextmanager
-def initialized_as(network: str) -> Iterator[None]:
-    """Lets all layers in the block begin as those of this network, see `Algorithm`."""
-    with argscope([Conv2D, FullyConnected], kernel_initializer=_KINDS[network].initializer):
+def initialized_as(network: str, learns: str) -> Iterator[None]:
+    """Lets all layers in the block begin as those of this network; for both, see `Algorithm`."""
+    initializer = _KINDS[network].initializer
+    if network == "dopamine" and learns != "values":
+        initializer = _FOR_DISTRIBUTIONS
+    with argscope([Conv2D, FullyConnected], kernel_initializer=initializer):
         yield
 
 

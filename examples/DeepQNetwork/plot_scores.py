@@ -59,7 +59,7 @@ def read_runs(arguments: Sequence[str]) -> Runs:
         name, equals, pattern = argument.partition("=")
         if not equals:
             name, pattern = os.path.basename(os.path.normpath(argument)), argument
-        for directory in sorted(glob.glob(pattern)) or [pattern]:
+        for directory in sorted(filter(os.path.isdir, glob.glob(pattern))) or [pattern]:
             runs.setdefault(name, []).append(read_run(directory))
     return runs
 

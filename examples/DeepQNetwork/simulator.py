@@ -54,9 +54,11 @@ class Agent:
 
         Args:
           frames: `[N, *frame_shape]`.
-          starts: bool `[N]`, True where an episode begins: earlier frames are forgotten.
+          starts: bool `[N]`, True where an episode begins: earlier frames are forgotten, and no
+            random action is repeated beyond it.
         """
         self._history.push(frames, starts)
+        self._random.end(starts)
 
     def act(self, epsilon: float) -> np.ndarray:
         """Returns an action for each environment, int64 `[N]`.

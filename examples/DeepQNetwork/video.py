@@ -161,7 +161,7 @@ class ValuePanel:
 
         Args:
           screen: what to show, uint8 `[H, W]` or `[H, W, 3]`; it is enlarged.
-          action: what was done then.
+          action: what the agent chose then.
           values: of all actions, `[num_actions]`; None if chance chose the action.
         """
         self._count += 1

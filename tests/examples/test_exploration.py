@@ -39,10 +39,34 @@ def test_n_repetitions_come_once_in_n_squared():
     assert shares == pytest.approx(np.array([36, 9, 4]) / 49, rel=0.2)
 
 
-def test_it_goes_on_where_it_was_saved():
+def repeating(random):
+    """Draws until an action is to be repeated more than three times more; returns where."""
+    while not (random._left > 3).any():
+        random.draw(0.5)
+    return int(np.argmax(random._left))
+
+
+def test_a_repetition_ends_where_it_is_told_to():
+    random = RandomActions(3, 50, np.random.RandomState(0), 100)
+    where = repeating(random)
+    random.end(np.arange(3) != where)
+    assert random.draw(0.0)[1].tolist() == [i == where for i in range(3)]
+    random.end(np.arange(3) == where)
+    assert not random.draw(0.0)[1].any()
+
+
+def test_a_saved_repetition_ends_where_it_is_longer_than_allowed():
+    long, short, none = (RandomActions(3, 50, np.random.RandomState(0), n) for n in (100, 3, 1))
+    repeating(long)
+    short.load_state_dict(long.state_dict())
+    assert [short.draw(0.0)[1].any() for _ in range(3)] == [True, True, False]
+    none.load_state_dict(long.state_dict())
+    assert not none.draw(0.0)[1].any()
+
+
+def test_a_restored_state_continues_like_the_saved_one():
     first, second = (RandomActions(3, 50, np.random.RandomState(0), 100) for _ in range(2))
-    while not (first._left > 3).any():
-        first.draw(0.5)
+    repeating(first)
     second.load_state_dict(first.state_dict())
     second._rng.set_state(first._rng.get_state())
     for _ in range(20):

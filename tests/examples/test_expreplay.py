@@ -65,6 +65,31 @@ def test_what_a_batch_is(log_dir):
     np.testing.assert_array_equal(overs, rewards != 0)
 
 
+class RecordingCatch(CatchPlayer):
+    """Keeps the actions of its one game, without those that begin a new one."""
+
+    def __init__(self):
+        super().__init__(cell=2)
+        self.games = [[]]
+
+    def _step(self, actions):
+        if self._over[0]:
+            self.games.append([])
+        else:
+            self.games[-1].append(int(actions[0]))
+        return super()._step(actions)
+
+
+@pytest.mark.parametrize("repeat, least, most", [(1, 0.2, 0.45), (100, 0.5, 0.9)])
+def test_random_actions_are_repeated_as_the_flag_says(repeat, least, most, log_dir):
+    player = RecordingCatch()
+    config = make_config(player, "--random-repeat", f"{repeat}", "--init-memory-size", "400")
+    config.max_epoch = 1
+    tp.QueueInputTrainer(config).train()
+    alike = [a == b for game in player.games[:60] for a, b in zip(game, game[1:])]  # by chance
+    assert least < np.mean(alike) < most
+
+
 @pytest.mark.parametrize("num_envs", [1, 8])
 def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, log_dir):
     player, alive = small_catch(num_envs, CountingCatch), []

@@ -17,12 +17,13 @@ GAMES = 100  # in an evaluation
 SOLVED = 0.9  # mean reward; 1.0 is perfect, chance has -0.7
 
 NSTEP = {"n_step": 3, "priority": 0.5, "network": "dopamine", "double": False}
-# With the updates that they need here; plain DQN needs 1,400 to 1,600, IQN with the fields of
-# `fast` 800 to 900.
+# With the updates that they need here; plain DQN needs 1,400 to 1,600.
 ALGORITHMS = {
     "Double": (NAMED["Double"], 1000),  # 1,100
     "rainbow": (Algorithm(learns="c51", **NSTEP), 500),  # 1,000
     "fast": (Algorithm(learns="qr", atoms=32, dueling=True, munchausen=True, **NSTEP), 500),  # 600
+    "iqn": (Algorithm(learns="iqn", atoms=32, **NSTEP), 500),
+    "noisy": (NAMED["Double"]._replace(noisy=True), 1000),
 }
 
 

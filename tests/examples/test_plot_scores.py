@@ -25,6 +25,7 @@ def logs(tmp_path):
         (tmp_path / name / "stats.json").write_text(json.dumps(epochs))
         games = "".join(f"{at},{score + at // 100},50\n" for at in range(50, steps + 1, 50))
         (tmp_path / name / "episodes.csv").write_text("step,score,length\n" + games)
+    (tmp_path / "fast-1.out").write_text("Not a directory, so no pattern stands for it.")
     return tmp_path
 
 

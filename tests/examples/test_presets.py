@@ -1,6 +1,9 @@
 """Each preset trains: what it names fits together, and can be resumed."""
 
+import flags
+import numpy as np
 import pytest
+from DQNModel import Model
 from presets import PRESETS
 
 from tensorpack.compat import tfv1 as tf
@@ -9,6 +12,24 @@ from tests.examples.running import read_stats, train
 
 CELL = 6  # pixels: frames of 42 x 42, since not all of the networks are padded
 SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]
+
+
+def test_a_step_of_2015_is_that_of_the_sum_of_the_gradients():
+    """Mnih et al., 2015: RMSProp with 0.95 and 0.01, for the sum over 32 transitions."""
+    rng, steps, count = np.random.RandomState(0), 400, 32
+    sums = rng.normal(0.002, 0.01, size=(steps, 5)).astype(np.float32) * count
+    algorithm = flags.parse(["--rom", "pong.bin", "--preset", "dqn2015"]).algorithm
+    x = tf.get_variable("x", initializer=np.zeros(5, np.float32))
+    mean = tf.placeholder(tf.float32, [5])
+    update = Model(4, algorithm).optimizer().apply_gradients([(mean, x)])
+    expected, first, second = np.zeros(5), np.zeros(5), np.full(5, float(count**2))  # TensorFlow's 1
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for each in sums:
+            sess.run(update, {mean: each / count})
+            first, second = 0.95 * first + 0.05 * each, 0.95 * second + 0.05 * each**2
+            expected -= 2.5e-4 * each / np.sqrt(second - first**2 + 0.01)
+        np.testing.assert_allclose(sess.run(x), expected, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.slow
