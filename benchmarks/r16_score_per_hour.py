@@ -7,10 +7,10 @@
 
 Give both programs the same cores for the same time, beside each other or one after the other.
 Prints the mean score of the games that ended in training in each of so many minutes, and at last
-how far ours is ahead in the last of them in which both have ended a game. `plot_scores.py --x hours`
-draws it. The scores are of agents that explore, each by its own schedule: of the peer's actions,
-most are random in the first hours. What it has learned by then is the `mean_score` of its last
-epoch, to be held against `DQN.py --task eval`.
+how far ours is ahead in the last of them in which both have ended a game. The scores are of agents
+that explore, each by its own schedule: of the peer's actions, most are random in the first hours.
+What it has learned by then is the `mean_score` of its last epoch, to be held against `DQN.py --task
+eval`. `plot_scores.py --x hours` draws both.
 """
 
 import argparse
@@ -51,7 +51,9 @@ def main():
     while pairs and np.isnan(pairs[-1]).any():
         pairs.pop()
     if not pairs:
-        parser.error(f"one of the runs has no game that ended, or less than {args.minutes:g} minutes")
+        parser.error(
+            f"one of the runs has no game that ended, or is below {args.minutes:g} minutes"
+        )
     for i, pair in enumerate(pairs):
         say(
             "hours {:.2f} to {:.2f}: ours {:.2f}, peer {:.2f}".format(

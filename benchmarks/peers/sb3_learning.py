@@ -108,11 +108,8 @@ def main():
     agent = DQN("CnnPolicy", stacked, seed=args.seed, device="cpu", **ZOO)
     agent.learn(AGENT_STEPS, record)
     agent.exploration_rate = ZOO["exploration_final_eps"]
-    scores, _ = evaluate_policy(
-        agent, stacked, EVALUATED_GAMES, deterministic=False, return_episode_rewards=True
-    )
+    scores, _ = evaluate_policy(agent, stacked, EVALUATED_GAMES, False, return_episode_rewards=True)
     record.write(mean_score=sum(scores) / len(scores), max_score=max(scores))
-    print(f"mean score of {len(scores)} games: {sum(scores) / len(scores):.2f}")
 
 
 if __name__ == "__main__":

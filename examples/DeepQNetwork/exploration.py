@@ -75,6 +75,6 @@ class RandomActions:
         return {"actions": self._actions.copy(), "left": self._left.copy()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Restores what `state_dict` returned; repetitions end early where fewer are allowed now."""
+        """Restores what `state_dict` returned; repetitions end early where fewer are allowed."""
         self._actions[:] = state["actions"]
         self._left[:] = np.minimum(state["left"], len(self._up_to) - 1)

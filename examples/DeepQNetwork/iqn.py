@@ -4,9 +4,9 @@ Reference: Dabney et al., "Implicit Quantile Networks for Distributional Reinfor
 2018. Three things differ, for the sake of speed. The embedding of a fraction is multiplied with the
 512 features that all fractions share; in the paper with the image before those, so that a layer of
 4 million weights is computed for each fraction (16 times the work of all the others). Acting
-takes the mean over the midpoints of intervals, where the paper draws as many fractions. And the next
-actions of the targets are chosen, without double Q-learning, by the fractions whose values become
-the targets, where the paper draws others.
+takes the mean over the midpoints of intervals, where the paper draws as many fractions. And the
+next actions of the targets are chosen, without double Q-learning, by the fractions whose values
+become the targets, where the paper draws others.
 """
 
 import math

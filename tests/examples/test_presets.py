@@ -22,7 +22,7 @@ def test_a_step_of_2015_is_that_of_the_sum_of_the_gradients():
     x = tf.get_variable("x", initializer=np.zeros(5, np.float32))
     mean = tf.placeholder(tf.float32, [5])
     update = Model(4, algorithm).optimizer().apply_gradients([(mean, x)])
-    expected, first, second = np.zeros(5), np.zeros(5), np.full(5, float(count**2))  # TensorFlow's 1
+    expected, first, second = np.zeros(5), np.zeros(5), np.full(5, 32.0**2)  # TensorFlow's 1
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         for each in sums:
