@@ -74,7 +74,7 @@ class Rollouts(DataFlow, Callback):
         self._rules = {
             **(rules or {}),
             "num_players": player.num_envs,
-            "length": length,
+            "rollout": length,
             "history": history,
             "discount": discount,
             "life_loss_ends": life_loss_ends,

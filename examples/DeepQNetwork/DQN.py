@@ -25,7 +25,7 @@ from games import FRAME_SKIP, get_player
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
 import tensorpack as tp
 from tensorpack.RL import Player, ReplayMemory
-from tensorpack.utils import fix_rng_seed, logger
+from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.rng import SeedTree
@@ -91,6 +91,7 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     """Plays for the learner of a group until the training is over; see `actor.play`."""
     import actor
+    from simulator import Agent
 
     with get_player(args, rom, args.num_players) as player:
         _log_game(args, player)
@@ -98,16 +99,15 @@ def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
             intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
         )
         with _make_predictor(args, player, True, session_config=one_thread) as predictor:
-            addresses = checks.addresses_of(cluster)
+            agent = Agent(predictor, player, HISTORY, get_rng(), args.random_repeat)
             actor.play(
                 cluster.index,
-                addresses,
+                checks.addresses_of(cluster),
                 player,
+                agent,
                 predictor,
                 args.key,
-                HISTORY,
                 args.life_loss_ends,
-                args.random_repeat,
             )
 
 

@@ -30,7 +30,7 @@ from simulator import Agent, Simulator
 
 from tensorpack.dataflow import DataFlowTerminated, RemoteDataZMQ, RemoteSender
 from tensorpack.RL import Player
-from tensorpack.utils import get_rng, logger
+from tensorpack.utils import logger
 from tensorpack.utils.concurrency import guard_thread
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopToken
@@ -160,28 +160,24 @@ class Actor:
     Args:
       number: of this actor, from 1.
       player: the games.
-      predict: the predictor that acts, see `Agent`.
+      agent: chooses their actions.
       set_weights: takes the name of each variable with its value.
       orders: of the learner.
       sender: to the learner.
       token: the end.
-      history: frames that make one state.
       life_loss_ends: whether a lost life counts as over.
-      random_repeat: how often a random action is done in succession, at most.
     """
 
     def __init__(
         self,
         number: int,
         player: Player,
-        predict: Callable[..., Sequence[Any]],
+        agent: Agent,
         set_weights: Callable[[Dict[str, np.ndarray]], None],
         orders: Orders,
         sender: RemoteSender,
         token: StopToken,
-        history: int = 4,
         life_loss_ends: bool = True,
-        random_repeat: int = 1,
     ) -> None:
         self._number = number
         self._set_weights = set_weights
@@ -189,7 +185,6 @@ class Actor:
         self._sender = sender
         self._token = token
         self._recorder: Any = Recorder()
-        agent = Agent(predict, player, history, get_rng(self), random_repeat)
         self._simulator = Simulator(player, self._recorder, agent, life_loss_ends)
         self._sent = 0
         self._version = 0
@@ -244,11 +239,10 @@ def play(
     number: int,
     addresses: Sequence[str],
     player: Player,
+    agent: Agent,
     predictor: Any,
     key: Optional[str] = None,
-    history: int = 4,
     life_loss_ends: bool = True,
-    random_repeat: int = 1,
 ) -> None:
     """Plays until the training is over.
 
@@ -256,11 +250,10 @@ def play(
       number: of this actor, from 1.
       addresses: of the learner and of all actors, such as `tcp://127.0.0.1:5000`.
       player: the games.
-      predictor: an `OfflinePredictor` of the network.
+      agent: chooses their actions.
+      predictor: the `OfflinePredictor` that it asks, which gets the weights of the learner.
       key: path of the key, see `make_remote_key`.
-      history: frames that make one state.
       life_loss_ends: whether a lost life counts as over.
-      random_repeat: how often a random action is done in succession, at most.
 
     Raises:
       OSError: the actor's address is in use.
@@ -271,17 +264,9 @@ def play(
     with SignalListener(lambda signum: token.request(Interrupted(signum))):
         with Orders(addresses[number], learner, token, key) as orders:
             with RemoteSender(learner, MANY, key=key, timeout=SILENT_SECONDS) as sender:
+                set_weights = _setter_of(predictor)
                 Actor(
-                    number,
-                    player,
-                    predictor,
-                    _setter_of(predictor),
-                    orders,
-                    sender,
-                    token,
-                    history,
-                    life_loss_ends,
-                    random_repeat,
+                    number, player, agent, set_weights, orders, sender, token, life_loss_ends
                 ).run()
     reason = token.reason
     if isinstance(reason, Failed):

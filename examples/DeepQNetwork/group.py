@@ -179,7 +179,7 @@ class ActorGroup:
             follows = run == actor.run and seq == actor.sent
             if run != actor.run:
                 if actor.run:
-                    logger.warning(f"Actor {index + 1} has begun anew.")
+                    logger.warning(f"Actor {index + 1} has begun again.")
                 actor.run, actor.waiting = run, 0
             actor.sent, actor.version = seq, message["version"]
             actor.deadline = self._clock() + self._silent

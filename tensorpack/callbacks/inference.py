@@ -40,7 +40,7 @@ class Inferencer(Callback):
         self._before_inference()
 
     def _before_inference(self) -> None:
-        """Override to begin anew."""
+        """Override to begin again."""
 
     def get_fetches(self) -> List[str]:
         """Returns the names of the tensors that it needs, as the model names them."""

@@ -5,20 +5,26 @@ import time
 from types import SimpleNamespace
 
 import actor
+import DQN
+import flags
 import numpy as np
 import pytest
 from actor import Actor, Orders
 from group import ActorGroup
 from learner import RemotePlayer, RemoteSimulator
+from simulator import Agent
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import RemoteDataZMQ, RemoteSender
 from tensorpack.RL import ReplayMemory
+from tensorpack.utils import get_rng
+from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.stopping import Failed, Finished, StopToken
 from tests.dataflow.remote_peers import free_address
 from tests.examples.catch import CountingCatch
 from tests.examples.running import read_stats, small_catch, train
 from tests.examples.test_simulator import Network, wait_until
+from tests.RL.players import breakout_rom
 
 pytest.importorskip("zmq")
 pytest.importorskip("msgpack")
@@ -42,8 +48,9 @@ class Acting(threading.Thread):
     def run(self):
         with Orders(self._addresses[self._number], self._addresses[0], self.token) as orders:
             with RemoteSender(self._addresses[0]) as sender:
+                agent = Agent(self.network, self.player, 4, get_rng())
                 sent = self.weights.append
-                ours = [self._number, self.player, self.network, sent, orders, sender, self.token]
+                ours = [self._number, self.player, agent, sent, orders, sender, self.token]
                 Actor(*ours).run()
 
 
@@ -202,7 +209,7 @@ def test_chunks_that_were_lost_last_count_as_taken_with_the_next_beat(fake, made
     assert fake.told(lambda order: order["taken"] == 4)
 
 
-def test_an_actor_that_begins_anew_has_new_games_and_gets_the_weights(fake, made):
+def test_an_actor_that_begins_again_has_new_games_and_gets_the_weights(fake, made):
     learning = made[0]
     fake.send(b"a", 0)
     assert fake.told()["weights"] is not None
@@ -280,8 +287,10 @@ def test_an_actor_whose_learner_is_gone_ends_although_nothing_takes_its_beats(mo
     addresses = [free_address() for _ in range(2)]
 
     def play():
+        player, network = small_catch(GAMES), Network(best=1)
+        agent = Agent(network, player, 4, get_rng())
         with pytest.raises(TimeoutError) as error:
-            actor.play(1, addresses, small_catch(GAMES), Network(best=1))
+            actor.play(1, addresses, player, agent, network)
         errors.append(error.value)
 
     thread = threading.Thread(target=play, name="play", daemon=True)
@@ -296,6 +305,20 @@ def test_an_actor_whose_learner_is_gone_ends_although_nothing_takes_its_beats(mo
     thread.join(10)
     assert not thread.is_alive()
     assert f"The learner at {addresses[0]} has been silent for too long" in str(errors[0])
+
+
+def test_the_agent_of_an_actor_is_that_of_the_flags(monkeypatch):
+    found = []
+    monkeypatch.setattr(actor, "play", lambda *args: found.append(args))
+    addresses = ["127.0.0.1:1", "127.0.0.1:2"]
+    for repeat in (1, 100):
+        line = ["--rom", breakout_rom(), "--actors", "--random-repeat", f"{repeat}"]
+        args = flags.parse([*line, "--no-life-loss-ends"])
+        DQN.act(args, args.rom, Cluster(addresses, index=1))
+        *_, agent, _, _, life_loss_ends = found[-1]
+        actions = np.array([agent.act(1.0)[0] for _ in range(400)])
+        assert (np.mean(actions[1:] == actions[:-1]) > 0.5) == (repeat > 1)
+        assert life_loss_ends is False
 
 
 def test_weights_of_another_network_are_refused_with_the_flags_to_compare():
