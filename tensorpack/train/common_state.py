@@ -63,7 +63,7 @@ def common_step(directory: str, gather: Gather) -> Optional[int]:
         workers call it as often.
 
     Returns:
-      None if the run begins from the start: no worker has a state, or none has finished the first save.
+      None for a run from the start: no worker has a state, or none has finished the first save.
 
     Raises:
       RuntimeError: there are states, but none that all have.
