@@ -18,7 +18,9 @@ from tests.conftest import HAS_TENSORFLOW
 BLOCK = re.compile(
     r"^(?P<mark><!-- run -->\n+)?```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-LINK = re.compile(r"\]\((?!https?:|#|mailto:)(?P<target>[^)#\s]+)")
+LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<target>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 
 
 class Block(NamedTuple):
@@ -76,9 +78,19 @@ def test_the_example_of_the_readme_is_marked():
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(path):
-    targets = LINK.findall(path.read_text(encoding="utf-8"))
-    missing = [target for target in targets if not (path.parent / target).exists()]
+    missing = []
+    for target, anchor in LINK.findall(path.read_text(encoding="utf-8")):
+        other = path.parent / target if target else path
+        if not other.exists() or (anchor and anchor not in anchors(other)):
+            missing.append(f"{target}#{anchor}" if anchor else target)
     assert missing == []
+
+
+def anchors(path):
+    """The anchors that a viewer of Markdown gives to the headings of a page."""
+    text = FENCED.sub("", path.read_text(encoding="utf-8"))
+    titles = HEADING.findall(text)
+    return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
 
 
 def test_the_map_names_files_that_exist():
