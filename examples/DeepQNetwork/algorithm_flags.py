@@ -51,10 +51,11 @@ def add_algorithm(group: "argparse._ArgumentGroup") -> None:
         False,
         "add the log-policy to the reward; not with --double or --algo C51",
     )
-    _add_targets(group)
+    _add_sampling_and_network(group)
+    _add_optimizer(group)
 
 
-def _add_targets(group: "argparse._ArgumentGroup") -> None:
+def _add_sampling_and_network(group: "argparse._ArgumentGroup") -> None:
     """Adds the flags of what is sampled and what the network is."""
     add = group.add_argument
     number(group, "--n-step", 1, "rewards that are added up before the next state is valued")
@@ -88,7 +89,6 @@ def _add_targets(group: "argparse._ArgumentGroup") -> None:
         "padding, so that an update takes two thirds of the time; dopamine ReLU and padding "
         "(default: 2017)",
     )
-    _add_optimizer(group)
 
 
 def _add_optimizer(group: "argparse._ArgumentGroup") -> None:

@@ -5,7 +5,7 @@
     python plot_scores.py fast='runs/fast-*' Double=runs/double --published breakout --table
 
 Runs of one name are one curve: their mean, in a band from the worst to the best run. Needs
-matplotlib (`pip install tensorpack[plot]`).
+matplotlib (`pip install matplotlib`).
 """
 
 import argparse
@@ -188,8 +188,7 @@ def _score(value: Optional[float]) -> str:
     return "-" if value is None else f"{value:.1f}"
 
 
-def parse(argv: Optional[Sequence[str]] = None) -> Tuple[argparse.ArgumentParser, Any]:
-    """Returns the parser and the flags of a command line."""
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add(
@@ -226,6 +225,12 @@ def parse(argv: Optional[Sequence[str]] = None) -> Tuple[argparse.ArgumentParser
     )
     add("--games", type=int, default=50, help="number of random games (default: 50)")
     add("--title", help="above the picture (default: the name of the runs)")
+    return parser
+
+
+def parse(argv: Optional[Sequence[str]] = None) -> Tuple[argparse.ArgumentParser, Any]:
+    """Returns the parser and the flags of a command line."""
+    parser = _make_parser()
     args = parser.parse_args(argv)
     if args.window < 1:
         parser.error(f"--window must be at least 1, got {args.window}")
