@@ -17,7 +17,7 @@ from tensorpack.utils.worker_errors import WorkerDied, failure_from_bytes
 from ..base import DataFlowTerminated
 from .receiver import Receiver, make_channel
 from .sender import Limits, Sender
-from .shared_memory import close_after_fork, explain_file_limit, poll_of
+from .shared_memory import ToClose, close_after_fork, explain_file_limit, poll_of
 from .start_method import start
 from .worker_loop import BEGUN, FAILED, WorkerLoop
 
@@ -74,8 +74,8 @@ class WorkerPool:
         self._using = threading.RLock()  # held while the channels are used, so that none is closed
         self.closed = False  # by `close` or because of an error
         self._woken, self._waker = Pipe(duplex=False)
-        close_after_fork(self._woken)
-        close_after_fork(self._waker)
+        self._wake_ends = ToClose(self._woken, self._waker)
+        close_after_fork(self._wake_ends)
         self._number = 0
         self._begun = set(range(count))  # workers whose objects belong to the present order
         self._in_flight = [0] * count  # inputs without a result yet
@@ -102,10 +102,9 @@ class WorkerPool:
         self._begun.clear()
         try:
             for index, order in enumerate(orders):
-                member, packed = self._members[index], pack(order)
+                packed = pack(order)
                 while not self._give(index, packed, self._number):
-                    poll = poll_of(self._woken.fileno(), member.inputs.waits_for)
-                    self._wait(poll, True)
+                    self._wait(self._polls_for_room[index], True)
         except BaseException:
             self.close()
             raise
@@ -171,8 +170,7 @@ class WorkerPool:
                 ProcessGroup([member.worker for member in self._members]).close()
             finally:
                 with self._using:
-                    self._waker.close()
-                    self._woken.close()
+                    self._wake_ends.close()
                     for member in self._members:
                         member.results.close()
                         member.inputs.close()
@@ -187,6 +185,7 @@ class WorkerPool:
         room = [member.inputs.waits_for for member in members]
         self._poll, self._poll_for_room = poll_of(*everything), poll_of(*everything, *room)
         self._polls = [poll_of(woken, fd, *self._sentinels) for fd in self._senders]
+        self._polls_for_room = [poll_of(woken, fd) for fd in room]
 
     def _give(self, index: int, packed: Packed, tag: int) -> bool:
         try:

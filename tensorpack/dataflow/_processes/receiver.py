@@ -24,7 +24,7 @@ from .sender import (
     Limits,
     Sender,
 )
-from .shared_memory import SharedFile, close_after_fork
+from .shared_memory import SharedFile, ToClose, close_after_fork
 
 _CHUNK = RECORD.size << 11  # more than a pipe holds, so that a read ends at the end of a record
 
@@ -51,6 +51,7 @@ class Receiver:
     ) -> None:
         self._records, self._back = records, back
         self._files, self._limits = list(files), limits
+        self._to_close = ToClose(records, back, *files)
         self._pending: Deque[Tuple[int, ...]] = deque()
         self._filling: Dict[int, Tuple[np.ndarray, Any]] = {}
         self._layouts = LayoutReader()
@@ -124,10 +125,7 @@ class Receiver:
 
     def close(self) -> None:
         """Closes the pipes and the memory; arrays that were given out stay valid."""
-        self._records.close()
-        self._back.close()
-        for each in self._files:
-            each.close()
+        self._to_close.close()
         self._pending.clear()
         self._filling.clear()
 

@@ -17,7 +17,7 @@ import numpy as np
 from tensorpack.utils.packed import Packed, write
 from tensorpack.utils.packed_layouts import LayoutWriter
 
-from .shared_memory import SharedFile, close_after_fork, poll_of
+from .shared_memory import SharedFile, ToClose, close_after_fork, poll_of
 
 # Kinds of records: an object, the last object of its slot, and the end of a slot.
 OBJECT, LAST_OBJECT, SLOT_ENDS = 0, 1, 2
@@ -68,6 +68,7 @@ class Sender:
     ) -> None:
         self._records, self._returned = records, returned
         self._files, self._limits = list(files), limits
+        self._to_close = ToClose(records, returned, *files)
         self._sizes = [0] * len(files)
         self._free: Deque[int] = deque(range(len(files)))
         self._kept = 0  # slots that a waiting consumer keeps
@@ -123,10 +124,7 @@ class Sender:
     def close(self) -> None:
         """Closes the pipes and the memory; may be called more than once."""
         self._memory = np.empty(0, np.uint8)
-        self._records.close()
-        self._returned.close()
-        for each in self._files:
-            each.close()
+        self._to_close.close()
 
     def __reduce__(self) -> Tuple[Callable, Tuple]:
         return Sender, (self._records, self._returned, self._files, self._limits)

@@ -23,6 +23,22 @@ def close_after_fork(obj: Any) -> None:
     util.register_after_fork(obj, type(obj).close)
 
 
+class ToClose:
+    """Closes things, each once, also in a worker that is forked meanwhile by another thread.
+
+    A connection that is being closed has given its descriptor back before it knows that it is
+    closed. The worker would close that number again, which may be of a pipe of its own by then.
+    """
+
+    def __init__(self, *things: Any) -> None:
+        self._things = list(things)
+
+    def close(self) -> None:
+        """Closes what is not closed yet; may be called more than once."""
+        while self._things:
+            self._things.pop().close()
+
+
 def poll_of(*fds: int) -> Any:
     """Returns a `select.poll` for reading."""
     poll = select.poll()

@@ -195,6 +195,17 @@ class TestClose:
         thread.join(LONG)
         assert [type(error) for error in errors] == [DataFlowTerminated]
 
+    def test_just_when_an_order_finds_no_room(self, make, monkeypatch):
+        pool = counting(make)
+
+        def give(*args):
+            pool.close()
+            return False
+
+        monkeypatch.setattr(pool, "_give", give)
+        with pytest.raises(DataFlowTerminated):
+            order(pool, "a")
+
     def test_only_the_first_call_closes(self, make):
         pool = counting(make)
         assert not pool.closed

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow._processes import shared_memory
-from tensorpack.dataflow._processes.shared_memory import SharedFile
+from tensorpack.dataflow._processes.shared_memory import SharedFile, ToClose
 from tests.dataflow.helpers import named_memory, open_files
 
 SIZE = 5000
@@ -20,6 +20,21 @@ def file():
     shared = SharedFile()
     yield shared
     shared.close()
+
+
+def test_what_is_being_closed_is_left_alone_by_a_fork():
+    """Its number may be of another descriptor by then, which the fork needs."""
+    closed = []
+
+    class Part:
+        def close(self):
+            closed.append(self)
+            fork.close()
+
+    parts = [Part(), Part(), Part()]
+    fork = things = ToClose(*parts)
+    things.close()
+    assert sorted(map(id, closed)) == sorted(map(id, parts))
 
 
 def test_a_descriptor_is_closed_once():
