@@ -1,49 +1,33 @@
 """Every Python block in README and docs compiles; those marked `<!-- run -->` run.
 
-A marked block is a whole program. It runs in a folder and a Python of its own; programs that
-name TensorFlow or the trainer are left out where TensorFlow is not installed.
+A marked block is a whole program. It runs in a folder and a process of its own, with TensorFlow
+loaded before; programs that name TensorFlow or the trainer are left out where it is not installed.
 """
 
-import os
+import contextlib
 import re
-import subprocess
-import sys
-from typing import NamedTuple
 
 import pytest
 
 from tests.checks import ROOT
 from tests.conftest import HAS_TENSORFLOW
+from tests.harness import Child, Zygote
+from tests.pages import blocks, documents, programs
 
-BLOCK = re.compile(
-    r"^(?P<mark><!-- run -->\n+)?```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
-)
 LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<target>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 
 
-class Block(NamedTuple):
-    where: str
-    code: str
-    marked: bool
+BLOCKS = [block for path in documents() for block in blocks(path) if block.language == "python"]
+PROGRAMS = [block for path in documents() for block in programs(path)]
 
 
-def documents():
-    found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
-    return sorted(found)
-
-
-def blocks():
-    for path in documents():
-        text = path.read_text(encoding="utf-8")
-        for match in BLOCK.finditer(text):
-            line = text.count("\n", 0, match.start("code")) + 1
-            where = f"{path.relative_to(ROOT)}:{line}"
-            yield Block(where, match.group("code"), match.group("mark") is not None)
-
-
-BLOCKS = list(blocks())
+@pytest.fixture(scope="module")
+def zygote():
+    """The process that programs are forked from; None where it cannot load TensorFlow."""
+    with contextlib.ExitStack() as stack:
+        yield stack.enter_context(Zygote()) if HAS_TENSORFLOW else None
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.where)
@@ -51,29 +35,21 @@ def test_blocks_compile(block):
     assert compile(block.code, block.where, "exec").co_filename == block.where
 
 
-@pytest.mark.parametrize(
-    "block", [block for block in BLOCKS if block.marked], ids=lambda block: block.where
-)
-def test_marked_blocks_run(block, tmp_path):
+@pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.where)
+def test_marked_blocks_run(block, zygote, tmp_path):
     if not HAS_TENSORFLOW and ("tfv1" in block.code or "import *" in block.code):
         pytest.skip("needs TensorFlow")
     script = tmp_path / "block.py"
     script.write_text(block.code, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=str(tmp_path),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout[-5000:]
+    if zygote is None:
+        child = Child("-m", "tests.run_page", script)
+    else:
+        child = Child(script, zygote=zygote, module="tests.run_page")
+    assert child.end(timeout=300) == 0, child.output[-5000:]
 
 
 def test_the_example_of_the_readme_is_marked():
-    assert [block for block in BLOCKS if block.marked and block.where.startswith("README.md")]
+    assert [block for block in PROGRAMS if block.where.startswith("README.md")]
 
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))

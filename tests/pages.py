@@ -1,0 +1,74 @@
+"""The code blocks of the Markdown pages, and what a comment in front of one says about it.
+
+```python blocks, by the comment in the line before:
+
+    <!-- run -->            a whole program; with the setup of the page in front, if there is one
+    <!-- setup -->          the lines that each whole program of this page begins with
+    <!-- file: NAME -->     a piece of the file NAME; the pieces of a page follow each other
+    none                    only has to compile
+
+```sh blocks that are marked `<!-- run -->` are command lines, run in the folder of those files.
+"""
+
+import re
+from pathlib import Path
+from typing import Iterator, List, NamedTuple, Optional
+
+from tests.checks import ROOT
+
+__all__ = ["Block", "blocks", "commands", "documents", "programs", "write_files"]
+
+_BLOCK = re.compile(
+    r"^(?:<!-- (?P<mark>run|setup|file: [\w.]+) -->\n+)?"
+    r"```(?P<language>python|sh)\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Block(NamedTuple):
+    """One block: its file and line, language and text, and what its comment says or None."""
+
+    where: str
+    language: str
+    code: str
+    mark: Optional[str]
+
+
+def documents() -> List[Path]:
+    """Every page of the project, in order."""
+    found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+    return sorted(found)
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    """The blocks of a page in Python or for a shell, in order."""
+    text = path.read_text(encoding="utf-8")
+    for match in _BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("code")) + 1
+        where = f"{path.relative_to(ROOT)}:{line}"
+        yield Block(where, match.group("language"), match.group("code"), match.group("mark"))
+
+
+def programs(path: Path) -> Iterator[Block]:
+    """The whole programs of a page, each with the setup of the page in front."""
+    found = [block for block in blocks(path) if block.language == "python"]
+    setup = "".join(block.code + "\n\n" for block in found if block.mark == "setup")
+    for block in found:
+        if block.mark == "run":
+            yield block._replace(code=setup + block.code)
+
+
+def write_files(path: Path, folder: Path) -> List[str]:
+    """Writes the files of a page into a folder, and returns their names."""
+    files = {}
+    for block in blocks(path):
+        if block.language == "python" and block.mark and block.mark.startswith("file: "):
+            files.setdefault(block.mark[len("file: ") :], []).append(block.code)
+    for name, pieces in files.items():
+        (folder / name).write_text("\n\n".join(pieces), encoding="utf-8")
+    return list(files)
+
+
+def commands(path: Path) -> List[Block]:
+    """The marked command lines of a page, in order."""
+    return [block for block in blocks(path) if block.language == "sh" and block.mark == "run"]

@@ -1,0 +1,54 @@
+"""Follows each tutorial in a fresh folder: writes its files, runs its commands, sees its result."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.checks import ROOT
+from tests.pages import commands, write_files
+
+pytestmark = pytest.mark.slow
+
+TUTORIALS = ROOT / "docs" / "tutorials"
+
+# What a page promises: a line of the output, and the least and the greatest value of its number.
+PROMISES = {
+    "01-classifier": [(r"correct: ([\d.]+)", 0.93, 1)],
+}
+
+
+def follow(page, folder):
+    """Runs the commands of a page, as somebody who copies them; returns what they print."""
+    write_files(page, folder)
+    lines = "".join(block.code for block in commands(page))
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-exc", lines],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=str(folder),
+        env=environ,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-8000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(PROMISES))
+def test_a_tutorial_reaches_its_result(name, tmp_path):
+    output = follow(TUTORIALS / f"{name}.md", tmp_path)
+    for pattern, least, greatest in PROMISES[name]:
+        found = re.findall(pattern, output)
+        assert found, f"{pattern!r} is not in:\n{output[-8000:]}"
+        assert least <= float(found[-1]) <= greatest, output[-8000:]
+
+
+def test_each_tutorial_promises_something():
+    assert sorted(PROMISES) == sorted(path.stem for path in TUTORIALS.glob("*.md"))
