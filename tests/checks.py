@@ -18,12 +18,12 @@ LAYERS = [
     "callbacks",
     "predict",
     "train",
-    "_addresses tf1",
+    "_addresses command tf1",
 ]
 RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
 
 # Packages that are only run, by `python -m`, and have no public names.
-PROGRAMS = {"launch", "tf1"}
+PROGRAMS = {"command", "launch", "tf1"}
 
 # Modules that old scripts reach as attributes of `tensorpack`, beside the packages themselves.
 OLD_MODULES = {
@@ -57,7 +57,7 @@ def part_of(path: Path) -> str:
     relative = path.relative_to(PACKAGE)
     if len(relative.parts) > 1:
         return relative.parts[0]
-    return "" if relative.stem == "__init__" else relative.stem
+    return "" if relative.stem in ("__init__", "__main__") else relative.stem
 
 
 def dotted_name(path: Path) -> str:

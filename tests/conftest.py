@@ -23,6 +23,7 @@ HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 # Test packages and modules that must pass where TensorFlow is not installed.
 WITHOUT_TENSORFLOW = {
     "utils",
+    "command",
     "dataflow",
     "launch",
     "RL",

@@ -1,0 +1,201 @@
+"""Opens a checkpoint, a log directory or an `.npz` archive for the subcommands that look into one.
+
+What the manifest of a checkpoint says is read from there, without TensorFlow; values, and
+checkpoints that another program wrote, need TensorFlow.
+"""
+
+import os
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from ._codes import CommandError, did_you_mean
+
+_NO_TENSORFLOW = "Install it with: pip install tensorflow"
+
+
+class Variable(NamedTuple):
+    """What is known of a variable without its value."""
+
+    dtype: str
+    shape: Tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        size = 1
+        for each in self.shape:
+            size *= each
+        return size
+
+    @property
+    def nbytes(self) -> Optional[int]:
+        """What they take in memory; None for strings and the like."""
+        import numpy as np
+
+        if self.dtype in ("bfloat16", "float16", "half"):
+            return 2 * self.size
+        try:
+            itemsize = np.dtype(self.dtype).itemsize
+        except TypeError:
+            return None
+        return itemsize * self.size if self.dtype != "string" else None
+
+
+class Saved(NamedTuple):
+    """A checkpoint or archive.
+
+    Attributes:
+      path: the prefix of the checkpoint, or the archive.
+      variables: by name.
+      manifest: of a checkpoint that this library wrote.
+      read: returns the value of a variable as a numpy array.
+    """
+
+    path: str
+    variables: Dict[str, Variable]
+    manifest: Optional[Dict[str, Any]]
+    read: Callable[[str], Any]
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is an `.npz` file."""
+        return self.path.endswith(".npz")
+
+    def require(self, name: str) -> None:
+        """Raises CommandError if there is no variable of this name."""
+        if name not in self.variables:
+            near = did_you_mean(name, self.variables)
+            raise CommandError(
+                f"{self.path} has no variable {name!r}.{near} tensorpack inspect lists all."
+            )
+
+
+def open_saved(path: str) -> Saved:
+    """Opens what a user names.
+
+    Args:
+      path: an `.npz` archive; the prefix of a checkpoint, one of its files, the file `checkpoint`,
+        or a log directory, which mean the newest one there.
+
+    Raises:
+      CommandError: there is no checkpoint, or TensorFlow is needed to read it and is missing.
+      CheckpointCorrupt: it is damaged.
+    """
+    prefix = find_prefix(path)
+    if prefix.endswith(".npz"):
+        return _open_archive(prefix)
+    from tensorpack.utils.checkpoints.files import read_manifest
+
+    manifest = read_manifest(prefix)
+    described = (manifest or {}).get("variables")
+    if not _is_description(described):
+        described = _reader(prefix).variables
+    variables = {
+        name: Variable(str(each["dtype"]), tuple(each["shape"]))
+        for name, each in sorted(described.items())
+    }
+    opened: List[Any] = []
+
+    def read(name: str) -> Any:
+        if not opened:
+            opened.append(_reader(prefix))
+        return opened[0].read(name)
+
+    return Saved(prefix, variables, manifest, read)
+
+
+def find_prefix(path: str) -> str:
+    """Returns the prefix of the checkpoint, or the path of the archive, that a path means.
+
+    Raises:
+      CommandError: there is none.
+    """
+    from tensorpack.utils.checkpoints import candidates
+
+    if os.path.isfile(path) and path.endswith(".npz"):
+        return path
+    if path.endswith(".npy"):
+        raise CommandError(
+            f"{path} is one array, or a pickle, which can run any code. Give an .npz archive or a "
+            "checkpoint."
+        )
+    folder, name = os.path.split(path)
+    if os.path.isdir(path):
+        folder, name = path, "checkpoint"
+    if name == "checkpoint":
+        found = candidates(folder or ".")
+        if found:
+            return found[0]
+        raise CommandError(_nothing_in(folder or "."))
+    if name.endswith(".index"):
+        path = path[: -len(".index")]
+    elif name.endswith((".manifest.json", ".state")):
+        path = path[: -len(".manifest.json" if name.endswith(".json") else ".state")]
+    elif name.rpartition(".")[2].startswith("data-"):
+        path = path.rpartition(".")[0]
+    if not (os.path.isfile(path + ".index") or os.path.isfile(path)):
+        raise CommandError(_no_such(path))
+    return path
+
+
+def _nothing_in(folder: str) -> str:
+    if not os.path.isdir(folder):
+        return _no_such(folder)
+    runs = [
+        entry.path
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)
+        if entry.is_dir() and os.path.exists(os.path.join(entry.path, "checkpoint"))
+    ]
+    archives = sorted(name for name in os.listdir(folder) if name.endswith(".npz"))
+    some = [*runs, *(os.path.join(folder, name) for name in archives)][:3]
+    advice = f" Try {' or '.join(some)}." if some else " Give the log directory of a run."
+    return f"There is no checkpoint in {folder}.{advice}"
+
+
+def _no_such(path: str) -> str:
+    folder, name = os.path.split(os.path.normpath(path))
+    names = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+    known = {
+        each[: -len(".index")] if each.endswith(".index") else each
+        for each in names
+        if each.endswith((".index", ".npz")) or os.path.isdir(os.path.join(folder, each))
+    }
+    near = did_you_mean(name, sorted(known))
+    advice = (
+        near or " Give a log directory, NAME.npz, or a prefix such as train_log/run/model-5000."
+    )
+    return f"There is no checkpoint {path!r}.{advice}"
+
+
+def _open_archive(path: str) -> Saved:
+    from tensorpack.utils.checkpoints import CheckpointCorrupt
+    from tensorpack.utils.npz import read_npz
+
+    try:
+        found = read_npz(os.path.realpath(path))
+    except ValueError as error:
+        raise CheckpointCorrupt(path, str(error)) from error
+    arrays = {name[:-2] if name.endswith(":0") else name: each for name, each in found.items()}
+    variables = {
+        name: Variable(each.dtype.name, each.shape) for name, each in sorted(arrays.items())
+    }
+    return Saved(path, variables, None, arrays.__getitem__)
+
+
+def _is_description(described: Any) -> bool:
+    return isinstance(described, dict) and all(
+        isinstance(each, dict) and {"dtype", "shape"} <= each.keys() for each in described.values()
+    )
+
+
+def _reader(prefix: str) -> Any:
+    """Returns a `CheckpointReader`; this loads TensorFlow."""
+    try:
+        from tensorpack.tfutils.checkpoint import CheckpointReader
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        raise CommandError(
+            f"The values in {prefix} are in TensorFlow's format, which needs TensorFlow. "
+            f"{_NO_TENSORFLOW}"
+        ) from error
+    return CheckpointReader(prefix)

@@ -1,0 +1,206 @@
+"""`tensorpack inspect CHECKPOINT [OTHER]`: what is in one, and what would load into what."""
+
+import argparse
+import os
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from ._checkpoints import Saved, Variable, open_saved
+from ._codes import FINE, PROBLEM, CommandError
+from ._texts import json_text, shape_text, size_text, table_text
+
+__all__ = ["HELP", "add_arguments", "run"]
+
+HELP = "show what is in a checkpoint, a log directory or an .npz archive"
+_PATH = (
+    "a checkpoint such as train_log/run/model-5000, a log directory (its newest one), or an .npz"
+)
+_RECORDS = ("log.log", "stats.json", "run.json", "settings.json", "episodes.csv", "report.html")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.description = (
+        "Shows the variables of a checkpoint, their dtypes, shapes and sizes, the step, and what "
+        "is beside it. With a second one, tells which of its variables would be loaded from the "
+        "first, as SmartInit does it: exit code 1 if one of them would not."
+    )
+    add = parser.add_argument
+    add("path", metavar="CHECKPOINT", help=_PATH)
+    add("other", nargs="?", metavar="OTHER", help="a checkpoint of the model to load it into")
+    add("--model", metavar="OTHER", help="the same as the second argument")
+    add("--select", metavar="REGEX", help="only variables whose names have a match")
+    add("--sort", choices=["name", "size"], default="name", help="the order (%(default)s)")
+    text = "compare the files with the checksums of the manifest; exit code 1 if they differ"
+    add("--check", action="store_true", help=text)
+    add("--json", action="store_true", help="print an object of JSON")
+
+
+def run(args: Any) -> int:
+    """Prints what is in a checkpoint; returns the exit code."""
+    if args.other is not None and args.model is not None:
+        raise CommandError("OTHER and --model OTHER are the same: give one of them.")
+    saved = open_saved(args.path)
+    other = args.other if args.other is not None else args.model
+    if other is not None:
+        return _compare(saved, open_saved(other), args)
+    damage = _damage(saved) if args.check else None
+    variables = _ordered(_selected(saved.variables, args.select), args.sort)
+    facts = _facts(saved)
+    if args.check:
+        facts["checked"] = damage or ("whole" if saved.manifest else "no manifest to check with")
+    if args.json:
+        described = {
+            name: {"dtype": each.dtype, "shape": list(each.shape), "nbytes": each.nbytes}
+            for name, each in variables
+        }
+        args.write(json_text({**facts, "variables": described}))
+    else:
+        args.write(table_text([(name, _in_a_line(each)) for name, each in facts.items() if each]))
+        args.write("\n" + _variable_table(variables))
+    return PROBLEM if damage else FINE
+
+
+def _facts(saved: Saved) -> Dict[str, Any]:
+    folder, name = os.path.split(saved.path)
+    names = sorted(os.listdir(folder or "."))
+    own = [each for each in names if each == name or each.startswith(name + ".")]
+    sizes = {each: os.path.getsize(os.path.join(folder, each)) for each in own}
+    facts: Dict[str, Any] = {
+        "path": saved.path,
+        "format": "npz" if saved.is_archive else "checkpoint",
+        "step": _step(saved),
+        "tensorflow": (saved.manifest or {}).get("tensorflow"),
+        "files": {each: size_text(size) for each, size in sizes.items()},
+    }
+    if not saved.is_archive:
+        facts["state"] = _state(saved, sizes)
+    indices = [each[: -len(".index")] for each in names if each.endswith(".index")]
+    facts["other checkpoints"] = [each for each in indices if each != name]
+    facts["beside it"] = [each for each in names if each in _RECORDS]
+    return facts
+
+
+def _step(saved: Saved) -> Optional[int]:
+    if saved.manifest is not None:
+        return int(saved.manifest["step"])
+    if "global_step" in saved.variables:
+        return int(saved.read("global_step"))
+    number = saved.path.rpartition("-")[2]
+    return int(number) if number.isdigit() else None
+
+
+def _state(saved: Saved, sizes: Dict[str, int]) -> str:
+    name = os.path.basename(saved.path) + ".state"
+    if name not in sizes:
+        return "none: its weights can be loaded, a run cannot be resumed from it"
+    folder = os.path.join(os.path.dirname(saved.path), "segments")
+    segments = sum(each.endswith(".seg") for each in _listed(folder))
+    also = f", with {segments} files in {folder}" if segments else ""
+    return f"{name} ({size_text(sizes[name])}){also}: a run can be resumed from it"
+
+
+def _listed(folder: str) -> List[str]:
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+def _damage(saved: Saved) -> Optional[str]:
+    from tensorpack.utils.checkpoints import CheckpointCorrupt, check_manifest
+
+    if saved.is_archive:  # which is read whole, with its checksums
+        return None
+    try:
+        check_manifest(saved.path)
+    except CheckpointCorrupt as error:
+        return f"DAMAGED: {error.reason}"
+    return None
+
+
+def _selected(variables: Dict[str, Variable], pattern: Optional[str]) -> Dict[str, Variable]:
+    try:
+        found = {name: each for name, each in variables.items() if re.search(pattern or "", name)}
+    except re.error as error:
+        raise CommandError(f"--select {pattern!r} is no regular expression: {error}.") from error
+    return found
+
+
+def _ordered(variables: Dict[str, Variable], order: str) -> List[Tuple[str, Variable]]:
+    if order == "size":
+        return sorted(variables.items(), key=lambda item: (-(item[1].nbytes or 0), item[0]))
+    return sorted(variables.items())
+
+
+def _in_a_line(fact: Any) -> str:
+    if isinstance(fact, dict):
+        return ", ".join(f"{name} ({text})" for name, text in fact.items())
+    return ", ".join(fact) if isinstance(fact, list) else str(fact)
+
+
+def _variable_table(variables: List[Tuple[str, Variable]]) -> str:
+    rows = [
+        (name, each.dtype, shape_text(each.shape), size_text(each.nbytes))
+        for name, each in variables
+    ]
+    size = sum(each.size for _, each in variables)
+    nbytes = sum(each.nbytes or 0 for _, each in variables)
+    table = table_text(rows, ["variable", "dtype", "shape", "size"]) + "\n" if rows else ""
+    return f"{table}{len(rows)} variables, {size:,} numbers, {size_text(nbytes)}"
+
+
+def _compare(saved: Saved, other: Saved, args: Any) -> int:
+    """Tells what would be loaded from one into the model of the other."""
+    rows = {
+        name: _verdict(saved.variables.get(name), other.variables.get(name))
+        for name in sorted(_selected({**saved.variables, **other.variables}, args.select))
+    }
+    counts = {
+        verdict: list(rows.values()).count(verdict) for verdict in dict.fromkeys(rows.values())
+    }
+    hint = _scope_hint(saved.variables, other.variables)
+    if args.json:
+        args.write(json_text({"from": saved.path, "into": other.path, "variables": rows}))
+    else:
+        table = [
+            (name, _described(saved, name), _described(other, name), verdict)
+            for name, verdict in rows.items()
+        ]
+        args.write(table_text([("from", saved.path), ("into", other.path)]))
+        args.write("\n" + table_text(table, ["variable", "from", "into", "what"]))
+        args.write(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + hint)
+    fine = counts.keys() <= {"loaded", "loaded, cast", "only in the first: left out"}
+    return FINE if fine and any(verdict.startswith("loaded") for verdict in counts) else PROBLEM
+
+
+def _verdict(ours: Optional[Variable], theirs: Optional[Variable]) -> str:
+    if theirs is None:
+        return "only in the first: left out"
+    if ours is None:
+        return "missing: keeps its initial value"
+    if ours.shape != theirs.shape:
+        reshaped = ours.size == theirs.size
+        return "DOES NOT FIT" + (": ignore_mismatch=True reshapes it" if reshaped else "")
+    if ours.dtype == theirs.dtype:
+        return "loaded"
+    return "loaded, cast" if _kind(ours.dtype) == _kind(theirs.dtype) else "DOES NOT FIT: its dtype"
+
+
+def _kind(dtype: str) -> str:
+    kinds = {"bfloat": "float", "half": "float", "double": "float", "uint": "int", "qint": "int"}
+    letters = re.sub(r"[0-9]+.*", "", dtype)
+    return kinds.get(letters, letters)
+
+
+def _described(saved: Saved, name: str) -> str:
+    each = saved.variables.get(name)
+    return "" if each is None else f"{each.dtype} {list(each.shape)}"
+
+
+def _scope_hint(ours: Dict[str, Variable], theirs: Dict[str, Variable]) -> str:
+    """Returns advice where the variables are the same but for a scope in front."""
+    if ours.keys() & theirs.keys():
+        return ""
+    for name in theirs:
+        scope = next((name[: -len(own) - 1] for own in ours if name.endswith("/" + own)), None)
+        if scope:
+            return f". SaverRestore(path, prefix={scope!r}) loads them under that scope"
+    return ""

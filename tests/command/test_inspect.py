@@ -1,0 +1,87 @@
+"""`tensorpack inspect` tells what is in archives and checkpoints, and what would load into what."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.conftest import HAS_TENSORFLOW
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path = tmp_path / "weights.npz"
+    arrays = {"conv0/W:0": np.zeros((3, 3, 1, 16), "float32"), "fc/b:0": np.ones(4, "float64")}
+    np.savez(str(path), step=np.int64(7), **arrays)
+    return path
+
+
+def test_an_archive(tensorpack, archive):
+    done = tensorpack("inspect", archive)
+    assert done.code == 0
+    rows = [line.split("  ") for line in done.out.splitlines()]
+    rows = [[field.strip() for field in row if field.strip()] for row in rows]
+    assert ["conv0/W", "float32", "3 x 3 x 1 x 16", "576 B"] in rows
+    assert ["fc/b", "float64", "4", "32 B"] in rows
+    assert ["step", "int64", "scalar", "8 B"] in rows
+    assert rows[-1] == ["3 variables, 149 numbers, 616 B"]
+
+
+def test_json_selected_and_sorted(tensorpack, archive):
+    done = tensorpack("inspect", archive, "--json", "--sort", "size", "--select", "/")
+    found = json.loads(done.out)
+    assert list(found["variables"]) == ["conv0/W", "fc/b"]
+    assert found["variables"]["fc/b"] == {"dtype": "float64", "shape": [4], "nbytes": 32}
+    assert (found["path"], found["format"]) == (str(archive), "npz")
+
+
+def test_what_would_load_into_what(tensorpack, archive, tmp_path):
+    other = tmp_path / "other.npz"
+    arrays = {"conv0/W": np.zeros((3, 3, 1, 8), "float32"), "fc/b": np.ones((2, 2), "float64")}
+    np.savez(str(other), new=np.zeros(1), step=np.int32(0), **arrays)
+    done = tensorpack("inspect", archive, other, "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["variables"] == {
+        "conv0/W": "DOES NOT FIT",
+        "fc/b": "DOES NOT FIT: ignore_mismatch=True reshapes it",
+        "new": "missing: keeps its initial value",
+        "step": "loaded, cast",
+    }
+    shown = tensorpack("inspect", archive, "--model", other).out.splitlines()[-1]
+    assert "1 DOES NOT FIT, 1 DOES NOT FIT: ignore_mismatch=True reshapes it" in shown
+    same = tensorpack("inspect", archive, archive)
+    assert (same.code, same.out.splitlines()[-1]) == (0, "3 loaded")
+
+
+def test_a_scope_is_found(tensorpack, tmp_path):
+    np.savez(str(tmp_path / "a.npz"), **{"fc/W": np.zeros(1)})
+    np.savez(str(tmp_path / "b.npz"), **{"net/fc/W": np.zeros(1)})
+    done = tensorpack("inspect", tmp_path / "a.npz", tmp_path / "b.npz")
+    assert done.code == 1
+    assert "SaverRestore(path, prefix='net')" in done.out
+
+
+def test_paths_that_cannot_be_used(tensorpack, archive, tmp_path):
+    done = tensorpack("inspect", tmp_path / "weigths.npz")
+    assert done.code == 2 and "Did you mean 'weights.npz'?" in done.err
+    done = tensorpack("inspect", tmp_path)
+    assert done.code == 2 and f"Try {archive}." in done.err
+    archive.write_bytes(archive.read_bytes()[:-9])
+    done = tensorpack("inspect", archive)
+    assert done.code == 2 and "is damaged" in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_a_checkpoint_of_another_program(tensorpack, tmp_path):
+    from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+
+    arrays = {"fc/W": np.zeros((2, 3), "float32"), "global_step": np.int64(30), "s": np.array("x")}
+    save_checkpoint_vars(arrays, tmp_path / "model-5")
+    for name in "model-5", "model-5.index", "":
+        done = tensorpack("inspect", tmp_path / name, "--json")
+        found = json.loads(done.out)
+        assert (found["path"], found["step"]) == (str(tmp_path / "model-5"), 30)
+        assert found["variables"]["fc/W"] == {"dtype": "float32", "shape": [2, 3], "nbytes": 24}
+        assert found["variables"]["s"]["nbytes"] is None
+        assert found["state"].startswith("none")

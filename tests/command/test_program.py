@@ -1,0 +1,132 @@
+"""The program `tensorpack`: its table, its errors and exit codes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tensorpack._version import __version__
+from tensorpack.command import program
+from tensorpack.command._table import SUBCOMMANDS
+from tests.checks import ROOT
+
+
+def start(*args, **keywords):
+    return subprocess.run(
+        [sys.executable, "-m", "tensorpack", *args],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+        **keywords,
+    )
+
+
+def test_help_lists_every_subcommand(tensorpack):
+    done = tensorpack("--help")
+    assert done.code == 0
+    shown = [line.split()[0] for line in done.out.splitlines() if line.startswith("    ")]
+    assert [name for name in shown if name in SUBCOMMANDS] == list(SUBCOMMANDS)
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_a_subcommand_keeps_the_protocol(name):
+    module = program._modules()[name]
+    assert module.HELP[0].islower()
+    assert not module.HELP.endswith(".") and "\n" not in module.HELP
+    assert callable(module.add_arguments) and callable(module.run)
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from tensorpack.command.program import make_parser; make_parser()\n"
+        "print(*({name.split('.')[0] for name in sys.modules} "
+        "& {'numpy', 'tensorflow', 'tabulate', 'tqdm', 'matplotlib', 'asyncio'}))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.check_output([sys.executable, "-c", code], env=env).strip() == b""
+
+
+def test_version():
+    assert start("--version").stdout == f"tensorpack {__version__}\n"
+
+
+def test_without_a_subcommand(tensorpack):
+    done = tensorpack()
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("usage: tensorpack")
+
+
+def test_a_subcommand_that_is_none(tensorpack):
+    done = tensorpack("inspct", "x")
+    assert done.code == 2
+    assert done.err == (
+        "tensorpack: error: there is no subcommand 'inspct'. Did you mean 'inspect'?\n"
+    )
+    assert f"There are {', '.join(SUBCOMMANDS)}." in tensorpack("zzz").err
+
+
+def raising(error):
+    def parse(argv):
+        class Args:
+            command = "inspect"
+
+            @staticmethod
+            def run(args):
+                raise error
+
+        return Args
+
+    return parse
+
+
+@pytest.mark.parametrize(
+    "error, code, text",
+    [
+        (KeyboardInterrupt(), 130, "tensorpack inspect: interrupted.\n"),
+        (OSError(13, "Permission denied", "x"), 2, "[Errno 13] Permission denied: 'x'"),
+        (ZeroDivisionError("by\n 0"), 2, "ZeroDivisionError: by 0 ("),
+    ],
+)
+def test_an_error_is_one_line(monkeypatch, tensorpack, error, code, text):
+    monkeypatch.setattr(program, "_parse", raising(error))
+    done = tensorpack("inspect")
+    assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
+    assert text in done.err
+
+
+def test_traceback_shows_more(monkeypatch, tensorpack):
+    monkeypatch.setattr(program, "_parse", raising(ZeroDivisionError()))
+    assert "in run" in tensorpack("inspect", "--traceback").err
+
+
+def test_a_reader_that_has_gone_is_no_error(tmp_path):
+    import numpy as np
+
+    np.savez(str(tmp_path / "a.npz"), **{f"v{n:05}": np.zeros(1) for n in range(20)})
+    read, write = os.pipe()
+    os.close(read)
+    child = subprocess.run(
+        [sys.executable, "-m", "tensorpack", "inspect", str(tmp_path / "a.npz")],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    os.close(write)
+    assert (child.returncode, child.stderr) == (0, b"")
+
+
+def test_all_arguments_are_passed_on(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
+    done = start("launch", "--workers", "1", str(script), "--help", "--json")
+    assert "['--help', '--json']" in done.stdout
+    assert done.returncode == 7
+    assert "python -m tensorpack.launch" in start("launch", "--help").stdout
+
+
+def test_tf1_gets_its_arguments(tmp_path):
+    assert "SCRIPT [ARG ...]" in start("tf1", "--help").stdout
+    assert start("tf1", str(tmp_path / "none.py")).returncode == 2
