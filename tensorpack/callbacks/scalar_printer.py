@@ -1,7 +1,7 @@
 """Logs the scalars of an epoch, one line for each."""
 
 import re
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list
@@ -10,15 +10,25 @@ from .monitor import MonitorBase
 
 __all__ = ["ScalarPrinter"]
 
+# What TensorBoard is for: there are dozens of them, and they hide what the run is about.
+_STATISTICS = "^(param-summary|SummaryGradient|activation-summary)/"
+_FIRST = ["score|accuracy", "cost|loss|error"]  # what is printed before the others, in this order
+
 
 class ScalarPrinter(MonitorBase):
-    """Logs `{name}: {value}`, sorted by name, for all scalars put since the last time.
+    """Logs `{name}: {value}` for the scalars put since the last time: scores and accuracies first,
+    then costs, losses and errors, then the others, each of them sorted by name.
+
+    The statistics of gradients, parameters and activations (of `SummaryGradient`,
+    `add_param_summary` and `add_activation_summary`) are not logged unless a list is given; the
+    other monitors have them.
 
     Args:
       enable_step: whether to do so after each step.
       enable_epoch: whether to do so after each epoch.
       whitelist: regular expressions; only names in which one of them is found are logged.
-      blacklist: regular expressions; names in which one of them is found are not logged.
+      blacklist: regular expressions; names in which one of them is found are not logged. `[]` logs
+        everything.
     """
 
     def __init__(
@@ -31,7 +41,9 @@ class ScalarPrinter(MonitorBase):
         self._enable_step = enable_step
         self._enable_epoch = enable_epoch
         self._whitelist = None if whitelist is None else self._patterns("whitelist", whitelist)
-        self._blacklist = self._patterns("blacklist", blacklist or [])
+        if blacklist is None:
+            blacklist = [_STATISTICS] if whitelist is None else []
+        self._blacklist = self._patterns("blacklist", blacklist)
         self._values: Dict[str, float] = {}
 
     def process_scalar(self, name: str, val: float) -> None:
@@ -56,7 +68,7 @@ class ScalarPrinter(MonitorBase):
         self._values = dict(state["values"])
 
     def _print(self) -> None:
-        for name, value in sorted(self._values.items()):
+        for name, value in sorted(self._values.items(), key=lambda each: _rank(each[0])):
             if self._is_wanted(name):
                 logger.info(f"{name}: {value:.5g}")
         self._values.clear()
@@ -68,3 +80,9 @@ class ScalarPrinter(MonitorBase):
 
     def _patterns(self, name: str, expressions: Sequence[str]) -> List["re.Pattern[str]"]:
         return [re.compile(each) for each in as_list(self, name, expressions)]
+
+
+def _rank(name: str) -> Tuple[int, int, str]:
+    """Sorts what a run is about before the rest, and `mean_score` before `of/a/part/mean_score`."""
+    ranks = [rank for rank, words in enumerate(_FIRST) if re.search(words, name.lower())]
+    return (ranks[0], name.count("/"), name) if ranks else (len(_FIRST), 0, name)

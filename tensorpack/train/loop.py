@@ -1,14 +1,18 @@
 """The main loop of a run: its epochs and steps, and their counters."""
 
 import time
-from typing import Any, Callable, Optional
+from collections import deque
+from typing import Any, Callable, Deque, Optional
 
 from tensorpack.tfutils.callback import StopTraining
-from tensorpack.utils import logger
+from tensorpack.utils import humanize_time_delta, logger
 
 from .run_state import Position
 
 __all__ = ["TrainLoop"]
+
+_ENDLESS = 99999  # epochs: the default of `TrainConfig`, of which nobody waits for the last
+_LATEST = 20  # epochs whose time is averaged, so that one with an evaluation is not taken for all
 
 
 class TrainLoop:
@@ -71,8 +75,9 @@ class TrainLoop:
         if position is not None and position.epoch_is_over:
             self._enter_epoch(position.epoch, position.steps_done)
             callbacks.finish_round("trigger_epoch", position.turns)
+        latest: Deque[float] = deque(maxlen=_LATEST)  # seconds of epochs, with their callbacks
         for epoch in range(self.starting_epoch, self.max_epoch + 1):
-            logger.info(f"Start Epoch {epoch} ...")
+            logger.info(f"Start Epoch {epoch} ...{self._time_left(epoch, latest)}")
             start = time.monotonic()
             entered = Position(epoch, 0, None, [])
             if position is not None and position.epoch == epoch:
@@ -92,7 +97,20 @@ class TrainLoop:
                 f"Epoch {epoch} (global_step {self.global_step}) finished, time:{took:.2f} sec."
             )
             callbacks.trigger_epoch()
+            if not entered.steps_done:  # a part of an epoch says little
+                latest.append(time.monotonic() - start)
         logger.info("Training has finished!")
+
+    def _time_left(self, epoch: int, latest: "Deque[float]") -> str:
+        """Returns how long the epochs from this one on will take, if that is known, as a sentence
+        to append.
+        """
+        if not latest or self.max_epoch >= _ENDLESS:
+            return ""
+        left = self.max_epoch + 1 - epoch
+        seconds = left * sum(latest) / len(latest)
+        epochs = f"{left} of {self.max_epoch} epochs"
+        return f" Left: {epochs}, about {humanize_time_delta(seconds)}."
 
     def _run_steps(
         self,

@@ -69,7 +69,7 @@ def test_a_run_writes_its_log_its_files_and_its_models(directory, capsys):
         r"Model at global_step=3 with maximum rate=1 saved\.",
         r"cost: \d.*",
         r"rate: 1",
-        r"Start Epoch 2 \.\.\.",
+        r"Start Epoch 2 \.\.\. Left: 1 of 2 epochs, about \d\.\d\d seconds\.",
         r"Running Op PeriodicTrigger/RunOp/sync \.\.\.",
         r"Running Op PeriodicTrigger/RunOp/sync \.\.\.",
         r"Epoch 2 \(global_step 6\) finished, .*",

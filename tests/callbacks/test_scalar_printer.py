@@ -17,8 +17,23 @@ def printed(capsys, max_epoch=1, scalars=(("b", 0.0),), **options):
 
 
 def test_scalars_are_printed_after_each_epoch_sorted(capsys):
-    scalars = [("zeta", 0.1234567), ("alpha", 0.00001234567), ("cost/b", 9.0)]
-    assert printed(capsys, scalars=scalars) == ["alpha: 2", "cost/b: 11", "zeta: 2.1235"]
+    scalars = [("zeta", 0.1234567), ("alpha", 0.00001234567), ("m/b", 9.0)]
+    assert printed(capsys, scalars=scalars) == ["alpha: 2", "m/b: 11", "zeta: 2.1235"]
+
+
+def test_scores_come_first_and_then_costs(capsys):
+    names = ["val/mean_score", "a", "val-error", "mean_score", "b/c", "cost", "Accuracy", "Loss"]
+    first = ["Accuracy", "mean_score", "val/mean_score", "Loss", "cost", "val-error", "a", "b/c"]
+    said = printed(capsys, scalars=[(name, 0) for name in names])
+    assert said == [f"{name}: 2" for name in first]
+
+
+def test_statistics_are_printed_if_a_list_asks_for_them(capsys):
+    names = ["activation-summary/h-rms", "param-summary/W-rms", "SummaryGradient/W/rms", "my/W/rms"]
+    scalars = [(name, 0) for name in names]
+    assert printed(capsys, scalars=scalars) == ["my/W/rms: 2"]
+    assert len(printed(capsys, scalars=scalars, blacklist=[])) == 4
+    assert printed(capsys, scalars=scalars, whitelist=["^param"]) == ["param-summary/W-rms: 2"]
 
 
 def test_each_is_printed_once(capsys):

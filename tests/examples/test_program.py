@@ -67,7 +67,12 @@ BEFORE_TRAINING = [
     "Start Epoch 1 ...",
 ]
 
-PRINTED = sorted(SCALARS - {"mean_score", "max_score", "epoch_num", "global_step"})
+SCORES = ["expreplay/max_score", "expreplay/mean_score", "cost"]
+SILENT = {"mean_score", "max_score", "epoch_num", "global_step"}
+STATISTICS = ("param-summary/", "SummaryGradient/")
+PRINTED = SCORES + sorted(
+    name for name in SCALARS - SILENT - set(SCORES) if not name.startswith(STATISTICS)
+)
 
 FIRST_EPOCH = [
     "Running Op PeriodicTrigger/RunOp/update_target_network ...",
@@ -76,7 +81,7 @@ FIRST_EPOCH = [
     "Model saved to {logdir}/model-6.",
     "exploration at epoch 2 will change to 0.91000000",
     *(name + ": {}" for name in PRINTED),
-    "Start Epoch 2 ...",
+    "Start Epoch 2 ... Left: 1 of 2 epochs, about {} seconds.",
 ]
 
 SETTINGS = """

@@ -31,6 +31,19 @@ class Run:
         return self.tape
 
 
+def test_the_time_that_is_left_is_that_of_the_whole_epochs_before(capsys):
+    Run(1, 1, 2).run()
+    Run(2, 4, 6).run(Position(4, 1, None, []))  # the first epoch is only a part of one
+    Run(1, 99998, 99999).run()
+    said = [line.split(" ", 3)[3] for line in capsys.readouterr().out.splitlines()]
+    starts = [line.split("Start ")[1] for line in said if "Start" in line]
+    assert starts[0] == "Epoch 1 ..."
+    assert starts[1].startswith("Epoch 2 ... Left: 1 of 2 epochs, about 0.0")
+    assert starts[2:4] == ["Epoch 4 ...", "Epoch 5 ..."]
+    assert starts[4].startswith("Epoch 6 ... Left: 1 of 6 epochs, about 0.0")
+    assert starts[5:] == ["Epoch 99998 ...", "Epoch 99999 ..."]
+
+
 def test_counts():
     #               epoch 3        epoch 4
     # local_step    0  1           0  1
