@@ -3,7 +3,7 @@
     python benchmarks/scaling_page.py --write    renews docs/scaling.md and docs/scaling/*.svg
     python benchmarks/scaling_page.py --parameters 60e6 --compute 0.12 --batch 64 --network 25
 
-The curve needs matplotlib (`pip install tensorpack[plot]`). All figures of machines and models are
+The curve needs matplotlib (`pip install matplotlib`). All figures of machines and models are
 here, each with its source as in docs/scaling.md.
 """
 

@@ -35,7 +35,7 @@ def _load(name: str, path: str) -> Any:
             raise
         raise ModuleNotFoundError(
             f"tensorpack.{name} needs TensorFlow, which is not installed. "
-            "Install it with: pip install 'tensorpack[tf]'",
+            "Install it with: pip install tensorflow",
             name="tensorflow",
         ) from error
 

@@ -30,6 +30,7 @@ WITHOUT_TENSORFLOW = {
     "test_conftest.py",
     "test_docs.py",
     "test_import_cost.py",
+    "test_install_lines.py",
     "test_layers.py",
     "test_public_names.py",
 }

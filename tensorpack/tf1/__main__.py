@@ -52,7 +52,7 @@ def _make_parser() -> argparse.ArgumentParser:
         "tensorflow' gives it the version 1 interface, with tf.layers by tf-keras and "
         "tf.contrib.{layers,slim,framework,rnn} by tf-slim; what is gone raises an error that "
         "names a replacement. On TensorFlow 1 the script simply runs.",
-        epilog="pip install 'tensorpack[tf1-scripts]' installs tf-keras and tf-slim. "
+        epilog="pip install tf-keras tf-slim installs both; beside tensorflow-cpu, add --no-deps. "
         "docs/migration.md says how to make this program unnecessary.",
     )
     parser.add_argument("script", metavar="SCRIPT", help="its path; its arguments follow as usual")

@@ -85,7 +85,7 @@ def _import_installed() -> ModuleType:
     spec = PathFinder.find_spec("tensorflow", [entry for entry in sys.path if entry != FOLDER])
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(
-            "No module named 'tensorflow'. Install it with: pip install 'tensorpack[tf]'",
+            "No module named 'tensorflow'. Install it with: pip install tensorflow",
             name="tensorflow",
         )
     module = sys.modules["tensorflow"] = module_from_spec(spec)

@@ -140,6 +140,5 @@ def test_without_tensorflow_the_error_is_pythons(tmp_path):
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, cwd=str(ROOT))
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: No module named 'tensorflow'. "
-        "Install it with: pip install 'tensorpack[tf]'"
+        "ModuleNotFoundError: No module named 'tensorflow'. Install it with: pip install tensorflow"
     )

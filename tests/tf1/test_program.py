@@ -68,7 +68,7 @@ def test_help(tmp_path):
     for flag in "-h", "--help":
         done = run("-m", "tensorpack.tf1", flag, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
-        for word in "SCRIPT [ARG ...]", "pip install 'tensorpack[tf1-scripts]'", "migration.md":
+        for word in "SCRIPT [ARG ...]", "pip install tf-keras tf-slim", "migration.md":
             assert word in done.stdout
 
 
