@@ -25,6 +25,7 @@ from tensorpack.utils.stopping import StopToken
 from .config import TrainConfig
 from .determinism import fix_graph_seed, warn_of_random_ops
 from .loop import TrainLoop
+from .record import TrainingRecord
 from .run_state import RunState
 from .shutdown import Shutdown
 from .signals import SignalGuard
@@ -101,6 +102,7 @@ class Trainer(TrainerContract):
         self._shutdown = Shutdown(self.stop_token, self.loop)
         self._guard: Optional[SignalGuard] = None
         self._saving_at_end = False
+        self.record = TrainingRecord(self)
 
     def train(
         self,
@@ -262,7 +264,7 @@ class Trainer(TrainerContract):
         error: Optional[BaseException] = None
         with guard:
             try:
-                for phase in phases:
+                for phase in (self.record.begin, *phases):
                     phase()
             except BaseException as caught:  # the shutdown decides what it means
                 error = caught
@@ -270,6 +272,7 @@ class Trainer(TrainerContract):
                 guard.left_loop()
                 by_hook = self.hooked_sess is not None and self.hooked_sess.hook_error is error
                 verdict = self._shutdown.run(error, self._callbacks, self._save_at_end, by_hook)
+                self.record.end(error, verdict)
         if verdict is not None:
             raise verdict
 
@@ -281,6 +284,7 @@ class Trainer(TrainerContract):
             self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
             callbacks.before_train()
             state.load_random()
+            self.record.enter_loop()
             self.loop.run(
                 callbacks,
                 self.run_step,

@@ -41,12 +41,16 @@ class DataEnded(RuntimeError):
 
 
 class Shutdown:
-    """Stops and closes what a run has opened; the reason of its stop token decides how it ended."""
+    """Stops and closes what a run has opened; the reason of its stop token decides how it ended.
+
+    Attributes:
+      inputs: the input sources that it releases at the end.
+    """
 
     def __init__(self, token: StopToken, loop: TrainLoop) -> None:
         self._token = token
         self._loop = loop
-        self._inputs: List[InputSource] = []
+        self.inputs: List[InputSource] = []
         self._queues: Sequence[QueueControl] = []
         self._sess: Any = None
         self._close: Callable[[], None] = lambda: None
@@ -55,7 +59,7 @@ class Shutdown:
 
     def releases(self, source: InputSource) -> None:
         """Takes an input source, to release it at the end. Called before its setup."""
-        self._inputs.append(source)
+        self.inputs.append(source)
 
     def closes(self, sess: Any, queues: Sequence[QueueControl], close: Callable[[], None]) -> None:
         """Takes the session, the queues of its graph, and what closes the session at the end."""
@@ -82,7 +86,7 @@ class Shutdown:
         self._unblocked, end_wait = True, self._end_wait
         if end_wait is not None:
             end_wait()
-        for source in self._inputs:
+        for source in self.inputs:
             source.unblock()
         for queue in self._queues:
             queue.close(self._sess)
@@ -125,8 +129,8 @@ class Shutdown:
         errors and returns the first.
         """
         first: Optional[BaseException] = None
-        while self._inputs:
-            source = self._inputs.pop()
+        while self.inputs:
+            source = self.inputs.pop()
             try:
                 source.release()
             except BaseException as error:  # the others have processes, too

@@ -1,0 +1,165 @@
+"""Keeps `run.json` of a training: what is known at its start, and how it ended."""
+
+import os
+import signal
+import time
+import weakref
+from typing import Any, Callable, Dict, List, Optional
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import StopTraining
+from tensorpack.utils import logger
+from tensorpack.utils._git import GitFacts
+from tensorpack.utils._run_facts import machine_facts, process_facts, script_path
+from tensorpack.utils._run_record import RunRecord, utc_now
+from tensorpack.utils.checkpoints import pointed_to
+from tensorpack.utils.rng import is_seeded, streams_state
+
+from .signals import TrainingInterrupted
+
+__all__ = ["TrainingRecord"]
+
+_MESSAGE_CHARS = 2000
+
+
+class TrainingRecord:
+    """Writes the record of one training into the log directory, if this process is the chief.
+
+    Whatever goes wrong in it is logged as a warning, and the training goes on.
+
+    Args:
+      trainer: the `Trainer`; not kept alive.
+
+    Attributes:
+      then: functions to call when the record is complete, in order; their errors are logged.
+    """
+
+    def __init__(self, trainer: Any) -> None:
+        self.then: List[Callable[[], None]] = []
+        self._trainer = weakref.proxy(trainer)
+        self._record: Optional[RunRecord] = None
+        self._facts: Dict[str, Any] = {}
+        self._git: Optional[GitFacts] = None
+        self._start = 0.0
+
+    def begin(self) -> None:
+        """Notes the start; writes it if there is a log directory already."""
+        if self._trainer.is_chief:
+            self._guarded(self._begin)
+
+    def enter_loop(self) -> None:
+        """Adds what the setup has found out, just before the first step."""
+        if self._start:
+            self._guarded(self._enter_loop)
+
+    def end(self, error: Optional[BaseException], verdict: Optional[BaseException]) -> None:
+        """Adds how it ended, and calls what is to be called then.
+
+        Args:
+          error: what the main thread raised, None if it came to the end.
+          verdict: what the trainer is going to raise, or None.
+        """
+        if self._start:
+            self._guarded(lambda: self._end(error, verdict))
+        for function in self.then:
+            self._guarded(function)
+
+    def _guarded(self, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception as error:  # a training of days is worth more than its record
+            logger.warning(f"The record of this run is not complete: {error!r}", exc_info=True)
+
+    def _begin(self) -> None:
+        self._start = time.monotonic()
+        self._git = GitFacts(script_path())
+        self._facts = {"started": utc_now(), **process_facts(), "machine": machine_facts()}
+        self._facts["training"] = {"trainer": self._trainer.__class__.__name__}
+        self._write()
+
+    def _enter_loop(self) -> None:
+        self._facts["training"] = _training_facts(self._trainer)
+        variables = tf.trainable_variables()
+        self._write([[v.op.name, v.shape.as_list(), v.dtype.base_dtype.name] for v in variables])
+
+    def _end(self, error: Optional[BaseException], verdict: Optional[BaseException]) -> None:
+        self._facts.update(
+            ended=utc_now(),
+            seconds=round(time.monotonic() - self._start, 1),
+            **_how_it_ended(error, verdict),
+            epoch=self._trainer.epoch_num,
+            step=self._trainer.loop.steps_taken,
+            checkpoint=_last_checkpoint(self._trainer.state_saver),
+        )
+        if self._git is not None:
+            self._facts["git"] = self._git.close()
+        self._write()
+
+    def _write(self, parameters: Optional[List[Any]] = None) -> None:
+        directory = logger.get_logger_dir()
+        if self._record is None and directory is not None:
+            self._record = RunRecord(directory)
+        if self._record is not None:
+            self._facts.setdefault("git", None)
+            if self._git is not None:
+                self._facts["git"] = self._git.known()
+            about_all = None if parameters is None else {"parameters": parameters}
+            self._record.write(self._facts, about_all)
+
+
+def _training_facts(trainer: Any) -> Dict[str, Any]:
+    config = trainer.config
+    resumed = trainer.resumed_from
+    return {
+        "trainer": trainer.__class__.__name__,
+        "model": None if trainer.model is None else type(trainer.model).__name__,
+        "input": [_describe(source) for source in trainer._shutdown.inputs],
+        "towers": len(getattr(trainer, "tower_ids", config.tower)),
+        "precision": config.computing.precision,
+        "xla": config.computing.xla,
+        "deterministic": config.deterministic,
+        "seed": streams_state()["seed"] if is_seeded() else None,
+        "graph_seed": trainer.graph.seed,
+        "steps_per_epoch": trainer.steps_per_epoch,
+        "first_epoch": trainer.starting_epoch,
+        "max_epoch": trainer.max_epoch,
+        "first_step": trainer.loop.steps_taken,
+        "resumed_from": None if resumed is None else os.path.basename(resumed),
+    }
+
+
+def _describe(source: Any) -> str:
+    """The names of an input source and of what is in it, as `QueueInput(BatchData)`."""
+    inner = getattr(source, "_input", None) or getattr(source, "ds", None)
+    name = type(source).__name__
+    return name if inner is None or inner is source else f"{name}({type(inner).__name__})"
+
+
+def _how_it_ended(
+    error: Optional[BaseException], verdict: Optional[BaseException]
+) -> Dict[str, Any]:
+    result, message = "finished", ""
+    code: Any = 0
+    if isinstance(verdict, TrainingInterrupted):
+        name = signal.Signals(verdict.signum).name
+        result, message, code = "stopped", name, verdict.code
+    elif isinstance(verdict, SystemExit) and verdict.code in (None, 0):
+        message = repr(verdict)
+    elif verdict is not None:
+        given = verdict.code if isinstance(verdict, SystemExit) else 1
+        result, code = "failed", given if isinstance(given, int) else 1
+        message = f"{type(verdict).__name__}: {verdict}"
+    elif isinstance(error, StopTraining):
+        message = f"StopTraining: {error}" if str(error) else "StopTraining"
+    return {"result": result, "message": message[:_MESSAGE_CHARS], "exit_code": code}
+
+
+def _last_checkpoint(saver: Any) -> Optional[str]:
+    """The name of the newest checkpoint that the run has saved, or None."""
+    found = [] if saver is None else pointed_to(saver.checkpoint_dir)
+    if not found:
+        return None
+    beside = os.path.realpath(saver.checkpoint_dir) == os.path.realpath(
+        logger.get_logger_dir() or ""
+    )
+    return os.path.basename(found[-1]) if beside else found[-1]

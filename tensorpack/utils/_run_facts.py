@@ -1,0 +1,118 @@
+"""What a run says about the process and the machine that it runs on; starts no process."""
+
+import os
+import platform
+import re
+import socket
+import sys
+from contextlib import suppress
+from typing import Any, Dict, List, Optional, Sequence
+
+from .nvml import NVMLContext, visible_devices
+from .processes import usable_cores
+
+__all__ = ["machine_facts", "process_facts", "script_path", "without_secrets"]
+
+_CPU_INFO = "/proc/cpuinfo"
+_CPU_INFO_BYTES = 4096  # the first core is enough, of perhaps hundreds
+_DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
+_SECRET = r"passw|secret|token|api[-_]?key|credential|auth[-_]?key"
+_SECRET_FLAG = re.compile(rf"^(-{{0,2}}[\w.-]*(?:{_SECRET})[\w.-]*)(=.*)?$", re.IGNORECASE | re.S)
+_SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s]+@")
+_HIDDEN = "***"
+
+
+def process_facts() -> Dict[str, Any]:
+    """Returns the command, its folder, the process, and the versions of what it has loaded."""
+    return {
+        "command": without_secrets([os.path.basename(sys.executable or "python"), *sys.argv]),
+        "script": _under_home(script_path() or "") or None,
+        "folder": _under_home(os.getcwd()),
+        "process": os.getpid(),
+        "host": socket.gethostname(),
+        "versions": {
+            "tensorpack": _version_of("tensorpack"),
+            "python": platform.python_version(),
+            "tensorflow": _version_of("tensorflow"),
+            "numpy": _version_of("numpy"),
+        },
+    }
+
+
+def script_path() -> Optional[str]:
+    """Returns the path of the running script; None in a shell or a notebook."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    # A program that runs scripts leaves the path of the script where the script looks for it.
+    given = sys.argv[0] if sys.argv else ""
+    path = given if given.endswith(".py") and os.path.isfile(given) else main
+    return None if path is None else os.path.abspath(path)
+
+
+def without_secrets(arguments: Sequence[str]) -> List[str]:
+    """Returns a command line with `***` for what follows a flag such as `--api-key`, and for users
+    and passwords in URLs.
+    """
+    shown: List[str] = []
+    hide_next = False
+    for argument in arguments:
+        flag = _SECRET_FLAG.match(argument)
+        if flag is not None and flag.group(2):
+            argument = f"{flag.group(1)}={_HIDDEN}"
+        elif hide_next and not argument.startswith("-"):
+            argument = _HIDDEN
+        hide_next = flag is not None and not flag.group(2) and argument.startswith("-")
+        shown.append(_SECRET_IN_URL.sub(rf"\1{_HIDDEN}@", argument))
+    return shown
+
+
+def machine_facts() -> Dict[str, Any]:
+    """Returns the CPU's name, the usable cores, bytes of memory, and the GPUs in use."""
+    return {
+        "cpu": _cpu_name(),
+        "cores": usable_cores(),
+        "memory": _memory_bytes(),
+        "gpus": _gpus(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+    }
+
+
+def _version_of(module: str) -> Optional[str]:
+    # Asked of what is loaded: this module is below TensorFlow, and loads nothing.
+    version = getattr(sys.modules.get(module), "__version__", None)
+    return None if version is None else str(version)
+
+
+def _under_home(path: str) -> str:
+    """A path with `~` for the home, so that a record names no user."""
+    home = os.path.expanduser("~").rstrip(os.sep)
+    inside = home and (path == home or path.startswith(home + os.sep))
+    return "~" + path[len(home) :] if inside else path
+
+
+def _cpu_name() -> str:
+    with suppress(OSError):
+        with open(_CPU_INFO, "rb") as file:
+            text = file.read(_CPU_INFO_BYTES).decode("utf-8", "replace")
+        found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+        if found is not None:
+            return found.group(1).strip()
+    return platform.machine()
+
+
+def _memory_bytes() -> Optional[int]:
+    with suppress(AttributeError, OSError, ValueError):  # not every system has these names
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return None
+
+
+def _gpus() -> List[Dict[str, Any]]:
+    """The GPUs that the process may use, by NVML; it is asked only where there is a driver."""
+    if not any(map(os.path.exists, _DRIVER_FILES)):
+        return []
+    found: List[Dict[str, Any]] = []
+    visible = visible_devices()
+    with suppress(ImportError, RuntimeError, ValueError), NVMLContext() as nvml:
+        devices = nvml.devices() if visible is None else [nvml.device(each) for each in visible]
+        for device in devices:
+            found.append({"name": device.name(), "memory": device.memory()["total"]})
+    return found

@@ -1,0 +1,110 @@
+"""The file `run.json` of a log directory: who ran what, where, and how it ended.
+
+A run that is stopped and resumed has several *sittings*, one for each process (or trainer) that
+worked on it. A sitting is added at its start and completed at its end; those before it are kept.
+docs/runs.md describes the fields.
+"""
+
+import json
+import os
+from datetime import datetime, timezone
+from typing import Any, Dict, List, Optional
+
+from . import logger
+from .atomic import move_to_backup, write_atomic
+from .untrusted import read_untrusted
+
+__all__ = ["FILENAME", "LOST", "RunRecord", "read_record", "utc_now"]
+
+FILENAME = "run.json"
+LOST = "lost"  # the result of a sitting whose process has left without a word
+
+_FORMAT = 1
+_MOST_BYTES = 64 << 20
+
+
+def utc_now() -> str:
+    """Returns the time as `2026-01-31T12:00:00Z`."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_record(directory: str) -> Optional[Dict[str, Any]]:
+    """Returns the record in a directory, with a list of dictionaries as its "sittings".
+
+    Returns:
+      None if there is none.
+
+    Raises:
+      ValueError: the file is not a record.
+      OSError: it cannot be read, or it is a link, a FIFO or huge.
+    """
+    path = os.path.join(directory, FILENAME)
+    try:
+        content = read_untrusted(path, _MOST_BYTES)
+    except FileNotFoundError:
+        return None
+    try:
+        record = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    sittings = record.get("sittings") if isinstance(record, dict) else None
+    if not isinstance(sittings, list) or not all(isinstance(each, dict) for each in sittings):
+        raise ValueError(f"{path} is not the record of a run: it has no list of sittings.")
+    return record
+
+
+class RunRecord:
+    """Writes one sitting to `run.json` in a directory.
+
+    A file that is damaged is renamed, with `.corrupt` behind its name. What goes wrong here is
+    logged once, as a warning, and changes nothing else.
+
+    Args:
+      directory: of the file; it exists, and other processes leave the file alone.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._sitting: Dict[str, Any] = {"id": os.urandom(4).hex()}
+        self._warned = False
+
+    def write(self, facts: Dict[str, Any], about_all: Optional[Dict[str, Any]] = None) -> None:
+        """Adds facts to the sitting, and writes it.
+
+        Args:
+          facts: fields of the sitting.
+          about_all: fields of the record itself, which replace those of earlier sittings.
+        """
+        self._sitting.update(facts)
+        try:
+            record = self._load()
+            record.update(about_all or {})
+            self._put(record["sittings"])
+            text = json.dumps(record, indent=1, allow_nan=False, default=str)
+            path = os.path.join(self.directory, FILENAME)
+            write_atomic(path, text.encode("ascii") + b"\n", sync_folder=False)
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            if not self._warned:
+                self._warned = True
+                path = os.path.join(self.directory, FILENAME)
+                logger.warning(f"Cannot write {path}, the training continues: {error}")
+
+    def _load(self) -> Dict[str, Any]:
+        try:
+            record = read_record(self.directory)
+        except ValueError as error:
+            aside = move_to_backup(os.path.join(self.directory, FILENAME), ".corrupt")
+            logger.warning(f"{error} It was renamed to {aside}, and a new one is begun.")
+            record = None
+        return {"format": _FORMAT, "sittings": []} if record is None else record
+
+    def _put(self, sittings: List[Dict[str, Any]]) -> None:
+        mine = [i for i, each in enumerate(sittings) if each.get("id") == self._sitting["id"]]
+        if mine:
+            sittings[mine[0]] = self._sitting
+            return
+        # Its process no longer lives, or the directory would be locked; unless it is this one.
+        for each in sittings:
+            if "result" not in each and each.get("process") != os.getpid():
+                each["result"] = LOST
+        sittings.append(self._sitting)

@@ -1,0 +1,161 @@
+"""What a training leaves in `run.json`, however it ends."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.train import QueueInputTrainer, SimpleTrainer, StopTraining
+from tensorpack.utils import fix_rng_seed, logger, rng
+from tensorpack.utils._run_record import read_record
+from tests import helpers
+from tests.helpers import TinyModel
+
+
+def config(*callbacks, **options):
+    flow = DataFromList([[np.ones(2, np.float32)] * 2] * 3, shuffle=False)
+    return helpers.config(callbacks, model=TinyModel(), dataflow=flow, **options)
+
+
+def train(*callbacks, trainer=SimpleTrainer, **options):
+    with tf.Graph().as_default():
+        trainer(config(*callbacks, **options)).train()
+
+
+def sittings(directory):
+    return read_record(directory)["sittings"]
+
+
+class Does(Callback):
+    """Calls a function after each step."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def _trigger_step(self):
+        self._function(self)
+
+
+def test_a_run_that_finishes_says_all(log_dir):
+    train(ModelSaver(), trainer=QueueInputTrainer, max_epoch=3)
+    record = read_record(log_dir)
+    (run,) = record["sittings"]
+    end = [run[name] for name in ("result", "message", "exit_code", "epoch", "step", "checkpoint")]
+    assert end == ["finished", "", 0, 3, 6, "model-6"]
+    assert run["started"] <= run["ended"] and 0 < run["seconds"] < 60
+    assert run["versions"]["tensorflow"] == tf.__version__
+    training = run["training"]
+    assert training["trainer"] == "QueueInputTrainer" and training["model"] == "TinyModel"
+    assert training["input"] == ["QueueInput(DataFromList)"]
+    plan = [
+        training[name] for name in ("steps_per_epoch", "first_epoch", "max_epoch", "first_step")
+    ]
+    assert plan == [2, 1, 3, 0]
+    assert (training["precision"], training["deterministic"], training["seed"]) == (
+        None,
+        False,
+        None,
+    )
+    assert record["parameters"] == [["weight", [], "float32"], ["bias", [], "float32"]]
+
+
+def test_it_is_there_before_the_first_step_and_without_an_end(log_dir):
+    seen = []
+    train(Does(lambda _: seen.append(sittings(log_dir)[0])), steps_per_epoch=1)
+    assert seen[0]["training"]["first_step"] == 0 and "result" not in seen[0]
+
+
+def test_a_resumed_run_adds_a_sitting(log_dir):
+    train(ModelSaver())
+    train(ModelSaver(), resume="must", max_epoch=2)
+    first, second = sittings(log_dir)
+    assert (first["step"], second["step"]) == (2, 4)
+    assert second["training"]["first_step"] == 2
+    assert second["training"]["resumed_from"] == "model-2"
+
+
+def test_a_failed_run_has_its_message(log_dir):
+    def fail(_):
+        raise KeyError("<b>broken</b>")
+
+    with pytest.raises(KeyError):
+        train(Does(fail))
+    (run,) = sittings(log_dir)
+    assert (run["result"], run["exit_code"], run["step"]) == ("failed", 1, 1)
+    assert run["message"] == "KeyError: '<b>broken</b>'"
+
+
+def test_a_setup_that_fails_is_recorded(log_dir):
+    class Breaks(Callback):
+        def _setup_graph(self):
+            raise ValueError("no such tensor")
+
+    with pytest.raises(ValueError):
+        train(Breaks())
+    (run,) = sittings(log_dir)
+    assert (run["result"], run["message"]) == ("failed", "ValueError: no such tensor")
+
+
+def test_a_signal_and_a_stop_are_told_apart(log_dir):
+    def interrupt(callback):
+        os.kill(os.getpid(), signal.SIGTERM)
+        callback.trainer.stop_token.wait(5)
+
+    def stop(_):
+        raise StopTraining("good enough")
+
+    with pytest.raises(SystemExit):
+        train(Does(interrupt), ModelSaver())
+    train(Does(stop))
+    first, second = sittings(log_dir)
+    assert (first["result"], first["exit_code"]) == ("stopped", 143)
+    assert (first["message"], first["checkpoint"]) == ("SIGTERM", "model-1")
+    assert (second["result"], second["exit_code"]) == ("finished", 0)
+    assert second["message"] == "StopTraining: good enough"
+
+
+def test_the_seed_is_known_if_it_was_fixed(log_dir, monkeypatch):
+    monkeypatch.setattr(rng, "_streams", rng._Streams())
+    fix_rng_seed(7)
+    train()
+    training = sittings(log_dir)[0]["training"]
+    assert training["seed"] == 7 and training["graph_seed"] is not None
+
+
+def test_other_workers_and_runs_without_a_directory_write_nothing(log_dir):
+    with tf.Graph().as_default():
+        trainer = SimpleTrainer(config())
+        trainer.is_chief = False
+        trainer.train()
+    assert read_record(log_dir) is None
+    logger.close_logger_dir()
+    train()
+
+
+def test_trouble_with_the_record_is_no_trouble_for_the_run(log_dir, monkeypatch, capsys):
+    def broken(*args):
+        raise ZeroDivisionError("in the record")
+
+    monkeypatch.setattr("tensorpack.train.record.machine_facts", broken)
+    train()
+    out = capsys.readouterr().out
+    assert "The record of this run is not complete" in out and "in the record" in out
+
+
+def test_functions_are_called_when_the_record_is_complete(log_dir, capsys):
+    results = []
+
+    class Asks(Callback):
+        def _before_train(self):
+            self.trainer.record.then += [
+                lambda: results.append(1 / 0),
+                lambda: results.append(sittings(log_dir)[0]["result"]),
+            ]
+
+    train(Asks())
+    assert results == ["finished"]
+    assert "ZeroDivisionError" in capsys.readouterr().out

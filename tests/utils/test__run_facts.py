@@ -1,0 +1,61 @@
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import tensorpack
+from tensorpack.utils import _run_facts
+from tensorpack.utils._run_facts import machine_facts, process_facts, without_secrets
+from tests.recorded_nvml import RecordedNvml
+
+
+@pytest.mark.parametrize(
+    "given, shown",
+    [
+        (["--api-key", "abc", "x"], ["--api-key", "***", "x"]),
+        (["--wandb_api_key=abc"], ["--wandb_api_key=***"]),
+        (["--Password", "p w"], ["--Password", "***"]),
+        (["--no-token", "--lr", "1"], ["--no-token", "--lr", "1"]),
+        (["db.secret=1"], ["db.secret=***"]),
+        (["s3://me:pw@host/x"], ["s3://***@host/x"]),
+        (["--rom", "tokens.bin", "--seed", "3"], ["--rom", "tokens.bin", "--seed", "3"]),
+    ],
+)
+def test_secrets_of_a_command_line_are_hidden(given, shown):
+    assert without_secrets(given) == shown
+
+
+def test_what_is_said_about_the_process(monkeypatch, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("")
+    monkeypatch.setattr(sys, "argv", [str(script), "--lr", "0.1"])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    facts = process_facts()
+    assert facts["command"][1:] == [str(script), "--lr", "0.1"]
+    assert (facts["script"], facts["folder"]) == (os.path.join("~", "train.py"), "~")
+    assert facts["process"] == os.getpid()
+    assert facts["versions"]["tensorpack"] == tensorpack.__version__
+    assert facts["versions"]["numpy"] == np.__version__
+    assert facts["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_what_is_said_about_the_machine(monkeypatch):
+    monkeypatch.setattr(_run_facts, "_DRIVER_FILES", ())
+    facts = machine_facts()
+    json.dumps(facts)
+    assert facts["cores"] >= 1 and facts["memory"] > 1 << 20 and facts["cpu"]
+    assert facts["gpus"] == []
+
+
+def test_the_gpus_are_those_that_the_process_may_use(monkeypatch, tmp_path):
+    monkeypatch.setattr(_run_facts, "_DRIVER_FILES", (str(tmp_path),))
+    monkeypatch.setitem(sys.modules, "pynvml", RecordedNvml(3))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert machine_facts()["gpus"] == [{"name": "NVIDIA H100", "memory": 80 << 30}] * 3
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert len(machine_facts()["gpus"]) == 1
+    monkeypatch.setitem(sys.modules, "pynvml", RecordedNvml(None))
+    assert machine_facts()["gpus"] == []
