@@ -27,6 +27,7 @@ from .common import (
 )
 from .dependency import dependency_of_fetches, dependency_of_targets
 from .export import ModelExport, ModelExporter
+from .flops import count_flops, describe_flops
 from .gradproc import (
     CheckGradient,
     FilterNoneGrad,
@@ -157,11 +158,13 @@ __all__ = [
     "build_twin",
     "cached_name_scope",
     "collect_env_info",
+    "count_flops",
     "create_histogram_summary",
     "create_scalar_summary",
     "custom_getter_scope",
     "dependency_of_fetches",
     "dependency_of_targets",
+    "describe_flops",
     "describe_model",
     "describe_trainable_vars",
     "dump_chkpt_vars",
