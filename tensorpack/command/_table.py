@@ -1,6 +1,7 @@
 """The subcommands, in the order of `tensorpack --help`: name, and the module that has it."""
 
 SUBCOMMANDS = {
+    "examples": "tensorpack.command.examples",
     "inspect": "tensorpack.command.inspect",
     "launch": "tensorpack.command.launch",
     "tf1": "tensorpack.command.tf1",

@@ -1,0 +1,131 @@
+"""`tensorpack examples [DIR]`: lists the example scripts, or copies them into a folder."""
+
+import argparse
+import ast
+import os
+from typing import Any, Dict, List, Optional, Tuple
+
+from ._codes import FINE, CommandError, did_you_mean
+from ._texts import json_text, table_text
+
+__all__ = ["HELP", "add_arguments", "run"]
+
+HELP = "list the example scripts, or copy them into a folder"
+_SUFFIXES = (".py", ".md", ".json", ".txt")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.description = "Lists the example scripts. With DIR, copies them there; nothing that exists is overwritten."
+    add = parser.add_argument
+    add("directory", nargs="?", metavar="DIR", help="where to copy them to; it is made if needed")
+    text = "only this one, such as DeepQNetwork (may be given several times)"
+    add("--only", action="append", metavar="NAME", help=text)
+    add("--json", action="store_true", help="print an object of JSON")
+
+
+def run(args: Any) -> int:
+    """Lists or copies the examples; returns the exit code."""
+    source = _find_folder()
+    files = _files(source, args.only)
+    if args.directory is None:
+        _list(source, files, args)
+        return FINE
+    copied = _copy(source, files, args.directory)
+    if args.json:
+        args.write(json_text({"directory": args.directory, "files": copied}))
+        return FINE
+    args.write(f"{len(copied)} files are in {args.directory}. For example:")
+    for script in _scripts(source, files)[:3]:
+        flags = " --fake" if _has_fake(os.path.join(source, script)) else " --help"
+        args.write(f"  python {os.path.join(args.directory, script)}{flags}")
+    return FINE
+
+
+def _find_folder() -> str:
+    """Returns the folder of the examples: in a wheel, or in a clone that is installed in place."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for folder in os.path.join(package, "_examples"), os.path.join(package, "..", "examples"):
+        if os.path.isfile(os.path.join(folder, "README.md")):
+            return os.path.realpath(folder)
+    raise CommandError(
+        f"The examples are neither in {package} nor beside it: this installation was made without "
+        "them. Install from a clone: pip install ."
+    )
+
+
+def _files(source: str, only: Optional[List[str]]) -> List[str]:
+    """Returns the paths of the files within the folder, sorted."""
+    names = sorted(each.name for each in os.scandir(source) if each.is_dir())
+    names = [each for each in names if each not in ("__pycache__", "train_log")]
+    for name in only or []:
+        if name not in names:
+            near = did_you_mean(name, names) or f" There are {', '.join(names)}."
+            raise CommandError(f"There is no example {name!r}.{near}")
+    found = [each for each in os.listdir(source) if each.endswith(_SUFFIXES)] if not only else []
+    for name in only or names:
+        for folder, folders, files in os.walk(os.path.join(source, name)):
+            folders[:] = [each for each in folders if each not in ("__pycache__", "train_log")]
+            found += [
+                os.path.relpath(os.path.join(folder, each), source)
+                for each in files
+                if each.endswith(_SUFFIXES)
+            ]
+    return sorted(dict.fromkeys(found))
+
+
+def _list(source: str, files: List[str], args: Any) -> None:
+    scripts: Dict[str, str] = {}
+    for each in _scripts(source, files):
+        scripts[each] = _first_line(os.path.join(source, each))
+    if args.json:
+        args.write(json_text({"directory": source, "scripts": scripts}))
+        return
+    args.write(table_text(scripts.items(), ["script", "what it does"]))
+    args.write("\ntensorpack examples DIR copies all, --only DeepQNetwork one of them.")
+
+
+def _scripts(source: str, files: List[str]) -> List[str]:
+    """Returns those files that are programs."""
+    found = []
+    for each in files:
+        if each.endswith(".py"):
+            with open(os.path.join(source, each), encoding="utf-8") as file:
+                if '\nif __name__ == "__main__":' in file.read():
+                    found.append(each)
+    return found
+
+
+def _has_fake(path: str) -> bool:
+    """Whether a script, or a module beside it, knows the flag for generated data."""
+    folder = os.path.dirname(path)
+    for name in os.listdir(folder):
+        if name.endswith(".py"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                if '"--fake"' in file.read():
+                    return True
+    return False
+
+
+def _first_line(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        text = ast.get_docstring(ast.parse(file.read())) or ""
+    return text.split("\n")[0]
+
+
+def _copy(source: str, files: List[str], directory: str) -> List[str]:
+    """Copies the files, or none if one is there already; returns their paths."""
+    pairs: List[Tuple[str, str]] = [
+        (os.path.join(source, each), os.path.join(directory, each)) for each in files
+    ]
+    there = [target for _, target in pairs if os.path.lexists(target)]
+    if there:
+        more = f", as do {len(there) - 1} more files" if len(there) > 1 else ""
+        raise CommandError(
+            f"{there[0]} exists{more}; nothing is overwritten. Give another folder, or remove it."
+        )
+    for path, target in pairs:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(path, "rb") as file, open(target, "xb") as new:
+            new.write(file.read())
+    return [target for _, target in pairs]
