@@ -1,7 +1,7 @@
 """Builds the package, see pyproject.toml; a wheel has the examples as well.
 
-They are copied to `tensorpack/_examples`, where `tensorpack examples` finds them. An installation in
-place (`pip install -e .`) has them in the clone.
+They are copied to `tensorpack/_examples`, where `tensorpack examples` finds them. An installation
+in place (`pip install -e .`) has them in the clone.
 """
 
 import os

@@ -16,7 +16,9 @@ _SUFFIXES = (".py", ".md", ".json", ".txt")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.description = "Lists the example scripts. With DIR, copies them there; nothing that exists is overwritten."
+    parser.description = (
+        "Lists the example scripts. With DIR, copies them there, and overwrites nothing."
+    )
     add = parser.add_argument
     add("directory", nargs="?", metavar="DIR", help="where to copy them to; it is made if needed")
     text = "only this one, such as DeepQNetwork (may be given several times)"

@@ -1,5 +1,6 @@
 """A wheel and an sdist are built, and the wheel works in an environment that has only it."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -52,7 +53,8 @@ def source(tmp_path_factory):
 @pytest.fixture(scope="module")
 def wheel(source, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    isolation = ["--no-build-isolation"] if IS_NEW else []
+    has_wheel = IS_NEW and importlib.util.find_spec("wheel") is not None
+    isolation = ["--no-build-isolation"] if has_wheel else []  # otherwise pip fetches both
     wheel = [sys.executable, "-m", "pip", "wheel", "--no-deps", *isolation, "-w", folder, "."]
     run(*wheel, cwd=str(source))
     (path,) = folder.glob("*.whl")
@@ -74,7 +76,7 @@ def test_the_wheel_has_the_library_and_the_examples(wheel):
         assert {each for each in expected if "train_log" not in each} <= names
     assert "tensorpack/_examples/DeepQNetwork/published.json" in names
     assert "\nDescription-Content-Type: text/markdown\n" in text
-    assert "\nSummary: " in text and "\nRequires-Dist: msgpack>=1.0\n" in text
+    assert "\nSummary: " in text and re.search(r"\nRequires-Dist: msgpack ?\(?>=", text)
     assert not re.search(r"^Home-page|^Project-URL", text, re.MULTILINE)  # there is none yet
 
 
