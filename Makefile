@@ -11,7 +11,8 @@
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
-#   make docs                draw the pictures of docs/augmentors.md
+#   make docs                build the site of docs/ into build/docs
+#   make pictures            draw the pictures of docs/augmentors.md
 #
 #   make dqn EXTRAS=gpu,atari VENV=.venv-gpu      with the GPU build of TensorFlow
 #   make dqn PYTHON=/usr/bin/python3.12           with a Python of your choice
@@ -27,7 +28,7 @@ GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
 PUBLISHED = $(if $(filter $(GAME),breakout freeway pong boxing),--published $(GAME) --table)
 
-.PHONY: help dqn learn test test-slow reliability soak bench scaling bench-peers lint names docs clean
+.PHONY: help dqn learn test test-slow reliability soak bench scaling bench-peers lint names docs pictures clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -80,6 +81,11 @@ names:
 	"$(VENV)/bin/python" scripts/public_names
 
 docs:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),docs"
+	"$(VENV)/bin/python" -m sphinx -W --keep-going -n -q -d build/doctrees docs build/docs $(ARGS)
+	@echo "the site begins at build/docs/index.html"
+
+pictures:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	"$(VENV)/bin/python" docs/draw_augmentors.py
 

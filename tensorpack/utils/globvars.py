@@ -5,6 +5,7 @@ import types
 
 __all__ = ["globalns", "use_global_argument"]
 
+#: What `use_global_argument` has set, as attributes.
 globalns = types.SimpleNamespace()
 
 

@@ -199,8 +199,9 @@ def subproc_call(args: Sequence[str], timeout: Optional[float] = None) -> Tuple[
       timeout: seconds after which it is killed, with all processes that it started.
 
     Returns:
-      its output and errors together, and its exit code: 128 + n if signal n ended it, -1 if it
-      was killed by the timeout, -2 if it could not be started (the output is then the reason).
+      its output and errors together, and its exit code, which is 128 + n if signal n ended it,
+      -1 if it was killed by the timeout, -2 if it could not be started (the output is then the
+      reason).
 
     Raises:
       TypeError: if `args` is a string.

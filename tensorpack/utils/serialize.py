@@ -34,9 +34,12 @@ __all__ = [
     "loads",
 ]
 
-MAX_BYTES = 1 << 30  # of a frame, unless a caller wants it otherwise
-MAX_FILE_BYTES = 1 << 32  # of a frame in a file of its own
-MAX_STRUCTURE_BYTES = 1 << 26  # of a frame without its arrays; in memory it may take 60 times that
+#: Bytes of a frame at most, unless a caller wants it otherwise.
+MAX_BYTES = 1 << 30
+#: Bytes of a frame in a file of its own, at most.
+MAX_FILE_BYTES = 1 << 32
+#: Bytes of a frame without its arrays, at most; in memory it may take 60 times that.
+MAX_STRUCTURE_BYTES = 1 << 26
 
 _MAGIC = b"\xf7TPF"
 _VERSION = 1

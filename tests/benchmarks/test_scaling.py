@@ -171,7 +171,7 @@ def test_what_others_published_is_predicted():
 
 def test_the_page_has_the_tables_of_the_simulator():
     page = scaling_page.PAGE.read_text(encoding="utf-8")
-    assert scaling_page.render(page) == page, "run make docs"
+    assert scaling_page.render(page) == page, "run make scaling"
     assert f"factor of {WITHIN:g}" in page and f"factor of {WITHIN_PUBLISHED:g}" in page
 
 

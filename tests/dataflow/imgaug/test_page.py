@@ -60,4 +60,4 @@ def test_the_pictures_are_those_that_the_script_draws(script, tmp_path):
     assert names == sorted(path.name for path in folder.glob("augmentors-*.png"))
     for name in names:  # text and JPEG look different in another OpenCV
         new, old = (cv2.imread(str(each / name)).shape for each in (tmp_path, folder))
-        assert new == old, "run make docs"
+        assert new == old, "run make pictures"

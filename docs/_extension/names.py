@@ -1,0 +1,46 @@
+"""Links inline code that is a public name to its place in the API reference."""
+
+import re
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from tensorpack._public_names import HOMES
+
+# A word such as `accuracy` is more often a tensor than our function, so it is left alone.
+_NAME = re.compile(r"(?:tensorpack\.)?(\w*[A-Z_]\w*)(?:\(\))?")
+
+
+class LinkNames(SphinxPostTransform):
+    default_priority = 5  # before references are resolved
+
+    def run(self, **options):
+        for literal in list(self.document.findall(nodes.literal)):
+            match = _NAME.fullmatch(literal.astext())
+            if not match or match.group(1) not in HOMES or _is_linked(literal):
+                continue
+            name = match.group(1)
+            reference = addnodes.pending_xref(
+                "",
+                refdomain="py",
+                reftype="obj",
+                reftarget=f"tensorpack.{HOMES[name]}.{name}",
+                refdoc=self.env.docname,
+                refexplicit=True,
+            )
+            literal.replace_self(reference)
+            reference += literal
+
+
+def _is_linked(node):
+    while node is not None:
+        if isinstance(node, (nodes.reference, nodes.title, addnodes.pending_xref)):
+            return True
+        node = node.parent
+    return False
+
+
+def setup(app):
+    app.add_post_transform(LinkNames)
+    return {"parallel_read_safe": True}
