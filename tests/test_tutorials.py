@@ -18,6 +18,14 @@ TUTORIALS = ROOT / "docs" / "tutorials"
 # What a page promises: a line of the output, and the least and the greatest value of its number.
 PROMISES = {
     "01-classifier": [(r"correct: ([\d.]+)", 0.93, 1)],
+    "02-dataflow": [(r"validation_error: ([\d.]+)", 0, 0.05), (r"(\d+) recordings in", 100, 100)],
+    "03-callbacks": [(r"Training was stopped\. .* reached ([\d.]+)", 0.99, 1)],
+    "04-saving": [
+        (r"Start training with global_step=(\d+)", 200, 200),
+        (r"of the six kinds, right: ([\d.]+)", 0.95, 1),
+        (r"transfer: .* right: ([\d.]+)", 0.82, 1),
+        (r"nothing: .* right: ([\d.]+)", 0.3, 0.81),
+    ],
 }
 
 

@@ -47,13 +47,16 @@ def freeze_variables(stop_gradient: bool = True, skip_collection: bool = False) 
 
     Args:
       stop_gradient: whether `tf.get_variable` gives tensors that no gradient passes.
-      skip_collection: whether new variables stay out of `TRAINABLE_VARIABLES`. They can still be
-        trained by an optimizer that is given them by hand.
+      skip_collection: whether new variables stay out of `TRAINABLE_VARIABLES`. They are weights
+        nevertheless (`MODEL_VARIABLES`), which `InitFrom` loads and a predictor needs, and can
+        still be trained by an optimizer that is given them by hand.
     """
 
     def custom(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if skip_collection:
             kwargs["trainable"] = False
+            collections = kwargs.get("collections") or [tf.GraphKeys.GLOBAL_VARIABLES]
+            kwargs["collections"] = sorted({*collections, tf.GraphKeys.MODEL_VARIABLES})
         variable = getter(*args, **kwargs)
         return tf.stop_gradient(variable) if stop_gradient else variable
 

@@ -49,6 +49,7 @@ def test_variables_can_be_kept_out_of_the_collection_and_trained_by_hand():
     with freeze_variables(stop_gradient=False, skip_collection=True):
         frozen = tf.get_variable("frozen", initializer=1.0)
     assert tf.trainable_variables() == []
+    assert tf.global_variables() == [frozen] == tf.get_collection(tf.GraphKeys.MODEL_VARIABLES)
     assert tf.gradients(frozen * 2.0, frozen) != [None]
 
 
