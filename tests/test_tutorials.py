@@ -26,6 +26,11 @@ PROMISES = {
         (r"transfer: .* right: ([\d.]+)", 0.82, 1),
         (r"nothing: .* right: ([\d.]+)", 0.3, 0.81),
     ],
+    "05-losses": [
+        (r"radius: ([\d.]+)", 0.85, 1.15),
+        (r"spread: ([\d.]+)", 0, 0.3),
+        (r"covered: ([\d.]+)", 0.7, 1),
+    ],
 }
 
 
