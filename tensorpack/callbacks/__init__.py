@@ -31,6 +31,7 @@ from .param_setters import (
     StatMonitorParamSetter,
 )
 from .prof import GraphProfiler
+from .samples import SampleCounter, SampleScheduledHyperParamSetter
 from .saver import ModelSaver
 from .scalar_printer import ScalarPrinter
 from .steps import (
@@ -105,6 +106,8 @@ __all__ = [
     "ProxyCallback",
     "RunOp",
     "RunUpdateOps",
+    "SampleCounter",
+    "SampleScheduledHyperParamSetter",
     "ScalarPrinter",
     "ScalarRecord",
     "ScalarStats",

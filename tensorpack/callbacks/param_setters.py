@@ -4,11 +4,12 @@ import math
 import os
 from collections import deque
 from contextlib import suppress
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
+from ._schedule import Points, check_interpolation, check_schedule, value_at
 from .base import Callback
 from .param import HyperParam, as_hyper_param
 
@@ -189,10 +190,8 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         set_at_beginning: bool = True,
     ) -> None:
         super().__init__(param)
-        if interp not in (None, "linear"):
-            raise ValueError(f'interp must be None or "linear", got {interp!r}.')
-        self.schedule: List[Tuple[int, float]] = _check_schedule(schedule)
-        self._interp = interp
+        self._interp = check_interpolation(interp)
+        self.schedule: Points = check_schedule(schedule)
         self._step_based = step_based
         self._set_at_beginning = set_at_beginning
         self._last_time = (-1, -1)  # epoch and global step, when it was last applied
@@ -203,7 +202,7 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         super()._before_train()
         if self._changed and self._set_at_beginning:
             then = self._last_time[self._step_based]
-            self._apply(self._noted(self._value(then, in_force=True)))
+            self._apply(self._noted(self._value(then, True)))
         self._changed = False
 
     def _set(self) -> None:
@@ -231,18 +230,10 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         continues = not self._began and now > 0  # an earlier run
         if continues and not self._set_at_beginning:
             return None
-        return self._value(now, in_force=continues)
+        return self._value(now, continues)
 
     def _value(self, now: int, in_force: bool) -> Optional[float]:
-        """The value to set at exactly this time, or also one set before; None if there is none."""
-        passed = [point for point in self.schedule if point[0] <= now]
-        if not passed:
-            return None
-        start, value = passed[-1]
-        if start < now and self._interp == "linear" and len(passed) < len(self.schedule):
-            end, then = self.schedule[len(passed)]
-            return value + (then - value) * (now - start) / (end - start)
-        return value if in_force or start == now else None
+        return value_at(self.schedule, now, self._interp, in_force)
 
     def _trigger_epoch(self) -> None:
         if not self._step_based:
@@ -259,16 +250,6 @@ class ScheduledHyperParamSetter(HyperParamSetter):
             self._logged_epoch = self.epoch_num
             name = self.param.readable_name
             logger.info(f"{name} at global_step {self.global_step} will change to {value:.8f}")
-
-
-def _check_schedule(schedule: Sequence[Tuple[int, float]]) -> List[Tuple[int, float]]:
-    times = [as_count("A schedule", "the time", when, least=0) for when, _ in schedule]
-    if not times or len(set(times)) < len(times):
-        raise ValueError(
-            "A schedule is a list of (time, value) with different times from 0 on, got "
-            f"{list(schedule)}."
-        )
-    return sorted((int(when), float(value)) for when, value in schedule)
 
 
 class HyperParamSetterWithFunc(HyperParamSetter):

@@ -51,6 +51,8 @@ CALLBACKS = [
     lambda: cb.ProxyCallback(CallbackSpy()),
     lambda: cb.RunOp(lambda: tf.no_op("nothing")),
     lambda: cb.RunUpdateOps(),
+    lambda: cb.SampleCounter(samples_per_step=5),
+    lambda: cb.SampleScheduledHyperParamSetter(param(), [(0, 1.0)], cb.SampleCounter(5)),
     lambda: cb.ScalarPrinter(),
     lambda: cb.ScheduledHyperParamSetter("weight", [(0, 1.0), (9, 2.0)], "linear", True),
     lambda: cb.ScheduledHyperParamSetter(param(), [(0, 1.0)]),

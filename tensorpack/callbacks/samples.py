@@ -1,0 +1,191 @@
+"""Progress in samples: counts what a run has trained on, and schedules by that count.
+
+A step has as many samples as all towers together take in it, so a schedule in samples is the same
+for any batch size and any number of towers. In a schedule in steps or epochs, both change it.
+"""
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.callback import StopTraining
+from tensorpack.tfutils.dependency import dependency_of_targets
+from tensorpack.utils import logger
+from tensorpack.utils.checks import as_count
+
+from ._schedule import check_interpolation, check_schedule, value_at
+from .base import Callback
+from .param import HyperParam
+from .param_setters import HyperParamSetter
+
+__all__ = ["SampleCounter", "SampleScheduledHyperParamSetter"]
+
+
+class SampleCounter(Callback):
+    """Counts the samples that a run, with those that it resumes, has trained on.
+
+    It puts the scalar `samples` after each epoch, and logs in words what a step and an epoch are. A
+    step has the first dimension of the first input that has one, summed over the training towers
+    of this process. Each step is asked for it, so batches of different sizes count exactly. A step
+    that was cut off does not count.
+
+    Args:
+      samples_per_step: for a trainer whose step is not one op; by default the graph says it.
+      pass_size: how many samples a pass over the data has, to tell how many passes an epoch is.
+      max_samples: ends the training, in order, after the epoch in which so many are reached.
+
+    Attributes:
+      count: how many samples there have been.
+
+    Raises:
+      ValueError: an argument is not a whole number of at least 1.
+    """
+
+    _chief_only = False  # schedules of all workers may depend on it
+
+    def __init__(
+        self,
+        samples_per_step: Optional[int] = None,
+        pass_size: Optional[int] = None,
+        max_samples: Optional[int] = None,
+    ) -> None:
+        self._per_step = _count_or_none(self, "samples_per_step", samples_per_step)
+        self._pass_size = _count_or_none(self, "pass_size", pass_size)
+        self._max = _count_or_none(self, "max_samples", max_samples)
+        self.count = 0
+        self._request: Optional[tf.train.SessionRunArgs] = None
+        self._counted_step = -1
+        self._told = False
+
+    @property
+    def passes(self) -> float:
+        """How many passes over the data `count` is; needs `pass_size`."""
+        if self._pass_size is None:
+            raise ValueError("Give SampleCounter(pass_size=...) to count passes over the data.")
+        return self.count / self._pass_size
+
+    def _setup_graph(self) -> None:
+        self._told = False
+        if self._per_step is not None:
+            return
+        sizes = self._sizes()
+        if not sizes:
+            raise ValueError(
+                "SampleCounter finds no batch that a step of this trainer takes: its step is not "
+                "one op, or the model has no input with a dimension. Give samples_per_step."
+            )
+        self._request = tf.train.SessionRunArgs(sizes)
+
+    def _sizes(self) -> List[tf.Tensor]:
+        """Returns the batch size of each training tower."""
+        step, towers = self.trainer.step_op, self.trainer.towers
+        found = []
+        for tower in [] if step is None or towers is None else towers.training():
+            # asking for what the step does not need could take a datapoint of its own
+            inputs = [
+                each
+                for each in tower.inputs
+                if each.shape.ndims and dependency_of_targets([step], each)
+            ]
+            if inputs:
+                found.append(tf.shape(inputs[0], out_type=tf.int64)[0])
+        return found
+
+    def _before_train(self) -> None:
+        self._counted_step = self.global_step
+
+    def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
+        return None if self.global_step == self._counted_step else self._request
+
+    def _after_run(self, ctx: tf.train.SessionRunContext, values: Any) -> None:
+        if self.global_step == self._counted_step:
+            return
+        self._counted_step = self.global_step
+        sizes = [self._per_step or 0]
+        if self._request is not None:
+            sizes = [int(size) for size in values.results]
+        self.count += sum(sizes)
+        if not self._told:
+            self._told = True
+            self._tell(sizes)
+
+    def _tell(self, sizes: Sequence[int]) -> None:
+        steps = self.trainer.steps_per_epoch
+        epoch = sum(sizes) * steps
+        towers = f" ({' + '.join(map(str, sizes))})" if len(sizes) > 1 else ""
+        text = f"A step takes {sum(sizes)} samples{towers}, an epoch of {steps} steps {epoch}"
+        if self._pass_size is not None:
+            text += f", which is {epoch / self._pass_size:.4g} passes over {self._pass_size}"
+        logger.info(text + ".")
+
+    def _trigger_epoch(self) -> None:
+        self.trainer.monitors.put_scalar("samples", self.count)
+
+    def _before_epoch(self) -> None:
+        if self._max is not None and self.count >= self._max:
+            raise StopTraining(f"{self.count} samples have been reached, of {self._max}.")
+
+    def state_dict(self) -> Dict[str, Any]:
+        """How many samples there have been."""
+        return {"samples": self.count}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Restores it."""
+        self.count = state["samples"]
+
+
+class SampleScheduledHyperParamSetter(HyperParamSetter):
+    """Sets a hyper-parameter by a list of points in samples, after each step.
+
+    The value depends on nothing but the count: that of a resumed run continues, and a schedule that
+    was changed in between is in force from its first step on.
+
+    Args:
+      param: the hyper-parameter, or the name of a variable of the graph.
+      schedule: pairs of a number of samples and the value from there on; 0 means from the
+        beginning. Before the first of them nothing is set.
+      counter: the `SampleCounter` of the run, which is another of its callbacks.
+      interp: "linear" to interpolate between the points, None for steps.
+
+    Raises:
+      TypeError: `counter` is none.
+      ValueError: the schedule is empty, or has two values for one time, or `interp` is unknown.
+    """
+
+    def __init__(
+        self,
+        param: Union[HyperParam, str],
+        schedule: Sequence[Tuple[int, float]],
+        counter: SampleCounter,
+        interp: Optional[str] = None,
+    ) -> None:
+        super().__init__(param)
+        if not isinstance(counter, SampleCounter):
+            raise TypeError(f"counter must be a SampleCounter, got {type(counter).__name__}.")
+        self._interp = check_interpolation(interp)
+        self.schedule = check_schedule(schedule)
+        self._counter = counter
+        self._logged_epoch: Optional[int] = None
+
+    def _before_train(self) -> None:
+        self._began = True
+        self._set()
+
+    def _get_value_to_set(self) -> Optional[float]:
+        value = value_at(self.schedule, self._counter.count, self._interp, True)
+        return None if value == self._last else value
+
+    def _trigger_step(self) -> None:
+        self._set()
+
+    def _trigger_epoch(self) -> None:
+        pass
+
+    def _log_change(self, value: float) -> None:
+        if self._logged_epoch != self.epoch_num:  # an interpolated value changes in every step
+            self._logged_epoch = self.epoch_num
+            name = self.param.readable_name
+            logger.info(f"{name} at {self._counter.count} samples will change to {value:.8f}")
+
+
+def _count_or_none(owner: Any, name: str, value: Any) -> Optional[int]:
+    return None if value is None else as_count(owner, name, value, least=1)
