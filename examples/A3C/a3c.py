@@ -96,6 +96,7 @@ def get_config(
         resume=resume,
         deterministic=args.deterministic,
         precision=args.precision,
+        commands=a3c_flags.commands_of(args, logger.get_logger_dir()),
     )
 
 

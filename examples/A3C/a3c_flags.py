@@ -1,12 +1,14 @@
 """The command line of a3c.py: its flags with their units, and the checks that need no machine."""
 
 import argparse
-from typing import Optional, Sequence
+import os
+from typing import Dict, Optional, Sequence
 
 from games import add_games
-from task_flags import add_computing, add_task, check_task, number, positive
+from next_commands import next_commands
+from task_flags import add_computing, add_task, check_task, default_logdir, number, positive
 
-__all__ = ["make_parser", "parse"]
+__all__ = ["commands_of", "make_parser", "parse"]
 
 NAME = "A3C"  # of the example, in the names of log directories
 
@@ -41,6 +43,14 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         if args.seed is None:
             parser.error("--deterministic needs a seed: --seed N")
     return args
+
+
+def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, str]:
+    """Returns the commands that are of use after a run; `logdir` is its log directory."""
+    parser = make_parser()
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), parser.prog)
+    where = None if logdir == default_logdir(args, NAME) else logdir
+    return next_commands(script, parser, args, ["games"], where)
 
 
 def _add_learning(group: "argparse._ArgumentGroup") -> None:

@@ -165,6 +165,7 @@ def get_config(
         deterministic=args.deterministic,
         precision=args.precision,
         xla=args.xla,
+        commands=flags.commands_of(args, logger.get_logger_dir()),
     )
 
 

@@ -2,22 +2,24 @@
 
 import argparse
 import os
-from typing import Optional, Sequence
+from typing import Dict, Optional, Sequence
 
 from algorithm_flags import add_algorithm, algorithm_of
 from games import add_games
+from next_commands import next_commands
 from presets import PRESETS
 from task_flags import (
     add_computing,
     add_task,
     at_least,
     check_task,
+    default_logdir,
     number,
     positive,
     probability,
 )
 
-__all__ = ["make_parser", "parse"]
+__all__ = ["commands_of", "make_parser", "parse"]
 
 NAME = "DQN"  # of the example, in the names of log directories
 
@@ -68,6 +70,20 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     if args.batch_size % args.towers:
         parser.error(f"--batch-size {args.batch_size} is not a multiple of --towers {args.towers}")
     return args
+
+
+def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, str]:
+    """Returns the commands that are of use after a run, see `next_commands`.
+
+    Args:
+      args: the flags of the run.
+      logdir: its log directory, which may be a numbered one.
+    """
+    parser = make_parser()
+    parser.set_defaults(**PRESETS[args.preset])
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), parser.prog)
+    where = None if logdir == default_logdir(args, NAME) else logdir
+    return next_commands(script, parser, args, ("algorithm", "games"), where)
 
 
 def _check_deterministic(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "add_task",
     "at_least",
     "check_task",
+    "default_logdir",
     "number",
     "positive",
     "probability",
@@ -154,8 +155,13 @@ def check_task(parser: argparse.ArgumentParser, args: argparse.Namespace, name: 
         parser.error(f"--load {args.load}: there is no such checkpoint, .npz file or log directory")
     _check_resume(parser, args)
     if args.logdir is None:
-        game = os.path.splitext(os.path.basename(args.rom))[0]
-        args.logdir = os.path.join("train_log", f"{name}-{game}")
+        args.logdir = default_logdir(args, name)
+
+
+def default_logdir(args: argparse.Namespace, name: str) -> str:
+    """Returns the log directory of a run without `--logdir`."""
+    game = os.path.splitext(os.path.basename(args.rom))[0]
+    return os.path.join("train_log", f"{name}-{game}")
 
 
 def _check_resume(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

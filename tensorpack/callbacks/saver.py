@@ -43,6 +43,9 @@ class ModelSaver(Callback):
       asynchronous: whether the training waits only until the values have been copied, and the
         files are written while it continues. A save waits until the one before is written.
 
+    Attributes:
+      last_path: of the last checkpoint that this run has saved or was resumed from, or None.
+
     Raises:
       TypeError: `asynchronous` is not a bool, as where a script of 2017 passes `keep_recent` there.
     """
@@ -77,6 +80,7 @@ class ModelSaver(Callback):
         self._failure: Optional[Exception] = None
         self._saved_at: Any = None  # the position of the run
         self._path = ""  # of what is being saved
+        self.last_path: Optional[str] = None
 
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, "ModelSaver")
@@ -113,6 +117,7 @@ class ModelSaver(Callback):
             prefix = self.trainer.resumed_from
             self._store.adopt_segments(prefix)
             if prefix is not None:
+                self.last_path = prefix
                 self._guarded(lambda: self._store.resume_from(prefix))
 
     def _trigger(self) -> None:
@@ -144,6 +149,7 @@ class ModelSaver(Callback):
         def save() -> None:
             self._store.save(step, write, state)
             self._failure, self._saved_at = None, position
+            self.last_path = self._path
             logger.info(f"Model saved to {self._path}.")
 
         if self._background is None:

@@ -24,6 +24,7 @@ from tensorpack.utils.stopping import StopToken
 
 from .config import TrainConfig
 from .determinism import fix_graph_seed, warn_of_random_ops
+from .ending import log_ending
 from .loop import TrainLoop
 from .record import TrainingRecord
 from .run_state import RunState
@@ -244,8 +245,7 @@ class Trainer(TrainerContract):
             max_epoch=max_epoch,
         )
         if self.hooked_sess is None:
-            phases = "setup(), or after setup_callbacks() and initialize()"
-            raise RuntimeError(f"main_loop() comes after {phases}.")
+            raise RuntimeError("main_loop() comes after setup(), or setup_callbacks() and initialize().")
         self._run(self._loop)
 
     def _run(self, *phases: Callable[[], None]) -> None:
@@ -273,6 +273,7 @@ class Trainer(TrainerContract):
                 by_hook = self.hooked_sess is not None and self.hooked_sess.hook_error is error
                 verdict = self._shutdown.run(error, self._callbacks, self._save_at_end, by_hook)
                 self.record.end(error, verdict)
+        log_ending(self, verdict)
         if verdict is not None:
             raise verdict
 

@@ -1,6 +1,6 @@
 """What to train, on which data, with which callbacks, for how long."""
 
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.callbacks.event_writer import TFEventWriter
@@ -22,6 +22,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count, as_list, as_number
 
 from .determinism import check_deterministic, one_thread, warn_of_threads
+from .ending import check_commands
 from .run_state import check_policy
 
 __all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
@@ -74,6 +75,9 @@ class TrainConfig:
         are float32 in any case. None is what the session config says. It is an error where it has
         no effect.
       xla: whether XLA compiles what it can, likewise.
+      commands: what one can do with the model, to the command that does it, logged at the end of
+        the run; `{model}` in it stands for the path of the last checkpoint. "resume" is what
+        continues the run: `{"resume": "python a.py --resume", "evaluate": "python b.py {model}"}`.
 
     Attributes:
       callbacks: `callbacks` and those of `extra_callbacks` that are not among them, in this order.
@@ -107,6 +111,7 @@ class TrainConfig:
         deterministic: bool = False,
         precision: Optional[str] = None,
         xla: bool = False,
+        commands: Optional[Mapping[str, str]] = None,
         **kwargs: Any,
     ) -> None:
         if kwargs:
@@ -133,6 +138,7 @@ class TrainConfig:
         monitors = DEFAULT_MONITORS() if monitors is None else monitors
         self.monitors = _check_all("monitors", monitors, MonitorBase)
         self.resume = check_policy(resume)
+        self.commands = check_commands(commands)
         self.deterministic = bool(deterministic)
         self._set_session(session_creator, session_config, ComputeOptions(precision, xla))
         session_init = JustCurrentSession() if session_init is None else session_init

@@ -151,7 +151,12 @@ def test_the_log_has_the_lines_that_users_of_tensorpack_know(trained):
     for line, wanted in zip(said[1:], expected):
         pattern = re.escape(wanted).replace(re.escape("{}"), r"-?[\d.]+(e-?\d+)?")
         assert re.fullmatch(pattern, line), f"got {line!r}, expected {wanted!r}"
-    assert said[-1] == "Training has finished!"
+    assert said[-5:-3] == ["Training has finished!", f"The model is {logdir}/model-12."]
+    assert [line.partition(":")[0] for line in said[-3:]] == [
+        "To train longer, with more epochs",
+        "To evaluate it",
+        "To watch it play",
+    ]
     # every line but the rows of tables says when and where it was logged
     assert messages(line for line in lines if not PREFIX.match(line)) == [
         *SETTINGS[1:],

@@ -1,0 +1,100 @@
+"""What is said when a run is over."""
+
+import os
+import signal
+
+import pytest
+
+from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.dataflow import DataFromList
+from tensorpack.train import SimpleTrainer, TrainConfig
+from tests.callbacks.driver import log_lines
+from tests.helpers import TinyModel, config
+from tests.train.test_stopping import flow
+
+
+class Ends(Callback):
+    """Ends the run in its second epoch."""
+
+    def __init__(self, how):
+        self._how = how
+
+    def _trigger_step(self):
+        if self.epoch_num == 2:
+            self._how()
+            self.trainer.stop_token.wait(5)
+
+
+def fail():
+    raise ZeroDivisionError("on purpose")
+
+
+def said_at_the_end(capsys, directory, how=lambda: None, saver=True, **options):
+    callbacks = [ModelSaver(checkpoint_dir=str(directory))] if saver else []
+    options = {"model": TinyModel(), "dataflow": flow(), "max_epoch": 1, **options}
+    trainer = SimpleTrainer(config([*callbacks, Ends(how)], **options))
+    try:
+        trainer.train()
+    except (KeyboardInterrupt, ZeroDivisionError):
+        pass
+    lines = log_lines(capsys)
+    last = [
+        i for i, line in enumerate(lines) if line.startswith(("Training ", "Detected", "Model"))
+    ]
+    return lines[last[-1] + 1 :]
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_run_that_finished_says_where_its_model_is(tmp_path, capsys):
+    path = f"{tmp_path}/model-2"
+    assert said_at_the_end(capsys, tmp_path) == [f"The model is {path}."]
+
+
+def test_commands_name_the_model(tmp_path, capsys):
+    directory = tmp_path / "a b"
+    directory.mkdir()
+    commands = {"watch it": "play {model}", "resume": "again --resume"}
+    assert said_at_the_end(capsys, directory, commands=commands) == [
+        f"The model is {directory}/model-2.",
+        "To train longer, with more epochs: again --resume",
+        f"To watch it: play '{directory}/model-2'",
+    ]
+
+
+def test_a_run_that_was_interrupted_says_how_to_resume_it(tmp_path, capsys):
+    path = f"{tmp_path}/model-3"
+    options = {"how": interrupt, "max_epoch": 2}
+    says = f"The run is saved in {path}."
+    assert said_at_the_end(capsys, tmp_path, **options) == [
+        says,
+        'To resume: start the program with TrainConfig(resume="auto") and this log directory.',
+    ]
+
+
+def test_a_script_that_resumes_by_itself_is_only_started_again(tmp_path, capsys):
+    options = {"how": interrupt, "max_epoch": 2, "resume": "auto"}
+    assert said_at_the_end(capsys, tmp_path, **options)[-1] == (
+        "To resume: start the program again, which has resume='auto'."
+    )
+
+
+def test_a_run_that_failed_names_the_last_save(tmp_path, capsys):
+    commands = {"resume": "again --resume"}
+    options = {"how": fail, "max_epoch": 2, "commands": commands}
+    assert said_at_the_end(capsys, tmp_path, **options) == [
+        f"The last save before the failure is {tmp_path}/model-2.",
+        "To resume: again --resume",
+    ]
+
+
+def test_without_a_saver_nothing_is_said(tmp_path, capsys):
+    assert said_at_the_end(capsys, tmp_path, saver=False) == []
+
+
+@pytest.mark.parametrize("wrong", ["play {model}", ["play"], {"play": 3}, {1: "play"}])
+def test_commands_are_texts_by_name(wrong):
+    with pytest.raises(TypeError, match="commands must be a dictionary of what they do"):
+        TrainConfig(dataflow=DataFromList([[1]]), commands=wrong)
