@@ -245,16 +245,16 @@ class Trainer(TrainerContract):
             max_epoch=max_epoch,
         )
         if self.hooked_sess is None:
-            raise RuntimeError("main_loop() comes after setup(), or setup_callbacks() and initialize().")
+            raise RuntimeError(
+                "It runs after setup(), or after setup_callbacks() and initialize()."
+            )
         self._run(self._loop)
 
     def _run(self, *phases: Callable[[], None]) -> None:
         """Runs the phases and, whatever happens in them, the shutdown; raises how the run ended."""
         config = self._require_config()
         if self._guard is not None:
-            raise RuntimeError(
-                "A trainer runs once: make a new one, in a new graph, to train again."
-            )
+            raise RuntimeError("A trainer runs once: to train again, make one in a new graph.")
         self._guard = guard = SignalGuard(self.stop_token, self.stop_grace)
         guard.unblock = self._shutdown.unblock
         guard.request = self.signal_token.request

@@ -21,8 +21,8 @@ def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
     """
     if commands is None:
         return {}
-    texts = isinstance(commands, Mapping) and [*commands, *commands.values()]
-    if texts is False or not all(isinstance(each, str) for each in texts):
+    items = [*commands, *commands.values()] if isinstance(commands, Mapping) else [commands, None]
+    if not all(isinstance(each, str) for each in items):
         raise TypeError(
             "commands must be a dictionary of what they do to commands, such as "
             f'{{"evaluate": "python play.py --load {MODEL}"}}, got {commands!r}.'
