@@ -11,6 +11,7 @@ from tensorpack import graph_builder as graph_builder
 from tensorpack import input_source as input_source
 from tensorpack import models as models
 from tensorpack import predict as predict
+from tensorpack import report as report
 from tensorpack import tfutils as tfutils
 from tensorpack import train as train
 from tensorpack import utils as utils
@@ -260,6 +261,7 @@ from tensorpack.predict import PredictConfig as PredictConfig
 from tensorpack.predict import PredictorBase as PredictorBase
 from tensorpack.predict import PredictorFactory as PredictorFactory
 from tensorpack.predict import SimpleDatasetPredictor as SimpleDatasetPredictor
+from tensorpack.report import write_report as write_report
 from tensorpack.tfutils import AccumGradOptimizer as AccumGradOptimizer
 from tensorpack.tfutils import BaseTowerContext as BaseTowerContext
 from tensorpack.tfutils import ChainInit as ChainInit

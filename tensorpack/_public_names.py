@@ -34,6 +34,7 @@ MODULES = {
     "optimizer": "tensorpack.tfutils.optimizer",
     "predict": "tensorpack.predict",
     "rect": "tensorpack.utils.rect",
+    "report": "tensorpack.report",
     "scope_utils": "tensorpack.tfutils.scope_utils",
     "serialize": "tensorpack.utils.serialize",
     "sesscreate": "tensorpack.tfutils.sesscreate",
@@ -116,6 +117,7 @@ _NAMES = {  # package or module -> its public names
         "MultiThreadAsyncPredictor MultiTowerOfflinePredictor OfflinePredictor OnlinePredictor "
         "PredictConfig PredictorBase PredictorFactory SimpleDatasetPredictor"
     ),
+    "report": "write_report",
     "tfutils": (
         "AccumGradOptimizer BaseTowerContext ChainInit CheckGradient CheckpointCorrupt "
         "ComputeOptions DictRestore FilterNoneGrad GlobalNormClip GradientProcessor InitFrom "

@@ -10,7 +10,7 @@ PACKAGE = ROOT / "tensorpack"
 # The import table: a module imports from lower rows, or from its own package.
 LAYERS = [
     "utils",
-    "dataflow RL launch",
+    "dataflow RL launch report",
     "compat",
     "tfutils",
     "models input_source",

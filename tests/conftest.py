@@ -27,6 +27,7 @@ WITHOUT_TENSORFLOW = {
     "dataflow",
     "launch",
     "RL",
+    "report",
     "test_conftest.py",
     "test_docs.py",
     "test_import_cost.py",

@@ -4,5 +4,6 @@ SUBCOMMANDS = {
     "examples": "tensorpack.command.examples",
     "inspect": "tensorpack.command.inspect",
     "launch": "tensorpack.command.launch",
+    "report": "tensorpack.command.report",
     "tf1": "tensorpack.command.tf1",
 }

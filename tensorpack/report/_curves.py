@@ -1,0 +1,109 @@
+"""The section of curves: every scalar of the run, what the run is about first."""
+
+import math
+import re
+from html import escape
+from typing import Any, Dict, List, Optional, Tuple
+
+from ._chart import Line, draw_chart, number_text
+from ._read import Epochs, Run
+
+__all__ = ["curves_of"]
+
+_GROUPS = (
+    ("Scores", re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")),
+    ("Costs and errors", re.compile(r"cost|loss|error|perplexity")),
+)
+_OTHERS, _STATISTICS = "Others", "Statistics of parameters, gradients and activations"
+_IS_STATISTIC = re.compile(r"^(param-summary|SummaryGradient|activation-summary)/")
+_NOT_SCALARS = ("epoch_num", "global_step")
+_MOST_CHARTS = 200
+
+Points = List[Tuple[float, Optional[float]]]
+
+
+def curves_of(run: Run) -> str:
+    """Returns the charts, in groups."""
+    now, earlier = _series_of(run.epochs), [(name, _series_of(e)) for name, e in run.earlier]
+    names = list(dict.fromkeys([*now, *(name for _, series in earlier for name in series)]))
+    marks = _marks(run)
+    groups: Dict[str, List[str]] = {}
+    for name in sorted(names, key=lambda name: (name.count("/"), name.lower()))[:_MOST_CHARTS]:
+        lines = [Line(s[name], "earlier", label) for label, s in earlier if name in s]
+        if name in now:
+            lines.append(Line(now[name]))
+        groups.setdefault(_group_of(name), []).append(_card(name, lines, now.get(name), marks))
+    parts = [_explain(run, marks, len(names))] if names else []
+    for title in (*(title for title, _ in _GROUPS), _OTHERS, _STATISTICS):
+        cards = [each for each in groups.get(title, []) if each]
+        if cards:
+            parts.append(_group(title, "".join(cards), len(cards)))
+    return "\n".join(parts)
+
+
+def _series_of(epochs: Epochs) -> Dict[str, Points]:
+    series: Dict[str, Points] = {}
+    for epoch in epochs:
+        for name, value in epoch.items():
+            if name not in _NOT_SCALARS:
+                points = series.setdefault(name, [])
+                points.append((float(epoch["global_step"]), _as_value(value)))
+    return {name: sorted(points, key=lambda point: point[0]) for name, points in series.items()}
+
+
+def _as_value(value: Any) -> Optional[float]:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    try:
+        return float(value) if is_number and math.isfinite(value) else None
+    except OverflowError:  # an integer beyond all floats
+        return None
+
+
+def _marks(run: Run) -> List[float]:
+    """The steps from which later sittings went on."""
+    found = []
+    for sitting in run.sittings[1:]:
+        training = sitting.get("training")
+        step = training.get("first_step") if isinstance(training, dict) else None
+        if isinstance(step, int) and 0 < step < 1e15:
+            found.append(float(step))
+    return found
+
+
+def _group_of(name: str) -> str:
+    if _IS_STATISTIC.match(name):
+        return _STATISTICS
+    return next((t for t, words in _GROUPS if words.search(name.lower())), _OTHERS)
+
+
+def _card(name: str, lines: List[Line], now: Optional[Points], marks: List[float]) -> str:
+    drawing = draw_chart(name, lines, marks)
+    if not drawing:
+        return f'<div class="card"><b>{escape(name)}</b><p>no number that can be drawn</p></div>'
+    values = [value for _, value in now or [] if value is not None]
+    text = "only in earlier runs"
+    if values:
+        text = f"last {number_text(values[-1])}, from {number_text(min(values))} to "
+        text += number_text(max(values))
+    gaps = sum(value is None for _, value in now or [])
+    text += f"; {gaps} not finite" if gaps else ""
+    return f'<div class="card"><b>{escape(name)}</b><p>{escape(text)}</p>{drawing}</div>'
+
+
+def _group(title: str, cards: str, count: int) -> str:
+    cards = f'<div class="cards">{cards}</div>'
+    if title == _STATISTICS:
+        return f"<details><summary>{title} ({count})</summary>{cards}</details>"
+    return f"<h3>{title}</h3>{cards}"
+
+
+def _explain(run: Run, marks: List[float], count: int) -> str:
+    parts = ["Over the steps of the run, a value for each epoch."]
+    if marks:
+        parts.append("Dashed lines: where the run was resumed.")
+    if run.earlier:
+        names = ", ".join(name for name, _ in run.earlier)
+        parts.append(f"Grey: earlier runs in this folder ({names}).")
+    if count > _MOST_CHARTS:
+        parts.append(f"The first {_MOST_CHARTS} of {count} scalars.")
+    return f'<p class="soft">{escape(" ".join(parts))}</p>'

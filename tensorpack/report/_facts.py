@@ -1,0 +1,220 @@
+"""The top of the page: how the run ended, and what was run where."""
+
+import os
+import shlex
+import socket
+from contextlib import suppress
+from html import escape
+from typing import Any, Dict, List, Optional
+
+from ._chart import number_text
+from ._read import Run
+
+__all__ = ["duration_text", "facts_of", "headline_of", "sittings_of", "size_text"]
+
+_CLASSES = {"finished": "good", "stopped": "open", "running": "open"}
+_LOST = "the process has ended without a word, as after a crash or kill -9"
+
+
+def headline_of(run: Run) -> str:
+    """Returns the result of the run in a line."""
+    if not run.sittings:
+        text = "No run.json tells how this run ended."
+        if run.epochs:
+            last = run.epochs[-1]
+            text += f" Its statistics end at step {number_text(last['global_step'])}."
+        return f'<p class="result soft">{text}</p>'
+    last = run.sittings[-1]
+    result = _result_of(last)
+    parts = [f'<span class="badge {_CLASSES.get(result, "bad")}">{escape(result)}</span>']
+    if last.get("message"):
+        parts.append(f"<b>{escape(str(last['message']))}</b>")
+    elif result == "lost":
+        parts.append(_LOST)
+    seconds = _total_seconds(run.sittings)
+    facts = [f"{name} {_plain(last[name])}" for name in ("epoch", "step") if name in last]
+    if seconds:
+        facts.append(f"after {duration_text(seconds)}")
+    if last.get("checkpoint"):
+        facts.append(f"last checkpoint {_plain(last['checkpoint'])}")
+    return f'<p class="result">{" ".join(parts)} {escape(", ".join(facts))}</p>'
+
+
+def facts_of(run: Run) -> str:
+    """Returns what was run where, of the last sitting."""
+    if not run.sittings:
+        return ""
+    last = run.sittings[-1]
+    rows = [
+        ("Command", _command(last)),
+        ("Folder", _code(last.get("folder"))),
+        ("Time", _times(last)),
+        ("Machine", _machine(_dict(last, "machine"), last.get("host"))),
+        ("Versions", _pairs(_dict(last, "versions"))),
+        ("Commit", _commit(_dict(last, "git"))),
+        ("Training", _training(_dict(last, "training"))),
+        ("Seeds", _seeds(_dict(last, "training"))),
+    ]
+    return "<dl>" + "".join(f"<dt>{k}</dt><dd>{v}</dd>" for k, v in rows if v) + "</dl>\n"
+
+
+def sittings_of(run: Run) -> str:
+    """Returns the table of the sittings, if there are several."""
+    if len(run.sittings) < 2:
+        return ""
+    head = "".join(f"<th>{each}</th>" for each in _COLUMNS)
+    rows = "".join(f"<tr>{_sitting_row(each)}</tr>" for each in run.sittings)
+    return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>\n'
+
+
+_COLUMNS = ("started", "took", "from step", "to step", "result", "on", "commit", "")
+
+
+def _sitting_row(sitting: Dict[str, Any]) -> str:
+    seconds: Any = sitting.get("seconds")
+    cells = [
+        sitting.get("started", ""),
+        duration_text(seconds) if _is_number(seconds) else "",
+        _dict(sitting, "training").get("first_step", ""),
+        sitting.get("step", ""),
+        _result_of(sitting),
+        sitting.get("host", ""),
+        str(_dict(sitting, "git").get("commit") or "")[:10],
+        str(sitting.get("message", ""))[:80],
+    ]
+    return "".join(f"<td>{escape(_plain(each))}</td>" for each in cells)
+
+
+def duration_text(seconds: float) -> str:
+    """Returns a duration such as `2 h 5 min`."""
+    minutes, rest = divmod(seconds, 60)
+    if minutes < 1:
+        return f"{seconds:.3g} s"
+    hours, minutes = divmod(int(minutes), 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(rest)} s"
+
+
+def size_text(nbytes: Optional[float]) -> str:
+    """Returns a number of bytes such as `1.5 MB`; "" for None."""
+    if nbytes is None:
+        return ""
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.1f} {name}"
+    return f"{nbytes:.0f} B"
+
+
+def _result_of(sitting: Dict[str, Any]) -> str:
+    result = sitting.get("result")
+    if result:
+        return str(result)
+    return "running" if _lives(sitting) else "lost"
+
+
+def _lives(sitting: Dict[str, Any]) -> bool:
+    """Whether the process of a sitting may be alive: those of other machines may."""
+    if sitting.get("host") != socket.gethostname():
+        return True
+    process = sitting.get("process")
+    if not isinstance(process, int) or isinstance(process, bool) or process <= 0:
+        return False
+    with suppress(ProcessLookupError, OverflowError):
+        with suppress(PermissionError):
+            os.kill(process, 0)
+        return True
+    return False
+
+
+def _total_seconds(sittings: List[Dict[str, Any]]) -> float:
+    return sum(each["seconds"] for each in sittings if _is_number(each.get("seconds")))
+
+
+def _command(sitting: Dict[str, Any]) -> str:
+    command = sitting.get("command")
+    if not isinstance(command, list) or not command:
+        return ""
+    return _code(" ".join(shlex.quote(str(each)) for each in command))
+
+
+def _times(sitting: Dict[str, Any]) -> str:
+    ended = sitting.get("ended")
+    return escape(f"{_plain(sitting.get('started'))} to {_plain(ended) if ended else 'now'}")
+
+
+def _machine(machine: Dict[str, Any], host: Any) -> str:
+    gpus = machine.get("gpus")
+    names = [
+        f"{_plain(gpu.get('name'))} ({_size(gpu.get('memory'))})"
+        for gpu in (gpus if isinstance(gpus, list) else [])
+        if isinstance(gpu, dict)
+    ]
+    cpu, cores = _plain(machine.get("cpu")), _plain(machine.get("cores"))
+    parts = [
+        _plain(host),
+        f"{cpu}, {cores} cores" if cpu else "",
+        f"{_size(machine.get('memory'))} of memory" if machine.get("memory") else "",
+        ", ".join(names) or "no GPU",
+        _plain(machine.get("system")),
+    ]
+    return escape("; ".join(each for each in parts if each)) if machine else ""
+
+
+def _commit(git: Dict[str, Any]) -> str:
+    if not git:
+        return ""
+    dirty = git.get("dirty")
+    state = ", with changes" if dirty else "" if dirty is False else ", changes not known"
+    branch = f" on {_plain(git.get('branch'))}" if git.get("branch") else ""
+    return _code(git.get("commit") or "none") + escape(branch + state)
+
+
+def _training(training: Dict[str, Any]) -> str:
+    inputs = training.get("input")
+    inputs = inputs if isinstance(inputs, list) else []
+    parts = [
+        _plain(training.get("trainer")),
+        f"model {training['model']}" if training.get("model") else "",
+        f"data from {', '.join(map(str, inputs))}" if inputs else "",
+        f"{training['towers']} towers" if training.get("towers", 1) != 1 else "",
+        f"precision {training['precision']}" if training.get("precision") else "",
+        "XLA" if training.get("xla") else "",
+        f"{training['steps_per_epoch']} steps per epoch" if "steps_per_epoch" in training else "",
+        f"resumed from {training['resumed_from']}" if training.get("resumed_from") else "",
+    ]
+    return escape(", ".join(each for each in parts if each))
+
+
+def _seeds(training: Dict[str, Any]) -> str:
+    if "seed" not in training:
+        return ""
+    seed = training["seed"]
+    text = "not fixed: this run cannot be repeated exactly" if seed is None else f"{seed}"
+    return escape(text + (", deterministic" if training.get("deterministic") else ""))
+
+
+def _pairs(values: Dict[str, Any]) -> str:
+    return escape(", ".join(f"{name} {value}" for name, value in values.items() if value))
+
+
+def _dict(values: Dict[str, Any], name: str) -> Dict[str, Any]:
+    found = values.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15
+
+
+def _size(value: Any) -> str:
+    return size_text(value) if _is_number(value) else "?"
+
+
+def _plain(value: Any) -> str:
+    return "" if value is None else f"{value:,}" if type(value) is int else str(value)
+
+
+def _code(value: Any) -> str:
+    return f"<code>{escape(str(value))}</code>" if value else ""

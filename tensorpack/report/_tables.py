@@ -1,0 +1,154 @@
+"""The lower sections of the page: time, images, parameters, the log, the files."""
+
+import os
+import re
+from html import escape
+from typing import Any, List, Optional, Sequence, Tuple
+from urllib.parse import quote
+
+from ._facts import size_text
+from ._read import Run
+
+__all__ = ["files_of", "log_of", "parameters_of", "samples_of", "times_of"]
+
+_SHOWN_ROWS = 30  # of a table that is not folded
+_MOST_PARAMETERS = 2000
+_SHARES = (  # of a time report: field, class, label
+    ("waiting", "wait", "waiting for data"),
+    ("stepping", "step", "stepping"),
+    ("callbacks", "call", "callbacks"),
+)
+_WHAT = (
+    (r"run\.json", "how it was run, and how it ended"),
+    (r"stats\.json", "the scalars of each epoch"),
+    (r"stats\.json\..*", "the scalars of an earlier run"),
+    (r"stats\.csv", "the scalars of each epoch"),
+    (r"log\.log", "the log"),
+    (r"log\.log\..*", "the log of an earlier sitting"),
+    (r"events\.out\.tfevents\..*", "for TensorBoard"),
+    (r"checkpoint", "which checkpoint is the newest"),
+    (r"segments", "parts of the saved states"),
+    (r"graph-.*\.meta", "the graph"),
+    (r".*\.data-\d+-of-\d+|.*\.index", "variables"),
+    (r".*\.manifest\.json", "checksums of a checkpoint"),
+    (r".*\.state", "what a resumed run needs beside the variables"),
+    (r"chrome-trace-.*\.json", "the ops of a step, for ui.perfetto.dev"),
+    (r"episodes\.csv", "every game that was played"),
+    (r"settings\.json", "what decides how scores compare"),
+    (r"time_reports\.jsonl", "where the time went"),
+    (r".*\.corrupt", "could not be read, and was put aside"),
+)
+
+
+def times_of(run: Run) -> str:
+    """Returns the last time report, with the earlier ones folded."""
+    if not run.times:
+        return ""
+    *before, last = run.times
+    text = _share_bar(last) + f"<p>{escape(_time_text(last))}</p>\n"
+    if before:
+        lines = "".join(f"<p>{escape(_time_text(each))}</p>" for each in reversed(before[-50:]))
+        text += f"<details><summary>{len(before)} earlier</summary>{lines}</details>\n"
+    return text
+
+
+def _time_text(report: Any) -> str:
+    at = report.get("at") or (f"step {report['step']}" if "step" in report else "")
+    return f"{at}: {report['text']}" if at else report["text"]
+
+
+def _share_bar(report: Any) -> str:
+    shares = [(report.get(name), css, label) for name, css, label in _SHARES]
+    known = [
+        (float(share), css, label)
+        for share, css, label in shares
+        if isinstance(share, (int, float)) and 0 <= share <= 1
+    ]
+    if not known:
+        return ""
+    bars = "".join(f'<i class="{css}" style="width:{share:.1%}"></i>' for share, css, _ in known)
+    keys = "".join(
+        f'<span><i class="{css}"></i> {label} {share:.0%}</span>' for share, css, label in known
+    )
+    return f'<div class="bar">{bars}</div><p class="key">{keys}</p>\n'
+
+
+def samples_of(run: Run) -> str:
+    """Returns the images."""
+    figures = "".join(
+        f'<figure class="card"><img src="{each.uri}" alt="{escape(each.name)}">'
+        f"<figcaption>{escape(each.name + (f', {each.note}' if each.note else ''))}</figcaption>"
+        "</figure>"
+        for each in run.samples
+    )
+    return f'<div class="cards">{figures}</div>\n' if figures else ""
+
+
+def parameters_of(run: Run) -> str:
+    """Returns the table of the trainable variables."""
+    if not run.parameters:
+        return ""
+    sizes = [_product(each.shape) for each in run.parameters]
+    rows = [
+        (escape(each.name), escape(" x ".join(map(str, each.shape)) or "scalar"), each.dtype, size)
+        for each, size in zip(run.parameters, sizes)
+    ]
+    total = f"{len(rows)} variables, {sum(sizes):,} numbers"
+    cells = [(name, shape, escape(dtype), f"{size:,}") for name, shape, dtype, size in rows]
+    table = _table(("name", "shape", "dtype", "size"), cells[:_MOST_PARAMETERS])
+    return f"<p>{total}</p>" + _folded(table, len(rows))
+
+
+def log_of(run: Run) -> str:
+    """Returns the last lines of the log."""
+    return f"<pre>{escape(chr(10).join(run.log))}</pre>\n" if run.log else ""
+
+
+def files_of(run: Run, links_from: str) -> str:
+    """Returns the files of the directory, with links."""
+    rows = []
+    for name, size in run.files:
+        path = os.path.relpath(os.path.join(run.directory, name), links_from)
+        # Behind "./" no name is taken for a protocol.
+        link = "./" + quote(os.fsencode(path).replace(os.sep.encode(), b"/"))
+        slash = "" if size is not None else "/"
+        text = f'<a href="{escape(link)}">{escape(_shown(name))}{slash}</a>'
+        rows.append((text, size_text(size), _what(name)))
+    return _folded(_table(("file", "size", "what it is"), rows, number=1), len(rows))
+
+
+def _shown(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _what(name: str) -> str:
+    return next((what for pattern, what in _WHAT if re.fullmatch(pattern, name)), "")
+
+
+def _table(
+    heads: Sequence[str], rows: Sequence[Tuple[str, ...]], number: Optional[int] = None
+) -> str:
+    """A table of cells that are HTML; the column `number`, by default the last, is of numbers."""
+    last = len(heads) - 1 if number is None else number
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        marked = [
+            f"<{tag}{' class=number' * (i == last)}>{cell}</{tag}>" for i, cell in enumerate(cells)
+        ]
+        return f"<tr>{''.join(marked)}</tr>"
+
+    lines: List[str] = [line("th", heads), *(line("td", row) for row in rows)]
+    return f'<div class="wide"><table>{"".join(lines)}</table></div>\n'
+
+
+def _folded(table: str, count: int) -> str:
+    if count <= _SHOWN_ROWS:
+        return table
+    return f"<details><summary>all {count}</summary>{table}</details>\n"
+
+
+def _product(shape: Sequence[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
