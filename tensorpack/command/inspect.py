@@ -3,7 +3,7 @@
 import argparse
 import os
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Container, Dict, Iterable, List, Optional, Tuple
 
 from ._checkpoints import Saved, Variable, open_saved
 from ._codes import FINE, PROBLEM, CommandError
@@ -33,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sort", choices=["name", "size"], default="name", help="the order (%(default)s)")
     text = "compare the files with the checksums of the manifest; exit code 1 if they differ"
     add("--check", action="store_true", help=text)
+    text = "also what only training uses: what optimizers keep, averages of summaries"
+    add("--all", action="store_true", help=text)
     add("--json", action="store_true", help="print an object of JSON")
 
 
@@ -46,6 +48,7 @@ def run(args: Any) -> int:
         return _compare(saved, open_saved(other), args)
     damage = _damage(saved) if args.check else None
     variables = _ordered(_selected(saved.variables, args.select), args.sort)
+    hidden = () if args.all else _of_training(saved.variables)
     facts = _facts(saved)
     if args.check:
         facts["checked"] = damage or ("whole" if saved.manifest else "no manifest to check with")
@@ -57,7 +60,7 @@ def run(args: Any) -> int:
         args.write(json_text({**facts, "variables": described}))
     else:
         args.write(table_text([(name, _in_a_line(each)) for name, each in facts.items() if each]))
-        args.write("\n" + _variable_table(variables))
+        args.write("\n" + _variable_table(variables, hidden))
     return PROBLEM if damage else FINE
 
 
@@ -136,39 +139,60 @@ def _in_a_line(fact: Any) -> str:
     return ", ".join(fact) if isinstance(fact, list) else str(fact)
 
 
-def _variable_table(variables: List[Tuple[str, Variable]]) -> str:
+def _of_training(names: Iterable[str]) -> List[str]:
+    from tensorpack.utils.naming import is_training_name
+
+    return [name for name in names if is_training_name(name)]
+
+
+def _variable_table(variables: List[Tuple[str, Variable]], hidden: Container[str]) -> str:
+    """Returns a table, and below it what all of them are together, those left out too."""
+    shown = [item for item in variables if item[0] not in hidden]
     rows = [
-        (name, each.dtype, shape_text(each.shape), size_text(each.nbytes))
-        for name, each in variables
+        (name, each.dtype, shape_text(each.shape), size_text(each.nbytes)) for name, each in shown
     ]
-    size = sum(each.size for _, each in variables)
-    nbytes = sum(each.nbytes or 0 for _, each in variables)
     table = table_text(rows, ["variable", "dtype", "shape", "size"]) + "\n" if rows else ""
-    return f"{table}{len(rows)} variables, {size:,} numbers, {size_text(nbytes)}"
+    text = table + _total([each for _, each in shown])
+    if len(shown) < len(variables):
+        others = [each for name, each in variables if name in hidden]
+        text += f"\nand what only training uses (--all): {_total(others)}"
+    return text
+
+
+def _total(variables: List[Variable]) -> str:
+    size = sum(each.size for each in variables)
+    nbytes = sum(each.nbytes or 0 for each in variables)
+    return f"{len(variables)} variables, {size:,} numbers, {size_text(nbytes)}"
 
 
 def _compare(saved: Saved, other: Saved, args: Any) -> int:
     """Tells what would be loaded from one into the model of the other."""
+    names = sorted(_selected({**saved.variables, **other.variables}, args.select))
+    hidden = [] if args.all else _of_training(names)
     rows = {
         name: _verdict(saved.variables.get(name), other.variables.get(name))
-        for name in sorted(_selected({**saved.variables, **other.variables}, args.select))
+        for name in names
+        if name not in hidden
     }
-    counts = {
-        verdict: list(rows.values()).count(verdict) for verdict in dict.fromkeys(rows.values())
-    }
-    hint = _scope_hint(saved.variables, other.variables)
     if args.json:
         args.write(json_text({"from": saved.path, "into": other.path, "variables": rows}))
     else:
-        table = [
-            (name, _described(saved, name), _described(other, name), verdict)
-            for name, verdict in rows.items()
-        ]
-        args.write(table_text([("from", saved.path), ("into", other.path)]))
-        args.write("\n" + table_text(table, ["variable", "from", "into", "what"]))
-        args.write(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + hint)
-    fine = counts.keys() <= {"loaded", "loaded, cast", "only in the first: left out"}
-    return FINE if fine and any(verdict.startswith("loaded") for verdict in counts) else PROBLEM
+        _write_comparison(saved, other, rows, args)
+        if hidden:
+            args.write(f"and {len(hidden)} that only training uses (--all)")
+    fine = {*rows.values()} <= {"loaded", "loaded, cast", "only in the first: left out"}
+    return FINE if fine and any(each.startswith("loaded") for each in rows.values()) else PROBLEM
+
+
+def _write_comparison(saved: Saved, other: Saved, rows: Dict[str, str], args: Any) -> None:
+    table = [
+        (name, _described(saved, name), _described(other, name), verdict)
+        for name, verdict in rows.items()
+    ]
+    args.write(table_text([("from", saved.path), ("into", other.path)]))
+    args.write("\n" + table_text(table, ["variable", "from", "into", "what"]))
+    counts = [f"{list(rows.values()).count(each)} {each}" for each in dict.fromkeys(rows.values())]
+    args.write(", ".join(counts) + _scope_hint(saved.variables, other.variables))
 
 
 def _verdict(ours: Optional[Variable], theirs: Optional[Variable]) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import (
     CheckpointCorrupt,
@@ -39,12 +40,8 @@ load_chkpt_vars = load_checkpoint_vars
 dump_chkpt_vars = load_checkpoint_vars
 save_chkpt_vars = save_checkpoint_vars
 
+
 # What the optimizers of TensorFlow call the variables that they keep for each trained variable.
-_SLOT_NAMES = frozenset(
-    "Adadelta Adagrad AdagradDA Adam Ftrl Momentum RMSProp beta1_power beta2_power".split()
-)
-
-
 class SessionUpdate:
     """Gives variables new values in a session, in one run and without adding to the graph.
 
@@ -229,18 +226,3 @@ def get_savename_from_varname(
     if varname_prefix and name.startswith(varname_prefix + "/"):
         name = name[len(varname_prefix) + 1 :]
     return f"{savename_prefix}/{name}" if savename_prefix else name
-
-
-def is_training_name(name: str) -> bool:
-    """Returns whether this names a variable that only training uses.
-
-    Those are what optimizers keep for each variable, and the averages of summaries; the moments of
-    a batch normalisation, `.../mean/EMA` and `.../variance/EMA`, are weights. A checkpoint knows
-    nothing but names, so a variable of the user's called `Adam` counts as well.
-    """
-    parts = names_without_output([name])[0].split("/")
-    last, _, number = parts[-1].rpartition("_")
-    slot = last if number.isdigit() else parts[-1]
-    if slot in _SLOT_NAMES or parts[0] in ("EMA", "AccumGrad"):
-        return True
-    return "EMA" in parts and parts[parts.index("EMA") - 1] not in ("mean", "variance")

@@ -1,4 +1,4 @@
-"""Names of ops and collections that parts of the library agree on."""
+"""Names of ops, collections and variables that parts of the library agree on."""
 
 __all__ = [
     "GLOBAL_STEP_INCR_OP_NAME",
@@ -8,6 +8,7 @@ __all__ = [
     "MOVING_SUMMARY_OPS_KEY",
     "SUMMARY_BACKUP_KEYS",
     "TOWER_FREEZE_KEYS",
+    "is_training_name",
 ]
 
 GLOBAL_STEP_INCR_OP_NAME = "global_step_incr"  # the op that counts the steps; it has no output
@@ -21,3 +22,22 @@ MOVING_SUMMARY_OPS_KEY = "MOVING_SUMMARY_OPS"  # collection of the ops that upda
 SUMMARY_BACKUP_KEYS = ["summaries", MOVING_SUMMARY_OPS_KEY]
 # What only the main training tower may add to: the other towers repeat the same model.
 TOWER_FREEZE_KEYS = [*SUMMARY_BACKUP_KEYS, "update_ops"]
+
+_SLOT_NAMES = frozenset(
+    "Adadelta Adagrad AdagradDA Adam Ftrl Momentum RMSProp beta1_power beta2_power".split()
+)
+
+
+def is_training_name(name: str) -> bool:
+    """Returns whether this names a variable that only training uses.
+
+    Those are what optimizers keep for each variable, and the averages of summaries; the moments of
+    a batch normalisation, `.../mean/EMA` and `.../variance/EMA`, are weights. A checkpoint knows
+    nothing but names, so a variable of the user's called `Adam` counts as well.
+    """
+    parts = (name[:-2] if name.endswith(":0") else name).split("/")
+    last, _, number = parts[-1].rpartition("_")
+    slot = last if number.isdigit() else parts[-1]
+    if slot in _SLOT_NAMES or parts[0] in ("EMA", "AccumGrad"):
+        return True
+    return "EMA" in parts and parts[parts.index("EMA") - 1] not in ("mean", "variance")

@@ -37,7 +37,11 @@ def test_json_selected_and_sorted(tensorpack, archive):
 
 def test_what_would_load_into_what(tensorpack, archive, tmp_path):
     other = tmp_path / "other.npz"
-    arrays = {"conv0/W": np.zeros((3, 3, 1, 8), "float32"), "fc/b": np.ones((2, 2), "float64")}
+    arrays = {
+        "conv0/W/Adam": np.zeros(1),
+        "conv0/W": np.zeros((3, 3, 1, 8), "float32"),
+        "fc/b": np.ones((2, 2), "float64"),
+    }
     np.savez(str(other), new=np.zeros(1), step=np.int32(0), **arrays)
     done = tensorpack("inspect", archive, other, "--json")
     assert done.code == 1
@@ -47,10 +51,23 @@ def test_what_would_load_into_what(tensorpack, archive, tmp_path):
         "new": "missing: keeps its initial value",
         "step": "loaded, cast",
     }
-    shown = tensorpack("inspect", archive, "--model", other).out.splitlines()[-1]
+    shown = tensorpack("inspect", archive, "--model", other).out
     assert "1 DOES NOT FIT, 1 DOES NOT FIT: ignore_mismatch=True reshapes it" in shown
     same = tensorpack("inspect", archive, archive)
     assert (same.code, same.out.splitlines()[-1]) == (0, "3 loaded")
+
+
+def test_what_only_training_uses_is_left_out(tensorpack, tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(str(path), **{"W": np.zeros(2), "W/Adam": np.zeros(2), "EMA/cost": np.zeros(2)})
+    done = tensorpack("inspect", path)
+    assert done.out.endswith(
+        "\n1 variables, 2 numbers, 16 B\n"
+        "and what only training uses (--all): 2 variables, 4 numbers, 32 B\n"
+    )
+    assert "W/Adam" not in done.out
+    assert "W/Adam" in tensorpack("inspect", path, "--all").out
+    assert "and 2 that only training uses" in tensorpack("inspect", path, path).out
 
 
 def test_a_scope_is_found(tensorpack, tmp_path):
