@@ -31,7 +31,16 @@ PROMISES = {
         (r"spread: ([\d.]+)", 0, 0.3),
         (r"covered: ([\d.]+)", 0.7, 1),
     ],
+    "06-several-gpus": [
+        (r"cost: ([\d.]+)", 0, 0.03),
+        (r"6 variables differ by at most ([\d.]+)", 0, 1e-4),
+    ],
     "07-dqn": [(r"caught: ([\d.]+)", 0.9, 1), (r"score: ([-\d.]+)", -1, 1)],
+    "08-performance": [
+        (r"Waiting for data takes (\d+) %: the data is the limit", 15, 100),
+        (r"Callbacks take (\d+) % .* PeriodicTrigger-WatchWeights", 30, 100),
+        (r"Throughput \(samples/sec\): ([\d.]+)", 1000, 1e9),
+    ],
 }
 
 
