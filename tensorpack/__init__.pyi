@@ -91,6 +91,7 @@ from tensorpack.callbacks import ProcessTensors as ProcessTensors
 from tensorpack.callbacks import ProgressBar as ProgressBar
 from tensorpack.callbacks import ProxyCallback as ProxyCallback
 from tensorpack.callbacks import RunOp as RunOp
+from tensorpack.callbacks import RunReport as RunReport
 from tensorpack.callbacks import RunUpdateOps as RunUpdateOps
 from tensorpack.callbacks import SampleCounter as SampleCounter
 from tensorpack.callbacks import SampleScheduledHyperParamSetter as SampleScheduledHyperParamSetter

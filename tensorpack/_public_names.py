@@ -71,7 +71,7 @@ _NAMES = {  # package or module -> its public names
         "Inferencer InjectShell JSONWriter MaintainStepCounter MaxSaver MergeAllSummaries "
         "MinSaver ModelSaver MonitorBase Monitors MovingAverageSummary NonFiniteError "
         "ObjAttrParam PeakMemoryTracker PeriodicCallback PeriodicRunHooks PeriodicTrigger "
-        "ProcessTensors ProgressBar ProxyCallback RunOp RunUpdateOps SampleCounter "
+        "ProcessTensors ProgressBar ProxyCallback RunOp RunReport RunUpdateOps SampleCounter "
         "SampleScheduledHyperParamSetter ScalarPrinter ScalarRecord ScalarStats "
         "ScheduledHyperParamSetter SendMonitorData SendStat SessionRunTimeout SimpleMovingAverage "
         "StalledTraining StartProcOrThread StatMonitorParamSetter StepTensorPrinter "

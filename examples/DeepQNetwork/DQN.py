@@ -214,6 +214,7 @@ def get_callbacks(
     )
     chance = tp.ObjAttrParam(expreplay, "exploration")
     return [
+        *([tp.RunReport()] if args.report else []),
         EpochTimeWithoutGPU(),
         tp.TimeReport(expreplay),
         tp.ModelSaver(),

@@ -57,6 +57,8 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         parser.error(str(error))
     if args.eval_video and args.task != "train":
         parser.error("--eval-video is for --task train; --task play writes a video of a game")
+    if args.report and args.task != "train":
+        parser.error("--report is for --task train; for a page of a run: tensorpack report LOGDIR")
     if args.final_exploration is not None and args.exploration_steps is None:
         parser.error("--final-exploration needs --exploration-steps")
     if args.init_memory_size > args.memory_size:
@@ -194,6 +196,11 @@ def _add_schedule(group: "argparse._ArgumentGroup") -> None:
         action="store_true",
         help="after each evaluation, write a video of one of its games, with the values of the "
         "actions, to LOGDIR/videos/",
+    )
+    add(
+        "--report",
+        action="store_true",
+        help="when the training is over, write LOGDIR/report.html: its result, curves, time, log",
     )
     add(
         "--learning-rate",

@@ -31,6 +31,7 @@ from .param_setters import (
     StatMonitorParamSetter,
 )
 from .prof import GraphProfiler
+from .run_report import RunReport
 from .samples import SampleCounter, SampleScheduledHyperParamSetter
 from .saver import ModelSaver
 from .scalar_printer import ScalarPrinter
@@ -105,6 +106,7 @@ __all__ = [
     "ProgressBar",
     "ProxyCallback",
     "RunOp",
+    "RunReport",
     "RunUpdateOps",
     "SampleCounter",
     "SampleScheduledHyperParamSetter",

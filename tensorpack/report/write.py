@@ -1,5 +1,6 @@
 """Reads the log directory of a run, and writes the page about it."""
 
+import errno
 import os
 from typing import Optional
 
@@ -34,5 +35,7 @@ def write_report(directory: str, out: Optional[str] = None) -> str:
     path = os.path.join(directory, FILENAME) if out is None else out
     run = read_run(directory)
     links_from = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(links_from):
+        raise FileNotFoundError(errno.ENOENT, "No such folder", links_from)
     write_atomic(path, page_of(run, links_from).encode("utf-8"))
     return path

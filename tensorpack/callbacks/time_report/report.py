@@ -12,6 +12,7 @@ from tensorpack.utils.processes import usable_cores
 from ..base import Callback
 from ._callback_sampler import CallbackSampler
 from ._diagnosis import Figures, advice, describe, diagnose
+from ._kept import append_report
 from ._measure import Meters, SampleSchedule, StepProbe, Window, cpu_seconds, machine_seconds
 
 __all__ = ["TimeReport"]
@@ -40,7 +41,8 @@ class TimeReport(Callback):
     others stepping. In a deterministic run, where data and training take turns, nothing is measured
     or reported.
 
-    The measurements are not part of the state of a run, and change nothing in it.
+    The measurements are not part of the state of a run, and change nothing in it. Each paragraph is
+    also a line of JSON, with its figures, in `time_reports.jsonl` in the log directory.
 
     Args:
       source: an object that knows more about the data; by default the dataflow of the
@@ -82,7 +84,7 @@ class TimeReport(Callback):
         self._probe = StepProbe(self.trainer)
 
     def _before_train(self) -> None:
-        directory = logger.get_logger_dir()
+        self._directory = directory = logger.get_logger_dir()
         asks = directory is not None or os.path.isabs(self._request_file)
         self._path = os.path.join(directory or "", self._request_file) if asks else None
         self._warm_from = self.global_step + _WARMUP_STEPS
@@ -190,7 +192,14 @@ class TimeReport(Callback):
 
     def _report(self, steps: int) -> None:
         figures = self._figures(steps)
-        logger.info(f"Where the time goes: {describe(figures)}. {self._advice(figures)}.")
+        text = f"Where the time goes: {describe(figures)}. {self._advice(figures)}."
+        logger.info(text)
+        if self._directory is not None:
+            where = {"epoch": self.epoch_num, "step": steps, "limit": self._limit, "text": text}
+            try:
+                append_report(self._directory, figures, where)
+            except OSError as error:
+                logger.warning(f"The time report is in the log alone: {error}")
 
     def _advice(self, figures: Figures) -> str:
         self._limit = diagnose(figures, self._limit)

@@ -1,4 +1,5 @@
 import itertools
+import json
 import threading
 import time
 import types
@@ -185,7 +186,11 @@ def test_a_file_asks(running, capsys, tmp_path):
     (tmp_path / "report").write_text("")
     for _ in range(25):
         trainer.step()
-    assert len(paragraphs(capsys)) == 1
+    (said,) = paragraphs(capsys)
+    (kept,) = map(json.loads, (tmp_path / "time_reports.jsonl").read_text().splitlines())
+    assert kept["text"] == said and kept["limit"] == "data" and kept["epoch"] == 1
+    shares = [kept[name] for name in ("waiting", "stepping", "callbacks")]
+    assert sum(shares) == pytest.approx(1, abs=0.001) and kept["steps"] > 10
     assert not (tmp_path / "report").exists()
     (tmp_path / "report").write_text("what I found")
     for _ in range(60):
