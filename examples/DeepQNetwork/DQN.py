@@ -28,6 +28,7 @@ from tensorpack.RL import Player, ReplayMemory
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.gpu import get_num_gpu
+from tensorpack.utils.memory import available_bytes
 from tensorpack.utils.rng import SeedTree
 
 HISTORY = 4  # frames that make one state
@@ -67,7 +68,7 @@ def _check_memory(args: argparse.Namespace, player: Player) -> None:
     size, envs = args.memory_size, player.num_envs
     with checks.refusing(f"--memory-size {size}", ValueError):
         needed = ReplayMemory.required_bytes(size, player.frame_shape, HISTORY, envs)
-        checks.check_memory(size, needed // size + 1, checks.available_bytes())
+        checks.check_memory(size, needed // size + 1, available_bytes())
 
 
 def train(args: argparse.Namespace, rom: str) -> None:

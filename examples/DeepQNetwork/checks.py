@@ -8,7 +8,7 @@ import argparse
 import contextlib
 import ipaddress
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type
+from typing import Any, Iterator, List, Mapping, Optional, Type
 
 from task_flags import POLICIES
 
@@ -20,7 +20,6 @@ from tensorpack.utils.processes import usable_cores
 
 __all__ = [
     "addresses_of",
-    "available_bytes",
     "check_memory",
     "check_precision",
     "check_rules",
@@ -226,72 +225,3 @@ def check_memory(memory_size: int, bytes_each: int, available: Optional[int]) ->
         "reserved for everything else: "
         + (f"use --memory-size {largest} or less" if largest else "free some memory first")
     )
-
-
-def available_bytes(root: str = "/") -> Optional[int]:
-    """Returns how many bytes this process can take without swapping or being killed.
-
-    That is the minimum of what the machine has left and what each control group of this process
-    (containers and batch systems use them) has left; None if unknown.
-
-    Args:
-      root: where `/proc` and `/sys` are.
-    """
-    found = [_left_on_machine(root), *_left_in_groups(root)]
-    known = [each for each in found if each is not None]
-    return max(min(known), 0) if known else None
-
-
-def _left_on_machine(root: str) -> Optional[int]:
-    for line in _read(os.path.join(root, "proc/meminfo")).splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
-
-
-def _left_in_groups(root: str) -> Iterator[Optional[int]]:
-    for mount, group, names in _memory_groups(root):
-        # A group is limited by all those above it. In a container the path may be that of the
-        # host, of which only the top is to be seen.
-        parts = [part for part in group.split("/") if part]
-        for depth in range(len(parts), -1, -1):
-            yield _left_in_group(os.path.join(mount, *parts[:depth]), names)
-
-
-_Names = Tuple[str, str, str]  # files: the limit, what is used, and the key of reclaimable pages
-
-_V1: _Names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-_V2: _Names = ("memory.max", "memory.current", "inactive_file")
-
-
-def _memory_groups(root: str) -> List[Tuple[str, str, _Names]]:
-    """Returns mount point, path and file names of each control group for memory."""
-    groups = []
-    for line in _read(os.path.join(root, "proc/self/cgroup")).splitlines():
-        number, controllers, path = line.split(":", 2)
-        if number == "0":
-            groups.append((os.path.join(root, "sys/fs/cgroup"), path, _V2))
-        elif "memory" in controllers.split(","):
-            groups.append((os.path.join(root, "sys/fs/cgroup/memory"), path, _V1))
-    return groups
-
-
-def _left_in_group(directory: str, names: _Names) -> Optional[int]:
-    limit, used = (_read(os.path.join(directory, name)).strip() for name in names[:2])
-    if not limit.isdigit() or not used.isdigit():  # "max", or no such group
-        return None
-    cache = int(_statistics(os.path.join(directory, "memory.stat")).get(names[2], 0))
-    return int(limit) - int(used) + cache
-
-
-def _statistics(path: str) -> Dict[str, str]:
-    lines = (line.split() for line in _read(path).splitlines())
-    return {parts[0]: parts[1] for parts in lines if len(parts) == 2}
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

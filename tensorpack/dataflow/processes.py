@@ -96,6 +96,7 @@ class MultiProcessRunner(ProcessFlow):
         check_counts(self, num_prefetch=num_prefetch)
         self.strict = strict
         self._limits = Limits.of(num_prefetch, self._buffer_bytes, num_proc, others=num_proc)
+        self.waiting_limits = [(num_prefetch, self._buffer_bytes)]
         self._forget()
 
     def _forget(self) -> None:

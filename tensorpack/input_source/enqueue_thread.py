@@ -15,6 +15,7 @@ from tensorpack.utils.aligned import aligned_empty, stays_as_it_is
 from tensorpack.utils.concurrency import ShareSessionThread
 from tensorpack.utils.stopping import StopRequested
 
+from ._memory import check_room
 from .check import DatapointChecker
 from .cursor import END_OF_PASS, FlowCursor, check_is_dataflow
 
@@ -113,6 +114,7 @@ class Enqueuer:
         self._source: Any = None  # an iterator, from `begin` on
         self._pass_length: Optional[int] = None  # if passes are read one by one
         self._in_pass = 0  # how many datapoints of the pass were taken
+        self._room_checked = False
 
     def read_by_pass(self, length: int) -> None:
         """Makes each pass have exactly so many datapoints; called before `begin`."""
@@ -139,7 +141,11 @@ class Enqueuer:
             self._end_pass()
             datapoint = next(self._source)
         self._in_pass += 1
-        return [private(each) for each in self._check(datapoint)]
+        arrays = self._check(datapoint)
+        if not self._room_checked:
+            self._room_checked = True
+            check_room(self.control.capacity, arrays, self.ds)
+        return [private(each) for each in arrays]
 
     def _end_pass(self) -> None:
         given, self._in_pass = self._in_pass, 0
