@@ -5,6 +5,7 @@ SUBCOMMANDS = {
     "examples": "tensorpack.command.examples",
     "inspect": "tensorpack.command.inspect",
     "launch": "tensorpack.command.launch",
+    "plot": "tensorpack.command.plot",
     "report": "tensorpack.command.report",
     "tf1": "tensorpack.command.tf1",
 }

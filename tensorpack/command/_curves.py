@@ -1,0 +1,208 @@
+"""Reads scalars of runs from their `stats.json`, smooths them, and makes bands of several runs."""
+
+import fnmatch
+import glob
+import json
+import math
+import os
+import sys
+from contextlib import suppress
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from ._codes import CommandError, did_you_mean
+
+_STATS = "stats.json"
+_MOST_BYTES = 256 << 20
+# What the axes are called in stats.json, and the factor that makes their unit of it.
+_AXES = {
+    "step": [("global_step", 1.0)],
+    "epoch": [("epoch_num", 1.0)],
+    "time": [("hours", 1.0), ("wall_hours", 1.0), ("wall_time", 1 / 3600), ("seconds", 1 / 3600)],
+}
+LABELS = {"step": "step", "epoch": "epoch", "time": "hours"}
+
+Epoch = Dict[str, Any]
+Groups = Dict[str, List["Run"]]  # by name, in the order of the command line
+
+
+class Run(NamedTuple):
+    """The epochs of a log directory."""
+
+    directory: str
+    epochs: List[Epoch]
+
+    def names(self) -> List[str]:
+        """The scalars that have a finite value, in the order in which they first appear."""
+        found: Dict[str, None] = {}
+        for epoch in self.epochs:
+            found.update(dict.fromkeys(name for name in epoch if _number(epoch[name]) is not None))
+        return list(found)
+
+    def curve(self, name: str, axis: str) -> Tuple[List[float], List[float]]:
+        """Returns x and y of a scalar, x ascending, without epochs that do not have both.
+
+        Raises:
+          CommandError: there is no such axis.
+        """
+        known = self.names()
+        choices = [each for each in _AXES.get(axis, [(axis, 1.0)]) if each[0] in known]
+        if not choices:
+            near = did_you_mean(axis, [*_AXES, *known])
+            advice = near or " Give --x step, --x epoch, or the name of a scalar."
+            raise CommandError(f"{self._path()} has nothing for --x {axis}.{advice}")
+        x_name, factor = choices[0]
+        points = []
+        for epoch in self.epochs:
+            x, y = _number(epoch.get(x_name)), _number(epoch.get(name))
+            if x is not None and y is not None:
+                points.append((x * factor, y))
+        points.sort(key=lambda point: point[0])
+        return [x for x, _ in points], [y for _, y in points]
+
+    def _path(self) -> str:
+        return os.path.join(self.directory, _STATS)
+
+
+class Band(NamedTuple):
+    """Mean, lowest and highest of the curves of several runs, each a list as long as `x`."""
+
+    x: List[float]
+    mean: List[float]
+    low: List[float]
+    high: List[float]
+    runs: int
+
+
+def read_groups(arguments: Sequence[str]) -> Groups:
+    """Reads the runs that a command line names: `DIR`, `PATTERN`, or `NAME=` and one of them.
+
+    Directories without a run are skipped with a line on standard error, if there is another.
+
+    Raises:
+      CommandError: a path does not exist, or there is no run.
+    """
+    groups: Groups = {}
+    problems: List[CommandError] = []
+    for argument in arguments:
+        name, equals, pattern = argument.partition("=")
+        if not equals or os.path.isdir(argument):
+            name, pattern = "", argument
+        found = [pattern] if os.path.isdir(pattern) else sorted(glob.glob(pattern))
+        directories = [each for each in found if os.path.isdir(each)]
+        if not directories:
+            raise CommandError(_no_such(pattern))
+        for directory in directories:
+            own = name or os.path.basename(os.path.abspath(directory))
+            try:
+                run = _read_run(directory)
+            except CommandError as error:
+                problems.append(error)
+                continue
+            groups.setdefault(own, []).append(run)
+    if not groups:
+        raise problems[0]
+    for problem in problems:
+        sys.stderr.write(f"skipped: {problem}\n")
+    return groups
+
+
+def choose_scalars(groups: Groups, patterns: Sequence[str]) -> List[str]:
+    """Returns the scalars that some run has and that match a pattern, such as `validation_*`.
+
+    Without patterns, scores, costs and errors: four at most.
+
+    Raises:
+      CommandError: a pattern matches none.
+    """
+    known: Dict[str, None] = {}
+    for runs in groups.values():
+        for run in runs:
+            known.update(dict.fromkeys(run.names()))
+    names = [name for name in known if name not in ("epoch_num", "global_step")]
+    if not patterns:
+        wanted = ("score", "accuracy", "error", "cost", "loss", "reward")
+        ranked = [name for word in wanted for name in names if word in name.lower()]
+        plain = [name for name in ranked if not name.startswith(("param-", "Summary"))]
+        return list(dict.fromkeys(plain or names))[:4]
+    chosen: Dict[str, None] = {}
+    for pattern in patterns:
+        found = [pattern] if pattern in names else fnmatch.filter(names, pattern)
+        if not found:
+            near = did_you_mean(pattern, names) or " --list lists all."
+            raise CommandError(f"No run has a scalar {pattern!r}.{near}")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def smooth(values: Sequence[float], weight: float) -> List[float]:
+    """Returns the exponential moving averages, in which earlier values have `weight`, in [0, 1).
+
+    They are divided by the sum of the weights so far, so the first value counts no more than later
+    ones.
+    """
+    smoothed, total, norm = [], 0.0, 0.0
+    for value in values:
+        total = weight * total + (1 - weight) * value
+        norm = weight * norm + (1 - weight)
+        smoothed.append(total / norm)
+    return smoothed
+
+
+def make_band(curves: Sequence[Tuple[List[float], List[float]]]) -> Band:
+    """Returns the band of several curves over the range that all of them cover."""
+    import numpy as np
+
+    curves = [each for each in curves if each[0]]
+    if not curves:
+        return Band([], [], [], [], 0)
+    if len(curves) == 1:
+        x, y = curves[0]
+        return Band(list(x), list(y), list(y), list(y), 1)
+    first, last = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    grid = sorted({each for x, _ in curves for each in x if first <= each <= last})
+    values = np.array([np.interp(grid, x, y) for x, y in curves])
+    mean, low, high = (each.tolist() for each in (values.mean(0), values.min(0), values.max(0)))
+    return Band(grid, mean, low, high, len(curves))
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer beyond all floats
+        return None
+
+
+def _read_run(directory: str) -> Run:
+    from tensorpack.utils.untrusted import read_untrusted
+
+    path = os.path.join(directory, _STATS)
+    try:
+        text = read_untrusted(path, _MOST_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        raise CommandError(f"{directory} has no {_STATS}.{_runs_below(directory)}") from None
+    epochs: List[Epoch] = []
+    decoder, end = json.JSONDecoder(), 0
+    with suppress(ValueError, RecursionError):  # a run that was killed may have cut it off
+        while True:
+            epoch, end = decoder.raw_decode(text, text.index("{", end))
+            epochs.append(epoch)
+    if not epochs:
+        raise CommandError(f"{path} has no epoch yet. Wait for the first one to end.")
+    return Run(directory, epochs)
+
+
+def _runs_below(directory: str) -> str:
+    below = sorted(glob.glob(os.path.join(glob.escape(directory), "*", _STATS)))
+    if not below:
+        return " Give the log directory of a run."
+    some = ", ".join(os.path.dirname(each) for each in below[:3])
+    return f" There are runs in {some}: give these, or {os.path.join(directory, '*')!r}."
+
+
+def _no_such(pattern: str) -> str:
+    folder, name = os.path.split(os.path.normpath(pattern))
+    names = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
+    near = did_you_mean(name, names) or " Give the log directory of a run, or a pattern of some."
+    return f"There is no directory {pattern!r}.{near}"

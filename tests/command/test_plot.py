@@ -1,0 +1,175 @@
+"""`tensorpack plot` draws scalars of runs, each or as a band of several."""
+
+import json
+import sys
+
+import pytest
+
+from tensorpack.command._curves import make_band, smooth
+from tensorpack.command._text_plot import Look, axis_text, draw_text
+
+
+@pytest.fixture
+def write_run(tmp_path):
+    def write(name, costs, step=10, **more):
+        (tmp_path / name).mkdir(parents=True)
+        epochs = [
+            {"epoch_num": i, "global_step": i * step, "cost": cost, "hours": i / 4, **more}
+            for i, cost in enumerate(costs, start=1)
+        ]
+        (tmp_path / name / "stats.json").write_text(json.dumps(epochs))
+        return tmp_path / name
+
+    return write
+
+
+def scalars_of(done):
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)["scalars"]
+
+
+def test_a_band_of_a_pattern(tensorpack, write_run, tmp_path):
+    write_run("fast-1", [4, 2, 1])
+    write_run("fast-2", [2, 2, 3, 9])
+    write_run("slow", [5.0], step=20)
+    found = scalars_of(
+        tensorpack("plot", f"fast={tmp_path}/fast-*", tmp_path / "slow", "-s", "cost", "--json")
+    )
+    assert found == {
+        "cost": {
+            "fast": {
+                "x": [10, 20, 30],
+                "mean": [3, 2, 2],
+                "low": [2, 2, 1],
+                "high": [4, 2, 3],
+                "runs": 2,
+            },
+            "slow": {"x": [20], "mean": [5], "low": [5], "high": [5], "runs": 1},
+        }
+    }
+
+
+def test_runs_of_other_steps_are_interpolated():
+    band = make_band([([0, 10], [0, 10]), ([5, 15], [0, 10]), ([], [])])
+    assert (band.x, band.low, band.high) == ([5, 10], [0, 5], [5, 10])
+    assert (band.mean, band.runs) == ([2.5, 7.5], 2)
+
+
+@pytest.mark.parametrize(
+    "axis, x",
+    [("step", [10, 20]), ("epoch", [1, 2]), ("time", [0.25, 0.5]), ("hours", [0.25, 0.5])],
+)
+def test_axes(tensorpack, write_run, axis, x):
+    run = write_run("run", [4, 2])
+    found = scalars_of(tensorpack("plot", run, "-s", "cost", "--json", "-x", axis))
+    assert found["cost"]["run"]["x"] == x
+
+
+def test_smoothing_counts_the_first_value_no_more_than_later_ones():
+    assert smooth([3, 3, 3], 0.9) == pytest.approx([3, 3, 3])
+    assert smooth([1, 0], 0.5) == pytest.approx([1, 1 / 3])
+    assert smooth([1, 5], 0.0) == [1, 5]
+
+
+def test_the_usual_scalars_and_patterns(tensorpack, write_run):
+    run = write_run("run", [1, 2], validation_error=0.5, lr=0.1, nan=None, text="x")
+    assert list(scalars_of(tensorpack("plot", run, "--json"))) == ["validation_error", "cost"]
+    found = scalars_of(tensorpack("plot", run, "--json", "-s", "v*", "-s", "lr"))
+    assert list(found) == ["validation_error", "lr"]
+    listed = json.loads(tensorpack("plot", run, "--list", "--json").out)["scalars"]
+    assert listed.keys() == {"cost", "epoch_num", "global_step", "hours", "lr", "validation_error"}
+
+
+@pytest.mark.parametrize(
+    "args, text",
+    [
+        (["-s", "cots"], "No run has a scalar 'cots'. Did you mean 'cost'?"),
+        (["-x", "hour"], "stats.json has nothing for --x hour. Did you mean 'hours'?"),
+        (["--smooth", "1"], "'1' is not a number from 0 up to below 1"),
+        (["-o", "none/x.png"], "There is no directory 'none'"),
+        (["-o", "x.what"], "Give a name such as curves.svg."),
+    ],
+)
+def test_what_cannot_be_drawn(tensorpack, write_run, args, text):
+    pytest.importorskip("matplotlib")
+    done = tensorpack("plot", write_run("run", [1, 2]), *args)
+    assert (done.code, done.out) == (2, "")
+    assert text in done.err
+
+
+def test_directories_without_a_run(tensorpack, write_run, tmp_path):
+    run = write_run("logs/run", [1, 2])
+    done = tensorpack("plot", tmp_path / "logs")
+    assert done.code == 2 and f"There are runs in {run}: give these" in done.err
+    done = tensorpack("plot", tmp_path / "lgs")
+    assert done.code == 2 and "Did you mean 'logs'?" in done.err
+    done = tensorpack("plot", tmp_path / "logs", run)
+    assert done.code == 0 and done.err.startswith("skipped: ")
+
+
+def test_a_file_that_is_cut_off(tensorpack, write_run):
+    run = write_run("run", [4, 2, 1])
+    text = (run / "stats.json").read_text()
+    (run / "stats.json").write_text(text[:-20])
+    assert scalars_of(tensorpack("plot", run, "--json"))["cost"]["run"]["mean"] == [4, 2]
+    (run / "stats.json").write_text("[")
+    assert "has no epoch yet" in tensorpack("plot", run).err
+
+
+def test_in_the_terminal(tensorpack, write_run):
+    run = write_run("run", [4, 2, 1])
+    done = tensorpack("plot", run, "--ascii")
+    assert done.out.splitlines()[0] == "cost"
+    last = [each.strip() for each in done.out.splitlines()[-1].split("  ") if each.strip()]
+    assert last == ["cost", "run", "1", "1 at 30", "4 at 10", "1 at 30"]
+
+
+def test_a_line_in_letters():
+    drawn = draw_text("y", {"a": ([0, 4], [0, 2])}, "step", Look(5, 3, False, False))
+    assert drawn.splitlines() == ["y", "2 |   **", "1 |  *", "0 |**", "  +-----", "   0 step 4"]
+
+
+def test_lines_in_dots_and_colours():
+    look = Look(2, 2, True, False)
+    drawn = draw_text("y", {"a": ([0, 1], [0, 1])}, "x", look).splitlines()
+    assert drawn[1:3] == ["1 \u2502 \u285c", "0 \u2502\u285c"]
+    both = {"a": ([0, 1], [0, 1]), "b": ([0, 1], [1, 0])}
+    assert "\033[33m" in draw_text("y", both, "x", look._replace(colour=True))
+    assert draw_text("y", both, "x", look).endswith("* a  o b")
+    assert draw_text("y", {"a": ([], [])}, "x", look) == "y: no values"
+    assert "1.5 " in draw_text("y", {"a": ([3], [1])}, "x", look)
+
+
+def test_numbers_on_an_axis():
+    assert [axis_text(value, 1e-3) for value in (0.5011, 0.5012)] == ["0.5011", "0.5012"]
+    assert axis_text(250000, 1e5) == "250000"
+
+
+@pytest.mark.parametrize(
+    "suffix, begin", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_a_picture(tensorpack, write_run, tmp_path, suffix, begin):
+    pytest.importorskip("matplotlib")
+    runs = [write_run("fast-1", [4, 2, 1]), write_run("fast-2", [2, 2, 3])]
+    out = tmp_path / f"curves.{suffix}"
+    done = tensorpack("plot", f"fast={tmp_path}/fast-*", runs[0], "-o", out, "--smooth", "0.5")
+    assert (done.code, done.err) == (0, "")
+    assert f"{out} shows cost." in done.out
+    assert out.read_bytes().startswith(begin)
+    if suffix == "svg":
+        assert "smoothed by 0.5" in out.read_text()
+
+
+def test_without_matplotlib(tensorpack, write_run, monkeypatch, tmp_path):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+
+    class Missing:
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] == "matplotlib":
+                raise ModuleNotFoundError(f"No module named {name!r}", name="matplotlib")
+
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    done = tensorpack("plot", write_run("run", [1, 2]), "-o", tmp_path / "x.png")
+    assert done.code == 2
+    assert "pip install matplotlib" in done.err and done.err.count("\n") == 1
