@@ -34,22 +34,28 @@ class _Axis(NamedTuple):
     ticks: List[Tuple[float, str]]
 
 
-def draw_chart(name: str, lines: Sequence[Line], marks: Sequence[float] = ()) -> str:
+def draw_chart(
+    name: str,
+    lines: Sequence[Line],
+    marks: Sequence[float] = (),
+    span: Optional[Tuple[float, float]] = None,
+) -> str:
     """Returns the `<svg>` of lines that share their axes; "" if there is nothing to draw.
 
     Args:
       name: what the values are.
       lines: the last one is drawn on top.
       marks: steps at which a vertical line is drawn.
+      span: the least and the greatest step of the axis; by default those of the lines.
     """
     lines = [line._replace(points=[_within(*point) for point in line.points]) for line in lines]
     known = [(x, y) for line in lines for x, y in line.points if y is not None]
     if not known:
         return ""
-    across = _x_axis([x for x, _ in known])
+    left, right = span or (min(x for x, _ in known), max(x for x, _ in known))
+    across = _linear(left, right, _LEFT, _WIDTH - _RIGHT, 4)
     up = _y_axis([y for _, y in known])
     parts = [_grid(across, up)]
-    left, right = min(x for x, _ in known), max(x for x, _ in known)
     parts += [_mark(across.place(mark)) for mark in marks if left < mark < right]
     for line in lines:
         parts += _drawn(line, across, up)
@@ -149,10 +155,6 @@ def _grid(across: _Axis, up: _Axis) -> str:
     for value, text in across.ticks:
         parts.append(f'<text x="{across.place(value):.1f}" y="{_HEIGHT - 7}">{text}</text>')
     return "".join(parts)
-
-
-def _x_axis(values: Sequence[float]) -> _Axis:
-    return _linear(min(values), max(values), _LEFT, _WIDTH - _RIGHT, 4)
 
 
 def _y_axis(values: Sequence[float]) -> _Axis:

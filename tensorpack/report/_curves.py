@@ -14,6 +14,7 @@ _GROUPS = (
     ("Scores", re.compile(r"score|accuracy|reward|precision|recall|\bauc\b|\bmap\b")),
     ("Costs and errors", re.compile(r"cost|loss|error|perplexity")),
 )
+_IS_MAIN = re.compile(r"score|accuracy|cost|loss|error")  # comes first in its group
 _OTHERS, _STATISTICS = "Others", "Statistics of parameters, gradients and activations"
 _IS_STATISTIC = re.compile(r"^(param-summary|SummaryGradient|activation-summary)/")
 _NOT_SCALARS = ("epoch_num", "global_step")
@@ -26,13 +27,15 @@ def curves_of(run: Run) -> str:
     """Returns the charts, in groups."""
     now, earlier = _series_of(run.epochs), [(name, _series_of(e)) for name, e in run.earlier]
     names = list(dict.fromkeys([*now, *(name for _, series in earlier for name in series)]))
-    marks = _marks(run)
+    marks, span = _marks(run), _span_of([now, *(series for _, series in earlier)])
     groups: Dict[str, List[str]] = {}
-    for name in sorted(names, key=lambda name: (name.count("/"), name.lower()))[:_MOST_CHARTS]:
+    for name in sorted(names, key=_rank)[:_MOST_CHARTS]:
         lines = [Line(s[name], "earlier", label) for label, s in earlier if name in s]
         if name in now:
             lines.append(Line(now[name]))
-        groups.setdefault(_group_of(name), []).append(_card(name, lines, now.get(name), marks))
+        groups.setdefault(_group_of(name), []).append(
+            _card(name, lines, now.get(name), marks, span)
+        )
     parts = [_explain(run, marks, len(names))] if names else []
     for title in (*(title for title, _ in _GROUPS), _OTHERS, _STATISTICS):
         cards = [each for each in groups.get(title, []) if each]
@@ -76,8 +79,20 @@ def _group_of(name: str) -> str:
     return next((t for t, words in _GROUPS if words.search(name.lower())), _OTHERS)
 
 
-def _card(name: str, lines: List[Line], now: Optional[Points], marks: List[float]) -> str:
-    drawing = draw_chart(name, lines, marks)
+def _rank(name: str) -> Tuple[bool, int, str]:
+    return not _IS_MAIN.search(name.lower()), name.count("/"), name.lower()
+
+
+def _span_of(all_series: List[Dict[str, Points]]) -> Tuple[float, float]:
+    """The first and the last step of all, so that one can compare the charts."""
+    steps = [x for series in all_series for points in series.values() for x, _ in points]
+    return min(steps, default=0.0), max(steps, default=1.0)
+
+
+def _card(
+    name: str, lines: List[Line], now: Optional[Points], marks: List[float], span: Any
+) -> str:
+    drawing = draw_chart(name, lines, marks, span)
     if not drawing:
         return f'<div class="card"><b>{escape(name)}</b><p>no number that can be drawn</p></div>'
     values = [value for _, value in now or [] if value is not None]

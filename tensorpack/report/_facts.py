@@ -1,6 +1,7 @@
 """The top of the page: how the run ended, and what was run where."""
 
 import os
+import re
 import shlex
 import socket
 from contextlib import suppress
@@ -73,7 +74,7 @@ _COLUMNS = ("started", "took", "from step", "to step", "result", "on", "commit",
 def _sitting_row(sitting: Dict[str, Any]) -> str:
     seconds: Any = sitting.get("seconds")
     cells = [
-        sitting.get("started", ""),
+        _time(sitting.get("started")),
         duration_text(seconds) if _is_number(seconds) else "",
         _dict(sitting, "training").get("first_step", ""),
         sitting.get("step", ""),
@@ -141,7 +142,11 @@ def _command(sitting: Dict[str, Any]) -> str:
 
 def _times(sitting: Dict[str, Any]) -> str:
     ended = sitting.get("ended")
-    return escape(f"{_plain(sitting.get('started'))} to {_plain(ended) if ended else 'now'}")
+    return escape(f"{_time(sitting.get('started'))} to {_time(ended) if ended else 'now'}")
+
+
+def _time(value: Any) -> str:
+    return re.sub(r"^(\d{4}-\d\d-\d\d)T([\d:]{8})Z$", r"\1 \2 UTC", _plain(value))
 
 
 def _machine(machine: Dict[str, Any], host: Any) -> str:

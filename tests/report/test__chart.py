@@ -77,3 +77,12 @@ def test_numbers_in_few_characters():
     numbers = [0, 7, 12345, 123456, 2.5e6, 0.00123, -1e12, 1000.1, None, float("nan")]
     expected = ["0", "7", "12345", "123k", "2.5M", "0.00123", "-1T", "1000.1", "-", "-"]
     assert [number_text(each) for each in numbers] == expected
+
+
+def test_charts_of_one_span_can_be_compared():
+    span, marks = (0.0, 100.0), [50.0, 200.0]
+    whole = draw_chart("x", [Line([(0, 1.0), (100, 2.0)])], marks, span)
+    half = draw_chart("x", [Line([(50, 1.0), (100, 2.0)])], marks, span)
+    middle = coordinates(half)[0][0]
+    assert middle == pytest.approx(sum(x for x, _ in coordinates(whole)) / 2, abs=0.1)
+    assert whole.count('class="mark"') == 1 and f'd="M{middle:.1f} ' in whole

@@ -15,7 +15,7 @@ import pytest
 from tensorpack.report import write_report
 from tensorpack.utils._run_record import RunRecord
 
-EVIL = "<script>alert('x')</script>\"&"
+EVIL = "\"><script>alert('x')</script>&amp;"
 _VOID = {"meta", "img", "link", "br"}
 
 
@@ -125,16 +125,23 @@ def test_curves_are_grouped_and_sittings_are_marked(tmp_path):
 
 
 def test_everything_is_escaped_and_nothing_can_run(tmp_path):
-    folder = tmp_path / "run<b>bold"
+    folder = tmp_path / EVIL.replace("/", "")
     folder.mkdir()
-    (folder / "stats.json").write_text(stats(1, 2, name=EVIL))
+    epochs = [{"epoch_num": i, "global_step": i, EVIL: i, f"{EVIL}2": None} for i in (1, 2)]
+    (folder / "stats.json").write_text(json.dumps(epochs) + EVIL)
+    (folder / "stats.json.0131-120000").write_text("[")
     (folder / "log.log").write_text(f"a line {EVIL}\n")
     (folder / "javascript:alert(1)").write_text("")
     (folder / f"{EVIL.replace('/', '')}.png").write_bytes(png())
-    (folder / "time_reports.jsonl").write_text(json.dumps({"text": EVIL, "step": EVIL}))
+    (folder / "time_reports.jsonl").write_text(
+        (json.dumps({"text": EVIL, "step": EVIL}) + "\n") * 2
+    )
     values = dict.fromkeys(("result", "message", "checkpoint", "host", "folder", "step"), EVIL)
+    values.update(started=EVIL, ended=EVIL)
     values.update(command=[EVIL], git={"commit": EVIL, "branch": EVIL}, versions={EVIL: EVIL})
-    values.update(machine={"cpu": EVIL, "gpus": [{"name": EVIL}]}, training={"model": EVIL})
+    values.update(
+        machine={"cpu": EVIL, "gpus": [{"name": EVIL}]}, training={"model": EVIL, "seed": EVIL}
+    )
     for _ in range(2):
         RunRecord(str(folder)).write(values, {"parameters": [[EVIL, [2], EVIL]]})
     page = page_of(folder)
