@@ -1,11 +1,12 @@
 """The subcommands, in the order of `tensorpack --help`: name, and the module that has it."""
 
 SUBCOMMANDS = {
-    "diff": "tensorpack.command.diff",
+    "doctor": "tensorpack.command.doctor",
     "examples": "tensorpack.command.examples",
-    "inspect": "tensorpack.command.inspect",
-    "launch": "tensorpack.command.launch",
     "plot": "tensorpack.command.plot",
     "report": "tensorpack.command.report",
+    "inspect": "tensorpack.command.inspect",
+    "diff": "tensorpack.command.diff",
+    "launch": "tensorpack.command.launch",
     "tf1": "tensorpack.command.tf1",
 }

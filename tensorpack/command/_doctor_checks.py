@@ -1,0 +1,250 @@
+"""What `tensorpack doctor` asks of Python, its packages, the environment and the machine.
+
+Nothing here loads TensorFlow. A check takes what it looks at as arguments, and yields findings.
+"""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+OK, WARNING, PROBLEM = "ok", "warning", "problem"
+
+_GB, _MB = 1e9, 1e6
+_REQUIRED = ("msgpack", "numpy", "tabulate", "tqdm")
+_TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "intel-tensorflow")
+# Package, and what needs it.
+_OPTIONAL = (
+    ("opencv-python-headless", "images and their augmentors, Atari games"),
+    ("ale-py", "Atari games"),
+    ("gymnasium", "tensorpack.RL.GymEnv"),
+    ("matplotlib", "tensorpack plot --out"),
+    ("tensorboard", "curves in the browser"),
+    ("pyzmq", "dataflows on other machines"),
+    ("lmdb", "LMDB files"),
+    ("h5py", "HDF5 files"),
+    ("google-crc32c", "TFRecord files"),
+    ("scikit-learn", "svmlight files"),
+    ("scipy", "files of MATLAB"),
+    ("nvidia-ml-py", "what a GPU does during a run"),
+)
+_OPENCVS = ("opencv-python", "opencv-contrib-python", "opencv-contrib-python-headless")
+_INSTALLED = re.compile(r"(.+?)-(\d[^-]*)(?:-py.*)?\.(?:dist-info|egg-info)")
+
+
+class Finding(NamedTuple):
+    """One line of the report.
+
+    Attributes:
+      level: `OK`, `WARNING` or `PROBLEM`.
+      topic: what was looked at, in a word or two.
+      text: what was found.
+      advice: the next move; "" where none is needed.
+    """
+
+    level: str
+    topic: str
+    text: str
+    advice: str = ""
+
+
+Packages = Mapping[str, str]  # name, as in pip install, to version
+
+
+def installed_packages(folders: Iterable[str]) -> Dict[str, str]:
+    """Returns the packages whose metadata are in folders such as those of `sys.path`."""
+    found: Dict[str, str] = {}
+    for folder in folders:
+        with suppress(OSError):
+            for name in sorted(os.listdir(folder or ".")):
+                match = _INSTALLED.fullmatch(name)
+                if match is not None:
+                    package = re.sub(r"[-_.]+", "-", match.group(1)).lower()
+                    found.setdefault(package, match.group(2))
+    return found
+
+
+def check_python(version: Tuple[int, ...], packages: Packages) -> Iterator[Finding]:
+    """Looks at Python and at what the library requires."""
+    text = ".".join(map(str, version)) + f" ({sys.executable})"
+    if (3, 10) <= version[:2] <= (3, 13) or version[:2] == (3, 7):
+        yield Finding(OK, "Python", text)
+    else:
+        advice = "Tested are 3.10 to 3.13, and 3.7 for TensorFlow 1.15."
+        yield Finding(WARNING, "Python", text, advice)
+    missing = [name for name in _REQUIRED if name not in packages]
+    if missing:
+        text = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+        yield Finding(PROBLEM, "packages", text, f"pip install {' '.join(missing)}")
+    else:
+        yield Finding(OK, "packages", ", ".join(f"{name} {packages[name]}" for name in _REQUIRED))
+
+
+def check_tensorflow_packages(packages: Packages) -> Iterator[Finding]:
+    """Looks at which packages of TensorFlow there are, and whether they fit each other."""
+    found = {name: packages[name] for name in _TENSORFLOWS if name in packages}
+    if not found:
+        text = "not installed; tensorpack.dataflow, tensorpack.RL and this program work without it"
+        advice = "To train: pip install tensorflow-cpu, or for a GPU: 'tensorflow[and-cuda]'"
+        yield Finding(WARNING, "TensorFlow", text, advice)
+        return
+    if len(found) > 1:
+        text = f"{' and '.join(found)} are both installed, and overwrite each other's files"
+        advice = f"pip uninstall -y {' '.join(found)}, then install one of them"
+        yield Finding(PROBLEM, "TensorFlow", text, advice)
+    version = _numbers(next(iter(found.values())))
+    if version[:2] != (1, 15) and version < (2, 16):
+        text = f"{next(iter(found.values()))} is not tested"
+        yield Finding(WARNING, "TensorFlow", text, "Tested are 1.15.5, and 2.16 or later.")
+    if version < (2,):
+        yield from _check_for_tensorflow1(packages)
+
+
+def _check_for_tensorflow1(packages: Packages) -> Iterator[Finding]:
+    for name, limit in (("numpy", (1, 19)), ("protobuf", (3, 21))):
+        if name in packages and _numbers(packages[name]) >= limit:
+            bound = ".".join(map(str, limit))
+            text = f"{name} {packages[name]} is too new for TensorFlow 1.15"
+            yield Finding(PROBLEM, "TensorFlow", text, f"pip install '{name}<{bound}'")
+
+
+def check_environment(environ: Mapping[str, str], packages: Packages) -> Iterator[Finding]:
+    """Looks at variables that change what TensorFlow does."""
+    count = 0
+    for finding in _odd_variables(environ, packages):
+        count += 1
+        yield finding
+    if not count:
+        yield Finding(OK, "environment", "no variable that is known to make trouble")
+
+
+def _odd_variables(environ: Mapping[str, str], packages: Packages) -> Iterator[Finding]:
+    def finding(name: str, text: str, advice: str = "") -> Finding:
+        return Finding(WARNING, "environment", f"{name}={environ[name]} {text}", advice)
+
+    if environ.get("TF_USE_LEGACY_KERAS", "0").lower() in ("1", "true"):
+        if "tf-keras" not in packages:
+            advice = "unset TF_USE_LEGACY_KERAS, or pip install tf-keras"
+            yield finding("TF_USE_LEGACY_KERAS", "needs tf-keras, which is not installed", advice)
+        else:
+            yield finding("TF_USE_LEGACY_KERAS", "makes tf.keras that of tf-keras")
+    if environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
+        text = "turns oneDNN off: a CPU computes more slowly"
+        yield finding(
+            "TF_ENABLE_ONEDNN_OPTS", text, "unset it, unless results must not depend on it"
+        )
+    if environ.get("TF_CPP_MIN_LOG_LEVEL", "0") >= "3":
+        yield finding("TF_CPP_MIN_LOG_LEVEL", "hides TensorFlow's errors", "set it to 2")
+    if environ.get("OMP_NUM_THREADS") == "1":
+        yield finding("OMP_NUM_THREADS", "lets one thread compute", "unset it")
+    if environ.get("TF_CONFIG"):
+        text = "makes every training a part of a group, and wait for the others"
+        yield finding("TF_CONFIG", text, "unset it, unless this is meant")
+    if "PYTHONOPTIMIZE" in environ and environ["PYTHONOPTIMIZE"]:
+        yield finding("PYTHONOPTIMIZE", "turns the assertions off", "unset it")
+
+
+class Machine(NamedTuple):
+    """What is there of what runs out, in bytes; None for what is not known."""
+
+    cores: int
+    memory: Optional[float]
+    shared_memory: Optional[float]
+    descriptors: int
+
+
+def look_at_machine() -> Machine:
+    """Returns what this process may use."""
+    import resource
+
+    from tensorpack.utils.processes import usable_cores
+
+    shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else None
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return Machine(usable_cores(), _free_memory(), shared, descriptors)
+
+
+def _free_memory() -> Optional[float]:
+    """Returns the free bytes of memory, or of those that a container may use."""
+    free: List[float] = []
+    with suppress(OSError):
+        with open("/proc/meminfo", encoding="ascii") as file:
+            found = re.search(r"^MemAvailable: *(\d+) kB", file.read(), re.MULTILINE)
+        free += [1024.0 * int(found.group(1))] if found else []
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    ):
+        with suppress(OSError, ValueError):  # "max" is no limit
+            with open(limit, encoding="ascii") as first, open(used, encoding="ascii") as second:
+                free.append(float(int(first.read()) - int(second.read())))
+    return min(free) if free else None
+
+
+def check_machine(machine: Machine) -> Iterator[Finding]:
+    """Looks at cores, memory, shared memory and file descriptors."""
+    yield Finding(OK, "cores", str(machine.cores))
+    if machine.memory is not None:
+        text = f"{machine.memory / _GB:.1f} GB are free"
+        if machine.memory < 0.5 * _GB:
+            yield Finding(
+                PROBLEM, "memory", text, "End other programs: TensorFlow alone takes 0.5 GB"
+            )
+        elif machine.memory < 4 * _GB:
+            advice = "Give a replay memory or a queue a smaller size"
+            yield Finding(WARNING, "memory", text, advice)
+        else:
+            yield Finding(OK, "memory", text)
+    if machine.shared_memory is None:
+        yield Finding(WARNING, "shared memory", "there is no /dev/shm", "Mount a tmpfs there")
+    elif machine.shared_memory < 256 * _MB:
+        text = f"{machine.shared_memory / _MB:.0f} MB are free in /dev/shm: processes share batches"
+        yield Finding(WARNING, "shared memory", text, "With docker: --shm-size=2g")
+    else:
+        text = f"{machine.shared_memory / _GB:.1f} GB are free in /dev/shm"
+        yield Finding(OK, "shared memory", text)
+    level = WARNING if machine.descriptors < 1024 else OK
+    advice = "ulimit -n 4096" if level == WARNING else ""
+    yield Finding(level, "open files", f"at most {machine.descriptors} at a time", advice)
+
+
+def check_folder(topic: str, path: str, level: str) -> Iterator[Finding]:
+    """Looks whether a folder can be written to, or made; `level` is that of the finding if not."""
+    existing = os.path.abspath(path)
+    while not os.path.isdir(existing) and os.path.dirname(existing) != existing:
+        if os.path.lexists(existing):
+            yield Finding(level, topic, f"{existing} is not a folder", f"mv {existing} elsewhere")
+            return
+        existing = os.path.dirname(existing)
+    try:
+        with tempfile.NamedTemporaryFile(dir=existing, prefix=".tensorpack-doctor-"):
+            free = shutil.disk_usage(existing).free
+    except OSError as error:
+        advice = f"Choose a folder in which you may write, or chown {existing}"
+        yield Finding(level, topic, f"{path} cannot be written to: {error.strerror}", advice)
+        return
+    text = f"{path} can be written to; {free / _GB:.1f} GB are free"
+    if free < _GB:
+        yield Finding(WARNING, topic, text, "Make room: a run keeps 10 checkpoints by default")
+    else:
+        yield Finding(OK, topic, text)
+
+
+def check_optional(packages: Packages) -> Iterator[Finding]:
+    """Names the optional packages that are missing, and what needs them."""
+    for name, user in _OPTIONAL:
+        is_there = name in packages
+        if name.startswith("opencv"):
+            is_there = is_there or any(other in packages for other in _OPENCVS)
+        if not is_there:
+            yield Finding(OK, "optional", f"without {name}: no {user}", f"pip install {name}")
+
+
+def _numbers(version: str) -> Tuple[int, ...]:
+    return tuple(int(each) for each in re.findall(r"\d+", version)[:3])
