@@ -19,7 +19,6 @@ release = version = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "_extension.docstrings",
     "_extension.pages",
@@ -37,15 +36,10 @@ navigation = {
     "Design": ["design/map", "design/layers", "design/run", "design/threads", "design/*"],
     "Project": ["comparison", "project/*"],
     "Guides": [
-        "models",
-        "trainers",
-        "dataflow",
-        "augmentors",
-        "datasets",
-        "inputs",
-        "validation",
-        "callbacks",
-        "*",
+        *["models", "trainers", "callbacks", "validation", "precision"],
+        *["dataflow", "augmentors", "datasets", "inputs"],
+        *["runs", "resuming", "weights", "predicting", "reliability"],
+        *["distributed", "launching", "scaling", "learning", "performance", "profiling", "*"],
     ],
 }
 navigation_order = [
@@ -62,7 +56,6 @@ navigation_order = [
 myst_heading_anchors = 4
 
 # Docstrings: Google's sections; types stand beside the arguments.
-autosummary_generate = False
 autodoc_class_signature = "mixed"
 autodoc_member_order = "bysource"
 autoclass_content = "both"

@@ -52,6 +52,12 @@ def test_the_example_of_the_readme_is_marked():
     assert [block for block in PROGRAMS if block.where.startswith("README.md")]
 
 
+def test_the_quick_start_explains_the_script_of_the_readme():
+    (script,) = programs(ROOT / "README.md")
+    pieces = [block.code for block in blocks(ROOT / "docs" / "quickstart.md") if block.mark]
+    assert "".join(pieces).replace("\n", "").startswith(script.code.replace("\n", ""))
+
+
 @pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(path):
     missing = []

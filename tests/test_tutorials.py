@@ -64,13 +64,21 @@ def follow(page, folder):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", sorted(PROMISES))
-def test_a_tutorial_reaches_its_result(name, tmp_path):
-    output = follow(TUTORIALS / f"{name}.md", tmp_path)
-    for pattern, least, greatest in PROMISES[name]:
-        found = re.findall(pattern, output)
+def check(output, promises):
+    for pattern, least, greatest in promises:
+        found = re.findall(pattern, output, re.MULTILINE)
         assert found, f"{pattern!r} is not in:\n{output[-8000:]}"
         assert least <= float(found[-1]) <= greatest, output[-8000:]
+
+
+@pytest.mark.parametrize("name", sorted(PROMISES))
+def test_a_tutorial_reaches_its_result(name, tmp_path):
+    check(follow(TUTORIALS / f"{name}.md", tmp_path), PROMISES[name])
+
+
+def test_the_quick_start_reaches_its_result(tmp_path):
+    output = follow(ROOT / "docs" / "quickstart.md", tmp_path)
+    check(output, [(r"accuracy: ([\d.]+)", 0.95, 1), (r"^\[1 (0)\]$", 0, 0)])
 
 
 def test_each_tutorial_promises_something():

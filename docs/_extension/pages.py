@@ -15,7 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 
 _SHOWS = re.compile(r"\A<!-- the site (shows|begins with) (\S+) -->\n")
-_LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")
+_LINK = re.compile(
+    r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]"
+    r"\((?P<target>[^)\s]+)(?P<title> \"[^\"]*\")?\)"
+)
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -57,11 +60,8 @@ def _rewritten(text, written_in, page, shown_by):
         if path.is_dir() or not path.exists():
             return match.group("text")
         to = os.path.relpath(str(shown_by.get(path, path)), str(page.parent))
-        return "{image}[{text}]({to})".format(
-            image=match.group("image"),
-            text=match.group("text"),
-            to=to + (f"#{anchor}" if anchor else ""),
-        )
+        to += f"#{anchor}" if anchor else ""
+        return f"{match.group('image')}[{match.group('text')}]({to}{match.group('title') or ''})"
 
     parts = _FENCED.split(text)
     return "".join(part if part.startswith("```") else _LINK.sub(rewrite, part) for part in parts)

@@ -7,10 +7,13 @@ packages, so no public name can be forgotten.
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 from types import ModuleType
 
 from tensorpack._public_names import HOMES, MODULES
+
+from .docstrings import rewrite
 
 FOLDER = Path(__file__).resolve().parent.parent / "reference" / "api"
 
@@ -37,22 +40,37 @@ def public_objects():
     return {address: names for address, names in documented.items() if names}, others
 
 
-def page(address, names):
-    """The text of the page of an address."""
-    module = importlib.import_module(address)
-    lines = [f"{address}\n{'=' * len(address)}", inspect.getdoc(module) or ""]
-    lines.append(f".. currentmodule:: {address}")
-    rows = "".join(f"   {name}\n" for name in names)
-    lines.append(f".. autosummary::\n   :nosignatures:\n\n{rows}")
+def page(address, names, modules=()):
+    """The text of the page of an address.
+
+    Args:
+      address: dotted name of a package or module.
+      names: {name: object} of what is documented there.
+      modules: the modules of this package that have pages of their own.
+    """
+    lines = [f"{address}\n{'=' * len(address)}", _docstring(importlib.import_module(address))]
+    entries = "".join(f"   {name} <{file_of(name)}>\n" for name in modules)
+    if modules:
+        lines += [
+            "Modules of this package with names of their own:",
+            "\n".join(f"- :doc:`{name} <{file_of(name)}>`" for name in modules),
+            f".. toctree::\n   :hidden:\n\n{entries}",
+        ]
+    lines += [f".. currentmodule:: {address}", _summary(names)]
     groups = {}
     for name, thing in names.items():
         groups.setdefault(_defining_module(thing, address), []).append(name)
     for home, members in groups.items():
-        title = _first_sentence(importlib.import_module(home))
+        title = _first_sentence(importlib.import_module(home)).rstrip(".")
         if len(groups) > 1:
             lines.append(f"{title}\n{'-' * len(title)}")
         lines += [_entry(address, name, names[name]) for name in members]
     return "\n\n".join(lines) + "\n"
+
+
+def file_of(address):
+    """Where the page of an address lies, as a name of a document without its folder."""
+    return "/".join(["", "reference", "api", *address.split(".")[1:]])
 
 
 def _defining_module(thing, address):
@@ -60,9 +78,28 @@ def _defining_module(thing, address):
     return home if home.startswith("tensorpack") else address
 
 
-def _first_sentence(module):
-    doc = inspect.getdoc(module) or module.__name__
-    return " ".join(doc.split("\n\n")[0].split()).rstrip(".")
+def _docstring(thing):
+    return "\n".join(rewrite((inspect.getdoc(thing) or "").split("\n")))
+
+
+def _first_sentence(thing):
+    text = " ".join(_docstring(thing).split("\n\n")[0].split())
+    sentence = re.match(r"(?:``.*?``|[^`])*?(?:\.(?=\s)|$)", text)
+    return re.sub(r"::?$", ".", sentence.group() if sentence else text)
+
+
+def _summary(names):
+    rows = ""
+    for name, thing in names.items():
+        what = _first_sentence(thing) if callable(thing) else ""
+        if _is_other_name(name, thing):
+            what = f"Another name of ``{thing.__name__}``."
+        rows += f"   * - :py:obj:`{name}`\n     - {what}\n"
+    return f".. list-table::\n   :class: names\n   :widths: 30 70\n\n{rows}"
+
+
+def _is_other_name(name, thing):
+    return inspect.isclass(thing) and thing.__name__ != name
 
 
 def _entry(address, name, thing):
@@ -75,14 +112,18 @@ def _entry(address, name, thing):
 
 
 def write(app):
-    FOLDER.mkdir(exist_ok=True)
     documented, _ = public_objects()
-    texts = {
-        FOLDER / f"{address}.rst": page(address, documented[address]) for address in documented
-    }
-    for path in set(FOLDER.glob("*.rst")) - set(texts):
+    packages = set(HOMES.values())
+    texts = {}
+    for address, names in documented.items():
+        modules = [each for each in documented if each.startswith(address + ".")]
+        is_package = address.rpartition(".")[2] in packages and address.count(".") == 1
+        path = FOLDER.parent.parent / (file_of(address)[1:] + ".rst")
+        texts[path] = page(address, names, modules if is_package else ())
+    for path in set(FOLDER.rglob("*.rst")) - set(texts):
         path.unlink()
     for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
