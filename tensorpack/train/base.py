@@ -23,7 +23,7 @@ from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.stopping import StopToken
 
 from .config import TrainConfig
-from .determinism import fix_graph_seed, warn_of_random_ops
+from .determinism import fix_draws, fix_graph_seed
 from .ending import log_ending
 from .loop import TrainLoop
 from .record import TrainingRecord
@@ -175,9 +175,9 @@ class Trainer(TrainerContract):
             self.check_stop()
             self.setup_callbacks(config.callbacks, config.monitors)
             self.check_stop()
-            self.initialize(config.session_creator, config.session_init)
             if self.deterministic:
-                warn_of_random_ops(self.train_op)
+                fix_draws(self.train_op, once=self.step_op is not None)
+            self.initialize(config.session_creator, config.session_init)
 
     def _setup(self) -> None:
         """Override to build the graph and set `train_op`, or what else `run_step` needs."""

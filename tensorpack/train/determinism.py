@@ -3,17 +3,17 @@
 from typing import Any, Optional
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.common import get_default_sess_config
-from tensorpack.tfutils.dependency import ancestors
+from tensorpack.tfutils.common import get_default_sess_config, get_global_step_var
 from tensorpack.tfutils.precision import ComputeOptions
+from tensorpack.tfutils.stateless import draw_by_step, random_ops_of
 from tensorpack.utils import logger
 from tensorpack.utils.rng import SeedTree, is_seeded, streams_state
 
 __all__ = [
     "check_deterministic",
+    "fix_draws",
     "fix_graph_seed",
     "one_thread",
-    "warn_of_random_ops",
     "warn_of_threads",
 ]
 
@@ -63,12 +63,21 @@ def fix_graph_seed(graph: tf.Graph) -> None:
         graph.seed = SeedTree(streams_state()["seed"]).child("graph").integer()
 
 
-def warn_of_random_ops(train_op: Any) -> None:
-    """Warns if a step draws random numbers inside the graph: those draws cannot be resumed."""
-    start = train_op if isinstance(train_op, tf.Operation) else getattr(train_op, "op", None)
-    needed = set() if start is None else ancestors([start])
-    # Such an op keeps a generator of its own, which TensorFlow neither shows nor saves.
-    names = sorted(op.name for op in needed if "seed2" in op.node_def.attr)
+def fix_draws(train_op: Any, once: bool) -> None:
+    """Makes the random ops of a step draw by its number, so that a resumed run draws the same.
+
+    Those that cannot are named in a warning.
+
+    Args:
+      train_op: the op, or a tensor of it; anything else is left alone.
+      once: whether a step runs it once. Where it may run several times, it has to draw others in
+        each run, so all of its random ops are in the warning.
+    """
+    op = train_op if isinstance(train_op, tf.Operation) else getattr(train_op, "op", None)
+    if op is None:
+        return
+    replaced = draw_by_step(op, get_global_step_var()) if once else []
+    names = [each.name for each in random_ops_of(op) if each not in replaced]
     if names:
         logger.warning(
             f"These ops draw random numbers in each step, and TensorFlow does not save where they "

@@ -1,10 +1,18 @@
+import numpy as np
 import pytest
 
+from tensorpack.callbacks import ModelSaver, PeriodicTrigger, ProcessTensors
 from tensorpack.compat import tfv1 as tf
-from tensorpack.train import TrainConfig
-from tensorpack.train.determinism import fix_graph_seed, warn_of_random_ops
+from tensorpack.models import Dropout
+from tensorpack.tfutils import load_checkpoint_vars
+from tensorpack.train import SimpleTrainer, TrainConfig
+from tensorpack.train.determinism import fix_draws, fix_graph_seed
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import _streams
+from tests import helpers
+from tests.helpers import TinyModel
+from tests.train.test_multi_tower import StopAt
+from tests.train.test_simple import flow
 
 
 @pytest.fixture(autouse=True)
@@ -71,14 +79,75 @@ def test_without_a_seed_the_graph_has_none():
     assert graph.seed is None
 
 
-def test_a_step_that_draws_in_the_graph_is_warned_of(capsys):
-    variable = tf.get_variable("v", [2], initializer=tf.random_normal_initializer())
-    draw = tf.random.uniform([2], name="draw")
+def step_that_draws(draw):
     with tf.control_dependencies([draw]):
-        warn_of_random_ops(variable.assign_add([1.0, 1.0]).op)
+        return tf.get_variable("v", [2]).assign_add([1.0, 1.0]).op
+
+
+def test_what_cannot_follow_from_the_step_is_warned_of(capsys):
+    draw = tf.random.gamma([2], 1.0, name="draw")
+    fix_draws(step_that_draws(draw), once=True)
     said = capsys.readouterr().out
-    assert "draw/RandomUniform" in said
+    assert "draw/RandomGamma" in said
     assert "v/Initializer" not in said
-    warn_of_random_ops(variable.assign_add([1.0, 1.0]).op)
-    warn_of_random_ops(None)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_step_of_several_runs_draws_others_in_each(once, capsys):
+    draw = tf.random.uniform([2], name="draw")
+    fix_draws(step_that_draws(draw), once)
+    assert ("draw/RandomUniform" in capsys.readouterr().out) != once
+
+
+def test_a_step_that_draws_nothing_is_left_alone(capsys):
+    variable = tf.get_variable("v", [2], initializer=tf.random_normal_initializer())
+    before = len(tf.get_default_graph().get_operations())
+    fix_draws(variable.assign_add([1.0, 1.0]).op, once=True)
+    fix_draws(None, once=True)
     assert capsys.readouterr().out == ""
+    assert len(tf.get_default_graph().get_operations()) <= before + 12  # the global step
+
+
+class Noisy(TinyModel):
+    """Its cost depends on dropout and on noise."""
+
+    def build_graph(self, x, y):
+        noise = tf.random.normal(tf.shape(x)) * 0.1
+        return super().build_graph(Dropout(x + noise, 0.5, training=True), y)
+
+
+def weights_of_a_run(directory, stop_at=None, resume="never"):
+    """Trains 6 steps, or less, and returns the weights and the costs of the steps."""
+    fix_rng_seed(3)
+    costs = []
+    with tf.Graph().as_default() as graph:
+        trainer = SimpleTrainer(
+            helpers.config(
+                [
+                    PeriodicTrigger(ModelSaver(checkpoint_dir=str(directory)), every_k_steps=2),
+                    ProcessTensors(["cost"], lambda cost: costs.append(float(cost))),
+                    *([StopAt(stop_at)] if stop_at else []),
+                ],
+                model=Noisy(),
+                dataflow=flow(),
+                steps_per_epoch=3,
+                max_epoch=2,
+                deterministic=True,
+                resume=resume,
+            )
+        )
+        trainer.train()
+        del graph
+    return costs, load_checkpoint_vars(str(directory))
+
+
+@pytest.mark.parametrize("stop_at", [2, 4])
+def test_a_resumed_run_draws_what_an_unbroken_one_draws(stop_at, tmp_path, capsys):
+    costs, weights = weights_of_a_run(tmp_path / "whole")
+    assert len(set(costs)) == 6
+    first, _ = weights_of_a_run(tmp_path / "parts", stop_at)
+    then, resumed = weights_of_a_run(tmp_path / "parts", resume=str(tmp_path / "parts"))
+    assert first + then == costs
+    assert {*resumed} == {*weights}
+    assert all(np.array_equal(resumed[name], weights[name]) for name in weights)
+    assert "draw random numbers" not in capsys.readouterr().out
