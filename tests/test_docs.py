@@ -16,6 +16,7 @@ from tests.pages import blocks, documents, programs
 
 LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<target>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+NEED_TENSORFLOW = ("tfv1", "import *", "tp.Callback")
 HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 
 
@@ -37,7 +38,7 @@ def test_blocks_compile(block):
 
 @pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.where)
 def test_marked_blocks_run(block, zygote, tmp_path):
-    if not HAS_TENSORFLOW and ("tfv1" in block.code or "import *" in block.code):
+    if not HAS_TENSORFLOW and any(name in block.code for name in NEED_TENSORFLOW):
         pytest.skip("needs TensorFlow")
     script = tmp_path / "block.py"
     script.write_text(block.code, encoding="utf-8")
@@ -73,6 +74,13 @@ def anchors(path):
     text = FENCED.sub("", path.read_text(encoding="utf-8"))
     titles = HEADING.findall(text)
     return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+
+
+def test_the_index_of_the_how_to_pages_has_every_question():
+    folder = ROOT / "docs" / "howto"
+    listed = set(LINK.findall((folder / "index.md").read_text(encoding="utf-8")))
+    for path in set(folder.glob("*.md")) - {folder / "index.md"}:
+        assert {(path.name, anchor) for anchor in anchors(path)[1:]} <= listed
 
 
 def test_the_map_names_files_that_exist():
