@@ -7,6 +7,8 @@ SUBCOMMANDS = {
     "report": "tensorpack.command.report",
     "inspect": "tensorpack.command.inspect",
     "diff": "tensorpack.command.diff",
+    "export": "tensorpack.command.export",
     "launch": "tensorpack.command.launch",
     "tf1": "tensorpack.command.tf1",
+    "completion": "tensorpack.command.completion",
 }

@@ -19,7 +19,7 @@ def open_flow(place: str) -> Iterator[DataFlow]:
     The name is that of a flow, or of a function or class that makes one without arguments.
     """
     source, _, name = place.rpartition(":")
-    with _loaded(source) as module:
+    with loaded_source(source) as module:
         found = module
         for part in name.split("."):
             if not hasattr(found, part):
@@ -36,7 +36,12 @@ def open_flow(place: str) -> Iterator[DataFlow]:
 
 
 @contextmanager
-def _loaded(source: str) -> Iterator[Any]:
+def loaded_source(source: str) -> Iterator[Any]:
+    """Imports a module, or runs a file as one, and gives it; a file is forgotten at the end.
+
+    Raises:
+      CommandError: there is none of that name.
+    """
     if not source.endswith(".py"):
         yield _import(source)
         return

@@ -1,0 +1,188 @@
+"""`tensorpack export CHECKPOINT OUT`: writes weights, or with its code a model, to a file."""
+
+import argparse
+import os
+import re
+from typing import Any, Dict, List
+
+from ._checkpoints import Saved, open_saved
+from ._codes import FINE, CommandError, did_you_mean
+from ._texts import size_text
+
+__all__ = ["HELP", "add_arguments", "run"]
+
+HELP = "write the weights of a checkpoint to an .npz, or with the model's code a model to serve"
+_DTYPES = ("float16", "float32", "float64")
+_KINDS = {".npz": "npz", ".pb": "frozen", ".tflite": "tflite", "": "serving"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.description = (
+        "Without --model, writes the weights of a checkpoint to an .npz archive, which SmartInit "
+        "and numpy.load read: no code of the model is needed. With --model, builds the graph of "
+        "inference and writes what the weights and the graph make together: a frozen graph (.pb), "
+        "a TFLite model (.tflite), or a SavedModel for TensorFlow Serving (a directory)."
+    )
+    add = parser.add_argument
+    add("path", metavar="CHECKPOINT", help="a checkpoint, a log directory or an .npz archive")
+    add("out", metavar="OUT", help="NAME.npz; with --model also NAME.pb, NAME.tflite, a directory")
+    add("--select", metavar="REGEX", help="only variables whose names have a match (.npz)")
+    text = "also what only training uses: what optimizers keep, the step, averages (.npz)"
+    add("--all", action="store_true", help=text)
+    add("--dtype", choices=_DTYPES, help="write floating-point weights in this dtype (.npz)")
+    text = "path/to/file.py:NAME or module:NAME of the ModelDesc. The code is run: name only what "
+    add("--model", metavar="MODEL", help=text + "you trust")
+    text = "a tensor to feed; several times for several (default: the inputs of the model)"
+    add("--input", action="append", metavar="TENSOR", help=text)
+    text = "a tensor to compute, such as linear/output; several times for several (with --model)"
+    add("--output", action="append", metavar="TENSOR", help=text)
+    add("--force", action="store_true", help="replace OUT, if it is a file")
+
+
+def run(args: Any) -> int:
+    """Writes the export; returns the exit code."""
+    suffix = os.path.splitext(args.out)[1]
+    if suffix not in _KINDS:
+        raise CommandError(
+            f"{args.out} has the suffix {suffix!r}. Give NAME.npz, or with --model NAME.pb, "
+            "NAME.tflite or a directory."
+        )
+    _check_options(args, _KINDS[suffix])
+    if os.path.lexists(args.out) and (os.path.isdir(args.out) or not args.force):
+        next_move = "Remove it first." if os.path.isdir(args.out) else "--force replaces it."
+        raise CommandError(f"{args.out} exists. {next_move}")
+    saved = open_saved(args.path)
+    if args.model is None:
+        _write_weights(saved, args)
+    else:
+        _write_model(saved, _KINDS[suffix], args)
+    return FINE
+
+
+def _check_options(args: Any, kind: str) -> None:
+    if args.model is None:
+        if kind != "npz":
+            raise CommandError(
+                f"{args.out} needs the graph, which a checkpoint does not have: give the code, "
+                "--model path/to/file.py:NAME, and --output. Weights alone go to NAME.npz."
+            )
+        if args.input or args.output:
+            raise CommandError("--input and --output go with --model. Leave them out.")
+        return
+    if args.select or args.all or args.dtype:
+        raise CommandError("--select, --all and --dtype are for weights alone, without --model.")
+    if not args.output:
+        raise CommandError("--model needs --output: a tensor to compute, such as linear/output.")
+
+
+def _write_weights(saved: Saved, args: Any) -> None:
+    import numpy as np
+
+    from tensorpack.utils.atomic import open_atomic
+
+    arrays: Dict[str, Any] = {}
+    for name in _chosen(saved, args):
+        value = np.asarray(saved.read(name))
+        # A dtype that numpy does not have itself, such as bfloat16, is not readable elsewhere.
+        is_float = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
+        if value.dtype.kind in "OV" and not is_float:
+            raise CommandError(
+                f"{name} is {value.dtype}, which .npz has not. Leave it out: --select."
+            )
+        if is_float and (args.dtype or value.dtype.name == "bfloat16"):
+            value = _cast(name, value, args.dtype or "float32")
+        arrays[name] = value
+    os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
+    with open_atomic(args.out) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    size = size_text(os.path.getsize(args.out))
+    args.write(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size}).")
+
+
+def _chosen(saved: Saved, args: Any) -> List[str]:
+    from tensorpack.utils.naming import is_training_name
+
+    names = list(saved.variables)
+    if not args.all:
+        names = [each for each in names if each != "global_step" and not is_training_name(each)]
+    try:
+        chosen = [name for name in names if re.search(args.select or "", name)]
+    except re.error as error:
+        text = f"--select {args.select!r} is no regular expression: {error}."
+        raise CommandError(text) from error
+    if not chosen:
+        near = did_you_mean(args.select, names) if args.select else " --all takes what is there."
+        raise CommandError(f"No weight of {saved.path} is chosen.{near}")
+    return chosen
+
+
+def _cast(name: str, value: Any, dtype: str) -> Any:
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        result = value.astype(dtype)
+    if not np.array_equal(np.isfinite(result), np.isfinite(value.astype("float64"))):
+        raise CommandError(f"{name} has values too large for {dtype}. Give a wider --dtype.")
+    return result
+
+
+def _write_model(saved: Saved, kind: str, args: Any) -> None:
+    source, _, name = args.model.rpartition(":")
+    if not (source and name):
+        raise CommandError(f"--model {args.model!r} is not path/to/file.py:NAME or module:NAME.")
+    from tensorpack.dataflow import _cli
+    from tensorpack.dataflow._cli.flow import loaded_source
+
+    try:
+        with loaded_source(source) as module:
+            exporter = _exporter(_find_model(module, args.model, name), saved, args)
+            {
+                "npz": exporter.export_npz,
+                "frozen": exporter.export_compact,
+                "tflite": exporter.export_tflite,
+                "serving": exporter.export_serving,
+            }[kind](args.out)
+    except _cli.CommandError as error:
+        raise CommandError(str(error)) from error
+    args.write(f"The model {args.model} with the weights of {saved.path} is in {args.out}.")
+
+
+def _exporter(model: Any, saved: Saved, args: Any) -> Any:
+    from tensorpack.predict import PredictConfig
+    from tensorpack.tfutils.export import ModelExporter
+    from tensorpack.tfutils.sessinit import SmartInit
+
+    config = PredictConfig(
+        model=model,
+        session_init=SmartInit(saved.path),
+        input_names=args.input,
+        output_names=args.output,
+    )
+    return ModelExporter(config)
+
+
+def _find_model(module: Any, place: str, name: str) -> Any:
+    """Returns the `ModelDesc` of a module: an object, or what a class or function makes."""
+    from tensorpack.graph_builder.model_desc import ModelDescBase
+
+    found = getattr(module, name, None)
+    if found is None:
+        known = [
+            each
+            for each, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, ModelDescBase)
+        ]
+        near = did_you_mean(name, vars(module)) or f" It has {', '.join(known) or 'no ModelDesc'}."
+        raise CommandError(f"{place}: there is no {name!r}.{near}")
+    if callable(found) and not isinstance(found, ModelDescBase):
+        try:
+            found = found()
+        except TypeError as error:
+            raise CommandError(
+                f"{place} cannot be called without arguments ({error}). Write a function that "
+                "returns the model, and name that."
+            ) from error
+    if not isinstance(found, ModelDescBase):
+        raise CommandError(f"{place} is {type(found).__name__}, not a ModelDesc. Name the model.")
+    return found

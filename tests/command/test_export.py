@@ -1,0 +1,145 @@
+"""`tensorpack export` writes the weights of a checkpoint, or a model that its code builds."""
+
+import textwrap
+
+import numpy as np
+import pytest
+
+from tests.conftest import HAS_TENSORFLOW
+
+needs_tensorflow = pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+MODEL = textwrap.dedent(
+    """
+    from tensorpack import FullyConnected, ModelDesc
+    from tensorpack.compat import tfv1 as tf
+
+    class Line(ModelDesc):
+        def inputs(self):
+            return [tf.TensorSpec([None, 2], tf.float32, "x")]
+
+        def build_graph(self, x):
+            tf.identity(FullyConnected("fc", x, 1), name="y")
+
+    class Wide(Line):
+        def __init__(self, size):
+            pass
+
+    number = 3
+    """
+)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    arrays = {
+        "fc/W": np.full((2, 1), 1.5),
+        "fc/b": np.ones(1, "float32"),
+        "fc/W/Adam": np.zeros(2),
+        "global_step": np.int64(7),
+    }
+    np.savez(str(tmp_path / "in.npz"), **arrays)
+    return tmp_path / "in.npz"
+
+
+def arrays_of(path):
+    with np.load(str(path)) as archive:
+        return {name: (archive[name].dtype.name, archive[name].tolist()) for name in archive}
+
+
+def test_weights(tensorpack, archive, tmp_path):
+    done = tensorpack("export", archive, tmp_path / "out.npz", "--dtype", "float16")
+    assert (done.code, done.err) == (0, "")
+    assert arrays_of(tmp_path / "out.npz") == {
+        "fc/W": ("float16", [[1.5], [1.5]]),
+        "fc/b": ("float16", [1]),
+    }
+    assert done.out.startswith(f"2 variables of {archive} are in {tmp_path}/out.npz (")
+
+
+def test_all_and_select(tensorpack, archive, tmp_path):
+    assert tensorpack("export", archive, tmp_path / "a" / "out.npz", "--all").code == 0
+    assert arrays_of(tmp_path / "a" / "out.npz") == arrays_of(archive)
+    assert tensorpack("export", archive, tmp_path / "b.npz", "--select", "b$").code == 0
+    assert list(arrays_of(tmp_path / "b.npz")) == ["fc/b"]
+
+
+@pytest.mark.parametrize(
+    "out, args, text",
+    [
+        ("in.npz", [], "in.npz exists. --force replaces it."),
+        (".", ["--force", "--model", "a:b", "--output", "y"], "exists. Remove it first."),
+        ("x.h5", [], "has the suffix '.h5'. Give NAME.npz"),
+        ("x.pb", [], "needs the graph, which a checkpoint does not have"),
+        ("x.npz", ["--output", "y"], "--input and --output go with --model"),
+        ("x.npz", ["--model", "a:b"], "--model needs --output"),
+        ("x.pb", ["--model", "a:b", "--dtype", "float16"], "are for weights alone"),
+        ("x.pb", ["--model", "ab", "--output", "y"], "'ab' is not path/to/file.py:NAME"),
+        ("x.npz", ["--select", "fc/Q"], "No weight of"),
+        ("x.npz", ["--select", "("], "is no regular expression"),
+    ],
+)
+def test_what_cannot_be(tensorpack, archive, tmp_path, out, args, text):
+    before = sorted(tmp_path.iterdir())
+    done = tensorpack("export", archive, tmp_path / out, *args)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert text in done.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_values_that_do_not_fit(tensorpack, tmp_path):
+    np.savez(str(tmp_path / "a.npz"), W=np.array([1e6, np.inf]))
+    done = tensorpack("export", tmp_path / "a.npz", tmp_path / "b.npz", "--dtype", "float16")
+    assert done.code == 2 and "W has values too large for float16" in done.err
+    assert tensorpack("export", tmp_path / "a.npz", tmp_path / "b.npz").code == 0
+
+
+@needs_tensorflow
+def test_a_checkpoint_in_bfloat16(tensorpack, tmp_path):
+    from tensorpack.compat import tfv1 as tf
+    from tensorpack.tfutils.checkpoint import save_checkpoint_vars
+
+    half = np.array([1.5, 2]).astype(tf.bfloat16.as_numpy_dtype)
+    save_checkpoint_vars({"W": half}, tmp_path / "model-1")
+    assert tensorpack("export", tmp_path, tmp_path / "w.npz").code == 0
+    assert arrays_of(tmp_path / "w.npz") == {"W": ("float32", [1.5, 2])}
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("out", ["line.pb", "line.npz", "serving"])
+def test_a_model(tensorpack, archive, tmp_path, out):
+    from tensorpack.compat import tfv1 as tf
+
+    (tmp_path / "line_to_export.py").write_text(MODEL)
+    place = f"{tmp_path}/line_to_export.py:Line"
+    done = tensorpack("export", archive, tmp_path / out, "--model", place, "--output", "y")
+    assert done.code == 0, done.err
+    assert f"The model {place} with the weights of {archive} is in" in done.out
+    if out == "line.npz":
+        assert list(arrays_of(tmp_path / out)) == ["fc/W", "fc/b"]
+        return
+    with tf.Graph().as_default(), tf.Session() as session:
+        if out == "serving":
+            tf.saved_model.load(session, ["serve"], str(tmp_path / out))
+        else:
+            graph_def = tf.GraphDef.FromString((tmp_path / out).read_bytes())
+            tf.import_graph_def(graph_def, name="")
+        assert session.run("y:0", {"x:0": [[1, 2]]}).tolist() == [[5.5]]
+
+
+@needs_tensorflow
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("Lin", "there is no 'Lin'. Did you mean 'Line'?"),
+        ("Wide", "cannot be called without arguments"),
+        ("number", "is int, not a ModelDesc"),
+    ],
+)
+def test_a_name_that_is_no_model(tensorpack, archive, tmp_path, name, text):
+    (tmp_path / "line_to_export.py").write_text(MODEL)
+    place = f"{tmp_path}/line_to_export.py:{name}"
+    done = tensorpack("export", archive, tmp_path / "x.pb", "--model", place, "--output", "y")
+    assert (done.code, done.out) == (2, "")
+    assert text in done.err
+    missing = tensorpack("export", archive, tmp_path / "x.pb", "--model", "n.py:x", "--output", "y")
+    assert missing.code == 2 and "There is no file n.py" in missing.err
