@@ -183,6 +183,7 @@ def _training(training: Dict[str, Any]) -> str:
         _plain(training.get("trainer")),
         f"model {training['model']}" if training.get("model") else "",
         f"data from {', '.join(map(str, inputs))}" if inputs else "",
+        f"{training['workers']} workers" if training.get("workers", 1) != 1 else "",
         f"{training['towers']} towers" if training.get("towers", 1) != 1 else "",
         f"precision {training['precision']}" if training.get("precision") else "",
         "XLA" if training.get("xla") else "",

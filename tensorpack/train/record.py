@@ -13,6 +13,7 @@ from tensorpack.utils._git import GitFacts
 from tensorpack.utils._run_facts import machine_facts, process_facts, script_path
 from tensorpack.utils._run_record import RunRecord, utc_now
 from tensorpack.utils.checkpoints import pointed_to
+from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.rng import is_seeded, streams_state
 
 from .signals import TrainingInterrupted
@@ -109,11 +110,12 @@ class TrainingRecord:
 
 def _training_facts(trainer: Any) -> Dict[str, Any]:
     config = trainer.config
-    resumed = trainer.resumed_from
+    resumed, cluster = trainer.resumed_from, Cluster.from_environment()
     return {
         "trainer": trainer.__class__.__name__,
         "model": None if trainer.model is None else type(trainer.model).__name__,
         "input": [_describe(source) for source in trainer._shutdown.inputs],
+        "workers": 1 if cluster is None else cluster.num_workers,
         "towers": len(getattr(trainer, "tower_ids", config.tower)),
         "precision": config.computing.precision,
         "xla": config.computing.xla,

@@ -51,15 +51,9 @@ def test_a_run_that_finishes_says_all(log_dir):
     training = run["training"]
     assert training["trainer"] == "QueueInputTrainer" and training["model"] == "TinyModel"
     assert training["input"] == ["QueueInput(DataFromList)"]
-    plan = [
-        training[name] for name in ("steps_per_epoch", "first_epoch", "max_epoch", "first_step")
-    ]
-    assert plan == [2, 1, 3, 0]
-    assert (training["precision"], training["deterministic"], training["seed"]) == (
-        None,
-        False,
-        None,
-    )
+    plan = {"steps_per_epoch": 2, "first_epoch": 1, "max_epoch": 3, "first_step": 0}
+    how = {"workers": 1, "towers": 1, "precision": None, "deterministic": False, "seed": None}
+    assert {**training, **plan, **how} == training
     assert record["parameters"] == [["weight", [], "float32"], ["bias", [], "float32"]]
 
 
@@ -134,6 +128,17 @@ def test_other_workers_and_runs_without_a_directory_write_nothing(log_dir):
     assert read_record(log_dir) is None
     logger.close_logger_dir()
     train()
+
+
+def test_a_directory_that_is_set_late_gets_the_whole_record(log_dir):
+    class SetsIt(Callback):
+        def _setup_graph(self):
+            logger.set_logger_dir(log_dir, action="k")
+
+    logger.close_logger_dir()
+    train(SetsIt())
+    (run,) = sittings(log_dir)
+    assert run["result"] == "finished" and run["versions"] and run["training"]["model"]
 
 
 def test_trouble_with_the_record_is_no_trouble_for_the_run(log_dir, monkeypatch, capsys):
