@@ -69,7 +69,7 @@ toc_object_entries_show_parents = "hide"
 # Types of others, and of ours that are not public, are named without a link.
 nitpick_ignore_regex = [
     ("py:class", r".*\w\.\w.*"),
-    ("py:exc", "Dropped|NoValidCheckpoint|DamagedLMDB|WorkerDied|WorkerFailed"),
+    ("py:exc", "Dropped|NoValidCheckpoint|DamagedLMDB"),
 ]
 
 html_theme = "furo"

@@ -183,6 +183,8 @@ from tensorpack.dataflow import TFRecordSerializer as TFRecordSerializer
 from tensorpack.dataflow import TestDataSpeed as TestDataSpeed
 from tensorpack.dataflow import ThreadedMapData as ThreadedMapData
 from tensorpack.dataflow import UnknownLength as UnknownLength
+from tensorpack.dataflow import WorkerDied as WorkerDied
+from tensorpack.dataflow import WorkerFailed as WorkerFailed
 from tensorpack.dataflow import convert_old_lmdb as convert_old_lmdb
 from tensorpack.dataflow import dataset as dataset
 from tensorpack.dataflow import dftools as dftools

@@ -91,8 +91,8 @@ _NAMES = {  # package or module -> its public names
         "NumpySerializer PrefetchData PrefetchDataZMQ PrefetchOnGPUs PrintData ProxyDataFlow "
         "RNGDataFlow RandomChooseData RandomMixData RemoteDataZMQ RemoteSender RepeatedData "
         "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
-        "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength "
-        "convert_old_lmdb make_remote_key send_dataflow_zmq"
+        "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied "
+        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc LeastLoadedDeviceSetter ModelDesc ModelDescBase "

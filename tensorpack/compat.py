@@ -1,13 +1,22 @@
 """Knows which TensorFlow is installed, and gives its graph-mode interface under one name.
 
 Everything else in the package asks this module and never TensorFlow itself, so whatever differs
-between TensorFlow 1.15 and 2.x is found here. Nothing is patched and no setting is changed.
+between TensorFlow 1.15 and 2.x is found here. Nothing is patched, and one setting is changed: how
+much TensorFlow's C++ code tells of itself, see `docs/runs.md`.
 """
 
 import importlib
 import os
 import re
+import sys
 from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+# Level 1 leaves out what the C++ code says of each process alike (the instructions of the CPU, the
+# services of XLA); warnings and errors are shown. It is read when TensorFlow logs its first line,
+# in 1.15 when a session is made, so it must stay set. Whoever sets it, or loads TensorFlow first,
+# has what they want.
+if "tensorflow" not in sys.modules:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 import tensorflow.compat.v1 as tfv1
 
@@ -18,6 +27,7 @@ except ImportError:
 
 __all__ = [
     "TensorSpec",
+    "forward_op",
     "gpu_memory_peak",
     "in_branch",
     "is_name_of_tf1",
@@ -105,6 +115,12 @@ def in_branch() -> bool:
     Where TensorFlow 2 makes a graph of its own for the branch, that is not found out.
     """
     return tfv1.get_default_graph()._get_control_flow_context() is not None
+
+
+def forward_op(op: Any) -> Any:
+    """Returns the op of which an op computes the gradient; the op itself if it computes none."""
+    original = getattr(op, "_original_op", None)
+    return op if original is None else original
 
 
 def replace_input(op: Any, index: int, tensor: Any) -> None:

@@ -1,10 +1,15 @@
 """Tests that compat names the installed TensorFlow and offers what the package builds on."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tensorflow
 
 from tensorpack import compat
+from tests.checks import ROOT
 
 
 @pytest.mark.parametrize(
@@ -27,6 +32,38 @@ def test_names_are_those_of_the_installed_tensorflow():
     # TensorFlow 1.15 has the module under two names, so its contents are compared.
     assert compat.tfv1.Session is tensorflow.compat.v1.Session
     assert compat.TensorSpec is tensorflow.TensorSpec
+
+
+SESSION = """
+import os
+{first}
+from tensorpack.compat import tfv1 as tf
+with tf.Graph().as_default(), tf.Session() as sess:
+    sess.run(tf.zeros([]) + 1)
+print("level", os.environ.get("TF_CPP_MIN_LOG_LEVEL"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "first, level, quiet",
+    [("", "1", True), ("os.environ['TF_CPP_MIN_LOG_LEVEL'] = '0'", "0", False)]
+    + [("import tensorflow", "None", False)],
+)
+def test_tensorflow_tells_nothing_of_itself_unless_it_is_asked_to(first, level, quiet):
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environ.pop("TF_CPP_MIN_LOG_LEVEL", None)
+    done = subprocess.run(
+        [sys.executable, "-c", SESSION.format(first=first)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environ,
+        check=True,
+    )
+    told = ("cpu_feature_guard", "mlir_graph", "service.cc", "CPU Frequency")
+    assert f"level {level}" in done.stdout
+    assert not any(each in done.stdout for each in told) == quiet, done.stdout
 
 
 def raw(sess, fetches=(), targets=(), feeds=(), **options):

@@ -1,10 +1,12 @@
 """Callbacks for the user: statistics sent by a command, the time left, a shell."""
 
+import code
 import os
 import re
 import shlex
 import time
 from collections import deque
+from contextlib import suppress
 from string import Formatter
 from typing import Any, Dict, List, Optional, Sequence, Union
 
@@ -173,6 +175,12 @@ class EstimatedTimeLeft(Callback):
         self._elapsed = state["elapsed"]
 
 
+_NO_IPYTHON = (
+    "IPython is not installed (pip install ipython), so this is Python's own shell. The run is "
+    "self.trainer; Ctrl-D continues the training."
+)
+
+
 class InjectShell(Callback):
     """Pauses the training for an interactive shell, each time it is triggered and a file exists.
 
@@ -180,7 +188,7 @@ class InjectShell(Callback):
 
     Args:
       file: path of the file.
-      shell: "ipython" or "pdb".
+      shell: "ipython" or "pdb". Without IPython, "ipython" is the shell of Python itself.
     """
 
     def __init__(self, file: str = "INJECT_SHELL.tmp", shell: str = "ipython") -> None:
@@ -196,14 +204,18 @@ class InjectShell(Callback):
             self._open()
 
     def _open(self) -> None:
-        if self._shell == "ipython":
-            import IPython
-
-            IPython.embed()
-        else:
+        if self._shell == "pdb":
             import pdb
 
             pdb.set_trace()
+            return
+        try:
+            import IPython
+        except ImportError:  # hours of training are not to end for it
+            with suppress(SystemExit):  # exit() leaves the shell alone, as in IPython
+                code.interact(_NO_IPYTHON, local={"self": self})
+        else:
+            IPython.embed()
 
     def _after_train(self) -> None:
         if os.path.isfile(self._file):

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         PrefetchData,
         PrefetchDataZMQ,
         PrefetchOnGPUs,
+        WorkerDied,
+        WorkerFailed,
     )
     from .raw import DataFromGenerator, DataFromIterable, DataFromList, DataFromQueue
     from .remote import RemoteDataZMQ, RemoteSender, make_remote_key, send_dataflow_zmq
@@ -123,6 +125,8 @@ __all__ = [
     "TestDataSpeed",
     "ThreadedMapData",
     "UnknownLength",
+    "WorkerDied",
+    "WorkerFailed",
     "convert_old_lmdb",
     "make_remote_key",
     "send_dataflow_zmq",
@@ -151,7 +155,7 @@ _NAMES = {  # module -> its public names
     ),
     "processes": (
         "MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ PrefetchData "
-        "PrefetchDataZMQ PrefetchOnGPUs"
+        "PrefetchDataZMQ PrefetchOnGPUs WorkerDied WorkerFailed"
     ),
     "raw": "DataFromGenerator DataFromIterable DataFromList DataFromQueue",
     "remote": "RemoteDataZMQ RemoteSender make_remote_key send_dataflow_zmq",

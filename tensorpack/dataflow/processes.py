@@ -7,6 +7,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 from tensorpack.utils.serialize import loads
+from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 
 from ._flow import check_state
 from ._length import length_or_none
@@ -25,6 +26,8 @@ __all__ = [
     "PrefetchData",
     "PrefetchDataZMQ",
     "PrefetchOnGPUs",
+    "WorkerDied",
+    "WorkerFailed",
 ]
 
 _GIB = 2**30

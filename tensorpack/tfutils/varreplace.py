@@ -46,19 +46,22 @@ def freeze_variables(stop_gradient: bool = True, skip_collection: bool = False) 
     """Returns a context whose variables are not to be trained.
 
     Args:
-      stop_gradient: whether `tf.get_variable` gives tensors that no gradient passes.
+      stop_gradient: whether `tf.get_variable` gives tensors that no gradient passes. Variables that
+        are made with `trainable=False`, such as the moving statistics of `BatchNorm`, stay what
+        they are: they are assigned to.
       skip_collection: whether new variables stay out of `TRAINABLE_VARIABLES`. They are weights
         nevertheless (`MODEL_VARIABLES`), which `InitFrom` loads and a predictor needs, and can
         still be trained by an optimizer that is given them by hand.
     """
 
     def custom(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        learned = kwargs.get("trainable") is not False
         if skip_collection:
             kwargs["trainable"] = False
             collections = kwargs.get("collections") or [tf.GraphKeys.GLOBAL_VARIABLES]
             kwargs["collections"] = sorted({*collections, tf.GraphKeys.MODEL_VARIABLES})
         variable = getter(*args, **kwargs)
-        return tf.stop_gradient(variable) if stop_gradient else variable
+        return tf.stop_gradient(variable) if stop_gradient and learned else variable
 
     return custom_getter_scope(custom)
 

@@ -273,7 +273,7 @@ class Trainer(TrainerContract):
                 by_hook = self.hooked_sess is not None and self.hooked_sess.hook_error is error
                 verdict = self._shutdown.run(error, self._callbacks, self._save_at_end, by_hook)
                 self.record.end(error, verdict)
-        log_ending(self, verdict)
+        log_ending(self, self._callbacks, verdict)
         if verdict is not None:
             raise verdict
 

@@ -1,13 +1,21 @@
-"""What a run says when it is over: where its model is, and what can be done next."""
+"""What a run says when it is over: why it failed, where its model is, and what can be done next."""
 
 import shlex
 from typing import Any, Dict, List, Mapping, Optional
 
+from tensorpack.tfutils._origin import line_of_failure
 from tensorpack.utils import logger
+from tensorpack.utils._tracebacks import shorten_uncaught
+from tensorpack.utils.notes import add_note
 
 from .signals import TrainingInterrupted
 
 __all__ = ["MODEL", "RESUME", "check_commands", "log_ending"]
+
+_HOOKS = frozenset(
+    ["setup_graph", "before_train", "before_epoch", "before_run", "after_run", "trigger_step"]
+    + ["after_epoch", "trigger_epoch", "after_train", "state_dict", "load_state_dict"]
+)
 
 RESUME = "resume"  # the command of this name continues the run
 MODEL = "{model}"  # stands in commands for the path of the last checkpoint
@@ -30,13 +38,39 @@ def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
     return dict(commands)
 
 
-def log_ending(trainer: Any, verdict: Optional[BaseException]) -> None:
-    """Logs where the last checkpoint is and what can be done with it; nothing if there is none.
+def log_ending(trainer: Any, callbacks: Any, verdict: Optional[BaseException]) -> None:
+    """Logs why a run failed, where the last checkpoint is and what can be done with it.
+
+    The traceback goes to `log.log`. What the interpreter prints of the error, if nobody catches it,
+    is the part of it that lies in the user's own files.
 
     Args:
       trainer: the `Trainer`, after its shutdown.
-      verdict: what it will raise; None if the run came to its end.
+      callbacks: the group of all callbacks, None if there is none yet.
+      verdict: what the trainer will raise; None if the run came to its end.
     """
+    if isinstance(verdict, Exception):
+        _name_callback(verdict, [] if callbacks is None else callbacks.cbs)
+        made = line_of_failure(verdict, trainer.graph)
+        if made is not None:
+            add_note(verdict, made)
+        logger.traceback_to_file(verdict)
+        shorten_uncaught()
+    _log_model(trainer, verdict)
+
+
+def _name_callback(error: Exception, callbacks: List[Any]) -> None:
+    """Adds to an error in which callback it was raised, if it was in one."""
+    trace = error.__traceback__
+    while trace is not None:
+        owner, hook = trace.tb_frame.f_locals.get("self"), trace.tb_frame.f_code.co_name
+        if hook in _HOOKS and any(owner is each for each in callbacks):
+            add_note(error, f"It was raised by the callback {owner} in its {hook}.")
+            return
+        trace = trace.tb_next
+
+
+def _log_model(trainer: Any, verdict: Optional[BaseException]) -> None:
     saver = trainer.state_saver
     if saver is None or saver.last_path is None or not trainer.is_chief:
         return

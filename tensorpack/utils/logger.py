@@ -20,6 +20,7 @@ from typing import Any, List, Optional
 
 from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
 from ._directory_lock import DirectoryLock
+from ._tracebacks import traceback_text
 from .atomic import move_to_backup
 from .cluster import Cluster
 
@@ -38,6 +39,7 @@ __all__ = [
     "info",
     "setLevel",
     "set_logger_dir",
+    "traceback_to_file",
     "warn",
     "warning",
 ]
@@ -72,6 +74,13 @@ class _RunLog:
         if before is not None:
             self.logger.removeHandler(before)
             before.close()
+
+    def to_file(self, level: int, text: str) -> None:
+        """Logs to the open file alone, if there is one."""
+        if self._file is not None and self.logger.isEnabledFor(level):
+            path, line, function, _ = self.logger.findCaller()
+            details = (level, path, line, text, (), None, function)
+            self._file.handle(self.logger.makeRecord(self.logger.name, *details))
 
 
 _run_log = _RunLog()
@@ -108,6 +117,13 @@ def exception(msg: object, *args: Any, **options: Any) -> None:
 def critical(msg: object, *args: Any, **options: Any) -> None:
     """Logs what makes the program give up."""
     _log(logging.CRITICAL, msg, args, **options)
+
+
+def traceback_to_file(error: BaseException) -> None:
+    """Logs the whole traceback of an exception to the file alone: for a caller that raises it, so
+    that the terminal shows it anyway.
+    """
+    _run_log.to_file(logging.ERROR, f"The traceback:\n{traceback_text(error, full=True)}".rstrip())
 
 
 def setLevel(level: Any) -> None:

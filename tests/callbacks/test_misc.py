@@ -113,6 +113,22 @@ def test_the_shell_opens_while_the_file_exists(tmp_path):
     assert not path.exists()
 
 
+def test_without_ipython_it_is_the_shell_of_python(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    told = []
+
+    def interact(banner, local):
+        told.append((banner, local["self"].epoch_num))
+        raise SystemExit  # as exit() does, which the user of a shell types
+
+    monkeypatch.setattr("code.interact", interact)
+    path = tmp_path / "shell"
+    path.write_text("")
+    MiniTrainer([InjectShell(str(path))], max_epoch=2).train()
+    assert [epoch for _, epoch in told] == [1, 2]
+    assert "pip install ipython" in told[0][0] and "self.trainer" in told[0][0]
+
+
 def test_an_unknown_shell_is_refused():
     with pytest.raises(ValueError, match="'zsh'"):
         InjectShell(shell="zsh")

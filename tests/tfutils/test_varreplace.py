@@ -3,6 +3,8 @@
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.models import BatchNorm
+from tensorpack.tfutils.tower import TowerContext
 from tensorpack.tfutils.varreplace import (
     custom_getter_scope,
     freeze_get_variable,
@@ -43,6 +45,17 @@ def test_frozen_variables_get_no_gradient_but_stay_in_the_collection():
     free = tf.get_variable("free", initializer=1.0)
     assert [v.op.name for v in tf.trainable_variables()] == ["frozen", "free"]
     assert tf.gradients(frozen * free, tf.trainable_variables())[0] is None
+
+
+@pytest.mark.parametrize("skip_collection", [False, True])
+def test_statistics_inside_of_frozen_layers_are_still_updated(skip_collection):
+    with TowerContext("", is_training=True), freeze_variables(True, skip_collection):
+        BatchNorm("bn", tf.placeholder(tf.float32, [None, 3]))
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    assert len(updates) == 2
+    assert {each.op.name for each in tf.global_variables()} == {
+        *["bn/gamma", "bn/beta", "bn/mean/EMA", "bn/variance/EMA"]
+    }
 
 
 def test_variables_can_be_kept_out_of_the_collection_and_trained_by_hand():

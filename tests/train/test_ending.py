@@ -6,8 +6,12 @@ import signal
 import pytest
 
 from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.train import SimpleTrainer, TrainConfig
+from tensorpack.utils import logger
+from tensorpack.utils.notes import notes_of
+from tests import helpers
 from tests.callbacks.driver import log_lines
 from tests.helpers import TinyModel, config
 from tests.train.test_stopping import flow
@@ -92,6 +96,49 @@ def test_a_run_that_failed_names_the_last_save(tmp_path, capsys):
 
 def test_without_a_saver_nothing_is_said(tmp_path, capsys):
     assert said_at_the_end(capsys, tmp_path, saver=False) == []
+
+
+def test_the_log_file_has_the_message_and_the_traceback_and_the_terminal_none(tmp_path, capsys):
+    logger.set_logger_dir(str(tmp_path))
+    try:
+        said = said_at_the_end(capsys, tmp_path, fail, max_epoch=2)
+    finally:
+        logger.close_logger_dir()
+    text = (tmp_path / "log.log").read_text()
+    assert "ZeroDivisionError: on purpose" in text and "in fail" in text and "loop.py" in text
+    assert "raised by the callback Ends in its trigger_step." in text
+    assert not any("Traceback" in line for line in said)
+
+
+class Hooks(Callback):
+    """Fails in one of its hooks."""
+
+    def __init__(self, hook):
+        setattr(self, "_" + hook, lambda *args: fail())
+
+
+HOOKS = [each for each in helpers.HOOKS if each != "after_train"]
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_the_callback_that_failed_is_named_with_its_hook(hook):
+    trainer = SimpleTrainer(config([Callback(), Hooks(hook)], model=TinyModel(), dataflow=flow()))
+    with pytest.raises(ZeroDivisionError, match="on purpose") as info:
+        trainer.train()
+    assert notes_of(info.value) == [f"It was raised by the callback Hooks in its {hook}."]
+
+
+def test_an_op_that_fails_is_named_with_its_line():
+    class Model(TinyModel):
+        def build_graph(self, x, y):
+            return super().build_graph(x, tf.reshape(y, [99]))
+
+    line = Model.build_graph.__code__.co_firstlineno + 1
+    trainer = SimpleTrainer(config(model=Model(), dataflow=flow()))
+    with pytest.raises(tf.errors.InvalidArgumentError) as info:
+        trainer.train()
+    made = f"The op 'Reshape' (Reshape) was made at {__file__}:{line}, in build_graph."
+    assert notes_of(info.value) == [made]
 
 
 @pytest.mark.parametrize("wrong", ["play {model}", ["play"], {"play": 3}, {1: "play"}])
