@@ -2,6 +2,7 @@
 
 import re
 import sys
+from types import FrameType
 from typing import Any, Iterator, Optional, Tuple
 
 from tensorpack.compat import forward_op
@@ -25,7 +26,7 @@ def line_of_op(op: Any) -> Optional[str]:
 
 def line_of_caller() -> Optional[str]:
     """Returns the innermost line of the user's program that is running, as `line_of_op` does."""
-    frame = sys._getframe(1)
+    frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None and not is_of_user(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:

@@ -298,7 +298,7 @@ def test_turns_since_the_last_save_are_saved(log_dir, capsys):
     with pytest.raises(TrainingInterrupted):
         run([CallbackSpy(), Evaluates(4, "trigger_epoch")], ModelSaver())
     saved = [line for line in capsys.readouterr().out.splitlines() if "Model saved" in line]
-    assert [line.endswith("/model-4.") for line in saved] == [True, True]
+    assert sum(line.endswith("/model-4.") for line in saved) == 2
     first, last = CallbackSpy(), Last()
     run([first, last], ModelSaver(), resume="must", max_epoch=2)
     assert "trigger_epoch" not in first.tape
