@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sort", choices=["name", "size"], default="name", help="the order (%(default)s)")
     text = "compare the files with the checksums of the manifest; exit code 1 if they differ"
     add("--check", action="store_true", help=text)
-    text = "also what only training uses: what optimizers keep, averages of summaries"
+    text = "also what only training uses: what optimizers keep, the step, averages of summaries"
     add("--all", action="store_true", help=text)
     add("--json", action="store_true", help="print an object of JSON")
 
@@ -87,7 +87,8 @@ def _facts(saved: Saved) -> Dict[str, Any]:
 def _step(saved: Saved) -> Optional[int]:
     if saved.manifest is not None:
         return int(saved.manifest["step"])
-    if "global_step" in saved.variables:
+    step = saved.variables.get("global_step")
+    if step is not None and step.shape == () and "int" in step.dtype:
         return int(saved.read("global_step"))
     number = saved.path.rpartition("-")[2]
     return int(number) if number.isdigit() else None
@@ -142,7 +143,7 @@ def _in_a_line(fact: Any) -> str:
 def _of_training(names: Iterable[str]) -> List[str]:
     from tensorpack.utils.naming import is_training_name
 
-    return [name for name in names if is_training_name(name)]
+    return [name for name in names if name == "global_step" or is_training_name(name)]
 
 
 def _variable_table(variables: List[Tuple[str, Variable]], hidden: Container[str]) -> str:

@@ -59,7 +59,8 @@ def test_what_would_load_into_what(tensorpack, archive, tmp_path):
 
 def test_what_only_training_uses_is_left_out(tensorpack, tmp_path):
     path = tmp_path / "a.npz"
-    np.savez(str(path), **{"W": np.zeros(2), "W/Adam": np.zeros(2), "EMA/cost": np.zeros(2)})
+    arrays = {"W": np.zeros(2), "W/Adam": np.zeros(2), "global_step": np.zeros(2)}
+    np.savez(str(path), **arrays)
     done = tensorpack("inspect", path)
     assert done.out.endswith(
         "\n1 variables, 2 numbers, 16 B\n"
@@ -67,7 +68,13 @@ def test_what_only_training_uses_is_left_out(tensorpack, tmp_path):
     )
     assert "W/Adam" not in done.out
     assert "W/Adam" in tensorpack("inspect", path, "--all").out
-    assert "and 2 that only training uses" in tensorpack("inspect", path, path).out
+    np.savez(str(tmp_path / "b.npz"), W=np.ones(2))
+    done = tensorpack("inspect", tmp_path / "b.npz", path)
+    assert (done.code, done.out.splitlines()[-2:]) == (
+        0,
+        ["1 loaded", "and 2 that only training uses (--all)"],
+    )
+    assert tensorpack("inspect", tmp_path / "b.npz", path, "--all").code == 1
 
 
 def test_a_scope_is_found(tensorpack, tmp_path):
