@@ -72,6 +72,9 @@ nitpick_ignore_regex = [
     ("py:exc", "Dropped|NoValidCheckpoint|DamagedLMDB"),
 ]
 
+highlight_language = "none"  # a block that names no language is output, or commands
+pygments_dark_style = "github-dark"
+
 html_theme = "furo"
 html_title = f"tensorpack {version}"
 html_static_path = ["_static"]

@@ -48,7 +48,8 @@ def page(address, names, modules=()):
       names: {name: object} of what is documented there.
       modules: the modules of this package that have pages of their own.
     """
-    lines = [f"{address}\n{'=' * len(address)}", _docstring(importlib.import_module(address))]
+    lines = [f"{address}\n{'=' * len(address)}", ".. highlight:: python"]
+    lines.append(_docstring(importlib.import_module(address)))
     entries = "".join(f"   {name} <{file_of(name)}>\n" for name in modules)
     if modules:
         lines += [
