@@ -7,11 +7,11 @@ So files are checked here first.
 import importlib.util
 import os
 from types import ModuleType
-from typing import List
+from typing import Dict, List
 
 from tensorpack.utils.optional import require
 
-__all__ = ["check_rom", "find_rom", "load_ale"]
+__all__ = ["check_rom", "find_rom", "installed_roms", "load_ale"]
 
 # The largest game is 16 KiB; a larger file is not read.
 _MAX_BYTES = 1 << 20
@@ -52,6 +52,20 @@ def find_rom(name: str) -> str:
         f"among the games of ale-py:{places}\nGive the path of a file, or one of ale-py's names: "
         "pip install 'ale-py>=0.9' has them all."
     )
+
+
+def installed_roms() -> List[str]:
+    """Returns the paths of the games that `find_rom` finds by name, without those in this folder.
+
+    A game that is in both places is there once. The files are not looked into.
+    """
+    found: Dict[str, str] = {}
+    for folder in map(os.path.dirname, _candidates("x")[1:]):
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        for name in names:
+            if name.endswith(".bin"):
+                found.setdefault(name, os.path.join(folder, name))
+    return sorted(found.values(), key=os.path.basename)
 
 
 def _candidates(name: str) -> List[str]:

@@ -62,6 +62,7 @@ def _seconds(text: str) -> float:
 
 
 def _findings(args: Any) -> Iterator[checks.Finding]:
+    from . import _doctor_games as games
     from . import _doctor_tensorflow as tensorflow
 
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -74,6 +75,7 @@ def _findings(args: Any) -> Iterator[checks.Finding]:
     dataset = os.environ.get("TENSORPACK_DATASET") or os.path.expanduser("~/tensorpack_data")
     yield from checks.check_folder("data folder", dataset, checks.WARNING)
     yield from checks.check_optional(packages)
+    yield from games.check_games(packages)
     yield from checks.check_tensorflow_packages(packages)
     if importlib.util.find_spec("tensorflow") is not None:
         yield from tensorflow.check_tensorflow(0.0 if args.no_training else args.seconds)
