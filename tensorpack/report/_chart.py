@@ -9,7 +9,7 @@ __all__ = ["Line", "draw_chart", "number_text", "smoothed"]
 Point = Tuple[float, Optional[float]]
 
 _WIDTH, _HEIGHT = 340, 180
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 10, 10, 24
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 20, 10, 24
 _MOST_POINTS = 300  # of a line; more cannot be told apart
 _MOST_DOTS = 60  # with a value to read by pointing at it
 _SMOOTH_FROM = 40  # points, from which noise is smoothed by a second line ...

@@ -118,7 +118,7 @@ def _explain(run: Run, marks: List[float], count: int) -> str:
         parts.append("Dashed lines: where the run was resumed.")
     if run.earlier:
         names = ", ".join(name for name, _ in run.earlier)
-        parts.append(f"Grey: earlier runs in this folder ({names}).")
+        parts.append(f"Grey: what only files that were put aside have ({names}).")
     if count > _MOST_CHARTS:
         parts.append(f"The first {_MOST_CHARTS} of {count} scalars.")
     return f'<p class="soft">{escape(" ".join(parts))}</p>'

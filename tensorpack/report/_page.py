@@ -30,7 +30,7 @@ def page_of(run: Run, links_from: str) -> str:
         ("Sittings", sittings_of(run)),
         ("Curves", curves_of(run)),
         ("Where the time goes", times_of(run)),
-        ("Samples", samples_of(run)),
+        ("Samples", samples_of(run, links_from)),
         ("Parameters", parameters_of(run)),
         ("The end of the log", log_of(run)),
         ("Files", files_of(run, links_from)),

@@ -49,7 +49,7 @@ class Run(NamedTuple):
     directory: str
     sittings: List[Dict[str, Any]]  # of `run.json`, the newest last
     epochs: Epochs
-    earlier: List[Tuple[str, Epochs]]  # of files that a new run has put aside, by their name
+    earlier: List[Tuple[str, Epochs]]  # what files that were put aside have alone
     times: List[Dict[str, Any]]  # time reports, each with a "text"
     parameters: List[Parameter]
     samples: List[Sample]
@@ -77,15 +77,16 @@ def read_run(directory: str) -> Run:
     record = _record(directory, troubles)
     log = _tail(os.path.join(directory, LOG), troubles)
     backups = [name for name in names if name.startswith(STATS) and _BACKUP.search(name)]
+    epochs = _epochs(os.path.join(directory, STATS), troubles)
     earlier = [
-        (name, _epochs(os.path.join(directory, name), troubles))
+        (name, _without(_epochs(os.path.join(directory, name), troubles), epochs))
         for name in backups[-_MOST_EARLIER:]
     ]
     return Run(
         directory,
         record.get("sittings", []),
-        _epochs(os.path.join(directory, STATS), troubles),
-        [(name, epochs) for name, epochs in earlier if epochs],
+        epochs,
+        [(name, dropped) for name, dropped in earlier if dropped],
         _times(directory, log, troubles),
         _parameters(record, log),
         find_samples(directory, names, troubles),
@@ -134,6 +135,12 @@ def _epochs(path: str, troubles: List[str]) -> Epochs:
     if not whole:
         troubles.append(f"{path} cannot be read to its end; its first {len(found)} epochs can.")
     return found
+
+
+def _without(epochs: Epochs, others: Epochs) -> Epochs:
+    """Those of an earlier file that the present one, of which most are copies, has not."""
+    known = {json.dumps(each, sort_keys=True) for each in others}
+    return [each for each in epochs if json.dumps(each, sort_keys=True) not in known]
 
 
 def _is_number(value: Any) -> bool:

@@ -73,12 +73,11 @@ def _share_bar(report: Any) -> str:
     return f'<div class="bar">{bars}</div><p class="key">{keys}</p>\n'
 
 
-def samples_of(run: Run) -> str:
+def samples_of(run: Run, links_from: str) -> str:
     """Returns the images."""
     figures = "".join(
         f'<figure class="card"><img src="{each.uri}" alt="{escape(each.name)}">'
-        f"<figcaption>{escape(each.name + (f', {each.note}' if each.note else ''))}</figcaption>"
-        "</figure>"
+        f"<figcaption>{_link(run, each.name, links_from)} {escape(each.note)}</figcaption></figure>"
         for each in run.samples
     )
     return f'<div class="cards">{figures}</div>\n' if figures else ""
@@ -108,13 +107,16 @@ def files_of(run: Run, links_from: str) -> str:
     """Returns the files of the directory, with links."""
     rows = []
     for name, size in run.files:
-        path = os.path.relpath(os.path.join(run.directory, name), links_from)
-        # Behind "./" no name is taken for a protocol.
-        link = "./" + quote(os.fsencode(path).replace(os.sep.encode(), b"/"))
-        slash = "" if size is not None else "/"
-        text = f'<a href="{escape(link)}">{escape(_shown(name))}{slash}</a>'
-        rows.append((text, size_text(size), _what(name)))
+        link = _link(run, name, links_from) + ("" if size is not None else "/")
+        rows.append((link, size_text(size), _what(name)))
     return _folded(_table(("file", "size", "what it is"), rows, number=1), len(rows))
+
+
+def _link(run: Run, name: str, links_from: str) -> str:
+    path = os.path.relpath(os.path.join(run.directory, name), links_from)
+    # Behind "./" no name is taken for a protocol.
+    link = "./" + quote(os.fsencode(path).replace(os.sep.encode(), b"/"))
+    return f'<a href="{escape(link)}">{escape(_shown(name))}</a>'
 
 
 def _shown(name: str) -> str:

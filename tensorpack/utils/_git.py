@@ -51,7 +51,8 @@ class GitFacts:
                 self._process.wait(_ANSWER_SECONDS)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-                self._process.wait()
+                with suppress(subprocess.TimeoutExpired):  # it hangs in the file system
+                    self._process.wait(_ANSWER_SECONDS)
         facts, self._process = self.known(), None
         return facts
 

@@ -16,7 +16,7 @@ __all__ = ["machine_facts", "process_facts", "script_path", "without_secrets"]
 _CPU_INFO = "/proc/cpuinfo"
 _CPU_INFO_BYTES = 4096  # the first core is enough, of perhaps hundreds
 _DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
-_SECRET = r"passw|secret|token|api[-_]?key|credential|auth[-_]?key"
+_SECRET = r"passw|secret|token|credential|(?:api|auth|access|private|wandb|comet)[-_]?key"
 _SECRET_FLAG = re.compile(rf"^(-{{0,2}}[\w.-]*(?:{_SECRET})[\w.-]*)(=.*)?$", re.IGNORECASE | re.S)
 _SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s]+@")
 _HIDDEN = "***"

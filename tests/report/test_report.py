@@ -113,6 +113,7 @@ def test_curves_are_grouped_and_sittings_are_marked(tmp_path):
     ]
     (tmp_path / "stats.json").write_text(json.dumps(epochs))
     (tmp_path / "stats.json.0131-120000").write_text(stats(5, 6))
+    (tmp_path / "stats.json.0131-130000").write_text(json.dumps(epochs[:3]))  # of a resume
     for first_step in (0, 3):
         RunRecord(str(tmp_path)).write({"training": {"first_step": first_step}})
     page = page_of(tmp_path)

@@ -16,6 +16,7 @@ from tests.recorded_nvml import RecordedNvml
     [
         (["--api-key", "abc", "x"], ["--api-key", "***", "x"]),
         (["--wandb_api_key=abc"], ["--wandb_api_key=***"]),
+        (["--access-key", "abc", "--key", "file"], ["--access-key", "***", "--key", "file"]),
         (["--Password", "p w"], ["--Password", "***"]),
         (["--no-token", "--lr", "1"], ["--no-token", "--lr", "1"]),
         (["db.secret=1"], ["db.secret=***"]),
