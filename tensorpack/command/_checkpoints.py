@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ._codes import CommandError, did_you_mean
 
+_TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
 _NO_TENSORFLOW = "Install it with: pip install tensorflow"
 
 
@@ -132,8 +133,19 @@ def find_prefix(path: str) -> str:
         path = path[: -len(".manifest.json" if name.endswith(".json") else ".state")]
     elif name.rpartition(".")[2].startswith("data-"):
         path = path.rpartition(".")[0]
-    if not (os.path.isfile(path + ".index") or os.path.isfile(path)):
+    if os.path.isfile(path + ".index"):
+        return path
+    if not os.path.isfile(path):
         raise CommandError(_no_such(path))
+    # Until 2016 a checkpoint was one file, named as the prefix, in the format that an index has.
+    with open(path, "rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - len(_TABLE_END)))
+        if file.read() != _TABLE_END:
+            raise CommandError(
+                f"{path} is not a checkpoint. Give a log directory, NAME.npz, or a prefix such as "
+                "train_log/run/model-5000."
+            )
     return path
 
 

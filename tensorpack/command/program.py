@@ -97,7 +97,9 @@ def _parse(argv: List[str]) -> Any:
 
 
 def _print(stream: Any, text: str) -> None:
-    """Prints a text; does nothing once the reader has gone."""
+    """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`)."""
+    if stream is None:
+        return
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         stream.write((text + "\n").encode(encoding, "backslashreplace").decode(encoding))

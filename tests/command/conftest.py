@@ -20,6 +20,7 @@ def tensorpack(capsys):
     """Runs a command line and returns its exit code and what it printed."""
 
     def run(*args):
+        capsys.readouterr()  # what was printed before
         try:
             code = main([str(each) for each in args])
         except SystemExit as error:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -179,3 +181,25 @@ def test_here_with_a_training(tmp_path):
     else:
         assert findings["TensorFlow"]["level"] == WARNING
         assert "training" not in findings
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+def test_ctrl_c_ends_the_training_too(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tensorpack", "doctor", "--seconds", "600"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=str(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+    )
+    with process:
+        for line in process.stdout:
+            if "data folder" in line:
+                break
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "tensorpack doctor: interrupted.\n")
+    assert list(tmp_path.iterdir()) == []

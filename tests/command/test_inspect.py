@@ -1,11 +1,14 @@
 """`tensorpack inspect` tells what is in archives and checkpoints, and what would load into what."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 
 from tests.conftest import HAS_TENSORFLOW
+
+needs_tensorflow = pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
 
 
 @pytest.fixture
@@ -90,13 +93,56 @@ def test_paths_that_cannot_be_used(tensorpack, archive, tmp_path):
     assert done.code == 2 and "Did you mean 'weights.npz'?" in done.err
     done = tensorpack("inspect", tmp_path)
     assert done.code == 2 and f"Try {archive}." in done.err
+    (tmp_path / "stats.json").write_text("[]")
+    done = tensorpack("inspect", tmp_path / "stats.json")
+    assert done.code == 2 and "stats.json is not a checkpoint. Give a log" in done.err
     archive.write_bytes(archive.read_bytes()[:-9])
     done = tensorpack("inspect", archive)
     assert done.code == 2 and "is damaged" in done.err
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
+@needs_tensorflow
+def test_a_run(tensorpack, log_dir):
+    """Its checkpoint has a manifest and a state; a changed byte is found."""
+    from tensorpack import DataFromList, JSONWriter, ModelSaver, SimpleTrainer
+    from tests.helpers import TinyModel, config
+
+    flow = DataFromList([[np.ones(2, "float32")] * 2], shuffle=False)
+    options = {"model": TinyModel(), "dataflow": flow, "monitors": [JSONWriter()]}
+    SimpleTrainer(config([ModelSaver()], **options)).train()
+
+    done = tensorpack("inspect", log_dir, "--check", "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["step"], found["checked"]) == (0, 2, "whole")
+    assert found["variables"]["weight"] == {"dtype": "float32", "shape": [], "nbytes": 4}
+    assert found["state"].startswith("model-2.state (")
+    assert found["path"] == os.path.join(log_dir, "model-2")
+    data = os.path.join(log_dir, "model-2.data-00000-of-00001")
+    with open(data, "r+b") as file:
+        first = file.read(1)
+        file.seek(0)
+        file.write(bytes([first[0] ^ 1]))
+    assert tensorpack("inspect", log_dir).code == 0
+    done = tensorpack("inspect", data, "--check")
+    assert done.code == 1 and "DAMAGED: the checksum of" in done.out
+
+
+@needs_tensorflow
+def test_a_checkpoint_in_one_file(tensorpack, tmp_path):
+    """The format of 2016."""
+    from tensorpack.compat import tfv1 as tf
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("W", initializer=tf.ones([2, 3]), use_resource=False)
+        session.run(tf.global_variables_initializer())
+        saver = tf.train.Saver(write_version=tf.train.SaverDef.V1)
+        saver.save(session, str(tmp_path / "old"), write_meta_graph=False)
+    found = json.loads(tensorpack("inspect", tmp_path / "old", "--json").out)["variables"]
+    assert found == {"W": {"dtype": "float32", "shape": [2, 3], "nbytes": 24}}
+
+
+@needs_tensorflow
 def test_a_checkpoint_of_another_program(tensorpack, tmp_path):
     from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 
