@@ -1,10 +1,11 @@
-"""The code blocks of the Markdown pages, and what a comment in front of one says about it.
+"""The code blocks of the Markdown pages, and what the line in front of one says about it.
 
-```python blocks, by the comment in the line before:
+```python blocks, by that line:
 
     <!-- run -->            a whole program; with the setup of the page in front, if there is one
     <!-- setup -->          the lines that each whole program of this page begins with
-    <!-- file: NAME -->     a piece of the file NAME; the pieces of a page follow each other
+    In `NAME`:              a piece of that file; the pieces of a page follow each other. A page
+                            that has one file may say so in its text, and `<!-- file: NAME -->` here
     none                    only has to compile
 
 ```sh blocks that are marked `<!-- run -->` are command lines, run in the folder of those files.
@@ -19,19 +20,25 @@ from tests.checks import ROOT
 __all__ = ["Block", "blocks", "commands", "documents", "programs", "write_files"]
 
 _BLOCK = re.compile(
-    r"^(?:<!-- (?P<mark>run|setup|file: [\w.]+) -->\n+)?"
+    r"^(?:<!-- (?P<mark>run|setup|file: (?P<hidden>[\w.]+)) -->\n+|In `(?P<file>[\w.]+)`:\n+)?"
     r"```(?P<language>python|sh)\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
 
 class Block(NamedTuple):
-    """One block: its file and line, language and text, and what its comment says or None."""
+    """One block: where it is, in which language, its text, and what the line before it says.
+
+    Attributes:
+      mark: "run" or "setup", or None.
+      file: the name of the file that it is a piece of, or None.
+    """
 
     where: str
     language: str
     code: str
     mark: Optional[str]
+    file: Optional[str]
 
 
 def documents() -> List[Path]:
@@ -46,7 +53,8 @@ def blocks(path: Path) -> Iterator[Block]:
     for match in _BLOCK.finditer(text):
         line = text.count("\n", 0, match.start("code")) + 1
         where = f"{path.relative_to(ROOT)}:{line}"
-        yield Block(where, match.group("language"), match.group("code"), match.group("mark"))
+        language, code, mark = match.group("language", "code", "mark")
+        yield Block(where, language, code, mark, match.group("hidden") or match.group("file"))
 
 
 def programs(path: Path) -> Iterator[Block]:
@@ -62,8 +70,8 @@ def write_files(path: Path, folder: Path) -> List[str]:
     """Writes the files of a page into a folder, and returns their names."""
     files = {}
     for block in blocks(path):
-        if block.language == "python" and block.mark and block.mark.startswith("file: "):
-            files.setdefault(block.mark[len("file: ") :], []).append(block.code)
+        if block.language == "python" and block.file:
+            files.setdefault(block.file, []).append(block.code)
     for name, pieces in files.items():
         (folder / name).write_text("\n\n".join(pieces), encoding="utf-8")
     return list(files)

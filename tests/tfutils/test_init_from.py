@@ -5,6 +5,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, save_checkpoint_vars
 from tensorpack.tfutils.common import get_global_step_var
 from tensorpack.tfutils.sessinit import InitFrom
+from tensorpack.tfutils.varreplace import freeze_variables
 
 SAVED = {
     "fc/W": np.full([2, 3], 7, np.float32),
@@ -62,6 +63,12 @@ def test_more_or_fewer_on_request(path):
 
 
 @pytest.mark.fault_row(23)
+def test_frozen_weights_are_loaded(path):
+    with freeze_variables(skip_collection=True):
+        tf.get_variable("fc/W", [2, 3], initializer=tf.zeros_initializer())
+    assert loaded(InitFrom(path)) == ["fc/W"]
+
+
 def test_the_table_says_what_and_why(path, capsys):
     build()
     loaded(InitFrom(path, ignore=["bn/mean"]))
