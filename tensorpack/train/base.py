@@ -274,6 +274,7 @@ class Trainer(TrainerContract):
                 verdict = self._shutdown.run(error, self._callbacks, self._save_at_end, by_hook)
                 self.record.end(error, verdict)
         log_ending(self, self._callbacks, verdict)
+        self.record.call_then()
         if verdict is not None:
             raise verdict
 

@@ -54,7 +54,7 @@ class TrainingRecord:
             self._guarded(self._enter_loop)
 
     def end(self, error: Optional[BaseException], verdict: Optional[BaseException]) -> None:
-        """Adds how it ended, and calls what is to be called then.
+        """Adds how it ended.
 
         Args:
           error: what the main thread raised, None if it came to the end.
@@ -62,6 +62,9 @@ class TrainingRecord:
         """
         if self._start:
             self._guarded(lambda: self._end(error, verdict))
+
+    def call_then(self) -> None:
+        """Calls what is to be called when the record is complete and the log has its last lines."""
         for function in self.then:
             self._guarded(function)
 

@@ -34,6 +34,7 @@ def test_a_run_that_fails_has_one_too(log_dir):
     with open(log_dir + "/report.html", encoding="utf-8") as file:
         text = file.read()
     assert 'class="badge bad">failed' in text and "KeyError: &#x27;broken&#x27;" in text
+    assert "Traceback" in text and "raise KeyError(&quot;broken&quot;)" in text
 
 
 def test_a_trigger_writes_one_meanwhile(log_dir, tmp_path):

@@ -126,7 +126,7 @@ PREFIX = re.compile(r"\[\d{4} \d\d:\d\d:\d\d @\w+\.py:\d+\] ")
 def trained(tmp_path_factory):
     """The log directory of a run of two epochs, and what the run printed."""
     logdir = tmp_path_factory.mktemp("trained")
-    child = Child(SCRIPT, "--rom", breakout_rom(), "--logdir", logdir, *TINY)
+    child = Child(SCRIPT, "--rom", breakout_rom(), "--logdir", logdir, "--report", *TINY)
     assert child.end(timeout=120) == 0, child.output
     return logdir, child.output
 
@@ -151,12 +151,15 @@ def test_the_log_has_the_lines_that_users_of_tensorpack_know(trained):
     for line, wanted in zip(said[1:], expected):
         pattern = re.escape(wanted).replace(re.escape("{}"), r"-?[\d.]+(e-?\d+)?")
         assert re.fullmatch(pattern, line), f"got {line!r}, expected {wanted!r}"
-    assert said[-5:-3] == ["Training has finished!", f"The model is {logdir}/model-12."]
-    assert [line.partition(":")[0] for line in said[-3:]] == [
+    assert said[-6:-4] == ["Training has finished!", f"The model is {logdir}/model-12."]
+    assert [line.partition(":")[0] for line in said[-4:]] == [
         "To train longer, with more epochs",
         "To evaluate it",
         "To watch it play",
+        f"The page about this run is {logdir}/report.html.",
     ]
+    page = (logdir / "report.html").read_text(encoding="utf-8")
+    assert "epoch 2, step 12" in page and "4,045,479 numbers" in page and "To evaluate it" in page
     # every line but the rows of tables says when and where it was logged
     assert messages(line for line in lines if not PREFIX.match(line)) == [
         *SETTINGS[1:],
