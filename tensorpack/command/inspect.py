@@ -98,14 +98,22 @@ def _state(saved: Saved, sizes: Dict[str, int]) -> str:
     name = os.path.basename(saved.path) + ".state"
     if name not in sizes:
         return "none: its weights can be loaded, a run cannot be resumed from it"
-    folder = os.path.join(os.path.dirname(saved.path), "segments")
-    segments = sum(each.endswith(".seg") for each in _listed(folder))
-    also = f", with {segments} files in {folder}" if segments else ""
-    return f"{name} ({size_text(sizes[name])}){also}: a run can be resumed from it"
+    from tensorpack.utils.checkpoints import SEGMENTS, CheckpointCorrupt, UnsupportedState
+    from tensorpack.utils.checkpoints.restore import segments_of
 
-
-def _listed(folder: str) -> List[str]:
-    return os.listdir(folder) if os.path.isdir(folder) else []
+    text = f"{name} ({size_text(sizes[name])})"
+    try:
+        segments = segments_of(saved.path)
+    except (CheckpointCorrupt, UnsupportedState) as error:
+        return f"{text} cannot be read: {getattr(error, 'reason', error)}"
+    folder = os.path.join(os.path.dirname(saved.path), SEGMENTS)
+    if segments:
+        nbytes = sum(each.size for each in segments)
+        text += f" with {len(segments)} files in {folder} ({size_text(nbytes)})"
+    missing = [each for each in segments if not os.path.isfile(os.path.join(folder, each.name))]
+    if missing:
+        return f"{text}, of which {len(missing)} are missing: a run loses what was in these"
+    return f"{text}: a run can be resumed from it"
 
 
 def _damage(saved: Saved) -> Optional[str]:

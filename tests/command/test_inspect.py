@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -104,19 +105,28 @@ def test_paths_that_cannot_be_used(tensorpack, archive, tmp_path):
 
 @needs_tensorflow
 def test_a_run(tensorpack, log_dir):
-    """Its checkpoint has a manifest and a state; a changed byte is found."""
-    from tensorpack import DataFromList, JSONWriter, ModelSaver, SimpleTrainer
+    """Its checkpoint has a manifest and a state; what is missing or changed is found."""
+    from tensorpack import Callback, DataFromList, JSONWriter, ModelSaver, SimpleTrainer
+    from tensorpack.utils.checkpoints import Segments
     from tests.helpers import TinyModel, config
+
+    class Frames(Callback):
+        def state_dict(self):
+            return {"frames": Segments([], [({}, {"a": np.zeros(9)})], lambda refs: None)}
 
     flow = DataFromList([[np.ones(2, "float32")] * 2], shuffle=False)
     options = {"model": TinyModel(), "dataflow": flow, "monitors": [JSONWriter()]}
-    SimpleTrainer(config([ModelSaver()], **options)).train()
+    SimpleTrainer(config([ModelSaver(), Frames()], **options)).train()
 
     done = tensorpack("inspect", log_dir, "--check", "--json")
     found = json.loads(done.out)
     assert (done.code, found["step"], found["checked"]) == (0, 2, "whole")
     assert found["variables"]["weight"] == {"dtype": "float32", "shape": [], "nbytes": 4}
     assert found["state"].startswith("model-2.state (")
+    assert f" with 1 files in {log_dir}/segments (" in found["state"]
+    assert found["state"].endswith("): a run can be resumed from it")
+    shutil.rmtree(os.path.join(log_dir, "segments"))
+    assert "of which 1 are missing: a run loses" in tensorpack("inspect", log_dir).out
     assert found["path"] == os.path.join(log_dir, "model-2")
     data = os.path.join(log_dir, "model-2.data-00000-of-00001")
     with open(data, "r+b") as file:
