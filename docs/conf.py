@@ -59,6 +59,7 @@ myst_heading_anchors = 4
 autodoc_class_signature = "mixed"
 autodoc_member_order = "bysource"
 autoclass_content = "both"
+autodoc_inherit_docstrings = False  # a contract is described once, where it is
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True, "show-inheritance": True}

@@ -1,4 +1,4 @@
-"""Links inline code that is a public name to its place in the API reference."""
+"""Links inline code that is a public name, or the path of a module, to the reference."""
 
 import re
 
@@ -17,20 +17,27 @@ class LinkNames(SphinxPostTransform):
 
     def run(self, **options):
         for literal in list(self.document.findall(nodes.literal)):
-            match = _NAME.fullmatch(literal.astext())
-            if not match or match.group(1) not in HOMES or _is_linked(literal):
+            target = self._target(literal.astext())
+            if target is None or _is_linked(literal):
                 continue
-            name = match.group(1)
             reference = addnodes.pending_xref(
                 "",
                 refdomain="py",
                 reftype="obj",
-                reftarget=f"tensorpack.{HOMES[name]}.{name}",
+                reftarget=target,
                 refdoc=self.env.docname,
                 refexplicit=True,
             )
             literal.replace_self(reference)
             reference += literal
+
+    def _target(self, text):
+        if text in self.env.domains["py"].data["modules"]:
+            return text
+        match = _NAME.fullmatch(text)
+        if match is None or match.group(1) not in HOMES:
+            return None
+        return f"tensorpack.{HOMES[match.group(1)]}.{match.group(1)}"
 
 
 def _is_linked(node):

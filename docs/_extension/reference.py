@@ -48,16 +48,19 @@ def page(address, names, modules=()):
       names: {name: object} of what is documented there.
       modules: the modules of this package that have pages of their own.
     """
-    lines = [f"{address}\n{'=' * len(address)}", ".. highlight:: python"]
+    lines = [
+        f"{address}\n{'=' * len(address)}",
+        f".. highlight:: python\n\n.. py:module:: {address}",
+    ]
     lines.append(_docstring(importlib.import_module(address)))
-    entries = "".join(f"   {name} <{file_of(name)}>\n" for name in modules)
+    entries = "".join(f"   {name.rpartition('.')[2]} <{file_of(name)}>\n" for name in modules)
     if modules:
         lines += [
             "Modules of this package with names of their own:",
             "\n".join(f"- :doc:`{name} <{file_of(name)}>`" for name in modules),
             f".. toctree::\n   :hidden:\n\n{entries}",
         ]
-    lines += [f".. currentmodule:: {address}", _summary(names)]
+    lines.append(_summary(names))
     groups = {}
     for name, thing in names.items():
         groups.setdefault(_defining_module(thing, address), []).append(name)
