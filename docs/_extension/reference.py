@@ -95,8 +95,10 @@ def _first_sentence(thing):
 def _summary(names):
     rows = ""
     for name, thing in names.items():
-        what = _first_sentence(thing) if callable(thing) else ""
-        if _is_other_name(name, thing):
+        what = _first_sentence(thing)
+        if isinstance(thing, (int, str)):
+            what = f"The constant ``{thing!r}``."
+        elif _is_other_name(name, thing):
             what = f"Another name of ``{thing.__name__}``."
         rows += f"   * - :py:obj:`{name}`\n     - {what}\n"
     return f".. list-table::\n   :class: names\n   :widths: 30 70\n\n{rows}"
