@@ -54,6 +54,7 @@ from .scope_utils import (
     get_name_scope_name,
     under_name_scope,
 )
+from .separate_costs import OptimizerPerScope, separate_costs
 from .sesscreate import NewSessionCreator, ReuseSessionCreator, SessionCreatorAdapter
 from .sessinit import (
     ChainInit,
@@ -125,6 +126,7 @@ __all__ = [
     "ModelExport",
     "ModelExporter",
     "NewSessionCreator",
+    "OptimizerPerScope",
     "ParamRestore",
     "PostProcessOptimizer",
     "PrintGradient",
@@ -200,5 +202,6 @@ __all__ = [
     "restore_collection",
     "save_checkpoint_vars",
     "save_chkpt_vars",
+    "separate_costs",
     "under_name_scope",
 ]
