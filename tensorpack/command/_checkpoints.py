@@ -61,14 +61,6 @@ class Saved(NamedTuple):
         """Whether it is an `.npz` file."""
         return self.path.endswith(".npz")
 
-    def require(self, name: str) -> None:
-        """Raises CommandError if there is no variable of this name."""
-        if name not in self.variables:
-            near = did_you_mean(name, self.variables)
-            raise CommandError(
-                f"{self.path} has no variable {name!r}.{near} tensorpack inspect lists all."
-            )
-
 
 def open_saved(path: str) -> Saved:
     """Opens what a user names.

@@ -126,7 +126,7 @@ def choose_scalars(groups: Groups, patterns: Sequence[str]) -> List[str]:
         return list(dict.fromkeys(plain or names))[:4]
     chosen: Dict[str, None] = {}
     for pattern in patterns:
-        found = [pattern] if pattern in names else fnmatch.filter(names, pattern)
+        found = [pattern] if pattern in known else fnmatch.filter(names, pattern)
         if not found:
             near = did_you_mean(pattern, names) or " --list lists all."
             raise CommandError(f"No run has a scalar {pattern!r}.{near}")

@@ -37,6 +37,7 @@ def test_options_choices_and_files(complete):
     assert complete("completion", "") == ["bash", "zsh", "fish"]
     assert complete("inspect", "") == []  # files, by `complete -o default`
     assert complete("inspect", "--select", "-") == []
+    assert complete("inspect", "--check", "--mo") == ["--model"]
     assert complete("plot", "-") == ["-h", "--help", *complete("plot", "-")[2:]]
 
 

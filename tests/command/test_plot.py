@@ -65,6 +65,15 @@ def test_axes(tensorpack, write_run, axis, x):
     assert found["cost"]["run"]["x"] == x
 
 
+def test_points_are_in_the_order_of_the_axis(tensorpack, write_run):
+    run = write_run("run", [4, 2, 3])
+    found = scalars_of(tensorpack("plot", run, "-s", "epoch_num", "--json", "-x", "cost"))
+    assert (found["epoch_num"]["run"]["x"], found["epoch_num"]["run"]["mean"]) == (
+        [2, 3, 4],
+        [2, 3, 1],
+    )
+
+
 def test_smoothing_counts_the_first_value_no_more_than_later_ones():
     assert smooth([3, 3, 3], 0.9) == pytest.approx([3, 3, 3])
     assert smooth([1, 0], 0.5) == pytest.approx([1, 1 / 3])
