@@ -41,6 +41,7 @@ class Does(Callback):
 
 
 def test_a_run_that_finishes_says_all(log_dir):
+    fix_rng_seed(5)
     train(ModelSaver(), trainer=QueueInputTrainer, max_epoch=3)
     record = read_record(log_dir)
     (run,) = record["sittings"]
@@ -52,7 +53,7 @@ def test_a_run_that_finishes_says_all(log_dir):
     assert training["trainer"] == "QueueInputTrainer" and training["model"] == "TinyModel"
     assert training["input"] == ["QueueInput(DataFromList)"]
     plan = {"steps_per_epoch": 2, "first_epoch": 1, "max_epoch": 3, "first_step": 0}
-    how = {"workers": 1, "towers": 1, "precision": None, "deterministic": False, "seed": None}
+    how = {"workers": 1, "towers": 1, "precision": None, "deterministic": False, "seed": 5}
     assert {**training, **plan, **how} == training
     assert record["parameters"] == [["weight", [], "float32"], ["bias", [], "float32"]]
 
