@@ -135,16 +135,22 @@ def write(app):
 
 
 def add_other_addresses(app, env):
-    """Enters `tensorpack.NAME` and the addresses of re-exports into the index of objects."""
+    """Enters `tensorpack.NAME` and the addresses of re-exports into the index of objects.
+
+    A public name that is not in the index then is a warning, which ends `make docs`.
+    """
+    from sphinx.util.logging import getLogger  # the rest of this module needs no Sphinx
+
     objects = env.domains["py"].data["objects"]
-    _, others = public_objects()
-    others.update(
-        {f"tensorpack.{name}": f"tensorpack.{home}.{name}" for name, home in HOMES.items()}
-    )
+    documented, others = public_objects()
+    others.update((f"tensorpack.{name}", f"tensorpack.{HOMES[name]}.{name}") for name in HOMES)
     for other, name in others.items():
         entry = objects.get(others.get(name, name))
         if entry is not None and other not in objects:
             objects[other] = entry._replace(aliased=True)
+    names = {f"{address}.{name}" for address, found in documented.items() for name in found}
+    for name in sorted((names | set(others)) - set(objects)):
+        getLogger(__name__).warning("the reference has no entry for %s", name, type="reference")
 
 
 def setup(app):
