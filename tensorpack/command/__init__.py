@@ -10,6 +10,8 @@ A subcommand is one file here and one row of `_table.SUBCOMMANDS`. The file has
   error, where the program also sends what is written to `sys.stdout`. A wrong argument or file
   raises `_codes.CommandError` with one line: what it got, what was needed, the next move.
 
+A file with `TAKES_ALL = True` passes its command line on: `args.rest` is all of it, `--help` too.
+
 `tensorpack --help` imports every such file, so they import numpy, TensorFlow and the other packages
 of this library inside their functions.
 """

@@ -1,10 +1,12 @@
 """`tensorpack plot` draws scalars of runs, each or as a band of several."""
 
+import io
 import json
 import sys
 
 import pytest
 
+from tensorpack.command import plot
 from tensorpack.command._curves import make_band, smooth
 from tensorpack.command._text_plot import Look, axis_text, draw_text
 
@@ -131,6 +133,14 @@ def test_in_the_terminal(tensorpack, write_run):
     assert done.out.splitlines()[0] == "cost"
     last = [each.strip() for each in done.out.splitlines()[-1].split("  ") if each.strip()]
     assert last == ["cost", "run", "1", "1 at 30", "4 at 10", "1 at 30"]
+
+
+def test_a_terminal_that_has_only_ascii(monkeypatch):
+    for encoding, braille in (("ascii", False), ("utf-8", True)):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        monkeypatch.setattr(sys, "__stdout__", stream)
+        assert plot._look(False).braille == braille
+        assert plot._look(True) == Look(68, 14, False, False)
 
 
 def test_a_line_in_letters():

@@ -1,6 +1,7 @@
 """The program `tensorpack`: its table, its errors and exit codes."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -38,6 +39,12 @@ def test_a_subcommand_keeps_the_protocol(name):
     assert module.HELP[0].islower()
     assert not module.HELP.endswith(".") and "\n" not in module.HELP
     assert callable(module.add_arguments) and callable(module.run)
+
+
+def test_the_page_has_every_subcommand_and_no_other():
+    page = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(`.*)\]\(#", page, re.MULTILINE)
+    assert sorted(re.findall("`(.*?)`", " ".join(rows))) == sorted(SUBCOMMANDS)
 
 
 def test_help_loads_nothing_heavy():
