@@ -1,7 +1,8 @@
 # Each target sets up its virtual environment on the first call.
 #
-#   make dqn                 train Double-DQN on Breakout      (ARGS="--algo DQN" to add flags)
+#   make dqn ROM=pong        train Double-DQN on a game, Breakout by default (ARGS="--algo DQN" to add flags)
 #   make learn ROM=pong.bin  train with --preset fast, draw the curve beside published ones (SEED=2 for another run)
+#   make tensorboard         show the curves of all runs in train_log (ARGS="--logdir DIR" for others)
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
 #   make test-slow           the tests that take minutes
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
@@ -28,14 +29,14 @@ GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
 PUBLISHED = $(if $(filter $(GAME),breakout freeway pong boxing),--published $(GAME) --table)
 
-.PHONY: help dqn learn test test-slow reliability soak bench scaling bench-peers lint names docs pictures clean
+.PHONY: help dqn learn tensorboard test test-slow reliability soak bench scaling bench-peers lint names docs pictures clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 dqn:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS)"
-	"$(VENV)/bin/python" examples/DeepQNetwork/DQN.py --rom breakout.bin $(ARGS)
+	"$(VENV)/bin/python" examples/DeepQNetwork/DQN.py --rom "$(ROM)" $(ARGS)
 
 learn:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),plot"
@@ -43,6 +44,10 @@ learn:
 		--logdir $(LEARN) --resume auto $(ARGS)
 	"$(VENV)/bin/python" examples/DeepQNetwork/plot_scores.py fast=$(LEARN) --rom "$(ROM)" --preset fast $(PUBLISHED) \
 		--out $(LEARN)/scores.svg
+
+tensorboard:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),tensorboard"
+	"$(VENV)/bin/tensorboard" --logdir train_log $(ARGS)
 
 test:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

@@ -7,6 +7,8 @@ import argparse
 import os
 from typing import Callable, Optional
 
+from tensorpack.utils._nearest import did_you_mean_file
+
 __all__ = [
     "POLICIES",
     "PRECISIONS",
@@ -152,7 +154,10 @@ def check_task(parser: argparse.ArgumentParser, args: argparse.Namespace, name: 
     if args.task != "train" and args.load is None:
         parser.error(f"--task {args.task} needs a model: --load train_log/.../model-NNN")
     if args.load is not None and not _is_model(args.load):
-        parser.error(f"--load {args.load}: there is no such checkpoint, .npz file or log directory")
+        near = did_you_mean_file(args.load, ".index") or did_you_mean_file(args.load)
+        parser.error(
+            f"--load {args.load}: there is no such checkpoint, .npz file or log directory.{near}"
+        )
     _check_resume(parser, args)
     if args.logdir is None:
         args.logdir = default_logdir(args, name)

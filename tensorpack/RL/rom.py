@@ -6,8 +6,9 @@ So files are checked here first.
 
 import importlib.util
 import os
+from difflib import get_close_matches
 from types import ModuleType
-from typing import Dict, List
+from typing import Dict, List, Set
 
 from tensorpack.utils.optional import require
 
@@ -48,9 +49,9 @@ def find_rom(name: str) -> str:
                 return path + suffix
     places = "".join(f"\n  {path}" for path in candidates)
     raise FileNotFoundError(
-        f"There is no ROM {name!r}. Looked for as a path, in $TENSORPACK_DATASET/atari_rom/ and "
-        f"among the games of ale-py:{places}\nGive the path of a file, or one of ale-py's names: "
-        "pip install 'ale-py>=0.9' has them all."
+        f"There is no ROM {name!r}.{_advice(candidates)} Looked for as a path, in "
+        f"$TENSORPACK_DATASET/atari_rom/ and among the games of ale-py:{places}\nGive the path of "
+        "a file, or one of ale-py's names: pip install 'ale-py>=0.9' has them all."
     )
 
 
@@ -66,6 +67,19 @@ def installed_roms() -> List[str]:
             if name.endswith(".bin"):
                 found.setdefault(name, os.path.join(folder, name))
     return sorted(found.values(), key=os.path.basename)
+
+
+def _advice(candidates: List[str]) -> str:
+    """Returns the nearest names of games in the folders in which one was looked for, in words."""
+    games: Set[str] = set()
+    for path in candidates:
+        folder = os.path.dirname(path)
+        if os.path.isdir(folder):
+            games.update(each[:-4] for each in os.listdir(folder) if each.endswith(".bin"))
+    wanted = os.path.splitext(os.path.basename(candidates[0]))[0].lower()
+    names = {each.replace("_", ""): each for each in sorted(games)}
+    near = get_close_matches(wanted.replace("_", ""), names, 3)
+    return f" Did you mean {' or '.join(names[each] for each in near)}?" if near else ""
 
 
 def _candidates(name: str) -> List[str]:

@@ -5,14 +5,18 @@ A layer is called as `Conv2D("conv0", x, 32, 3)`, and is also a method of `Linea
 
 import functools
 import inspect
+import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils._origin import line_of_caller, line_of_op
 from tensorpack.tfutils.argscope import add_defaults, check_arguments
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.model_utils import get_shape_str
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
 from tensorpack.utils import logger
+from tensorpack.utils._nearest import did_you_mean
+from tensorpack.utils.notes import add_note
 
 from ._legacy_names import Renaming, translate
 
@@ -59,6 +63,8 @@ class _UnknownVariable(AttributeError, KeyError):
 
     __str__ = Exception.__str__
 
+
+_TAKEN = re.compile(r"Variable (\S+) already exists")
 
 # The scopes whose shapes are not to be logged, or not again.
 _silent_scopes: PerGraph[Set[str]] = PerGraph(set)
@@ -141,6 +147,7 @@ def _make_layer(
     def call_layer(*args: Any, **kwargs: Any) -> Any:
         scope_name, args = _split_scope_name(layer_name, use_scope, args)
         given = translate(layer_name, spelling, kwargs)
+        _check_names(layer_name, parameters, spelling, given)
         inputs = _find_inputs(layer_name, parameters, args, given)
         call = functools.partial(function, *args, **add_defaults(layer, parameters, args, given))
         if scope_name is None:
@@ -157,6 +164,19 @@ def _make_layer(
     layer.use_scope = use_scope
     layer.__argscope_spelling__ = spell
     return layer
+
+
+def _check_names(
+    layer_name: str, parameters: Mapping[str, Any], spelling: Renaming, given: Mapping[str, Any]
+) -> None:
+    unknown = [each for each in given if each not in parameters]
+    if not unknown or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return
+    near = did_you_mean(unknown[0], [*list(parameters)[1:], *spelling])
+    raise TypeError(
+        f"{layer_name}() got an unexpected keyword argument {unknown[0]!r}."
+        f"{near or ' It takes ' + ', '.join(list(parameters)[1:]) + '.'}"
+    )
 
 
 def _split_scope_name(
@@ -198,10 +218,30 @@ def _call_in_scope(call: Callable[[], Any], scope_name: str, inputs: Any, log_sh
         if logs:
             silent.add(shown_name)
             logger.info(f"{shown_name} input: {get_shape_str(inputs)}")
-        outputs = call()
+        try:
+            outputs = call()
+        except ValueError as error:
+            _say_where(error, shown_name)
+            raise
         if logs:
             logger.info(f"{shown_name} output: {get_shape_str(outputs)}")
         return outputs
+
+
+def _say_where(error: ValueError, layer: str) -> None:
+    """Adds to an error of TensorFlow about a variable that is there already who made it, and who
+    makes it again.
+    """
+    taken = _TAKEN.match(str(error))
+    made = [each for each in tf.global_variables() if taken and each.op.name == taken.group(1)]
+    lines = [line_of_op(made[0].op) if made else None, line_of_caller()]
+    if None not in lines:
+        add_note(
+            error,
+            f"The variables of the layer {layer!r} were made at {lines[0]}, and are made again at "
+            f"{lines[1]}: give one of the two layers another name, or share the variables by "
+            "tf.variable_scope(..., reuse=True).",
+        )
 
 
 def _name_in_tower(scope_name: str) -> str:

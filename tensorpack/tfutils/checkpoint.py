@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import checkpoints, logger
+from tensorpack.utils._nearest import did_you_mean_file
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.atomic import open_atomic
 from tensorpack.utils.checkpoints import (
@@ -137,8 +138,9 @@ def get_checkpoint_path(path: PathLike) -> str:
     # Until 2016 a checkpoint was one file, named as the prefix.
     if not (tf.io.gfile.exists(prefix + ".index") or tf.io.gfile.exists(prefix)):
         raise FileNotFoundError(
-            f"There is no checkpoint {prefix!r}. Give a path such as train_log/run/model-5000 "
-            "(without .index), or train_log/run/checkpoint for the latest one there."
+            f"There is no checkpoint {prefix!r}.{did_you_mean_file(prefix, '.index')} Give a path "
+            "such as train_log/run/model-5000 (without .index), or train_log/run/checkpoint for "
+            "the latest one there."
         )
     if prefix != given:
         logger.info(f"{given} means the checkpoint {prefix}.")

@@ -1,5 +1,6 @@
 """What to train, on which data, with which callbacks, for how long."""
 
+import inspect
 from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from tensorpack.callbacks.base import Callback
@@ -19,6 +20,7 @@ from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
+from tensorpack.utils._nearest import did_you_mean
 from tensorpack.utils.checks import as_count, as_list, as_number
 
 from .determinism import check_deterministic, one_thread, warn_of_threads
@@ -238,7 +240,8 @@ def _advice(unknown: Any) -> str:
         return " It is called dataflow."
     if "optimizer" in unknown:
         return " The optimizer is ModelDesc.optimizer()."
-    return ""
+    known = inspect.signature(TrainConfig).parameters
+    return "".join(did_you_mean(each, known) for each in sorted(unknown))
 
 
 def _check(argument: str, value: Any, kind: type) -> Any:

@@ -88,8 +88,12 @@ def _all_of(top: Any, seen: Optional[Set[int]] = None) -> Iterator[Any]:
 
 
 def _hide_frames(shown: Any) -> int:
-    """Takes the frames that are not the user's out of what is shown; returns how many."""
-    kept = _frames_of_users(shown.stack)
+    """Takes the frames that are not the user's out of what is shown; returns how many.
+
+    Where there are no others the last one stays: without any, no traceback is printed at all, which
+    programs look for.
+    """
+    kept = _frames_of_users(shown.stack) or shown.stack[-1:]
     hidden = len(shown.stack) - len(kept)
     shown.stack[:] = kept
     return hidden

@@ -57,6 +57,18 @@ def test_those_that_are_installed(dataset):
     assert all(os.path.samefile(find_rom(os.path.basename(path)), path) for path in found)
 
 
+def test_the_error_names_the_nearest_games(dataset, tmp_path):
+    for name in ["space_invaders.bin", "pong.bin", "pong.txt"]:
+        (dataset / name).write_bytes(b"a game")
+    with pytest.raises(FileNotFoundError, match="Did you mean space_invaders"):
+        find_rom("SpaceInvader.bin")
+    with pytest.raises(FileNotFoundError, match=r"Did you mean pong\b"):
+        find_rom("pongg")
+    with pytest.raises(FileNotFoundError) as caught:
+        find_rom("qqqqqq")
+    assert "Did you mean" not in str(caught.value)
+
+
 def test_a_rom_passes_under_any_name(tmp_path):
     rom = breakout_rom()
     assert check_rom(rom) == "breakout"

@@ -21,6 +21,7 @@ from tensorpack.models import (
 )
 from tensorpack.models import common as old_address
 from tensorpack.tfutils.tower import TowerContext
+from tensorpack.utils.notes import notes_of
 
 
 @pytest.fixture
@@ -199,3 +200,35 @@ def test_variable_holder():
         holder.d  # noqa: B018
     with pytest.raises(AttributeError, match="'b' of a layer is already set"):
         holder.b = 4
+
+
+def test_an_argument_that_is_mistyped_gets_the_nearest_name():
+    said = (
+        r"Conv2D\(\) got an unexpected keyword argument 'kernel_shap'\. Did you mean kernel_shape"
+    )
+    with pytest.raises(TypeError, match=said):
+        Conv2D("conv0", frames(), 32, kernel_shap=3)
+    with pytest.raises(TypeError, match=r"argument 'zz'\. It takes "):
+        FullyConnected("fc0", frames(), 32, zz=3)
+
+
+def test_a_layer_name_that_is_used_twice_names_both_lines():
+    def first():
+        FullyConnected("fc0", frames(), 8)
+
+    def second():
+        FullyConnected("fc0", frames(), 8)
+
+    first()
+    with pytest.raises(ValueError, match="Variable fc0/W already exists") as info:
+        second()
+    lines = [f"{__file__}:{each.__code__.co_firstlineno + 1}" for each in (first, second)]
+    (note,) = notes_of(info.value)
+    assert f"'fc0' were made at {lines[0]}, in first, and are made again" in note
+    assert f"again at {lines[1]}, in second: give one" in note
+
+
+def test_another_error_inside_of_a_layer_has_no_note():
+    with pytest.raises(ValueError) as info:
+        Conv2D("conv0", tf.zeros([1, 8, 8, 3]), 8, 3, padding="wrong")
+    assert notes_of(info.value) == []

@@ -75,6 +75,12 @@ def test_number_of_towers():
     assert TrainConfig(dataflow=flow(), tower=[1, 3]).nr_tower == 2
 
 
+def test_an_argument_that_is_mistyped():
+    said = r"no argument steps_per_epoc\. Did you mean steps_per_epoch\?"
+    with pytest.raises(TypeError, match=said):
+        TrainConfig(dataflow=flow(), steps_per_epoc=3)
+
+
 @pytest.mark.parametrize(
     "options, error, text",
     [

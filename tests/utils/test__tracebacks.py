@@ -65,6 +65,20 @@ def test_causes_and_contexts_stay():
     assert text.index("direct cause") < text.index("KeyError: 'above'")
 
 
+def test_a_cause_within_this_package_keeps_its_last_frame():
+    def fail():
+        try:
+            as_count("Thing", "number", 0)
+        except ValueError as error:
+            while error.__traceback__.tb_next is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            raise KeyError("above") from error
+
+    text = traceback_text(caught(fail))
+    assert text.count("Traceback (most recent call last)") == 2
+    assert text.count("checks.py") == 1
+
+
 def test_an_error_without_a_frame_of_the_user_is_shown_with_all():
     error = caught(lambda: as_count("Thing", "number", 0))
     while error.__traceback__.tb_next is not None:

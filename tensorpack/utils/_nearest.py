@@ -1,0 +1,35 @@
+"""What to say to somebody who has mistyped a name."""
+
+import os
+from difflib import get_close_matches
+from typing import Iterable
+
+__all__ = ["did_you_mean", "did_you_mean_file"]
+
+
+def did_you_mean(name: str, known: Iterable[str], most: int = 3) -> str:
+    """Returns a sentence to append to an error, with a space before it; "" if nothing is near.
+
+    Args:
+      name: what was given.
+      known: what could have been meant.
+      most: how many are named.
+    """
+    near = get_close_matches(name, sorted(set(known)), most)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def did_you_mean_file(path: str, ending: str = "") -> str:
+    """Returns the same about a path that does not exist: the nearest names in its folder.
+
+    Args:
+      path: what was given.
+      ending: only files with this ending count, and are named without it.
+    """
+    folder, name = os.path.split(path.rstrip(os.sep))
+    try:
+        names = os.listdir(folder or os.curdir)
+    except OSError:
+        return f" There is no folder {folder}." if folder and not os.path.exists(folder) else ""
+    known = [each[: len(each) - len(ending)] for each in names if each.endswith(ending)]
+    return did_you_mean(name, known)
