@@ -62,7 +62,11 @@ autoclass_content = "both"
 autodoc_inherit_docstrings = False  # a contract is described once, where it is
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {
+    "members": True,
+    "special-members": "__call__, __getitem__, __iter__, __len__",
+    "show-inheritance": True,
+}
 napoleon_use_ivar = True
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
