@@ -49,14 +49,23 @@ def log_ending(trainer: Any, callbacks: Any, verdict: Optional[BaseException]) -
       callbacks: the group of all callbacks, None if there is none yet.
       verdict: what the trainer will raise; None if the run came to its end.
     """
-    if isinstance(verdict, Exception):
-        _name_callback(verdict, [] if callbacks is None else callbacks.cbs)
-        made = line_of_failure(verdict, trainer.graph)
+    try:
+        if isinstance(verdict, Exception):
+            shorten_uncaught()
+            _explain(trainer, callbacks, verdict)
+        _log_model(trainer, verdict)
+    except Exception:  # how the run has ended must not be replaced by what is said about it
+        logger.exception("The end of the run could not be described.")
+
+
+def _explain(trainer: Any, callbacks: Any, error: Exception) -> None:
+    try:
+        _name_callback(error, [] if callbacks is None else callbacks.cbs)
+        made = line_of_failure(error, trainer.graph)
         if made is not None:
-            add_note(verdict, made)
-        logger.traceback_to_file(verdict)
-        shorten_uncaught()
-    _log_model(trainer, verdict)
+            add_note(error, made)
+    finally:
+        logger.traceback_to_file(error)
 
 
 def _name_callback(error: Exception, callbacks: List[Any]) -> None:

@@ -128,6 +128,22 @@ def test_the_callback_that_failed_is_named_with_its_hook(hook):
     assert notes_of(info.value) == [f"It was raised by the callback Hooks in its {hook}."]
 
 
+def test_the_error_of_the_run_stays_if_it_cannot_be_described(capsys):
+    class Nameless(Hooks):
+        asked = 0
+
+        def __str__(self):
+            self.asked += 1
+            return "Nameless" if self.asked == 1 else fail()
+
+    callback = Nameless("before_train")
+    trainer = SimpleTrainer(config([callback], model=TinyModel(), dataflow=flow()))
+    with pytest.raises(ZeroDivisionError) as info:
+        trainer.train()
+    assert info.traceback[-2].name == "<lambda>" and notes_of(info.value) == []
+    assert "The end of the run could not be described." in capsys.readouterr().out
+
+
 def test_an_op_that_fails_is_named_with_its_line():
     class Model(TinyModel):
         def build_graph(self, x, y):
