@@ -216,6 +216,10 @@ def _fill(target: Any, pid: Any, ds: DataFlow, nr_consumer: int, seed: int) -> N
         target.join_thread()
     except BaseException:
         target.cancel_join_thread()  # consumers that have left would keep the process
+        # A signal that came while put() took its lock has left that locked, for ever; the end of
+        # the queue, which the end of this process would bring about, waits for it.
+        if target._close is not None:
+            target._close.cancel()
         raise
     if failure is not None:
         raise failure
