@@ -205,13 +205,13 @@ def _fill(target: Any, pid: Any, ds: DataFlow, nr_consumer: int, seed: int) -> N
             seed_process(seed)
             ds.reset_state()
             for number, datapoint in enumerate(ds):
-                target.put((number, encode_datapoint(datapoint, number, problem)))
+                _put(target, (number, encode_datapoint(datapoint, number, problem)))
         except Exception as error:
             failure, last = error, (_FAILED, dumps(failure_to_bytes(error)))
         finally:
             call_optional(ds, "close")
         for _ in range(nr_consumer):
-            target.put(last)
+            _put(target, last)
         target.close()
         target.join_thread()
     except BaseException:
@@ -223,3 +223,15 @@ def _fill(target: Any, pid: Any, ds: DataFlow, nr_consumer: int, seed: int) -> N
         raise
     if failure is not None:
         raise failure
+
+
+def _put(target: Any, item: Tuple[int, bytes]) -> None:
+    """Puts an item as soon as there is room.
+
+    A signal that comes just before the wait does not interrupt it, so waits are short.
+    """
+    while True:
+        try:
+            return target.put(item, timeout=_CHECK_SECONDS)
+        except queue.Full:
+            continue
