@@ -20,7 +20,13 @@ def __getattr__(name: str) -> Any:
         return _load(name, MODULES[name])
     if name in HOMES:
         return getattr(_load(name, "tensorpack." + HOMES[name]), name)
-    raise AttributeError(f"tensorpack has no public name {name!r}")
+    raise AttributeError(f"tensorpack has no public name {name!r}.{_advice(name)}")
+
+
+def _advice(name: str) -> str:
+    if name.startswith("_"):  # programs ask for such names without knowing them
+        return ""
+    return import_module("tensorpack.utils._nearest").did_you_mean(name, __all__)
 
 
 def __dir__() -> List[str]:

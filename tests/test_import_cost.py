@@ -96,3 +96,11 @@ def test_dataflow_has_its_names_modules_and_no_others():
     assert dataflow.dftools.dump_dataflow_to_lmdb is dataflow.lmdb.dump_dataflow_to_lmdb
     with pytest.raises(AttributeError, match="tensorpack.dataflow has no public name 'NoData'"):
         dataflow.NoData  # noqa: B018
+
+
+def test_a_name_that_is_mistyped_gets_the_nearest():
+    import tensorpack
+
+    with pytest.raises(AttributeError, match="'DataFlo'. Did you mean DataFlow"):
+        tensorpack.DataFlo  # noqa: B018
+    assert not hasattr(tensorpack, "__wrapped__")

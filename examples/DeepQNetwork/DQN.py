@@ -237,10 +237,10 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
 
     n = args.eval_episodes
-    with get_player(args, rom, min(n, 8)) as player, tp.get_tqdm(total=n) as bar:
+    with get_player(args, rom, min(n, 8)) as player:
         _log_game(args, player)
         settings.log_rules(games.rules_of(args))
-        with _load_predictor(args, player) as predictor:
+        with _load_predictor(args, player) as predictor, tp.get_tqdm(total=n) as bar:
             scores = play_n_episodes(
                 player,
                 predictor,

@@ -154,9 +154,9 @@ def check_task(parser: argparse.ArgumentParser, args: argparse.Namespace, name: 
     if args.task != "train" and args.load is None:
         parser.error(f"--task {args.task} needs a model: --load train_log/.../model-NNN")
     if args.load is not None and not _is_model(args.load):
-        near = did_you_mean_file(args.load, ".index") or did_you_mean_file(args.load)
         parser.error(
-            f"--load {args.load}: there is no such checkpoint, .npz file or log directory.{near}"
+            f"--load {args.load}: there is no such checkpoint, .npz file or log directory."
+            f"{_nearest(args.load)}"
         )
     _check_resume(parser, args)
     if args.logdir is None:
@@ -186,7 +186,7 @@ def _check_resume(parser: argparse.ArgumentParser, args: argparse.Namespace) -> 
     if not _is_model(resume):
         parser.error(
             f"--resume {resume}: it must be one of {', '.join(POLICIES)}, or an existing log "
-            "directory or checkpoint"
+            f"directory or checkpoint.{_nearest(resume)}"
         )
     directory = resume if os.path.isdir(resume) else os.path.dirname(resume) or "."
     if args.logdir is None:
@@ -197,6 +197,10 @@ def _check_resume(parser: argparse.ArgumentParser, args: argparse.Namespace) -> 
             f"leave it out. To keep {directory} unchanged, copy it and resume the copy; to start "
             "a new run with its weights, use --load"
         )
+
+
+def _nearest(path: str) -> str:
+    return did_you_mean_file(path, ".index") or did_you_mean_file(path)
 
 
 def _is_model(path: str) -> bool:

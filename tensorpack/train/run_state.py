@@ -26,6 +26,7 @@ from tensorpack.tfutils.checkpoint import (
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sessinit import ExactRestore
 from tensorpack.utils import logger
+from tensorpack.utils._nearest import did_you_mean_file
 from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, streams_state
 
 __all__ = [
@@ -201,7 +202,7 @@ def check_policy(resume: str) -> str:
     if not (path in _WORDS or os.path.exists(path) or os.path.exists(path + ".index")):
         raise ValueError(
             f"resume is {', '.join(_WORDS)}, or the path of a checkpoint or log directory; "
-            f"there is nothing at {path!r}."
+            f"there is nothing at {path!r}.{did_you_mean_file(path, '.index')}"
         )
     return path
 
