@@ -95,6 +95,22 @@ def test_each_argument_has_an_entry(extension):
     ]
 
 
+def test_that_nothing_is_returned_is_not_said(extension):
+    nodes = pytest.importorskip("docutils.nodes")
+
+    def field(kind):
+        name, body = nodes.field_name("", "rtype"), nodes.field_body("", nodes.Text(kind))
+        return nodes.field("", name, body)
+
+    def fields(*kinds):
+        return nodes.field_list("", *[field(kind) for kind in kinds])
+
+    content = nodes.section("", fields("None"), fields("None", "int"))
+    extension("docstrings").leave_out_none(None, "py", "method", content)
+    (left,) = content.children
+    assert [field[1].astext() for field in left] == ["int"]
+
+
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
 def test_every_public_name_is_in_the_reference(extension):
     documented, others = extension("reference").public_objects()

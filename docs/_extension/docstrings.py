@@ -2,7 +2,7 @@
 
 Single backticks are code whatever they hold and whatever follows; `a, b: text` under `Args:` or
 `Attributes:` is an entry for each name; `Raises (while iterating):` is `Raises:`; a property has no
-type before a colon.
+type before a colon; that nothing is returned is not said.
 """
 
 import re
@@ -47,6 +47,16 @@ def _entries_for_each_name(lines):
     return done
 
 
+def leave_out_none(app, domain, kind, content):
+    """Takes "Return type: None" out of the description of an object."""
+    for fields in list(content.findall(lambda node: node.tagname == "field_list")):
+        for field in list(fields):
+            if [part.astext() for part in field] == ["rtype", "None"]:
+                fields.remove(field)
+        if not fields.children:
+            fields.parent.remove(fields)
+
+
 def setup(app):
     properties = {}
 
@@ -60,4 +70,5 @@ def setup(app):
 
     app.connect("autodoc-process-docstring", before_napoleon, priority=400)
     app.connect("autodoc-process-docstring", after_napoleon, priority=600)
+    app.connect("object-description-transform", leave_out_none, priority=600)  # types are in
     return {"parallel_read_safe": True}
