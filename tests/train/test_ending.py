@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -13,6 +15,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.notes import notes_of
 from tests import helpers
 from tests.callbacks.driver import log_lines
+from tests.checks import ROOT
 from tests.helpers import TinyModel, config
 from tests.train.test_stopping import flow
 
@@ -155,6 +158,40 @@ def test_an_op_that_fails_is_named_with_its_line():
         trainer.train()
     made = f"The op 'Reshape' (Reshape) was made at {__file__}:{line}, in build_graph."
     assert notes_of(info.value) == [made]
+
+
+PROGRAM = """
+from tensorpack import *
+from tests.helpers import TinyModel
+
+class Mine(Callback):
+    def _trigger(self):
+        self.trainer.monitors.get_latest("none")
+
+flow = DataFromList([[[1.0, 2.0], [3.0, 5.0]]])
+config = TrainConfig(model=TinyModel(), dataflow=flow, callbacks=[Mine()], max_epoch=1)
+SimpleTrainer(config).train()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("switch, whole", [("", False), ("1", True)])
+def test_a_program_prints_the_lines_of_its_user(switch, whole, tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TENSORPACK_FULL_TRACEBACK": switch},
+        cwd=str(tmp_path),
+    )
+    assert done.returncode == 1
+    shown = done.stderr[done.stderr.index("Traceback (most recent call last)") :]
+    assert 'mine.py", line 7, in _trigger' in shown and "The scalar 'none' has no value" in shown
+    assert "raised by the callback Mine in its trigger_epoch" in done.stderr
+    assert [each in shown for each in ("base.py", "monitor.py")] == [whole, whole]
 
 
 @pytest.mark.parametrize("wrong", ["play {model}", ["play"], {"play": 3}, {1: "play"}])
