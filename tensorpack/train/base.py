@@ -245,9 +245,7 @@ class Trainer(TrainerContract):
             max_epoch=max_epoch,
         )
         if self.hooked_sess is None:
-            raise RuntimeError(
-                "It runs after setup(), or after setup_callbacks() and initialize()."
-            )
+            raise RuntimeError("It runs after setup(), or setup_callbacks() and initialize().")
         self._run(self._loop)
 
     def _run(self, *phases: Callable[[], None]) -> None:
@@ -381,8 +379,7 @@ class Trainer(TrainerContract):
         """Adds a callback, or a list of them, behind those of the config; before their setup."""
         if self._callbacks is not None:
             raise RuntimeError(
-                "Callbacks can be registered only before setup_callbacks: their ops would come too "
-                "late."
+                "Register callbacks before setup_callbacks: later their ops would come too late."
             )
         for each in cb if isinstance(cb, (list, tuple)) else [cb]:
             if not isinstance(each, Callback):

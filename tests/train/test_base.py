@@ -153,7 +153,7 @@ def test_the_phases_can_be_called_one_by_one():
     trainer.setup_graph(signature, source, model.build_graph, model.get_optimizer)
     with pytest.raises(RuntimeError, match="after setup_callbacks"):
         Counting().initialize(NewSessionCreator(), JustCurrentSession())
-    with pytest.raises(RuntimeError, match=r"after setup\(\), or after setup_callbacks\(\)"):
+    with pytest.raises(RuntimeError, match=r"after setup\(\), or setup_callbacks\(\)"):
         Counting().main_loop(2, 1, 1)
     trainer.setup_callbacks([spy], [])
     trainer.initialize(NewSessionCreator(), JustCurrentSession())
