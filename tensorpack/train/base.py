@@ -379,7 +379,7 @@ class Trainer(TrainerContract):
         """Adds a callback, or a list of them, behind those of the config; before their setup."""
         if self._callbacks is not None:
             raise RuntimeError(
-                "Register callbacks before setup_callbacks: later their ops would come too late."
+                "Register callbacks only before setup_callbacks: later, their ops come too late."
             )
         for each in cb if isinstance(cb, (list, tuple)) else [cb]:
             if not isinstance(each, Callback):
