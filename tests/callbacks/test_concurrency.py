@@ -192,7 +192,7 @@ def test_a_worker_that_is_terminated_from_outside_ends_the_run():
 def test_an_error_of_a_worker_that_is_told_to_stop_is_in_the_log(capsys):
     ready = multiprocessing.get_context("spawn").Event()
     worker = worker_of(fail_at_the_end, ready)
-    waiting = when(trigger_epoch=lambda _: ready.wait(20))
+    waiting = when(trigger_epoch=lambda _: ready.wait(120))
     MiniTrainer([StartProcOrThread(worker), waiting]).train()
     assert log_lines(capsys)[-1] == (
         "Loader failed when it was told to stop: ValueError('cannot leave')"
