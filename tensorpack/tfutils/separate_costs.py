@@ -45,7 +45,7 @@ def separate_costs(*parts: Part) -> tf.Tensor:
     if tower is not None and not tower.is_training:
         return total
     seen: Dict[str, int] = {}
-    terms = []
+    variables_of, gradients = [], []
     for number, (cost, given) in enumerate(parts):
         variables = _variables_in(given) if isinstance(given, str) else list(given)
         for variable in variables:
@@ -53,8 +53,11 @@ def separate_costs(*parts: Part) -> tf.Tensor:
                 raise ValueError(
                     f"{variable.name} belongs to two costs: it can follow one of them."
                 )
-        terms += _terms(cost, variables)
-    pull = tf.add_n(terms)
+        variables_of += variables
+        gradients += _gradients(cost, variables)
+    # All are computed before any is used: on TensorFlow 1.15 an update changes a variable in place,
+    # which the gradient of another cost may be about to read.
+    pull = tf.add_n(_terms(tf.tuple(gradients), variables_of))
     # the value of the first one, exactly, with the gradient of the second one
     return tf.stop_gradient(total) + (pull - tf.stop_gradient(pull))
 
@@ -71,9 +74,17 @@ def _variables_in(scope: str) -> List[Any]:
     return found
 
 
-def _terms(cost: tf.Tensor, variables: Sequence[Any]) -> List[tf.Tensor]:
-    """Returns scalars whose gradients for the variables are those of the cost."""
-    gradients = tf.gradients(cost, variables, colocate_gradients_with_ops=True, gate_gradients=True)
+def _gradients(cost: tf.Tensor, variables: Sequence[Any]) -> List[Any]:
+    """Returns the gradient of the cost for each variable, None where there is none."""
+    found = tf.gradients(cost, variables, colocate_gradients_with_ops=True, gate_gradients=True)
+    if all(each is None for each in found):
+        names = ", ".join(each.name for each in variables)
+        raise ValueError(f"The cost {cost.name} does not depend on any of {names}.")
+    return list(found)
+
+
+def _terms(gradients: Sequence[Any], variables: Sequence[Any]) -> List[tf.Tensor]:
+    """Returns scalars whose gradients for the variables are these."""
     terms = []
     for gradient, variable in zip(gradients, variables):
         if isinstance(gradient, tf.IndexedSlices):  # stays sparse
@@ -81,9 +92,6 @@ def _terms(cost: tf.Tensor, variables: Sequence[Any]) -> List[tf.Tensor]:
             terms.append(tf.reduce_sum(tf.stop_gradient(gradient.values) * rows))
         elif gradient is not None:
             terms.append(tf.reduce_sum(tf.stop_gradient(gradient) * variable))
-    if not terms:
-        names = ", ".join(each.name for each in variables)
-        raise ValueError(f"The cost {cost.name} does not depend on any of {names}.")
     return terms
 
 
