@@ -5,7 +5,8 @@ checkpoints that another program wrote, need TensorFlow.
 """
 
 import os
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+import re
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ._codes import CommandError, did_you_mean
 
@@ -203,3 +204,15 @@ def _reader(prefix: str) -> Any:
             f"{_NO_TENSORFLOW}"
         ) from error
     return CheckpointReader(prefix)
+
+
+def matching(names: Iterable[str], pattern: Optional[str]) -> List[str]:
+    """Returns the names in which the regular expression of `--select` has a match; all for None.
+
+    Raises:
+      CommandError: it is no regular expression.
+    """
+    try:
+        return [name for name in names if re.search(pattern or "", name)]
+    except re.error as error:
+        raise CommandError(f"--select {pattern!r} is no regular expression: {error}.") from error

@@ -1,10 +1,9 @@
 """`tensorpack diff A B`: in what two checkpoints differ, variable by variable."""
 
 import argparse
-import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
-from ._checkpoints import Saved, open_saved
+from ._checkpoints import Saved, matching, open_saved
 from ._codes import FINE, PROBLEM, CommandError, did_you_mean
 from ._texts import json_text, table_text
 
@@ -34,7 +33,7 @@ def run(args: Any) -> int:
     """Prints in what two checkpoints differ; returns the exit code."""
     first, second = open_saved(args.first), open_saved(args.second)
     names = sorted({*first.variables, *second.variables})
-    chosen = [name for name in names if _matches(args.select, name)]
+    chosen = matching(names, args.select)
     if args.select is not None and not chosen:
         near = did_you_mean(args.select, names)
         raise CommandError(f"No variable has a match of --select {args.select!r}.{near}")
@@ -57,13 +56,6 @@ def _tolerance(text: str) -> float:
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
     return value
-
-
-def _matches(pattern: Optional[str], name: str) -> bool:
-    try:
-        return re.search(pattern or "", name) is not None
-    except re.error as error:
-        raise CommandError(f"--select {pattern!r} is no regular expression: {error}.") from error
 
 
 def _difference(name: str, first: Saved, second: Saved, tolerance: float) -> Dict[str, Any]:

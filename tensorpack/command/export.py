@@ -2,10 +2,9 @@
 
 import argparse
 import os
-import re
 from typing import Any, Dict, List
 
-from ._checkpoints import Saved, open_saved
+from ._checkpoints import Saved, matching, open_saved
 from ._codes import FINE, CommandError, did_you_mean
 from ._texts import size_text
 
@@ -106,11 +105,7 @@ def _chosen(saved: Saved, args: Any) -> List[str]:
     names = list(saved.variables)
     if not args.all:
         names = [each for each in names if each != "global_step" and not is_training_name(each)]
-    try:
-        chosen = [name for name in names if re.search(args.select or "", name)]
-    except re.error as error:
-        text = f"--select {args.select!r} is no regular expression: {error}."
-        raise CommandError(text) from error
+    chosen = matching(names, args.select)
     if not chosen:
         near = did_you_mean(args.select, names) if args.select else " --all takes what is there."
         raise CommandError(f"No weight of {saved.path} is chosen.{near}")

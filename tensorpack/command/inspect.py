@@ -5,7 +5,7 @@ import os
 import re
 from typing import Any, Container, Dict, Iterable, List, Optional, Tuple
 
-from ._checkpoints import Saved, Variable, open_saved
+from ._checkpoints import Saved, Variable, matching, open_saved
 from ._codes import FINE, PROBLEM, CommandError
 from ._texts import json_text, shape_text, size_text, table_text
 
@@ -129,11 +129,7 @@ def _damage(saved: Saved) -> Optional[str]:
 
 
 def _selected(variables: Dict[str, Variable], pattern: Optional[str]) -> Dict[str, Variable]:
-    try:
-        found = {name: each for name, each in variables.items() if re.search(pattern or "", name)}
-    except re.error as error:
-        raise CommandError(f"--select {pattern!r} is no regular expression: {error}.") from error
-    return found
+    return {name: variables[name] for name in matching(variables, pattern)}
 
 
 def _ordered(variables: Dict[str, Variable], order: str) -> List[Tuple[str, Variable]]:

@@ -120,15 +120,7 @@ class TrainConfig:
             raise TypeError(
                 f"TrainConfig has no argument {', '.join(sorted(kwargs))}.{_advice(kwargs)}"
             )
-        if dataflow is not None and data is not None:
-            raise ValueError(
-                "Give dataflow or data, not both: data is an InputSource, which has its own."
-            )
-        if session_creator is not None and session_config is not None:
-            raise ValueError(
-                "Give session_creator or session_config, not both: the creator has a config of its "
-                "own."
-            )
+        _check_exclusive(dataflow, data, session_creator, session_config)
         self.dataflow = _check("dataflow", dataflow, DataFlow)
         self.data = _check("data", data, InputSource)
         self.model = _check("model", model, ModelDescBase)
@@ -242,6 +234,17 @@ def _advice(unknown: Any) -> str:
         return " The optimizer is ModelDesc.optimizer()."
     known = inspect.signature(TrainConfig).parameters
     return "".join(did_you_mean(each, known) for each in sorted(unknown))
+
+
+def _check_exclusive(dataflow: Any, data: Any, session_creator: Any, session_config: Any) -> None:
+    if dataflow is not None and data is not None:
+        raise ValueError(
+            "Give dataflow or data, not both: data is an InputSource, which has its own."
+        )
+    if session_creator is not None and session_config is not None:
+        raise ValueError(
+            "Give session_creator or session_config, not both: the creator has a config of its own."
+        )
 
 
 def _check(argument: str, value: Any, kind: type) -> Any:
