@@ -1,18 +1,8 @@
-"""Writes sizes, tables and JSON for the subcommands."""
+"""Writes shapes, tables and JSON for the subcommands."""
 
 import json
 import math
-from typing import Any, Iterable, Optional, Sequence
-
-
-def size_text(nbytes: Optional[float]) -> str:
-    """Returns a number of bytes such as `12.3 MB` (of a million each); `?` for None."""
-    if nbytes is None:
-        return "?"
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.1f} {name}"
-    return f"{nbytes:.0f} B"
+from typing import Any, Iterable, Sequence
 
 
 def shape_text(shape: Iterable[int]) -> str:

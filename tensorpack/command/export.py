@@ -4,9 +4,10 @@ import argparse
 import os
 from typing import Any, Dict, List
 
+from tensorpack.utils._sizes import size_text
+
 from ._checkpoints import Saved, matching, open_saved
 from ._codes import FINE, CommandError, did_you_mean
-from ._texts import size_text
 
 __all__ = ["HELP", "add_arguments", "run"]
 

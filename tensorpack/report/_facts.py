@@ -6,12 +6,14 @@ import shlex
 import socket
 from contextlib import suppress
 from html import escape
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
+
+from tensorpack.utils._sizes import size_text
 
 from ._chart import number_text
 from ._read import Run
 
-__all__ = ["duration_text", "facts_of", "headline_of", "sittings_of", "size_text"]
+__all__ = ["duration_text", "facts_of", "headline_of", "sittings_of"]
 
 _CLASSES = {"finished": "good", "stopped": "open", "running": "open"}
 _LOST = "the process has ended without a word, as after a crash or kill -9"
@@ -96,16 +98,6 @@ def duration_text(seconds: float) -> str:
     if days:
         return f"{days} d {hours} h"
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(rest)} s"
-
-
-def size_text(nbytes: Optional[float]) -> str:
-    """Returns a number of bytes such as `1.5 MB`; "" for None."""
-    if nbytes is None:
-        return ""
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.1f} {name}"
-    return f"{nbytes:.0f} B"
 
 
 def _result_of(sitting: Dict[str, Any]) -> str:

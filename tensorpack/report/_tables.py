@@ -6,7 +6,8 @@ from html import escape
 from typing import Any, List, Optional, Sequence, Tuple
 from urllib.parse import quote
 
-from ._facts import size_text
+from tensorpack.utils._sizes import size_text
+
 from ._read import Run
 
 __all__ = ["files_of", "log_of", "parameters_of", "samples_of", "times_of"]
@@ -108,7 +109,7 @@ def files_of(run: Run, links_from: str) -> str:
     rows = []
     for name, size in run.files:
         link = _link(run, name, links_from) + ("" if size is not None else "/")
-        rows.append((link, size_text(size), _what(name)))
+        rows.append((link, size_text(size, ""), _what(name)))
     return _folded(_table(("file", "size", "what it is"), rows, number=1), len(rows))
 
 

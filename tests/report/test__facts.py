@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from tensorpack.report._facts import duration_text, facts_of, headline_of, sittings_of, size_text
+from tensorpack.report._facts import duration_text, facts_of, headline_of, sittings_of
 from tensorpack.report._read import Run
 
 
@@ -28,11 +28,6 @@ def text_of(html):
 )
 def test_durations(seconds, text):
     assert duration_text(seconds) == text
-
-
-def test_sizes():
-    texts = ["", "0 B", "999 B", "1.0 kB", "2.5 MB", "3.0 GB", "4.0 TB"]
-    assert [size_text(each) for each in (None, 0, 999, 1000, 2.5e6, 3e9, 4e12)] == texts
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,3 @@ def facts_table(facts: Iterable[Tuple[str, str]]) -> str:
 def number_text(number: float) -> str:
     """Returns a number with the three digits that a measurement is good for, such as `14500`."""
     return f"{float(f'{number:.3g}'):.15g}"
-
-
-def size_text(nbytes: float) -> str:
-    """Returns a number of bytes such as `12.3 MB` (of a million each)."""
-    unit = next(unit for unit in (1, 1e3, 1e6, 1e9, 1e12) if nbytes < 1000 * unit or unit == 1e12)
-    name = {1: "B", 1e3: "kB", 1e6: "MB", 1e9: "GB", 1e12: "TB"}[unit]
-    return f"{nbytes:.0f} B" if unit == 1 else f"{nbytes / unit:.1f} {name}"

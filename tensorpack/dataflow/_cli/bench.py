@@ -12,13 +12,14 @@ import numpy as np
 from tabulate import tabulate
 
 from tensorpack.utils import get_tqdm
+from tensorpack.utils._sizes import size_text
 
 from .._flow import is_flow
 from .._length import length_or_none
 from .._threads.workers import nbytes_of
 from ..base import DataFlow, ProxyDataFlow
 from ..processes import MultiProcessRunnerZMQ
-from . import CommandError, facts_table, number_text, size_text
+from . import CommandError, facts_table, number_text
 from .flow import open_flow
 
 _PERCENTILES = {"50 %": 50, "90 %": 90, "99 %": 99, "most": 100}

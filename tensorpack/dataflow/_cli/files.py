@@ -7,6 +7,7 @@ import sys
 from typing import Any, Callable, List, Tuple
 
 from tensorpack.utils import get_tqdm
+from tensorpack.utils._sizes import size_text
 from tensorpack.utils.atomic import fsync_path
 
 from .._files import DamagedFile, collected_damage
@@ -14,7 +15,7 @@ from .._length import length_or_none
 from .._lmdb.file import data_file
 from ..debug import describe
 from ..map import MapData
-from . import CommandError, facts_table, size_text
+from . import CommandError, facts_table
 from .flow import open_flow
 from .formats import FORMATS, InputOptions, find_format, open_file, suffix_of
 from .images import check_name, write_images

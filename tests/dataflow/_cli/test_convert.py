@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tensorpack.dataflow._cli import size_text
+from tensorpack.utils._sizes import size_text
 from tests.contracts.dataflow import assert_same
 from tests.dataflow._cli.files import (
     EVERYWHERE,
