@@ -1,4 +1,4 @@
-"""Runs a program as a script; what `tests/zygote.py` runs for the programs of the pages."""
+"""Does what `python ...` does in a folder; what `tests/zygote.py` runs for the programs of the pages."""
 
 import os
 import runpy
@@ -7,9 +7,17 @@ import sys
 __all__ = ["main"]
 
 
-def main(path):
-    """Runs a Python file in the folder where it lies, as `python FILE` does."""
-    os.chdir(os.path.dirname(path))
-    sys.path.insert(0, os.path.dirname(path))
-    sys.argv = [path]
-    runpy.run_path(path, run_name="__main__")
+def main(folder, *words):
+    """Runs `python WORDS...` in a folder: a file, or a module behind `-m`, and its arguments."""
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    if words[0] == "-m":
+        sys.argv = list(words[1:])
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = list(words)
+        runpy.run_path(words[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -43,9 +43,9 @@ def test_marked_blocks_run(block, zygote, tmp_path):
     script = tmp_path / "block.py"
     script.write_text(block.code, encoding="utf-8")
     if zygote is None:
-        child = Child("-m", "tests.run_page", script)
+        child = Child("-m", "tests.run_page", tmp_path, script)
     else:
-        child = Child(script, zygote=zygote, module="tests.run_page")
+        child = Child(tmp_path, script, zygote=zygote, module="tests.run_page")
     assert child.end(timeout=300) == 0, child.output[-5000:]
 
 
