@@ -1,4 +1,4 @@
-"""Does what `python ...` does in a folder; what `tests/zygote.py` runs for the programs of the pages."""
+"""Does what `python ...` does; `tests/zygote.py` runs it for the programs of the pages."""
 
 import os
 import runpy
