@@ -5,6 +5,7 @@
 #   make tensorboard         show the curves of all runs in train_log (ARGS="--logdir DIR" for others)
 #   make test                the fast tests                    (ARGS="-k queue" goes to pytest)
 #   make test-slow           the tests that take minutes
+#   make nightly             all tests that CI leaves out, on both TensorFlows (.ci/run makes .venv-tf1)
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
 #   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; 70 minutes)
@@ -29,7 +30,7 @@ GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
 PUBLISHED = $(if $(filter $(GAME),breakout freeway pong boxing),--published $(GAME) --table)
 
-.PHONY: help dqn learn tensorboard test test-slow reliability soak bench scaling bench-peers lint names docs pictures clean
+.PHONY: help dqn learn tensorboard test test-slow nightly reliability soak bench scaling bench-peers lint names docs pictures clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -56,6 +57,12 @@ test:
 test-slow:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	@VENV="$(VENV)" scripts/test -m slow $(ARGS)
+
+nightly:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
+	@test -x .venv-tf1/bin/python || { echo "make nightly needs the environments of .ci/run" >&2; exit 1; }
+	@status=0; VENV="$(VENV)" scripts/test -m nightly || status=1; \
+		VENV=.venv-tf1 scripts/test -m nightly || status=1; exit $$status
 
 reliability:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

@@ -22,6 +22,7 @@ HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 
 BLOCKS = [block for path in documents() for block in blocks(path) if block.language == "python"]
 PROGRAMS = [block for path in documents() for block in programs(path)]
+LONGER = [pytest.mark.slow, pytest.mark.one_row]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,14 @@ def test_blocks_compile(block):
     assert compile(block.code, block.where, "exec").co_filename == block.where
 
 
-@pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.where)
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, marks=() if block.where.startswith("README.md") else LONGER)
+        for block in PROGRAMS
+    ],
+    ids=lambda block: block.where,
+)
 def test_marked_blocks_run(block, zygote, tmp_path):
     if not HAS_TENSORFLOW and any(name in block.code for name in NEED_TENSORFLOW):
         pytest.skip("needs TensorFlow")

@@ -98,6 +98,7 @@ def check(output, promises):
         assert least <= float(found[-1]) <= greatest, output[-8000:]
 
 
+@pytest.mark.one_row
 @pytest.mark.parametrize("name", sorted(PROMISES))
 def test_a_tutorial_reaches_its_result(name, zygote, tmp_path):
     check(follow(TUTORIALS / f"{name}.md", tmp_path, zygote), PROMISES[name])

@@ -36,6 +36,7 @@ class TestSticky(PlayerContract):
         return AtariPlayers(breakout_rom(), 2, backend="single", **options)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 class TestStickyVector(PlayerContract):
     def make_player(self):

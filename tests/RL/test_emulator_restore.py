@@ -17,6 +17,7 @@ def sticky(rom):
     return make(rom, sticky=0.5)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tetris", "qbert"])
 def test_a_game_that_is_not_restored_well_is_played_again(name):
@@ -93,6 +94,7 @@ def test_both_ways_repeat_the_same_frames_of_sticky_actions(monkeypatch):
     assert_goes_on(state, steps, sticky)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_both_ways_lead_to_the_same(saved, monkeypatch):
     state, steps = saved
@@ -111,6 +113,7 @@ def test_what_another_version_saved_is_played_again(saved, monkeypatch):
     assert_goes_on(state, steps)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_only_the_first_game_is_played_again_where_later_ones_begin_otherwise(monkeypatch):
     monkeypatch.setattr(_emulator_restore, "begins_alike", lambda rom: False)
@@ -144,6 +147,7 @@ def test_a_game_that_goes_otherwise_when_played_again_is_refused(saved, part):
     assert_refused(state, "saved by ale-py 0.1 cannot be restored.* 4[45] actions, repeated")
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_game_too_long_to_remember_is_only_restored(saved, monkeypatch):
     monkeypatch.setattr(_emulator, "_LOG_LENGTH", 40)

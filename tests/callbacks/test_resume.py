@@ -142,6 +142,7 @@ def test_the_history_and_the_files_are_those_of_one_run(tmp_path):
     assert runs_that_differ(tmp_path, FAULTS) == []
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_they_are_wherever_the_state_is_taken(tmp_path):
     assert runs_that_differ(tmp_path, set(EVERY_FAULT) - set(FAULTS)) == []
@@ -272,6 +273,7 @@ def test_a_hyper_parameter_has_the_same_values_to_the_bit(setter):
     assert faults_that_matter(setter, "local", [(6, "middle")]) == []
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "setter, kind",

@@ -164,6 +164,7 @@ def test_exit_codes_and_json(tensorpack, monkeypatch):
     assert tensorpack("doctor", "--seconds", "0").code == 2
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_here_with_a_training(tmp_path):
     done = subprocess.run(
@@ -183,6 +184,7 @@ def test_here_with_a_training(tmp_path):
         assert "training" not in findings
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
 def test_ctrl_c_ends_the_training_too(tmp_path):

@@ -75,6 +75,7 @@ class TestStrictWithRandomNumbers(ContractOfProcesses):
         return mapped(RepeatedData(numbers(3, True), 2), functions.drawn, strict=True)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 class TestStrictWithoutAnEnd(ContractOfProcesses):
     has_len = False
@@ -113,6 +114,7 @@ def test_the_number_of_processes_does_not_matter(num_proc, func):
         assert len({dp[1] for dp in expected[0] + expected[1]}) == 22
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_the_start_method_does_not_matter(method):

@@ -94,6 +94,7 @@ class TestMixture(ContractOfProcesses):
         return mixture(numbers(6, shuffle=True))
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 class TestMixtureWithoutAnEnd(TestMixture):
     length = None
@@ -258,6 +259,7 @@ class TestStrict:
         assert_same(passes(strict(ds, num_proc, num_prefetch)), [expected, expected])
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_the_start_method_does_not_matter(method):

@@ -74,6 +74,7 @@ class StopAt(tp.Callback):
             self.trainer.stop_token.request(Interrupted(signal.SIGINT))
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_run_that_was_interrupted_equals_a_whole_one(tmp_path, log_dir):
     flags = ["--deterministic", "--seed", "5"]
@@ -102,6 +103,7 @@ def test_a_run_that_was_interrupted_equals_a_whole_one(tmp_path, log_dir):
     assert scores[0] == scores[1]
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_trained_network_is_loaded_evaluated_and_played(tmp_path, log_dir, capsys):
     log = tmp_path / "log"
@@ -134,6 +136,7 @@ def test_a_model_of_another_game_is_not_evaluated(tmp_path, capsys):
     a3c._load_predictor(args, player).close()
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_ctrl_c_ends_the_training_in_order_and_new_games_follow(tmp_path):
     fixed = [SCRIPT, "--rom", breakout_rom(), "--logdir", tmp_path, "--num-players", 4]

@@ -43,6 +43,7 @@ class StopWhenSolved(PolicyEvaluator):
         return scores
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_catch_is_solved(log_dir):
     tp.fix_rng_seed(1)

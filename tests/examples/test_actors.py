@@ -341,6 +341,7 @@ def test_weights_of_another_network_are_refused_with_the_flags_to_compare():
         assert sess.run(fct).all()
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_training_with_actors(log_dir, made, capsys):
     def run(*more_flags, resume="never"):

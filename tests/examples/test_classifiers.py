@@ -22,8 +22,9 @@ SCRIPTS = {
 }
 
 
+LONGER = [pytest.mark.slow, pytest.mark.one_row]
 CASES = [
-    pytest.param(each, marks=[] if each is mnist_convnet else pytest.mark.slow, id=each.__name__)
+    pytest.param(each, marks=[] if each is mnist_convnet else LONGER, id=each.__name__)
     for each in SCRIPTS
 ]
 

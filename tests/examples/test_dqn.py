@@ -42,6 +42,7 @@ def test_a_run_writes_its_scalars_and_a_model_each_epoch(log_dir):
         assert np.array_equal(saved["fct/W"], saved["target/fct/W"]) == same
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_load_takes_the_weights_and_starts_over(log_dir):
     train(small_catch(), "--max-epoch", "1", "--eval-every", "9")
@@ -84,6 +85,7 @@ def check_games(log_dir, stats):
     assert stats[0]["episodes"] < len(games) <= stats[-1]["agent_steps"] // 6
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_run_of_several_sittings_is_one_curve(log_dir):
     for stop_at in (7, 13, None):  # in both epochs

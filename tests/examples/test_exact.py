@@ -57,7 +57,10 @@ MUCH = "--algo IQN --noisy --munchausen --n-step 3 --priority 0.5"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision, algorithm", [("fp32", MUCH.split()), ("bf16", [])])
+@pytest.mark.parametrize(
+    "precision, algorithm",
+    [("fp32", MUCH.split()), pytest.param("bf16", [], marks=pytest.mark.one_row)],
+)
 def test_a_run_that_was_interrupted_twice_equals_a_whole_one(
     precision, algorithm, tmp_path, log_dir
 ):
@@ -94,7 +97,10 @@ def stop(arguments, signum, seconds):
 @pytest.mark.fault_row(11)
 @pytest.mark.parametrize(
     "rounds",
-    [pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.soak)],
+    [
+        pytest.param(1, marks=[pytest.mark.slow, pytest.mark.one_row]),
+        pytest.param(3, marks=pytest.mark.soak),
+    ],
 )
 def test_a_run_that_was_killed_and_interrupted_equals_a_whole_one(rounds, tmp_path):
     program = [EXAMPLE / "DQN.py", "--rom", breakout_rom(), *SIZES, "--logdir"]

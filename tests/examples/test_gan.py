@@ -38,6 +38,7 @@ def test_it_trains_goes_on_and_draws(log_dir, tmp_path):
         assert cv2.imread(drawn).shape == (grid, grid, 3)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_several_towers_go_on_where_one_was(log_dir):
     train(log_dir, "--max-epoch", "1")

@@ -29,6 +29,7 @@ def workers_of(launcher):
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_group_is_interrupted_resumed_and_ended_by_the_loss_of_an_actor(tmp_path):
     group = start(tmp_path / "log")

@@ -66,6 +66,7 @@ def test_bf16_learns_what_fp32_learns(exact):
     assert abs(costs[-20:].mean() - exact[0][-20:].mean()) < 0.05 * exact[0][0]
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_xla_learns_what_is_learned_without(exact):
     costs, nodes, q = learn(xla=True)

@@ -62,7 +62,8 @@ def run(algorithm, towers=1, **options):
 
 
 @pytest.mark.parametrize(
-    "towers, deterministic", [(1, False), pytest.param(2, True, marks=pytest.mark.slow)]
+    "towers, deterministic",
+    [(1, False), pytest.param(2, True, marks=[pytest.mark.slow, pytest.mark.one_row])],
 )
 def test_priorities_come_back_to_their_transitions(towers, deterministic, log_dir):
     tp.fix_rng_seed(1)

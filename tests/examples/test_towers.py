@@ -19,6 +19,7 @@ def test_a_batch_is_cut_evenly():
         ExpReplay((["state"], ["Qvalue"]), small_catch(), parts=3, **sizes)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_two_towers_have_the_weights_of_one(tmp_path, log_dir):
     found = []

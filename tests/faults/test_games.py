@@ -31,6 +31,7 @@ ADVICE = {
 }
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(36)
 @pytest.mark.parametrize("kind", sorted(ADVICE))

@@ -15,6 +15,7 @@ from .test_matrix import ENDED
 CLOCK = "tests.faults.jumping_clock"
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(39)
 def test_a_clock_that_jumps_by_days_changes_nothing(run, tmp_path):
@@ -67,6 +68,7 @@ def test_a_run_ends_with_an_error_where_the_system_has_no_more(case, run):
     run(case)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(45)
 def test_a_long_run_does_not_grow(run):

@@ -132,6 +132,7 @@ def test_a_fault_ends_the_run_truthfully(case, run):
     run(case)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(44)
 def test_the_interpreter_ends_in_order_with_daemon_threads(run, tmp_path):

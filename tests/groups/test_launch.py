@@ -7,6 +7,7 @@ import pytest
 from tests.harness import Child
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_workers_and_a_server_form_a_group():
     options = ["--workers", "2", "--ps", "1", "--grace", "5"]
@@ -20,6 +21,7 @@ def test_workers_and_a_server_form_a_group():
     assert len(re.findall(r"^\[worker \d\] done", child.output, re.MULTILINE)) == 2
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_restarted_group_continues_from_its_last_state(tmp_path):
     options = ["--workers", "2", "--max-restarts", "1", "-m", "tests.groups.soaking"]

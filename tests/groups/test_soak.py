@@ -27,6 +27,7 @@ LIMIT = 20.0  # seconds until the others have noticed
 FOR_EVER = 10**6
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(GROUPS))
 def test_kills_of_random_processes(kind, zygote, tmp_path):

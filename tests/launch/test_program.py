@@ -335,6 +335,7 @@ class TestCommandLine:
         subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=30)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_two_machines(tmp_path):
     """Two launchers with one host file; the server ends when the worker elsewhere has ended."""

@@ -164,6 +164,8 @@ def test_damaged_frames(run_python):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 11))
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(each, marks=pytest.mark.nightly) for each in range(2, 11))]
+)
 def test_a_million_damaged_frames(seed, run_python):
     check_in_a_child(run_python, seed, count=100000)
