@@ -26,7 +26,7 @@ from tensorpack.dataflow.imgaug import (
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.augmentor import picture
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import flow_of, in_thread
+from tests.dataflow.flows import flow_of, in_thread
 from tests.dataflow.process_flows import FORKED, closing, strict
 
 pytest.importorskip("cv2")

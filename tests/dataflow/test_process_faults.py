@@ -18,7 +18,7 @@ from tensorpack.dataflow.processes import MultiProcessRunner
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, SOON, gone, in_thread, wait_until
+from tests.dataflow.flows import LONG, SOON, gone, in_thread, wait_until
 from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import Endless, FailsAtReset, numbers
 

@@ -22,7 +22,7 @@ from tensorpack.dataflow.processes import (
 from tensorpack.utils.rng import _streams, fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, in_thread
+from tests.dataflow.flows import LONG, in_thread
 from tests.dataflow.process_flows import (
     ContractOfProcesses,
     closing,

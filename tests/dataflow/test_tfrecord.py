@@ -17,7 +17,7 @@ from tensorpack.dataflow.tfrecord import (
     dump_dataflow_to_tfrecord,
 )
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import Canary, open_paths
+from tests.dataflow.flows import Canary, open_paths
 from tests.dataflow.old_bytes import pack_of_2017
 
 DATAPOINTS = [

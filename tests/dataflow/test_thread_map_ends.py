@@ -15,7 +15,7 @@ from tensorpack.dataflow import (
     RepeatedData,
 )
 from tensorpack.dataflow.threads import MultiThreadMapData
-from tests.dataflow.helpers import LONG, numbers, run_python
+from tests.dataflow.flows import LONG, numbers, run_python
 from tests.dataflow.process_functions import same
 from tests.dataflow.thread_functions import Connection, both_orders, threads_of
 

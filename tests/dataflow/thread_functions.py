@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlow, DataFlowTerminated
-from tests.dataflow.helpers import LONG, consumer_of
+from tests.dataflow.flows import LONG, consumer_of
 
 both_orders = pytest.mark.parametrize("strict", [False, True], ids=["completion", "strict"])
 

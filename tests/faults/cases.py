@@ -15,7 +15,7 @@ def main(*args):
         cases_values,
         cases_workers,
     )
-    from .child import main as run
+    from .training import main as run
 
     run(*args)
 

@@ -13,7 +13,7 @@ from tensorpack.tfutils.summary import MOVING_SUMMARY_OPS_KEY
 from tests.contracts.input_source import InputSourceContract, InputStateContract
 from tests.helpers import array_at, wait_until
 
-from .running import FlowOf, numbers, running
+from .run_source import FlowOf, numbers, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 

@@ -12,7 +12,7 @@ from tensorpack.dataflow.__main__ import main
 from tests.checks import ROOT
 from tests.dataflow._cli.files import facts, numbers, save
 from tests.dataflow._cli.flows import HERE
-from tests.dataflow.helpers import run_python
+from tests.dataflow.flows import run_python
 from tests.harness import Child
 
 LONG = 60  # seconds; waited for in full only if the code is wrong

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from .harness import Group, Network
+from .group import Group, Network
 
 PROGRAM = "tests.groups.serving"
 
