@@ -12,6 +12,7 @@ def main(*args):
         cases_errors,
         cases_machine,
         cases_process,
+        cases_signals,
         cases_values,
         cases_workers,
     )

@@ -13,7 +13,8 @@ from tensorpack.tfutils.exchange import HAS_HALF
 from tensorpack.train import CollectiveTrainer
 from tensorpack.utils.cluster import Cluster
 
-from .group import Group, Network
+from .group import Group
+from .network import Network
 
 SECONDS = 150
 LONG = {"steps": 10000, "seconds": 0.01, "raises": True}
