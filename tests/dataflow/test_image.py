@@ -88,6 +88,17 @@ class TestAugmentImageComponent(DataFlowContract):
         return noisy()
 
 
+class TestAugmentImageComponents(TestAugmentImageComponent):
+    def make_flow(self):
+        return AugmentImageComponents(flow_of(numbered()), [AddNoise()], index=[0])
+
+
+class TestAugmentImageCoordinates(TestAugmentImageComponent):
+    def make_flow(self):
+        ds = flow_of([[image, np.ones((2, 2))] for image, _ in numbered()])
+        return AugmentImageCoordinates(ds, [AddNoise()])
+
+
 class TestSkipping(DataFlowContract):
     length = 7
     has_len = "about"

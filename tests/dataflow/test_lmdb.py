@@ -51,6 +51,14 @@ class TestLMDBData(SevenRecords):
         return LMDBData(self.path, shuffle=False, probe=False)
 
 
+class TestLMDBDataDecoder(SevenRecords):
+    length = 3
+    has_len = "about"
+
+    def make_flow(self):
+        return LMDBDataDecoder(LMDBData(self.path, shuffle=False, probe=False), odd)
+
+
 class TestLMDBDataPoint(SevenRecords):
     def make_flow(self):
         return LMDBDataPoint(self.path, shuffle=False, probe=False)
