@@ -21,6 +21,7 @@ from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 from tests.contracts.callback import contract_of
 
 TestModelSaver = contract_of(ModelSaver)
+TestAsynchronousModelSaver = contract_of(lambda: ModelSaver(asynchronous=True))
 TestMaxSaver = contract_of(lambda: MaxSaver("cost"))
 TestMinSaver = contract_of(lambda: MinSaver("cost"))
 
