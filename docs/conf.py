@@ -33,7 +33,10 @@ navigation = {
     "Tutorials": ["tutorials/index", "tutorials/*"],
     "How-to": ["howto/index", "howto/*"],
     "Reference": ["reference/index", "command", "glossary", "reference/api/*"],
-    "Design": ["design/map", "design/layers", "design/run", "design/threads", "design/*"],
+    "Design": [
+        *["design/map", "design/layers", "design/run", "design/threads", "design/tests"],
+        "design/*",
+    ],
     "Project": ["comparison", "project/*"],
     "Guides": [
         *["models", "trainers", "callbacks", "validation", "precision"],

@@ -1,7 +1,5 @@
 """Small parts that many tests need; TensorFlow is loaded with them."""
 
-import time
-
 import numpy as np
 
 from tensorpack.callbacks import Callback
@@ -27,14 +25,6 @@ def config(callbacks=(), **options):
     """A short run without the callbacks and monitors that every other run has."""
     defaults = {"extra_callbacks": [], "monitors": [], "steps_per_epoch": 2, "max_epoch": 1}
     return TrainConfig(callbacks=list(callbacks), **{**defaults, **options})
-
-
-def wait_until(condition, seconds=5):
-    """Waits until a condition holds, which it must within so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 class CallbackSpy(Callback):

@@ -5,7 +5,7 @@ import pytest
 
 from tensorpack.RL import _emulator, _emulator_restore
 from tensorpack.RL.atari import AtariPlayers
-from tensorpack.RL.testing import PlayerContract
+from tests.contracts.player import PlayerContract
 from tests.RL.players import any_rom, breakout_rom, play
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tensorpack.RL.common import AutoRestartPlayer
 from tensorpack.RL.gymenv import GymEnv, GymPlayers
-from tensorpack.RL.testing import PlayerContract
+from tests.contracts.player import PlayerContract
 
 LENGTH = 6
 

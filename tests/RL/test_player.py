@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.RL.player import Player
-from tensorpack.RL.testing import PlayerContract
+from tests.contracts.player import PlayerContract
 from tests.RL.players import CountingPlayer, Unsaved
 
 

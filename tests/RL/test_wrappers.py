@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tensorpack.RL.testing import PlayerContract
 from tensorpack.RL.wrappers import LimitLength, MapPlayerState, PreventStuck, ProxyPlayer
+from tests.contracts.player import PlayerContract
 from tests.RL.players import CountingPlayer, Unsaved
 
 

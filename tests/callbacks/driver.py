@@ -4,7 +4,7 @@ import re
 import types
 from contextlib import contextmanager
 
-from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors
+from tensorpack.callbacks import Callback, Callbacks, MaintainStepCounter, Monitors, ObjAttrParam
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import TrainerContract
 from tensorpack.tfutils.hooked_session import HookedSession
@@ -111,6 +111,11 @@ def when(**actions):
     for hook, action in actions.items():
         setattr(callback, f"_{hook}", lambda *_, action=action: action(callback))
     return callback
+
+
+def a_rate():
+    """A hyper-parameter for setters, 0.5 at first."""
+    return ObjAttrParam(types.SimpleNamespace(rate=0.5), "rate")
 
 
 def resume_writer(writer, state, callback, **options):

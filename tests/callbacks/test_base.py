@@ -9,7 +9,12 @@ from tensorpack.callbacks import (
     Watchdog,
 )
 from tests.callbacks.driver import MiniTrainer
+from tests.contracts.callback import contract_of
 from tests.helpers import HOOKS, CallbackSpy
+
+TestCallback = contract_of(Callback)
+TestCallbackFactory = contract_of(lambda: CallbackFactory(trigger=lambda callback: None))
+TestProxyCallback = contract_of(lambda: ProxyCallback(CallbackSpy()))
 
 
 def test_a_proxy_forwards_everything():

@@ -5,12 +5,16 @@ import pytest
 from tensorpack.callbacks import CSVMonitor
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines, resume_writer, when
+from tests.contracts.callback import contract_of
 
 TWO_EPOCHS = [
     {"epoch_num": "1", "global_step": "2", "cost": "0.5", "late, name": ""},
     {"epoch_num": "2", "global_step": "4", "cost": "", "late, name": "2.0"},
 ]
 THIRD = {"epoch_num": "3", "global_step": "6", "cost": "1.5", "late, name": "3.0"}
+
+
+TestCSVMonitor = contract_of(CSVMonitor)
 
 
 def put(callback):

@@ -4,8 +4,14 @@ import pytest
 from tensorpack.callbacks import DumpParamAsImage, DumpTensorAsImage, MonitorBase
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory
+from tests.contracts.callback import contract_of
 
 FRAMES = np.arange(2 * 3 * 4 * 3).reshape([2, 3, 4, 3]) / 72
+
+
+TestDumpTensorAsImage = contract_of(
+    lambda: DumpTensorAsImage("weight", map_func=lambda weight: [[weight]])
+)
 
 
 @pytest.fixture

@@ -4,8 +4,12 @@ from tensorpack.callbacks import EarlyStop
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import StopTraining
 from tests.callbacks.driver import MiniTrainer, when
+from tests.contracts.callback import contract_of
 
 NAN = float("nan")
+
+
+TestEarlyStop = contract_of(lambda: EarlyStop("cost", 3))
 
 
 def run(values, *args, state=None, **options):

@@ -10,6 +10,9 @@ from tensorpack.callbacks import TFEventWriter
 from tensorpack.callbacks import _event_files as event_files
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, resume_writer, when
+from tests.contracts.callback import contract_of
+
+TestTFEventWriter = contract_of(TFEventWriter)
 
 
 def events(directory):

@@ -13,7 +13,10 @@ from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.train import QueueInputTrainer, TrainConfig
 from tests.callbacks.driver import MiniTrainer
+from tests.contracts.callback import contract_of
 from tests.helpers import TinyModel
+
+TestStopIfNonFinite = contract_of(lambda: StopIfNonFinite(["cost"]))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -11,6 +11,13 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
+from tests.contracts.callback import contract_of
+
+TestCheckNumerics = contract_of(lambda: CheckNumerics(run_step=True))
+TestDumpTensors = contract_of(lambda: DumpTensors(["cost"]))
+TestProcessTensors = contract_of(lambda: ProcessTensors(["cost"], lambda cost: None))
+TestRunOp = contract_of(lambda: RunOp(lambda: tf.no_op("nothing")))
+TestRunUpdateOps = contract_of(RunUpdateOps)
 
 
 def counter():

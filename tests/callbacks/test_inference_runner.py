@@ -38,7 +38,7 @@ from tests import helpers
 from tests.callbacks.driver import MiniTrainer, log_lines
 from tests.contracts.callback import CallbackContract
 from tests.helpers import TinyModel
-from tests.input_source.running import FlowOf
+from tests.input_source.run_source import FlowOf
 
 X = np.arange(10, dtype=np.float32)
 COST = float(np.mean(np.square(3 * X)))  # of a model that predicts 0

@@ -8,6 +8,9 @@ import pytest
 from tensorpack.callbacks import Callback, JSONWriter
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, resume_writer
+from tests.contracts.callback import contract_of
+
+TestJSONWriter = contract_of(JSONWriter)
 
 
 class Putting(Callback):

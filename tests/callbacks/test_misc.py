@@ -5,8 +5,15 @@ import pytest
 
 from tensorpack.callbacks import EstimatedTimeLeft, InjectShell, SendMonitorData, SendStat
 from tests.callbacks.driver import MiniTrainer, log_lines, when
+from tests.contracts.callback import contract_of
 
 WRITE = "import sys; open(sys.argv[1], 'a').write(sys.argv[2] + chr(10))"
+
+
+TestEstimatedTimeLeft = contract_of(EstimatedTimeLeft)
+TestInjectShell = contract_of(InjectShell)
+TestSendMonitorData = contract_of(lambda: SendMonitorData("true", ["cost"]))
+TestSendStat = contract_of(lambda: SendStat("true", []))
 
 
 def putting():

@@ -7,6 +7,10 @@ from tensorpack.callbacks import JSONWriter, MonitorBase, Monitors, TrainingMoni
 from tensorpack.callbacks._images import to_png
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
+from tests.contracts.callback import contract_of
+
+TestMonitorBase = contract_of(MonitorBase)
+TestMonitors = contract_of(lambda: Monitors([]))
 
 
 class SpyMonitor(MonitorBase):

@@ -9,7 +9,20 @@ from tensorpack.callbacks import (
     StatMonitorParamSetter,
 )
 from tensorpack.compat import tfv1 as tf
-from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
+from tests.callbacks.driver import MiniTrainer, a_rate, log_directory, log_lines, when
+from tests.contracts.callback import contract_of
+
+TestHumanHyperParamSetter = contract_of(lambda: HumanHyperParamSetter(a_rate()))
+TestHyperParamSetterWithFunc = contract_of(
+    lambda: HyperParamSetterWithFunc(a_rate(), lambda epoch, old: epoch)
+)
+TestScheduledHyperParamSetter = contract_of(lambda: ScheduledHyperParamSetter(a_rate(), [(0, 1.0)]))
+TestScheduleInTheGraph = contract_of(
+    lambda: ScheduledHyperParamSetter("weight", [(0, 1.0), (9, 2.0)], "linear", True)
+)
+TestStatMonitorParamSetter = contract_of(
+    lambda: StatMonitorParamSetter(a_rate(), "cost", lambda old: old, 0.1, 3)
+)
 
 
 class Thing:

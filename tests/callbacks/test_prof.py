@@ -6,6 +6,9 @@ from tensorpack.callbacks import EnableCallbackIf, GraphProfiler, MonitorBase, P
 from tensorpack.callbacks.prof import chrome_trace
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines
+from tests.contracts.callback import contract_of
+
+TestGraphProfiler = contract_of(GraphProfiler)
 
 
 def train(callback, monitors=()):

@@ -7,7 +7,10 @@ from tensorpack.dataflow import DataFromList
 from tensorpack.train import SimpleTrainer
 from tensorpack.utils import logger
 from tests import helpers
+from tests.contracts.callback import contract_of
 from tests.helpers import TinyModel
+
+TestRunReport = contract_of(RunReport)
 
 
 def train(*callbacks, **options):

@@ -8,10 +8,16 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import QueueInput
 from tensorpack.train import SimpleTrainer, SyncMultiGPUTrainerParameterServer
-from tests.callbacks.driver import MiniTrainer, log_lines, when
+from tests.callbacks.driver import MiniTrainer, a_rate, log_lines, when
 from tests.callbacks.resuming import Killer, ResumableTrainer
+from tests.contracts.callback import contract_of
 from tests.helpers import TinyModel, config
 from tests.train.test_multi_tower import two_towers
+
+TestSampleCounter = contract_of(lambda: SampleCounter(samples_per_step=5))
+TestSampleScheduledHyperParamSetter = contract_of(
+    lambda: SampleScheduledHyperParamSetter(a_rate(), [(0, 1.0)], SampleCounter(5))
+)
 
 
 def batches(*sizes):

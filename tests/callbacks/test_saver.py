@@ -18,6 +18,12 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import DirectoryReplaced, newest_valid, verify
 from tensorpack.utils import logger
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
+from tests.contracts.callback import contract_of
+
+TestModelSaver = contract_of(ModelSaver)
+TestAsynchronousModelSaver = contract_of(lambda: ModelSaver(asynchronous=True))
+TestMaxSaver = contract_of(lambda: MaxSaver("cost"))
+TestMinSaver = contract_of(lambda: MinSaver("cost"))
 
 
 def run(callbacks, directory=None, **options):

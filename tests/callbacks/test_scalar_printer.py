@@ -1,6 +1,9 @@
 from tensorpack.callbacks import ScalarPrinter
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines, when
+from tests.contracts.callback import contract_of
+
+TestScalarPrinter = contract_of(ScalarPrinter)
 
 
 def printed(capsys, max_epoch=1, scalars=(("b", 0.0),), **options):

@@ -9,6 +9,11 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.contracts.callback import contract_of
+
+TestProgressBar = contract_of(lambda: ProgressBar(["cost"]))
+TestSessionRunTimeout = contract_of(lambda: SessionRunTimeout(60000))
+TestTensorPrinter = contract_of(lambda: TensorPrinter(["cost"]))
 
 
 class StepReader(Callback):

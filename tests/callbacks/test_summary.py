@@ -4,6 +4,14 @@ import pytest
 from tensorpack.callbacks import MergeAllSummaries, MovingAverageSummary, SimpleMovingAverage
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines, when
+from tests.contracts.callback import contract_of
+
+TestMergeAllSummaries = contract_of(MergeAllSummaries, name="MergeAllSummaries")
+TestMergeAllSummariesInARunOfItsOwn = contract_of(
+    lambda: MergeAllSummaries(period=1, run_alone=True), name="MergeAllSummaries"
+)
+TestMovingAverageSummary = contract_of(MovingAverageSummary)
+TestSimpleMovingAverage = contract_of(lambda: SimpleMovingAverage(["cost"], 2))
 
 
 def counter():

@@ -4,9 +4,13 @@ from tensorpack.callbacks import Callback, PeriodicCallback, PeriodicTrigger, Th
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, when
 from tests.callbacks.resuming import Killer, ResumableTrainer
+from tests.contracts.callback import contract_of
 from tests.helpers import FakeClock
 
 NAME = "Throughput (samples/sec)"
+
+
+TestThroughputTracker = contract_of(lambda: ThroughputTracker(32))
 
 
 class Costs(Callback):

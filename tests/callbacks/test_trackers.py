@@ -8,9 +8,12 @@ from tensorpack.callbacks import trackers
 from tensorpack.compat import gpu_memory_peak, is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines, when
-from tests.contracts.callback import CallbackContract
-from tests.helpers import wait_until
+from tests.contracts.callback import CallbackContract, contract_of
+from tests.processes import wait_until
 from tests.recorded_nvml import RecordedNvml
+
+TestGPUMemoryTracker = contract_of(cb.GPUMemoryTracker)
+TestHostMemoryTracker = contract_of(cb.HostMemoryTracker)
 
 
 @pytest.fixture

@@ -3,12 +3,26 @@ import pytest
 from tensorpack.callbacks import (
     Callback,
     EnableCallbackIf,
+    GraphProfiler,
     PeriodicCallback,
     PeriodicRunHooks,
     PeriodicTrigger,
+    TimeReport,
 )
 from tests.callbacks.driver import MiniTrainer
+from tests.contracts.callback import contract_of
 from tests.helpers import CallbackSpy
+
+TestEnableCallbackIf = contract_of(lambda: EnableCallbackIf(CallbackSpy(), lambda callback: True))
+TestPeriodicCallback = contract_of(lambda: PeriodicCallback(CallbackSpy(), every_k_steps=2))
+TestPeriodicCallbackWithARunOfItsOwn = contract_of(
+    lambda: PeriodicCallback(GraphProfiler(dump_metadata=True), every_k_steps=2)
+)
+TestPeriodicRunHooks = contract_of(lambda: PeriodicRunHooks(CallbackSpy(), 2))
+TestPeriodicTrigger = contract_of(lambda: PeriodicTrigger(CallbackSpy(), every_k_epochs=1))
+TestPeriodicTriggerOfATimeReport = contract_of(
+    lambda: PeriodicTrigger(TimeReport(), every_k_steps=1)
+)
 
 
 class When(Callback):

@@ -10,11 +10,19 @@ from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, when
 
-__all__ = ["CallbackContract", "assert_is_a_state", "assert_same_state", "frozen"]
+__all__ = [
+    "CallbackContract",
+    "assert_is_a_state",
+    "assert_same_state",
+    "contract_of",
+    "frozen",
+]
 
 
 class CallbackContract:
-    """Tests of the contract; a test class inherits them and says how its callback is made.
+    """Tests of the contract; a test class inherits them and says how its callback is made::
+
+        TestMyCallback = contract_of(lambda: MyCallback("cost"))
 
     The graph has a trainable variable `weight`, a scalar tensor `cost` and a summary of it. A test
     class may override `make_graph` if its callback needs something else there.
@@ -119,6 +127,17 @@ class CallbackContract:
         trainer.epoch_num, trainer.local_step = 1, -1
         trainer.callbacks.before_epoch()
         trainer.step()
+
+
+def contract_of(make_callback, **attributes):
+    """Returns a test class of the contract.
+
+    Args:
+      make_callback: returns a new callback; called in the graph of `make_graph`.
+      attributes: of `CallbackContract`.
+    """
+    body = {**attributes, "make_callback": lambda self: make_callback()}
+    return type("TestContract", (CallbackContract,), body)
 
 
 def put_cost():

@@ -11,7 +11,7 @@ from tensorpack.input_source import FeedfreeInput
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.utils import fix_rng_seed
-from tests.input_source.running import hooked, running
+from tests.input_source.run_source import hooked, running
 
 
 class InputSourceContract:

@@ -31,7 +31,7 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow._length import length_of, length_or_none
 from tensorpack.dataflow.remote import _send_all
-from tests.dataflow.helpers import Foreign, Of2017
+from tests.dataflow.flows import Foreign, Of2017
 from tests.dataflow.process_functions import same
 
 

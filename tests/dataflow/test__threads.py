@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow._threads.workers import Buffer, ThreadPool, nbytes_of
-from tests.dataflow.helpers import LONG
+from tests.processes import LONG
 
 SHORT = 0.15  # for seeing that something does not happen
 

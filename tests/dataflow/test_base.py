@@ -23,7 +23,7 @@ from tensorpack.dataflow import (
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import is_seeded
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import Foreign, Of2017, ResetsCounted
+from tests.dataflow.flows import Foreign, Of2017, ResetsCounted
 
 
 class Later(DataFlow):

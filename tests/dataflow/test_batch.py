@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tensorpack.dataflow import BatchData, DataFromGenerator, DataFromList, FakeData
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import Of2017, flow_of
+from tests.dataflow.flows import Of2017, flow_of
 from tests.dataflow.process_functions import Unsized
 
 TestBatchData = contract_of(

@@ -20,7 +20,7 @@ from tensorpack.dataflow.map import DatapointMap
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import assert_plain, contract_of
-from tests.dataflow.helpers import Of2017, doubled, numbers, shuffled
+from tests.dataflow.flows import Of2017, doubled, numbers, shuffled
 
 
 def five():

@@ -19,7 +19,7 @@ from tensorpack.dataflow.choose import RandomChooseData, RandomMixData
 from tensorpack.dataflow.join import JoinData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import check_resumes, numbers, shuffled
+from tests.dataflow.flows import check_resumes, numbers, shuffled
 from tests.dataflow.process_functions import odd
 
 

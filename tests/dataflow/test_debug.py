@@ -7,7 +7,7 @@ import pytest
 
 from tensorpack.dataflow import DataFromGenerator, DataFromList, PrintData, TestDataSpeed
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import ResetsCounted, numbers
+from tests.dataflow.flows import ResetsCounted, numbers
 
 
 def ticking():

@@ -28,7 +28,8 @@ from tensorpack.utils import DIE, fix_rng_seed
 from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.worker_errors import WorkerDied, WorkerTraceback
 from tests.contracts.dataflow import assert_same
-from tests.dataflow.helpers import in_thread, numbers, wait_until
+from tests.dataflow.flows import numbers
+from tests.processes import in_thread, wait_until
 
 LONG = 60  # seconds; waited for in full only if the code is wrong
 KINDS = [

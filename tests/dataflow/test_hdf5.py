@@ -10,7 +10,8 @@ import pytest
 from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator, DataFromList
 from tensorpack.dataflow.hdf5 import HDF5Data, HDF5Serializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import Canary, open_paths, run_python
+from tests.dataflow.flows import Canary
+from tests.processes import open_paths, run_python
 
 h5py = pytest.importorskip("h5py")
 

@@ -26,8 +26,9 @@ from tensorpack.dataflow.imgaug import (
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.augmentor import picture
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import flow_of, in_thread
+from tests.dataflow.flows import flow_of
 from tests.dataflow.process_flows import FORKED, closing, strict
+from tests.processes import in_thread
 
 pytest.importorskip("cv2")
 pytestmark = pytest.mark.usefixtures("own_streams")
@@ -85,6 +86,17 @@ class TestAugmentImageComponent(DataFlowContract):
 
     def make_flow(self):
         return noisy()
+
+
+class TestAugmentImageComponents(TestAugmentImageComponent):
+    def make_flow(self):
+        return AugmentImageComponents(flow_of(numbered()), [AddNoise()], index=[0])
+
+
+class TestAugmentImageCoordinates(TestAugmentImageComponent):
+    def make_flow(self):
+        ds = flow_of([[image, np.ones((2, 2))] for image, _ in numbered()])
+        return AugmentImageCoordinates(ds, [AddNoise()])
 
 
 class TestSkipping(DataFlowContract):

@@ -27,7 +27,7 @@ from tensorpack.dataflow.join import ConcatData, JoinData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_same, contract_of
-from tests.dataflow.helpers import Foreign, Of2017, doubled, flow_of, numbers, shuffled
+from tests.dataflow.flows import Foreign, Of2017, doubled, flow_of, numbers, shuffled
 from tests.dataflow.process_functions import Unsized, odd
 
 COMBINED = [JoinData, ConcatData, RandomChooseData, RandomMixData]

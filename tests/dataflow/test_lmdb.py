@@ -20,9 +20,10 @@ from tensorpack.dataflow.lmdb import (
 from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.serialize import dumps
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import check_resumes, flow_of, in_thread, run_python
+from tests.dataflow.flows import check_resumes, flow_of
 from tests.dataflow.lmdb_files import change_values, sample, write_raw
 from tests.dataflow.old_bytes import pack_of_2017
+from tests.processes import in_thread, run_python
 
 
 def saved(folder, count):
@@ -48,6 +49,14 @@ class SevenRecords(DataFlowContract):
 class TestLMDBData(SevenRecords):
     def make_flow(self):
         return LMDBData(self.path, shuffle=False, probe=False)
+
+
+class TestLMDBDataDecoder(SevenRecords):
+    length = 3
+    has_len = "about"
+
+    def make_flow(self):
+        return LMDBDataDecoder(LMDBData(self.path, shuffle=False, probe=False), odd)
 
 
 class TestLMDBDataPoint(SevenRecords):

@@ -13,7 +13,7 @@ from tensorpack.dataflow._lmdb import records
 from tensorpack.dataflow._lmdb.file import probe
 from tensorpack.dataflow.lmdb import DamagedLMDB, LMDBData, LMDBSerializer
 from tensorpack.dataflow.raw import DataFromList
-from tests.dataflow.helpers import flow_of, run_python
+from tests.dataflow.flows import flow_of
 from tests.dataflow.lmdb_files import (
     COUNT,
     PAGE,
@@ -27,6 +27,7 @@ from tests.dataflow.lmdb_files import (
     try_all,
     write_raw,
 )
+from tests.processes import run_python
 
 pytestmark = pytest.mark.fault_row(32)
 

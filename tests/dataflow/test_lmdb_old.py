@@ -19,7 +19,7 @@ from tensorpack.dataflow.lmdb import (
     open_old_lmdb,
 )
 from tests.contracts.dataflow import assert_same
-from tests.dataflow.helpers import Canary
+from tests.dataflow.flows import Canary
 from tests.dataflow.lmdb_files import write_raw
 from tests.dataflow.old_bytes import pack_of_2017
 

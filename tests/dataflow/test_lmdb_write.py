@@ -12,8 +12,9 @@ from tensorpack.dataflow import DataFromGenerator
 from tensorpack.dataflow import lmdb as lmdb_module
 from tensorpack.dataflow.lmdb import LMDBDataPoint, LMDBSerializer, dump_dataflow_to_lmdb
 from tests.contracts.dataflow import assert_same
-from tests.dataflow.helpers import flow_of, run_python
+from tests.dataflow.flows import flow_of
 from tests.dataflow.lmdb_files import read_raw, sample
+from tests.processes import run_python
 
 ALL_KINDS = [
     [1, -(2**63), 2.5, True, None, "text", b"bytes"],

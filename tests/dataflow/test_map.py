@@ -5,7 +5,7 @@ import pytest
 
 from tensorpack.dataflow import MapData, MapDataComponent, SelectComponent
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import flow_of, shuffled
+from tests.dataflow.flows import flow_of, shuffled
 from tests.dataflow.process_functions import Unsized, odd
 
 

@@ -14,7 +14,7 @@ from tensorpack.dataflow import DataFromList
 from tensorpack.dataflow._files import DamagedFile
 from tensorpack.dataflow.npz import NumpySerializer
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import Canary
+from tests.dataflow.flows import Canary
 
 Pair = collections.namedtuple("Pair", "a b")
 

@@ -18,9 +18,9 @@ from tensorpack.dataflow.processes import MultiProcessRunner
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 from tests.checks import ROOT
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, SOON, gone, in_thread, wait_until
 from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import Endless, FailsAtReset, numbers
+from tests.processes import LONG, SOON, gone, in_thread, wait_until
 
 KINDS = {
     "strict": lambda func: strict(MapData(numbers(40), func), 2),

@@ -26,9 +26,9 @@ from tensorpack.dataflow.process_map import MultiProcessMapData, MultiProcessMap
 from tensorpack.utils.rng import fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, open_files
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes, seeded_passes
 from tests.dataflow.process_functions import Plain, Ragged, Unsized, numbers
+from tests.processes import LONG, open_files
 
 pytestmark = pytest.mark.usefixtures("own_streams")
 

@@ -22,7 +22,6 @@ from tensorpack.dataflow.processes import (
 from tensorpack.utils.rng import _streams, fix_rng_seed
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, in_thread
 from tests.dataflow.process_flows import (
     ContractOfProcesses,
     closing,
@@ -32,6 +31,7 @@ from tests.dataflow.process_flows import (
     strict,
 )
 from tests.dataflow.process_functions import Endless, Noisy, Plain, Ragged, Slow, Unsized, numbers
+from tests.processes import LONG, in_thread
 
 pytestmark = pytest.mark.usefixtures("own_streams")
 

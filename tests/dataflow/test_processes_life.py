@@ -11,9 +11,9 @@ import pytest
 from tensorpack.dataflow import DataFlowTerminated, MapData
 from tensorpack.dataflow.processes import PrefetchOnGPUs
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, in_fork, in_thread, wait_until
 from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import numbers
+from tests.processes import LONG, in_fork, in_thread, wait_until
 
 pytestmark = pytest.mark.usefixtures("own_streams")
 

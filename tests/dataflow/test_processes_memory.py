@@ -13,9 +13,9 @@ from tensorpack.dataflow._processes import receiver
 from tensorpack.utils.aligned import stays_as_it_is
 from tests.contracts.dataflow import assert_same
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import named_memory, open_files, wait_until
 from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import Endless, numbers
+from tests.processes import named_memory, open_files, wait_until
 
 pytestmark = pytest.mark.usefixtures("own_streams")
 

@@ -16,7 +16,7 @@ from tensorpack.dataflow import (
     SharedList,
 )
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import numbers, shuffled
+from tests.dataflow.flows import numbers, shuffled
 
 
 def five():

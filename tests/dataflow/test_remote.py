@@ -15,7 +15,7 @@ from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator
 from tensorpack.dataflow._remote.message import DATA, END, SYNC, Message, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, RemoteSender, send_dataflow_zmq
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import ResetsCounted, consumer_of, flow_of, numbers
+from tests.dataflow.flows import ResetsCounted, consumer_of, flow_of, numbers
 from tests.dataflow.remote_peers import ANY_PORT, SECONDS, A, B, Sending, Until, drain, free_address
 
 zmq = pytest.importorskip("zmq")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow.remote import RemoteDataZMQ, send_dataflow_zmq
-from tests.dataflow.helpers import numbers
+from tests.dataflow.flows import numbers
 from tests.dataflow.remote_peers import ANY_PORT, Sending
 
 zmq = pytest.importorskip("zmq")

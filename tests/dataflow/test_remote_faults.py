@@ -22,7 +22,7 @@ from tensorpack.dataflow._remote.message import (
 )
 from tensorpack.dataflow.remote import make_remote_key
 from tensorpack.utils.serialize import MAX_BYTES, FrameError, dumps
-from tests.dataflow.helpers import Canary, numbers
+from tests.dataflow.flows import Canary, numbers
 from tests.dataflow.remote_peers import SECONDS, A, Sending, free_address
 from tests.harness import Child
 

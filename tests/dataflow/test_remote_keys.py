@@ -8,7 +8,7 @@ import pytest
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.dataflow._remote.message import DATA, Message, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, make_remote_key, send_dataflow_zmq
-from tests.dataflow.helpers import numbers
+from tests.dataflow.flows import numbers
 from tests.dataflow.remote_peers import ANY_PORT, A, Sending, free_address, wait_for_the_end
 
 zmq = pytest.importorskip("zmq")

@@ -16,7 +16,7 @@ from tensorpack.dataflow import (
     RepeatedDataPoint,
 )
 from tests.contracts.dataflow import contract_of
-from tests.dataflow.helpers import doubled, numbers, shuffled
+from tests.dataflow.flows import doubled, numbers, shuffled
 
 
 def drop(datapoint):

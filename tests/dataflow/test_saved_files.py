@@ -11,7 +11,7 @@ from tensorpack.dataflow import (
     NumpySerializer,
     TFRecordSerializer,
 )
-from tests.dataflow.helpers import ResetsCounted, numbers
+from tests.dataflow.flows import ResetsCounted, numbers
 
 FORMATS = {
     "hdf5": ("h5py", lambda flow, path: HDF5Serializer.save(flow, path, ["x"])),

@@ -21,7 +21,7 @@ from tensorpack.dataflow.choose import RandomMixData
 from tensorpack.dataflow.shuffle import LocallyShuffleData
 from tensorpack.utils import fix_rng_seed
 from tests.contracts.dataflow import assert_plain, contract_of
-from tests.dataflow.helpers import Of2017, check_resumes, flow_of, numbers, shuffled
+from tests.dataflow.flows import Of2017, check_resumes, flow_of, numbers, shuffled
 from tests.dataflow.process_functions import Unsized
 
 SIZES = st.integers(1, 8)

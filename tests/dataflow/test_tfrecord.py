@@ -17,8 +17,9 @@ from tensorpack.dataflow.tfrecord import (
     dump_dataflow_to_tfrecord,
 )
 from tests.contracts.dataflow import DataFlowContract, assert_same
-from tests.dataflow.helpers import Canary, open_paths
+from tests.dataflow.flows import Canary
 from tests.dataflow.old_bytes import pack_of_2017
+from tests.processes import open_paths
 
 DATAPOINTS = [
     [np.arange(6, dtype=np.uint8).reshape(2, 3), 1],

@@ -17,9 +17,10 @@ from tensorpack.dataflow import (
 from tensorpack.dataflow.threads import MultiThreadMapData, ThreadedMapData
 from tensorpack.utils.processes import usable_cores
 from tests.contracts.dataflow import DataFlowContract, contract_of
-from tests.dataflow.helpers import LONG, numbers, shuffled
+from tests.dataflow.flows import numbers, shuffled
 from tests.dataflow.process_functions import Unsized, odd, same, tenfold
 from tests.dataflow.thread_functions import Watched, both_orders
+from tests.processes import LONG
 
 
 class TestInTheOrderOfCompletion(DataFlowContract):

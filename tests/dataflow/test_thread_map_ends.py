@@ -15,9 +15,10 @@ from tensorpack.dataflow import (
     RepeatedData,
 )
 from tensorpack.dataflow.threads import MultiThreadMapData
-from tests.dataflow.helpers import LONG, numbers, run_python
+from tests.dataflow.flows import numbers
 from tests.dataflow.process_functions import same
 from tests.dataflow.thread_functions import Connection, both_orders, threads_of
+from tests.processes import LONG, run_python
 
 
 @both_orders

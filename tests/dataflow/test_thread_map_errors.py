@@ -8,9 +8,10 @@ import pytest
 
 from tensorpack.dataflow import DataFromGenerator, ProxyDataFlow
 from tensorpack.dataflow.threads import MultiThreadMapData
-from tests.dataflow.helpers import LONG, numbers
+from tests.dataflow.flows import numbers
 from tests.dataflow.process_functions import same
 from tests.dataflow.thread_functions import both_orders, threads_of
+from tests.processes import LONG
 
 
 @both_orders

@@ -19,9 +19,10 @@ from tensorpack.dataflow import (
 )
 from tensorpack.dataflow.threads import MultiThreadPrefetchData, MultiThreadRunner
 from tests.contracts.dataflow import DataFlowContract
-from tests.dataflow.helpers import LONG, Of2017, ResetsCounted, numbers
+from tests.dataflow.flows import Of2017, ResetsCounted, numbers
 from tests.dataflow.process_functions import Unsized
 from tests.dataflow.thread_functions import Connection, Watched, threads_of
+from tests.processes import LONG
 
 
 def seven():

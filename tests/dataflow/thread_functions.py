@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlow, DataFlowTerminated
-from tests.dataflow.helpers import LONG, consumer_of
+from tests.dataflow.flows import consumer_of
+from tests.processes import LONG
 
 both_orders = pytest.mark.parametrize("strict", [False, True], ids=["completion", "strict"])
 

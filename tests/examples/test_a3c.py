@@ -17,7 +17,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.stopping import Interrupted
 from tests.examples.catch import CatchPlayer
 from tests.examples.conftest import EXAMPLES
-from tests.examples.running import read_stats, refusal
+from tests.examples.small_dqn import read_stats, refusal
 from tests.examples.test_a3c_model import ACTIONS, VARIABLES
 from tests.harness import NEVER, Child
 from tests.RL.players import breakout_rom

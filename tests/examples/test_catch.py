@@ -1,6 +1,6 @@
 """Catch keeps the contract of players."""
 
-from tensorpack.RL.testing import PlayerContract
+from tests.contracts.player import PlayerContract
 from tests.examples.catch import CatchPlayer
 
 

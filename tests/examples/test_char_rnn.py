@@ -6,7 +6,7 @@ import pytest
 
 from tensorpack import JustCurrentSession, OfflinePredictor, PredictConfig
 from tensorpack.compat import tfv1 as tf
-from tests.examples.running import read_stats, refusal
+from tests.examples.small_dqn import read_stats, refusal
 
 SIZE = ["--layers", "1", "--units", "8"]
 

@@ -14,7 +14,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import save_checkpoint_vars
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
-from tests.examples.running import SMALL, refusal, small_catch, train
+from tests.examples.small_dqn import SMALL, refusal, small_catch, train
 from tests.RL.players import breakout_rom
 
 GB = 10**9

@@ -11,7 +11,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.dataset.published import random_images, write_mnist
-from tests.examples.running import read_stats
+from tests.examples.small_dqn import read_stats
 
 # script -> the scalars of the cost and of the error in validation, and more flags
 SCRIPTS = {

@@ -14,7 +14,7 @@ from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils import logger
 from tests.examples.catch import CountingCatch
-from tests.examples.running import StopAt, read_stats, refusal, small_catch, train
+from tests.examples.small_dqn import StopAt, read_stats, refusal, small_catch, train
 from tests.examples.test_dqn_model import VARIABLES
 from tests.RL.players import breakout_rom
 

@@ -14,7 +14,7 @@ from tensorpack.train import TrainingInterrupted
 from tensorpack.utils import logger
 from tests.computing import need_bf16
 from tests.examples.conftest import EXAMPLE
-from tests.examples.running import StopAt, read_stats, small_catch, train
+from tests.examples.small_dqn import StopAt, read_stats, small_catch, train
 from tests.harness import Child
 from tests.RL.players import breakout_rom
 

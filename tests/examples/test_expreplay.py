@@ -13,7 +13,7 @@ from tensorpack.train import TrainingInterrupted
 from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.stopping import Interrupted
 from tests.examples.catch import CatchPlayer, CountingCatch
-from tests.examples.running import make_config, read_stats, small_catch, train
+from tests.examples.small_dqn import make_config, read_stats, small_catch, train
 
 
 def make_expreplay(player, **options):

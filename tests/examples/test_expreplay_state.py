@@ -14,7 +14,7 @@ from tensorpack.utils.checkpoints import SegmentDamaged, find_restore_point
 from tensorpack.utils.checkpoints.files import describe_nothing
 from tensorpack.utils.stopping import Interrupted, StopRequested
 from tests.examples.catch import CatchPlayer, CountingCatch
-from tests.examples.running import FakeTrainer, make_config, small_catch
+from tests.examples.small_dqn import FakeTrainer, make_config, small_catch
 from tests.RL.disk import through_a_checkpoint
 
 

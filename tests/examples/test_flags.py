@@ -8,7 +8,7 @@ import pytest
 from algorithm import Algorithm
 from presets import PRESETS
 
-from tests.examples.running import refusal
+from tests.examples.small_dqn import refusal
 
 DEFAULTS = {
     "preset": "2017",

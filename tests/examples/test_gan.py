@@ -11,7 +11,7 @@ from GAN import GANModelDesc, GANTrainer, SeparateGANTrainer
 from tensorpack import QueueInput
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import BatchData, DataFromList, MapData
-from tests.examples.running import read_stats, refusal
+from tests.examples.small_dqn import read_stats, refusal
 from tests.helpers import CallbackSpy
 
 SIZE = ["--size", "8", "--filters", "2", "--z-dim", "3"]

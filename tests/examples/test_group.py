@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.examples.conftest import EXAMPLE
-from tests.examples.running import read_stats
+from tests.examples.small_dqn import read_stats
 from tests.harness import NEVER, Child
 from tests.RL.players import breakout_rom
 

@@ -8,7 +8,7 @@ import pytest
 from scores import Published
 
 from tests.examples.catch import CatchPlayer
-from tests.examples.running import refusal
+from tests.examples.small_dqn import refusal
 
 PUBLISHED = Published([(0, 200), (200, 400)], {"Old": [1.0, 2.25], "New": [9.0, -10.0]}, "a paper")
 

@@ -8,7 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import TensorInput
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tests.computing import compiled, need_bf16, ops_in, run_nodes
-from tests.examples.running import make_config, small_catch
+from tests.examples.small_dqn import make_config, small_catch
 
 BATCH, STEPS = 16, 50
 RNG = np.random.RandomState(0)

@@ -8,7 +8,7 @@ from presets import PRESETS
 
 from tensorpack.compat import tfv1 as tf
 from tests.examples.catch import CountingCatch
-from tests.examples.running import read_stats, train
+from tests.examples.small_dqn import read_stats, train
 
 CELL = 6  # pixels: frames of 42 x 42, since not all of the networks are padded
 SHORT = ["--steps-per-epoch", "6", "--eval-every", "9"]

@@ -8,7 +8,7 @@ from expreplay import ExpReplay
 from sampling import make_input
 
 import tensorpack as tp
-from tests.examples.running import small_catch
+from tests.examples.small_dqn import small_catch
 
 RAINBOW = Algorithm(double=False, n_step=3, priority=0.5)
 

@@ -11,6 +11,7 @@ from simulator import Agent, Simulator, SimulatorThread
 from tensorpack.RL import Player, PlayerStep, ReplayMemory
 from tensorpack.utils.concurrency import guard_thread
 from tests.examples.catch import CatchPlayer
+from tests.processes import wait_until
 
 HISTORY = 2
 
@@ -210,13 +211,6 @@ class CountingSimulator:
         if len(self.ticks) == self._fails_at:
             raise OSError("the emulator broke")
         return 4
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import tensorpack as tp
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.utils import logger
-from tests.examples.running import small_catch, train
+from tests.examples.small_dqn import small_catch, train
 
 
 def test_a_batch_is_cut_evenly():

@@ -8,7 +8,7 @@ import pytest
 from video import GameVideo, ValuePanel, VideoFile, enlarge, open_screen
 
 from tensorpack.utils import change_env, logger
-from tests.examples.running import read_video
+from tests.examples.small_dqn import read_video
 
 
 def play(screen, count=5):

@@ -12,10 +12,11 @@ def main(*args):
         cases_errors,
         cases_machine,
         cases_process,
+        cases_signals,
         cases_values,
         cases_workers,
     )
-    from .child import main as run
+    from .training import main as run
 
     run(*args)
 

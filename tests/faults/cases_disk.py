@@ -18,8 +18,8 @@ from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tensorpack.utils import logger
 from tests.helpers import TinyModel
 
-from .child import CASES, FOR_EVER, STEPS, At, case, train
 from .marks import mark
+from .training import CASES, FOR_EVER, STEPS, At, case, train
 
 LESS_THAN_A_MODEL = 200000  # bytes
 

@@ -8,10 +8,10 @@ from functools import partial
 
 from tests.examples import conftest  # noqa: F401  (makes the example importable)
 from tests.examples.catch import CatchPlayer
-from tests.examples.running import train
+from tests.examples.small_dqn import train
 
-from .child import CASES, main
 from .data import ignores_everything
+from .training import CASES, main
 
 POPULATED = 90  # ticks after which the memory of the small run is full and it trains
 

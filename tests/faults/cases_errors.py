@@ -12,9 +12,9 @@ from tensorpack.input_source import FeedInput
 from tensorpack.train import SimpleTrainer
 from tests.helpers import HOOKS
 
-from .child import CASES, FOR_EVER, At, case, train
 from .data import BAD_FIELDS, BAD_LATER, GOOD, Flow, bad, breaks, breaks_in_a_thread
 from .marks import mark
+from .training import CASES, FOR_EVER, At, case, train
 
 
 @case

@@ -10,8 +10,8 @@ from tensorpack.callbacks import Callback, ScalarPrinter
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 
 from .cases_disk import fill
-from .child import CASES, FOR_EVER, At, case, train
 from .marks import mark
+from .training import CASES, FOR_EVER, At, case, train
 
 
 def no_more_files(_=None):

@@ -11,9 +11,9 @@ from tensorpack.utils import logger
 from tensorpack.utils.concurrency import ShareSessionThread
 from tests.helpers import TinyModel, config
 
-from .child import At, case, train
 from .data import Flow
 from .marks import mark
+from .training import At, case, train
 
 
 @case

@@ -10,9 +10,9 @@ from tensorpack.dataflow import DataFlow
 from tensorpack.train import SimpleTrainer
 from tests.helpers import TinyModel, array_at
 
-from .child import CASES, FOR_EVER, STEPS, case, train
 from .data import GOOD, Flow
 from .marks import mark
+from .training import CASES, FOR_EVER, STEPS, case, train
 
 
 @case

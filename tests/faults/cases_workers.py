@@ -20,9 +20,9 @@ from tests.dataflow import process_functions as functions
 from tests.helpers import TinyModel
 
 from . import worker_actions
-from .child import CASES, FOR_EVER, STEPS
 from .data import Flow, blocks
 from .marks import mark
+from .training import CASES, FOR_EVER, STEPS
 
 KINDS = ("strict", "mixture", "map")  # of dataflows with processes
 

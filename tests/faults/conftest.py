@@ -4,7 +4,7 @@ import pytest
 
 from tests.harness import Zygote
 
-from .running import Run
+from .run_case import Run
 
 
 @pytest.fixture(scope="session")

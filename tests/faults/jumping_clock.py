@@ -19,6 +19,6 @@ def jump():
 if __name__ == "__main__":
     jump()
     from tests.faults import cases_process  # noqa: F401
-    from tests.faults.child import main
+    from tests.faults.training import main
 
     main(*sys.argv[1:])

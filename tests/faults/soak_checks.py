@@ -7,7 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import find_restore_point, get_all_checkpoints, verify
 from tensorpack.utils.checkpoints.restore import SEGMENTS, segments_of
 
-from .running import check_statistics
+from .run_case import check_statistics
 
 __all__ = ["check_directory", "check_resumption", "newest_step"]
 

@@ -10,7 +10,7 @@ from tests.examples.conftest import EXAMPLE
 from tests.harness import Child
 from tests.RL.players import breakout_rom
 
-from .running import INT, Case, params
+from .run_case import INT, Case, params
 
 MODULE = "tests.faults.cases_environment"
 

@@ -10,7 +10,7 @@ import pytest
 from tests.harness import ROOT
 
 from .enclosed import can_mount
-from .running import CASES, Case, Surroundings
+from .run_case import CASES, Case, Surroundings
 
 FINISHES = Case(38, "finishes", 0, says=("PHASE done",), never=())
 

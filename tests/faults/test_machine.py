@@ -9,7 +9,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import get_all_checkpoints
 
 from .enclosed import can_be_counted, can_mount
-from .running import Case, params
+from .run_case import Case, params
 from .test_matrix import ENDED
 
 CLOCK = "tests.faults.jumping_clock"

@@ -1,7 +1,7 @@
 """The fault matrix: real runs in real processes, each with one thing that goes wrong.
 
 The numbers are those of the rows of `docs/reliability.md`. After every case the same is asked, see
-`running.py`: that the process is gone in time, that it left nothing behind, that its exit code
+`run_case.py`: that the process is gone in time, that it left nothing behind, that its exit code
 and what it printed are true, that its statistics are in order.
 """
 
@@ -10,7 +10,7 @@ import pytest
 from tests.helpers import HOOKS
 
 from .data import BAD_FIELDS, BAD_LATER
-from .running import HUP, INT, TERM, Case, params
+from .run_case import HUP, INT, TERM, Case, params
 
 # --- Signals: (row, name, mark, seconds that the end may take, whether after_train has its turn)
 PHASES = [

@@ -5,7 +5,7 @@ import pytest
 from tensorpack.tfutils.checkpoint import CheckpointStore, get_all_checkpoints, newest_valid
 
 from .enclosed import can_mount
-from .running import INT, TERM, Case
+from .run_case import INT, TERM, Case
 from .test_matrix import ENDED
 
 needs_a_disk = pytest.mark.skipif(not can_mount(), reason="needs the right to mount")

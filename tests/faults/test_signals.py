@@ -11,7 +11,7 @@ import pytest
 
 from tests.harness import NEVER, ROOT
 
-from .running import CASES, INT, TERM, Surroundings
+from .run_case import CASES, INT, TERM, Surroundings
 
 
 class Quiet:

@@ -20,7 +20,7 @@ import pytest
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tests.harness import NEVER, Child
 
-from .running import Surroundings
+from .run_case import Surroundings
 from .soak_checks import check_directory, check_resumption, newest_step
 
 KILLS = int(os.environ.get("TENSORPACK_SOAK_KILLS", 12))
@@ -143,7 +143,7 @@ class Soak:
             *(self.log, EPOCHS, STEPS),
             env=around.env,
             zygote=self._zygote,
-            module="tests.faults.soak_child",
+            module="tests.faults.soak_dqn",
         )
         around.session = child.process.pid
         return before, child, around

@@ -4,7 +4,7 @@ import pytest
 
 from tensorpack.tfutils.checkpoint import get_all_checkpoints
 
-from .running import Case, params
+from .run_case import Case, params
 from .test_matrix import ENDED
 
 NON_FINITE = r".*NonFiniteError: "

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from .cases_workers import KINDS
-from .running import INT, Case, params
+from .run_case import INT, Case, params
 
 CRASHES = ("Fatal Python", "Segmentation")
 OF_TEARDOWN = ("Stopping work ...", "Training failed at global_step=")

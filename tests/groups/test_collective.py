@@ -13,7 +13,8 @@ from tensorpack.tfutils.exchange import HAS_HALF
 from tensorpack.train import CollectiveTrainer
 from tensorpack.utils.cluster import Cluster
 
-from .harness import Group, Network
+from .group import Group
+from .network import Network
 
 SECONDS = 150
 LONG = {"steps": 10000, "seconds": 0.01, "raises": True}
@@ -24,7 +25,7 @@ def start_group(zygote):
     with ExitStack() as stack:
 
         def start(*plans, workers=2, **options):
-            module, text = "tests.groups.collective_child", json.dumps(plans)
+            module, text = "tests.groups.collective_worker", json.dumps(plans)
             group = Group(module, text, workers=workers, zygote=zygote, **options)
             return stack.enter_context(group)
 

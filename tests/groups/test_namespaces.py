@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from .harness import Group
+from .group import Group
 from .namespaces import Namespaces, NotPossible
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault_row(30)]
@@ -30,7 +30,7 @@ def namespaces():
 def test_a_machine_that_is_cut_off(cut, namespaces, zygote, tmp_path):
     options = [tmp_path, "--epochs", 100000, "--timeout", TIMEOUT]
     with Group(
-        "tests.groups.collective_child", json.dumps([PLAN]), zygote=zygote, namespaces=namespaces
+        "tests.groups.collective_worker", json.dumps([PLAN]), zygote=zygote, namespaces=namespaces
     ) as all_reduce, Group(
         "tests.groups.parameter_servers", *options, ps=1, zygote=zygote, namespaces=namespaces
     ) as servers:

@@ -10,7 +10,8 @@ from tensorpack.compat import tf_version
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tests.harness import NEVER
 
-from .harness import Group, Network
+from .group import Group
+from .network import Network
 
 pytestmark = pytest.mark.slow
 

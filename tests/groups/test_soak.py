@@ -16,7 +16,7 @@ import pytest
 
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 
-from .harness import Group
+from .group import Group
 from .soaking import STEPS
 
 PROGRAM = "tests.groups.soaking"

@@ -5,7 +5,7 @@ from tensorpack.graph_builder import InputDesc
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.callback import Callback
 
-from .running import running
+from .run_source import running
 
 SIGNATURE = [tf.TensorSpec([2], tf.float32, "x")]
 

@@ -18,7 +18,7 @@ from tensorpack.input_source.cursor import END_OF_PASS, FlowCursor
 from tensorpack.tfutils.callback import Callback
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
 
-from .running import FlowOf
+from .run_source import FlowOf
 
 
 def datapoints(flow, infinite=True):

@@ -10,7 +10,7 @@ from tensorpack.input_source import BatchQueueInput, QueueInput
 from tensorpack.input_source.dequeue import ConsumedCount, WaitProbe, wait_probes
 from tensorpack.tfutils.dependency import ancestors
 
-from .running import FlowOf, running
+from .run_source import FlowOf, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 

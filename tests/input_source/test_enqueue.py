@@ -11,9 +11,10 @@ from tensorpack.input_source import BatchQueueInput, QueueInput
 from tensorpack.input_source.cursor import FlowCursor
 from tensorpack.tfutils.summary import MOVING_SUMMARY_OPS_KEY
 from tests.contracts.input_source import InputSourceContract, InputStateContract
-from tests.helpers import array_at, wait_until
+from tests.helpers import array_at
+from tests.processes import wait_until
 
-from .running import FlowOf, numbers, running
+from .run_source import FlowOf, numbers, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 

@@ -12,9 +12,9 @@ from tensorpack.dataflow import DataFlowTerminated, DataFromList
 from tensorpack.input_source import DataFlowEmpty, QueueInput
 from tensorpack.tfutils.queues import QueueClosed
 from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
-from tests.helpers import wait_until
+from tests.processes import wait_until
 
-from .running import FlowOf, Trainer, running
+from .run_source import FlowOf, Trainer, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 

@@ -8,7 +8,7 @@ from tensorpack.tfutils.tower import TowerContext
 from tensorpack.utils.stopping import EndOfData, StopRequested
 from tests.contracts.input_source import InputSourceContract, InputStateContract
 
-from .running import FlowOf, hooked, numbers, running
+from .run_source import FlowOf, hooked, numbers, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 

@@ -15,7 +15,7 @@ from tensorpack.train import QueueInputTrainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed
 from tests.helpers import TinyModel, config
 
-from .running import FlowOf, hooked, running
+from .run_source import FlowOf, hooked, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 BATCH = [tf.TensorSpec([None], tf.int32, "number")]

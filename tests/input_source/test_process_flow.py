@@ -27,7 +27,7 @@ from tests import helpers
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
 from tests.helpers import TinyModel
 
-from .running import running
+from .run_source import running
 
 SIGNATURE = [tf.TensorSpec([10000], tf.uint8, "array")]
 

@@ -8,7 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import BatchQueueInput, QueueInput, StagingInput
 from tensorpack.utils.stopping import StopRequested
-from tests.input_source.running import FlowOf, hooked, running
+from tests.input_source.run_source import FlowOf, hooked, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 

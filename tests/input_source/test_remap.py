@@ -6,7 +6,7 @@ from tensorpack.graph_builder._utils import get_sublist_by_names, get_tensors_in
 from tensorpack.graph_builder.input_source_base import remap_input_source
 from tensorpack.input_source import FeedInput, QueueInput, StagingInput, TensorInput
 from tests.contracts.input_source import InputSourceContract
-from tests.input_source.running import hooked, numbers, running
+from tests.input_source.run_source import hooked, numbers, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, name) for name in ("a", "b", "c")]
 

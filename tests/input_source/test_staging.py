@@ -24,7 +24,7 @@ from tensorpack.utils.stopping import Interrupted
 from tests.contracts.input_source import InputSourceContract, InputStateContract
 from tests.helpers import TinyModel, config
 
-from .running import FlowOf, hooked, running
+from .run_source import FlowOf, hooked, running
 
 SIGNATURE = [tf.TensorSpec([], tf.int32, "number")]
 

@@ -15,7 +15,7 @@ from tests import helpers
 from tests.callbacks.driver import when
 from tests.contracts.input_source import InputSourceContract
 from tests.helpers import TinyModel
-from tests.input_source.running import FlowOf, hooked, numbers, running
+from tests.input_source.run_source import FlowOf, hooked, numbers, running
 
 NUMBER = [tf.TensorSpec([], tf.int32, "number")]
 X = np.linspace(-1, 1, 8).astype(np.float32)

@@ -4,7 +4,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder.input_source import ZMQInput
 from tensorpack.input_source import QueueInput
 from tests.dataflow.remote_peers import Sending, free_address
-from tests.input_source.running import hooked, numbers, running
+from tests.input_source.run_source import hooked, numbers, running
 
 pytest.importorskip("zmq")
 pytest.importorskip("msgpack")

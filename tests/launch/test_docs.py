@@ -7,7 +7,7 @@ import sys
 
 from tests.checks import ROOT
 
-from .running import environment
+from .run_launcher import environment
 
 
 def test_the_first_group_of_the_document(tmp_path):

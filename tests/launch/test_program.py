@@ -13,7 +13,7 @@ import pytest
 
 from tensorpack.launch.__main__ import main
 
-from .running import command, environment, is_gone, launch, started
+from .run_launcher import command, environment, is_gone, launch, started
 
 COUNTS = """
     heard = []

@@ -8,7 +8,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.predict import MultiThreadAsyncPredictor, OnlinePredictor, PredictorBase
-from tests.helpers import wait_until
+from tests.processes import wait_until
 
 
 class Gate:

@@ -7,7 +7,7 @@ import pytest
 from tensorpack.compat import is_tfv2
 from tensorpack.tf1._contrib import _package
 from tensorpack.tf1._replaced import advice, is_known
-from tests.tf1.running import run_script
+from tests.tf1.run_script import run_script
 
 # Statements -> the type of their error, and words of its message.
 GONE = {

@@ -9,7 +9,7 @@ import pytest
 
 from tensorpack.compat import is_tfv2
 from tests.checks import ROOT
-from tests.tf1.running import run_script
+from tests.tf1.run_script import run_script
 
 SCRIPTS = Path(__file__).parent / "scripts"
 

@@ -18,9 +18,9 @@ from tensorpack.tfutils.checkpoint import (
     verify,
 )
 from tests.harness import ROOT
-from tests.tfutils.saving_child import EARLIER, LATER
+from tests.tfutils.save_checkpoints import EARLIER, LATER
 
-SCRIPT = str(ROOT / "tests" / "tfutils" / "saving_child.py")
+SCRIPT = str(ROOT / "tests" / "tfutils" / "save_checkpoints.py")
 
 # The system calls that change a directory or wait for the disk, by what they are for.
 CALLS = {

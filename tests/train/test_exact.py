@@ -14,7 +14,7 @@ import pytest
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tests.harness import ROOT, Child
 
-PROGRAM = Path(__file__).with_name("exact_child.py")
+PROGRAM = Path(__file__).with_name("train_regression.py")
 EPOCHS, STEPS = 8, 100
 READY = "Graph Finalized"
 OTHER = os.environ.get("TENSORPACK_OTHER_PYTHON")

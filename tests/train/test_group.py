@@ -5,11 +5,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
 from tensorpack.train.group import FAILED, JOINED, LEFT, READY, Group
-from tests import helpers
-
-
-def wait_until(condition):
-    helpers.wait_until(condition, 30)
+from tests.processes import wait_until
 
 
 class Member:

@@ -10,7 +10,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.train.signals import SignalGuard, TrainingInterrupted
 from tensorpack.utils.stopping import Failed, Interrupted, StopRequested, StopToken
-from tests.helpers import wait_until
+from tests.processes import wait_until
 
 
 def send(signum=signal.SIGINT):

@@ -19,7 +19,7 @@ from tensorpack.utils.processes import (
     subproc_call,
 )
 from tests.checks import ROOT
-from tests.dataflow.helpers import gone, wait_until
+from tests.processes import gone, wait_until
 
 FORK = multiprocessing.get_context("fork")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tensorpack.utils.packed_arrays import MAX_INTEGER_BYTES, Rows
 from tensorpack.utils.serialize import MAX_STRUCTURE_BYTES, FrameError, dumps, loads
-from tests.dataflow.helpers import Canary
+from tests.dataflow.flows import Canary
 from tests.utils.frames import array_header, extension, frame_of
 
 msgpack = pytest.importorskip("msgpack")

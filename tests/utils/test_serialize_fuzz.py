@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tensorpack.utils.serialize import FrameError, dumps, loads
-from tests.dataflow.helpers import Canary
+from tests.dataflow.flows import Canary
 from tests.utils.frames import frame_of, limit_memory
 
 msgpack = pytest.importorskip("msgpack")

@@ -18,7 +18,7 @@ from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.worker import error_of, make_worker, stack_of, state_of
 from tensorpack.utils.worker_errors import WorkerDied
 from tests.checks import ROOT
-from tests.dataflow.helpers import gone, wait_until
+from tests.processes import gone, wait_until
 from tests.utils import worker_targets as targets
 
 METHODS = ("spawn", "fork", "forkserver")

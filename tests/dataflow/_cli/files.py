@@ -16,7 +16,7 @@ from tensorpack.dataflow import (
     TFRecordSerializer,
 )
 from tensorpack.dataflow.tfrecord import masked_crc32c
-from tests.dataflow.helpers import flow_of
+from tests.dataflow.flows import flow_of
 
 needs_h5py = pytest.mark.skipif(not importlib.util.find_spec("h5py"), reason="needs h5py")
 KINDS = {".npz": NumpySerializer, ".tfrecord": TFRecordSerializer, ".lmdb": LMDBSerializer}

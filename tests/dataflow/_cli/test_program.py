@@ -12,8 +12,8 @@ from tensorpack.dataflow.__main__ import main
 from tests.checks import ROOT
 from tests.dataflow._cli.files import facts, numbers, save
 from tests.dataflow._cli.flows import HERE
-from tests.dataflow.helpers import run_python
 from tests.harness import Child
+from tests.processes import run_python
 
 LONG = 60  # seconds; waited for in full only if the code is wrong
 pytest.importorskip("msgpack")

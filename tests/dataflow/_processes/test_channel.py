@@ -13,7 +13,7 @@ from tensorpack.dataflow._processes.receiver import make_channel
 from tensorpack.dataflow._processes.sender import FIRST_EVENT, OBJECT, Limits
 from tensorpack.dataflow._processes.shared_memory import SharedFile
 from tests.dataflow._processes.channels import PLENTY, Channel, check, full
-from tests.dataflow.helpers import in_fork, open_files
+from tests.processes import in_fork, open_files
 
 
 def test_what_cannot_be_sent_does_no_harm(open_channel):

@@ -20,7 +20,7 @@ from tensorpack.utils.packed import pack
 from tensorpack.utils.worker import state_of
 from tensorpack.utils.worker_errors import WorkerDied
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import LONG, gone, in_fork, in_thread, wait_until
+from tests.processes import LONG, gone, in_fork, in_thread, wait_until
 
 LIMITS = Limits(4, 2, 1 << 24)
 

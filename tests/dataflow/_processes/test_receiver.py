@@ -13,7 +13,7 @@ import pytest
 from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.packed import pack
 from tests.dataflow._processes.channels import SIZE, check, full
-from tests.dataflow.helpers import in_thread
+from tests.processes import in_thread
 
 
 @pytest.mark.parametrize("items", [1, 3])

@@ -10,7 +10,7 @@ import pytest
 
 from tensorpack.dataflow._processes import shared_memory
 from tensorpack.dataflow._processes.shared_memory import SharedFile, ToClose
-from tests.dataflow.helpers import named_memory, open_files
+from tests.processes import named_memory, open_files
 
 SIZE = 5000
 

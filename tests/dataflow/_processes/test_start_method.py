@@ -13,8 +13,8 @@ from tensorpack.dataflow._processes.start_method import choose_start_method, fin
 from tensorpack.utils.signals import SignalListener
 from tensorpack.utils.worker import make_worker
 from tests.dataflow import process_functions as functions
-from tests.dataflow.helpers import in_thread
 from tests.dataflow.process_functions import numbers
+from tests.processes import in_thread
 
 
 @pytest.fixture

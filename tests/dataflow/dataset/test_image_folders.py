@@ -49,6 +49,17 @@ class TestTinyImageNet(DataFlowContract):
         return TinyImageNet(self.folder, "val")
 
 
+class TestPlaces365Standard(DataFlowContract):
+    length = 4
+
+    @pytest.fixture(autouse=True)
+    def files(self, places):
+        self.folder = places
+
+    def make_flow(self):
+        return Places365Standard(self.folder, "val")
+
+
 def assert_images(flow, labels):
     for (image, label), expected, number in zip(flow, IMAGES, labels):
         assert type(label) is int and label == number

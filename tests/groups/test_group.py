@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from .harness import Group, Network
+from .group import Group
+from .network import Network
 
 PROGRAM = "tests.groups.serving"
 

@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
     Attributes:
       row: of the matrix.
-      name: in `child.CASES`.
+      name: in `training.CASES`.
       code: the exit code.
       signals: what is sent once the child has printed the mark, 0.1 s apart.
       group: whether they go to the whole process group, as from a terminal.

@@ -1,6 +1,6 @@
 """The run of the soak: a DQN on the game of catch, deterministic, resumed if it can be.
 
-`python -m tests.faults.soak_child LOGDIR EPOCHS STEPS` says with marks when it builds its graph and
+`python -m tests.faults.soak_dqn LOGDIR EPOCHS STEPS` says with marks when it builds its graph and
 when a save begins. It has a worker process, which must not outlive it.
 """
 
@@ -15,7 +15,7 @@ import flags
 import tensorpack as tp
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.worker import make_worker
-from tests.examples.running import small_catch
+from tests.examples.small_dqn import small_catch
 
 from .marks import mark
 from .worker_actions import work

@@ -1,75 +1,12 @@
-"""Small parts that several tests of flows need."""
+"""Small flows, and what is checked and collected of a flow."""
 
 import itertools
 import os
 import pickle
-import subprocess
-import sys
 import threading
-import time
-
-import pytest
 
 from tensorpack.dataflow import DataFlow, DataFlowTerminated, DataFromList
-from tensorpack.utils.worker import state_of
-from tests.checks import ROOT
 from tests.contracts.dataflow import assert_plain, assert_same
-
-LONG = 30  # seconds; waited for in full only if the code is wrong
-SOON = 2  # seconds; for what is to happen within one
-
-
-def gone(pid):
-    """True if there is no process of this id, or one that is only to be reaped."""
-    return state_of(pid) in ("unknown", "dead")
-
-
-def wait_until(condition, seconds=LONG):
-    """Waits until a condition holds; returns whether it does."""
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
-
-
-def in_thread(function, *args):
-    """Runs a function in a thread; returns the thread and a list for what it raises."""
-    errors = []
-
-    def run():
-        try:
-            function(*args)
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, errors
-
-
-def in_fork(function):
-    """Calls a function in a copy of this process; returns whether it came back."""
-    pid = os.fork()
-    if not pid:
-        try:
-            function()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitpid(pid, 0)[1] == 0
-
-
-def open_files():
-    """What this process has open."""
-    return sorted(os.listdir("/proc/self/fd"))
-
-
-def open_paths():
-    """The paths of the files that this process has open."""
-    if not os.path.isdir("/proc/self/fd"):
-        pytest.skip("the system does not tell which files are open")
-    links = [os.path.join("/proc/self/fd", name) for name in open_files()]
-    return [os.readlink(link) for link in links if os.path.islink(link)]
 
 
 class Canary:
@@ -95,11 +32,6 @@ class ResetsCounted(DataFromList):
         self.closes += 1
 
 
-def named_memory():
-    """What of ours has a name in shared memory; things of other programs come and go there."""
-    return sorted(name for name in os.listdir("/dev/shm") if name.startswith("tensorpack"))
-
-
 def check_resumes(make_flow, count):
     """A new flow with the state after `count` datapoints yields the rest, and two more passes."""
     flow = make_flow()
@@ -113,17 +45,6 @@ def check_resumes(make_flow, count):
     twin.load_state_dict(state)
     for original in going, flow, flow:
         assert_same(list(iter(twin)), list(original))
-
-
-def run_python(*args, env=None, **options):
-    """Runs Python on this source until it ends; returns what `subprocess.run` does."""
-    return subprocess.run(
-        [sys.executable, *args],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
-        capture_output=True,
-        timeout=120,
-        **options,
-    )
 
 
 def consumer_of(flow):

@@ -1,0 +1,127 @@
+"""Every public callback, flow, augmentor, source and player has tests that inherit its contract."""
+
+import ast
+import functools
+import importlib
+
+import pytest
+
+from tensorpack.callbacks import Callback
+from tensorpack.dataflow import DataFlow
+from tensorpack.dataflow.imgaug import ImageAugmentor
+from tensorpack.input_source import InputSource
+from tensorpack.RL import Player
+from tests.checks import ROOT
+
+TESTS = ROOT / "tests"
+PACKAGES = ("callbacks", "dataflow", "dataflow.dataset", "dataflow.imgaug", "input_source", "RL")
+
+CONTRACTS = {
+    Callback: "CallbackContract",
+    DataFlow: "DataFlowContract",
+    ImageAugmentor: "AugmentorContract",
+    InputSource: "InputSourceContract",
+    Player: "PlayerContract",
+}
+
+# Classes that no test class of a contract makes.
+EXCEPTIONS = {
+    Callback: {
+        "HyperParamSetter": "is abstract",
+        "InferenceRunnerBase": "is abstract",
+        "Inferencer": "is called by an InferenceRunner alone, as are those below it",
+        "BinaryClassificationStats": "is an Inferencer",
+        "ClassificationError": "is an Inferencer",
+        "TFLocalCLIDebugHook": "is a HookToCallback that needs a terminal",
+    },
+    DataFlow: {
+        "BSDS500": "is a DataFromList of what its files have",
+        "Caltech101Silhouettes": "is a DataFromList of what its files have",
+        "Cifar100": "is a Cifar10 of other files",
+        "CifarBase": "is what Cifar10 and Cifar100 are",
+        "FashionMnist": "is a Mnist of other files",
+        "MultiProcessRunnerZMQ": "is a MultiProcessRunner with other arguments",
+        "PrefetchOnGPUs": "is a MultiProcessRunner with other arguments",
+    },
+    InputSource: {
+        "InputSource": "is abstract",
+        "FeedfreeInput": "is abstract",
+        "DataParallelFeedInput": "gives tensors to its towers alone; has an InputStateContract",
+        "StagingInputWrapper": "is a StagingInput with other arguments",
+        "ZMQInput": "is a QueueInput of a RemoteDataZMQ",
+    },
+}
+
+
+def public_classes(base):
+    """Names of the public classes that are a `base`."""
+    modules = [importlib.import_module(f"tensorpack.{each}") for each in PACKAGES]
+    found = [getattr(module, name) for module in modules for name in module.__all__]
+    return {each.__name__ for each in found if isinstance(each, type) and issubclass(each, base)}
+
+
+@functools.lru_cache(maxsize=None)
+def contents(path):
+    """What a test file defines: name -> node; and what it imports: name -> (file, name there)."""
+    defined, imported = {}, {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            defined[node.name] = node
+        elif isinstance(node, ast.Assign):
+            defined.update({each.id: node for each in node.targets if isinstance(each, ast.Name)})
+        elif isinstance(node, ast.ImportFrom):
+            folder = path.parent if node.level else ROOT
+            file = folder.joinpath(*str(node.module).split(".")).with_suffix(".py")
+            if TESTS in file.parents and file.exists():
+                imported.update(
+                    {each.asname or each.name: (file, each.name) for each in node.names}
+                )
+    return defined, imported
+
+
+@functools.lru_cache(maxsize=None)
+def names_in(node):
+    """The names that a definition uses, but not those in the tests of a class."""
+    names = {node.id} if isinstance(node, ast.Name) else set()
+    names |= {node.attr} if isinstance(node, ast.Attribute) else set()
+    for child in ast.iter_child_nodes(node):
+        if not str(getattr(child, "name", "")).startswith("test_"):
+            names |= names_in(child)
+    return names
+
+
+def names_behind(path, node):
+    """The names that a definition uses, and those that what it uses of the tests uses."""
+    todo, found = [(path, node)], set()
+    while todo:
+        path, node = todo.pop()
+        for name in names_in(node) - found:
+            found.add(name)
+            defined, imported = contents(path)
+            file, original = imported.get(name, (path, name))
+            if original in contents(file)[0]:
+                todo.append((file, contents(file)[0][original]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def behind_test_classes():
+    """The names behind each test class of any file."""
+    paths = sorted(TESTS.rglob("test_*.py"))
+    return [
+        names_behind(path, node)
+        for path in paths
+        if "ontract" in path.read_text(encoding="utf-8")
+        for name, node in contents(path)[0].items()
+        if name.startswith("Test")
+    ]
+
+
+@pytest.mark.parametrize("base", CONTRACTS, ids=lambda base: base.__name__)
+def test_each_public_class_has_its_contract(base, behind_test_classes):
+    contract, excepted = CONTRACTS[base], set(EXCEPTIONS.get(base, ()))
+    tested = set().union(*(names for names in behind_test_classes if contract in names))
+    missing = public_classes(base) - tested - excepted
+    assert not missing, f"no test class that inherits {contract} makes {sorted(missing)}"
+    assert not excepted & tested, f"has a test class, so is no exception: {excepted & tested}"
+    assert excepted <= public_classes(base)
