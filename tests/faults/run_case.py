@@ -47,6 +47,7 @@ class Case(NamedTuple):
       never: what must not be in it.
       tolerates: words that no run prints, but this one may.
       fast: whether it belongs to the fast tier.
+      one_row: whether CI runs it on one TensorFlow alone.
       module: whose `main` the child calls.
       enclosed: arguments of `enclosed.py`, if it is to be run through that.
       fresh: whether it needs an interpreter that has imported nothing.
@@ -64,6 +65,7 @@ class Case(NamedTuple):
     never: Tuple[str, ...] = ("PHASE done",)
     tolerates: Tuple[str, ...] = ()
     fast: bool = False
+    one_row: bool = False
     module: str = CASES
     enclosed: Tuple[str, ...] = ()
     fresh: bool = False
@@ -81,6 +83,7 @@ def params(cases, *more):
         marks = [pytest.mark.fault_row(case.row)] if case.row else []
         marks += [pytest.mark.timed] if case.within <= QUICK_SECONDS else []
         marks += [] if case.fast else [pytest.mark.slow]
+        marks += [pytest.mark.one_row] if case.one_row else []
         found.append(pytest.param(case, marks=[*marks, *more], id=str(case)))
     return found
 

@@ -46,6 +46,7 @@ def phase_cases():
                     says=says,
                     never=never,
                     fast=(name, signum, group) in FAST_PHASES,
+                    one_row=(signum, group) != (INT, False),
                 )
 
 
