@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .. import logger
-from .._directory_lock import DirectoryLock
+from .._directory_lock import LOCK, DirectoryLock
 from ..atomic import fsync_path, write_atomic
 from ..untrusted import open_untrusted, read_untrusted
 from .files import (
@@ -41,7 +41,7 @@ _WITH_SEGMENTS = 2  # how many states keep theirs
 
 
 class DirectoryReplaced(RuntimeError):
-    """The directory of a run was renamed, and another one has its name now."""
+    """The directory of a run, or the lock on it, is another one now, perhaps that of another run."""
 
 
 class CheckpointStore:
@@ -80,7 +80,9 @@ class CheckpointStore:
         self._segments = SegmentStore(os.path.join(directory, SEGMENTS))
         self._needed: Dict[str, Set[str]] = {}  # prefix to names of segments, the newest last
         self._identity = _identity(directory)
-        self._lock: Optional[DirectoryLock] = None
+        self._lock_path = os.path.join(directory, LOCK)
+        self._lock_identity = _identity(self._lock_path)
+        self._lock: Optional[DirectoryLock] = None  # that replaces one that was removed
         self._clean()
 
     def path_of(self, step: int) -> str:
@@ -189,15 +191,15 @@ class CheckpointStore:
             raise OSError(errno.EIO, reason) from error
 
     def _open_directory(self) -> None:
-        """Makes the directory if it is missing, and makes sure that it is still the same one."""
-        found = _identity(self.directory)
+        """Makes the directory if it is missing, and makes sure that it is still the same one and
+        that no other run has it.
+        """
+        found, lock = _identity(self.directory), _identity(self._lock_path)
         if found is None:
             os.makedirs(self.directory, exist_ok=True)
             fsync_path(os.path.dirname(os.path.abspath(self.directory)))
             if self._identity is not None:
-                # Another run may not know that this one saves here.
-                logger.warning(f"{self.directory} was removed during the run; it is made again.")
-                self._lock = DirectoryLock(self.directory)
+                self._lock_again(self.directory)
             self._identity = _identity(self.directory)
         elif self._identity is None:
             self._identity = found
@@ -207,6 +209,20 @@ class CheckpointStore:
                 "renamed, and another one has its name now, perhaps that of another run. Nothing "
                 "more is saved. Resume this run from the renamed directory."
             )
+        elif self._lock_identity is not None and lock is None:
+            self._lock_again(self._lock_path)
+        elif self._lock_identity not in (None, lock):
+            raise DirectoryReplaced(
+                f"{self._lock_path} was deleted during this run, and another run has used the "
+                "directory since. Nothing more is saved. Look at the other one's files before you "
+                f"resume either, and leave {LOCK} alone."
+            )
+
+    def _lock_again(self, removed: str) -> None:
+        # Another run may not know that this one saves here.
+        logger.warning(f"{removed} was removed during the run; it is made again.")
+        self._lock = DirectoryLock(self.directory)
+        self._lock_identity = _identity(self._lock_path)
 
     def _keep_segments(self, newest: str, needed: Set[str]) -> None:
         self._needed.pop(newest, None)
@@ -293,10 +309,10 @@ def copy_checkpoint(source: str, target: str, describe: Describe = describe_noth
         replace.publish()
 
 
-def _identity(directory: str) -> Optional[Tuple[int, int]]:
-    """Returns what tells a directory from others, whatever its name; None if there is none."""
+def _identity(path: str) -> Optional[Tuple[int, int]]:
+    """Returns what tells a file or directory from others, whatever its name; None if it is not."""
     try:
-        status = os.stat(directory)
+        status = os.stat(path)
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
