@@ -7,7 +7,7 @@ from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, po
 from tensorpack.utils import logger
 
 from ._best_value import BestValue
-from .saver import find_directory
+from .saver import find_directory, given_directory
 
 __all__ = ["MaxSaver", "MinSaver"]
 
@@ -35,7 +35,7 @@ class MinSaver(BestValue):
     ) -> None:
         super().__init__(monitor_stat, reverse)
         self.filename = filename
-        self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
+        self.checkpoint_dir = given_directory(checkpoint_dir)
 
     @property
     def _kind(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
+from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
 from tensorpack.utils.checks import as_names
@@ -18,7 +19,7 @@ from ._disk import ERRORS, disk_trouble
 from .base import Callback
 from .finite import FiniteCheck, NonFiniteError
 
-__all__ = ["ModelSaver", "find_directory"]
+__all__ = ["ModelSaver", "find_directory", "given_directory"]
 
 
 class ModelSaver(Callback):
@@ -47,6 +48,7 @@ class ModelSaver(Callback):
       last_path: of the last checkpoint that this run has saved or was resumed from, or None.
 
     Raises:
+      ValueError: the path of `checkpoint_dir` is not UTF-8.
       TypeError: `asynchronous` is not a bool, as where a script of 2017 passes `keep_recent` there.
     """
 
@@ -72,7 +74,7 @@ class ModelSaver(Callback):
         self.saves_all = self._collections == [everything]
         self._max_to_keep = max_to_keep
         self._keep_hours = keep_checkpoint_every_n_hours
-        self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
+        self.checkpoint_dir = given_directory(checkpoint_dir)
         self.saver: Optional[tf.train.Saver] = None
         self._background = _BackgroundJob() if asynchronous else None
         self._store: Optional[CheckpointStore] = None
@@ -228,6 +230,11 @@ class _BackgroundJob:
         error, self._error = self._error, None
         if error is not None:
             raise error
+
+
+def given_directory(given: Optional[str]) -> str:
+    """Returns the absolute path of a directory, by default the log directory; "" for neither."""
+    return absolute_directory(given) if given else logger.get_logger_dir() or ""
 
 
 def find_directory(given: str, who: str) -> str:
