@@ -203,9 +203,15 @@ class CheckpointReader:
             # TensorFlow reads links to it, whose names mean nothing else.
             with tempfile.TemporaryDirectory(prefix="tensorpack-") as folder:
                 if is_pattern(folder):
-                    reason = "TensorFlow takes it for a pattern: set TMPDIR to a path without [ or \\"
+                    reason = (
+                        "TensorFlow takes it for a pattern: set TMPDIR to a path without [ or \\"
+                    )
                     raise OSError(errno.EINVAL, reason, folder)
-                for path in [self.path + INDEX, *names_with_prefix(self.path + ".data-"), self.path]:
+                for path in [
+                    self.path + INDEX,
+                    *names_with_prefix(self.path + ".data-"),
+                    self.path,
+                ]:
                     if os.path.isfile(path):
                         link = os.path.join(folder, "model" + path[len(self.path) :])
                         os.symlink(os.path.abspath(path), link)

@@ -63,7 +63,11 @@ def test_relative_paths_stay_where_they_are_when_the_working_directory_changes(
     moving = when(setup_graph=lambda _: os.chdir("elsewhere"))
     run([moving, *callbacks], monitors=monitors)
     assert f"Model saved to {tmp_path}/train_log/run/model-2." in log_lines(capsys)
-    assert os.listdir(".") == [] and sorted(os.listdir("../train_log")) == ["events", "run", "stats"]
+    assert os.listdir(".") == [] and sorted(os.listdir("../train_log")) == [
+        "events",
+        "run",
+        "stats",
+    ]
     assert checkpoints(tmp_path / "train_log" / "run") == ["least", "model-2"]
     os.rename("../train_log", "moved")
     assert tf.train.latest_checkpoint("moved/run") == "moved/run/model-2"

@@ -91,7 +91,9 @@ def test_saved_values_can_be_restored_by_tensorflow(tmp_path):
 
 @pytest.mark.fault_row(52)
 @pytest.mark.parametrize(
-    "path", ["layers=[64,64]/saved", "a\\b/saved", "a*b?/saved", "min-error[0]", b"\xff/saved"], ids=repr
+    "path",
+    ["layers=[64,64]/saved", "a\\b/saved", "a*b?/saved", "min-error[0]", b"\xff/saved"],
+    ids=repr,
 )
 def test_a_path_is_no_pattern(tmp_path, path):
     path = os.path.join(str(tmp_path), os.fsdecode(path))

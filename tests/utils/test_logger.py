@@ -252,7 +252,9 @@ def test_a_person_is_asked_until_the_answer_is_one(used_dir, run_in_terminal):
     code, screen = run_in_terminal(SET_DIR, typed="what?\nd\n")
     question = "Select Action: k (keep) / b (backup) / d (delete) / n (new) / q (quit):"
     assert code == 0 and screen.endswith("run\r\n")
-    advice = f"Log directory {used_dir} exists! Please either backup/delete it, or use a new directory."
+    advice = (
+        f"Log directory {used_dir} exists! Please either backup/delete it, or use a new directory."
+    )
     assert advice in screen
     assert "If you're resuming from a previous run you can choose to keep it." in screen
     assert screen.count(question) == 2
