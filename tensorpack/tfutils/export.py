@@ -102,13 +102,14 @@ class ModelExporter:
         Raises:
           FileExistsError: there is something in the directory.
           ValueError: the outputs depend on a Python function, or on weights that are missing; or
-            TensorFlow could not load it from that path.
+            TensorFlow cannot load from that path.
           RuntimeError: the export does not compute what the model computes.
         """
-        if is_pattern(os.path.abspath(filename)):
+        target = os.path.abspath(filename)
+        if is_pattern(target):
             raise ValueError(
-                f"TensorFlow takes {os.path.abspath(filename)!r} for a pattern, and could not load a "
-                "SavedModel from there: export it to a path without [ or \\."
+                f"TensorFlow takes {target!r} for a pattern, and could not load a SavedModel from "
+                "there: export it to a path without [ or \\."
             )
         if os.path.isfile(filename) or (os.path.isdir(filename) and os.listdir(filename)):
             raise FileExistsError(

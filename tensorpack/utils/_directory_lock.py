@@ -27,8 +27,8 @@ def absolute_directory(dirname: "str | os.PathLike[str]") -> str:
         path.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"The path {os.fsencode(path)!r} is not UTF-8, so TensorFlow cannot write to it. Give a "
-            "directory of another name."
+            f"The path {os.fsencode(path)!r} is not UTF-8, so TensorFlow cannot write to it. Give "
+            "a directory of another name."
         ) from error
     return path
 

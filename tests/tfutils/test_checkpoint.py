@@ -95,16 +95,17 @@ def test_saved_values_can_be_restored_by_tensorflow(tmp_path):
     ["layers=[64,64]/saved", "a\\b/saved", "a*b?/saved", "min-error[0]", b"\xff/saved"],
     ids=repr,
 )
-def test_a_path_is_no_pattern(tmp_path, path):
+def test_a_path_is_no_pattern(tmp_path, monkeypatch, path):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     path = os.path.join(str(tmp_path), os.fsdecode(path))
     save_checkpoint_vars(VALUES, str(tmp_path / "plain"))
     os.makedirs(os.path.dirname(path), exist_ok=True)
     for suffix in (".index", DATA):
         os.rename(str(tmp_path / "plain") + suffix, path + suffix)
-    left = os.listdir(tempfile.gettempdir())
     verify(path)
     assert_same(load_checkpoint_vars(path), VALUES)
-    assert sorted(os.listdir(tempfile.gettempdir())) == sorted(left)
+    assert os.listdir(str(tmp_path / "temporary")) == []
     os.truncate(path + DATA, 5)
     check_corrupt(path)
 

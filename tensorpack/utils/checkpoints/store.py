@@ -41,7 +41,7 @@ _WITH_SEGMENTS = 2  # how many states keep theirs
 
 
 class DirectoryReplaced(RuntimeError):
-    """The directory of a run, or the lock on it, is another one now, perhaps that of another run."""
+    """The directory of a run, or the lock in it, was replaced, perhaps by another run."""
 
 
 class CheckpointStore:
