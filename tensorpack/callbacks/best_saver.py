@@ -5,9 +5,10 @@ from typing import Optional
 
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
+from tensorpack.utils._directory_lock import absolute_directory
 
 from ._best_value import BestValue
-from .saver import find_directory, given_directory
+from .saver import find_directory
 
 __all__ = ["MaxSaver", "MinSaver"]
 
@@ -35,7 +36,7 @@ class MinSaver(BestValue):
     ) -> None:
         super().__init__(monitor_stat, reverse)
         self.filename = filename
-        self.checkpoint_dir = given_directory(checkpoint_dir)
+        self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
 
     @property
     def _kind(self) -> str:

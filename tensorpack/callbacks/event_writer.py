@@ -43,7 +43,7 @@ class TFEventWriter(MonitorBase):
         flush_secs: float = 120,
         split_files: bool = False,
     ) -> None:
-        self._logdir = absolute_directory(logdir) if logdir else ""
+        self._logdir = absolute_directory(logdir)
         self._max_queue = max_queue
         self._flush_secs = flush_secs
         self._split_files = split_files

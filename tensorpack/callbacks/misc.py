@@ -196,9 +196,7 @@ class InjectShell(Callback):
             raise ValueError(f'shell must be "ipython" or "pdb", got {shell!r}.')
         self._file = os.path.abspath(file)
         self._shell = shell
-        logger.info(
-            f"The training pauses for {shell} at the next trigger after `touch {self._file}`."
-        )
+        logger.info(f"The training pauses for {shell} at the next trigger after `touch {file}`.")
 
     def _trigger(self) -> None:
         if os.path.isfile(self._file):

@@ -19,7 +19,7 @@ from ._disk import ERRORS, disk_trouble
 from .base import Callback
 from .finite import FiniteCheck, NonFiniteError
 
-__all__ = ["ModelSaver", "find_directory", "given_directory"]
+__all__ = ["ModelSaver", "find_directory"]
 
 
 class ModelSaver(Callback):
@@ -74,7 +74,7 @@ class ModelSaver(Callback):
         self.saves_all = self._collections == [everything]
         self._max_to_keep = max_to_keep
         self._keep_hours = keep_checkpoint_every_n_hours
-        self.checkpoint_dir = given_directory(checkpoint_dir)
+        self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
         self._background = _BackgroundJob() if asynchronous else None
         self._store: Optional[CheckpointStore] = None
@@ -230,11 +230,6 @@ class _BackgroundJob:
         error, self._error = self._error, None
         if error is not None:
             raise error
-
-
-def given_directory(given: Optional[str]) -> str:
-    """Returns the absolute path of a directory, by default the log directory; "" for neither."""
-    return absolute_directory(given) if given else logger.get_logger_dir() or ""
 
 
 def find_directory(given: str, who: str) -> str:

@@ -200,22 +200,14 @@ class CheckpointReader:
                     self._reader = tf.train.NewCheckpointReader(os.fsencode(self.path))
                 yield self._reader
                 return
-            # TensorFlow reads links to it, whose names mean nothing else.
+            # TensorFlow reads it through links whose names are no pattern.
             with tempfile.TemporaryDirectory(prefix="tensorpack-") as folder:
                 if is_pattern(folder):
-                    reason = (
-                        "TensorFlow takes it for a pattern: set TMPDIR to a path without [ or \\"
-                    )
-                    raise OSError(errno.EINVAL, reason, folder)
-                for path in [
-                    self.path + INDEX,
-                    *names_with_prefix(self.path + ".data-"),
-                    self.path,
-                ]:
-                    if os.path.isfile(path):
-                        link = os.path.join(folder, "model" + path[len(self.path) :])
-                        os.symlink(os.path.abspath(path), link)
-                yield tf.train.NewCheckpointReader(os.path.join(folder, "model"))
+                    raise OSError(errno.EINVAL, "Set TMPDIR to a path without [ or \\", folder)
+                link = os.path.join(folder, "model")
+                for path in names_with_prefix(self.path):
+                    os.symlink(os.path.abspath(path), link + path[len(self.path) :])
+                yield tf.train.NewCheckpointReader(link)
         except (tf.errors.PermissionDeniedError, tf.errors.ResourceExhaustedError):
             raise
         except (tf.errors.OpError, LookupError, RuntimeError, ValueError) as error:

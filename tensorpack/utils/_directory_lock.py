@@ -2,7 +2,7 @@
 
 import errno
 import os
-from typing import Optional
+from typing import Optional, Union
 
 from .untrusted import open_regular
 
@@ -16,20 +16,16 @@ LOCK = ".lock"
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
-def absolute_directory(dirname: "str | os.PathLike[str]") -> str:
-    """Returns the absolute path of a directory that a run will write to.
-
-    Raises:
-      ValueError: it is not UTF-8.
+def absolute_directory(dirname: "Union[None, str, os.PathLike[str]]") -> str:
+    """Returns the absolute path of a directory that a run will write to, "" for none; raises
+    ValueError if that is not UTF-8.
     """
-    path = os.path.abspath(os.fspath(dirname))
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError as error:
+    path = os.path.abspath(dirname) if dirname else ""
+    if path.encode("utf-8", "ignore").decode("utf-8") != path:
         raise ValueError(
             f"The path {os.fsencode(path)!r} is not UTF-8, so TensorFlow cannot write to it. Give "
             "a directory of another name."
-        ) from error
+        )
     return path
 
 

@@ -200,8 +200,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     directory itself; the others have `{dirname}-worker1`, ..., `{dirname}-ps0`, ... beside it.
 
     Args:
-      dirname: the directory; missing parents are made too. A relative one stays where it is if the
-        working directory changes.
+      dirname: the directory, which is kept as an absolute path; missing parents are made too.
       action: what to do with a directory that has files in it. "k" or "keep" it and write beside
         them, "b" or "backup" (rename it), "d" or "delete" it, "n" or "new" (take a new numbered
         one), "q" or "quit" the program.
@@ -211,8 +210,8 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
       empty, or in use by this process.
 
     Raises:
-      ValueError: the action is none of these, or would delete the working directory; or the path
-        is not UTF-8, which TensorFlow cannot write to.
+      ValueError: the path is not UTF-8, the action is none of these, or would delete the working
+        directory.
       OSError: the directory or the file in it cannot be made; it names the path.
       DirectoryInUse: another run writes to it; an OSError that names the process.
       SystemExit: on "quit", with code 1.
@@ -241,9 +240,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
 
 
 def dir_of_process(dirname: str) -> str:
-    """Returns the absolute path of the log directory of this process, of several that are started
-    with the same one.
-    """
+    """Returns the log directory, absolute, of this process of several that start with one."""
     dirname, cluster = absolute_directory(dirname), Cluster.from_environment()
     if cluster is None or cluster.is_chief:
         return dirname

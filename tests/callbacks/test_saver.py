@@ -182,7 +182,7 @@ def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path, asynchr
             log.mkdir()
 
     saver = ModelSaver(checkpoint_dir=str(log), asynchronous=asynchronous)
-    with pytest.raises(DirectoryReplaced, match="log is not the directory .* renamed"):
+    with pytest.raises(DirectoryReplaced, match="log is not the one .* renamed"):
         run([when(before_epoch=replace), saver], max_epoch=4)
     assert os.listdir(str(log)) == []
     assert checkpoints(tmp_path / "renamed") == ["model-2"]

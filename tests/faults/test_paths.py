@@ -11,7 +11,7 @@ from .running import Case
 
 DONE = ("Training has finished!",)
 IN_USE = r"tensorpack\.utils\._directory_lock\.DirectoryInUse: .* used by another run"
-DELETED = r".*DirectoryReplaced: .*/log/\.lock was deleted during this run"
+DELETED = r".*DirectoryReplaced: .*/log/\.lock is not the one that this run"
 
 
 def steps(log):

@@ -115,7 +115,7 @@ def test_a_folder_for_temporary_files_that_is_a_pattern_is_named(tmp_path, monke
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     save_checkpoint_vars(VALUES, str(folder / "saved"))
-    with pytest.raises(OSError, match="set TMPDIR .*12"):
+    with pytest.raises(OSError, match="Set TMPDIR .*12"):
         load_checkpoint_vars(str(folder / "saved"))
 
 

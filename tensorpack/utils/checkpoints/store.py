@@ -79,10 +79,7 @@ class CheckpointStore:
         self._to_delete: List[str] = []
         self._segments = SegmentStore(os.path.join(directory, SEGMENTS))
         self._needed: Dict[str, Set[str]] = {}  # prefix to names of segments, the newest last
-        self._identity = _identity(directory)
-        self._lock_path = os.path.join(directory, LOCK)
-        self._lock_identity = _identity(self._lock_path)
-        self._lock: Optional[DirectoryLock] = None  # that replaces one that was removed
+        self._identities = {each: _identity(each) for each in (directory, f"{directory}/{LOCK}")}
         self._clean()
 
     def path_of(self, step: int) -> str:
@@ -191,38 +188,25 @@ class CheckpointStore:
             raise OSError(errno.EIO, reason) from error
 
     def _open_directory(self) -> None:
-        """Makes the directory if it is missing, and makes sure that it is still the same one and
-        that no other run has it.
+        """Makes the directory if it is missing, and makes sure that it and its lock are still the
+        same ones.
         """
-        found, lock = _identity(self.directory), _identity(self._lock_path)
-        if found is None:
-            os.makedirs(self.directory, exist_ok=True)
-            fsync_path(os.path.dirname(os.path.abspath(self.directory)))
-            if self._identity is not None:
-                self._lock_again(self.directory)
-            self._identity = _identity(self.directory)
-        elif self._identity is None:
-            self._identity = found
-        elif found != self._identity:
-            raise DirectoryReplaced(
-                f"{self.directory} is not the directory to which this run has saved before: it was "
-                "renamed, and another one has its name now, perhaps that of another run. Nothing "
-                "more is saved. Resume this run from the renamed directory."
-            )
-        elif self._lock_identity is not None and lock is None:
-            self._lock_again(self._lock_path)
-        elif self._lock_identity not in (None, lock):
-            raise DirectoryReplaced(
-                f"{self._lock_path} was deleted during this run, and another run has used the "
-                "directory since. Nothing more is saved. Look at the other one's files before you "
-                f"resume either, and leave {LOCK} alone."
-            )
-
-    def _lock_again(self, removed: str) -> None:
-        # Another run may not know that this one saves here.
-        logger.warning(f"{removed} was removed during the run; it is made again.")
-        self._lock = DirectoryLock(self.directory)
-        self._lock_identity = _identity(self._lock_path)
+        for path in self._identities:
+            before, found = self._identities[path], _identity(path)
+            if found is None and (path == self.directory or before is not None):
+                os.makedirs(self.directory, exist_ok=True)
+                fsync_path(os.path.dirname(os.path.abspath(self.directory)))
+                if before is not None:
+                    # Another run may not know that this one saves here.
+                    logger.warning(f"{path} was removed during the run; it is made again.")
+                    DirectoryLock(self.directory)  # held until the process ends
+                self._identities = {each: _identity(each) for each in self._identities}
+            elif before is not None and found != before:
+                raise DirectoryReplaced(
+                    f"{path} is not the one that this run had before: it was renamed or deleted, "
+                    "and another one has its name now, perhaps that of another run. Nothing more "
+                    "is saved. Resume this run from a directory that has its files alone."
+                )
 
     def _keep_segments(self, newest: str, needed: Set[str]) -> None:
         self._needed.pop(newest, None)

@@ -208,7 +208,7 @@ def test_a_run_does_not_save_into_the_directory_of_another(log):
     CheckpointStore(str(log)).save(7, write, {"step": 7})
     before = sorted(os.listdir(str(log)))
     for _ in range(2):
-        with pytest.raises(DirectoryReplaced, match="log is not the directory .* renamed"):
+        with pytest.raises(DirectoryReplaced, match="log is not the one .* renamed"):
             store.save(3, write, {"step": 3})
     assert sorted(os.listdir(str(log))) == before
 
@@ -249,7 +249,7 @@ def test_a_run_does_not_save_where_another_has_come_after_its_lock_was_removed(l
             other.release()
         before = names(log)
         for _ in range(2):
-            with pytest.raises(DirectoryReplaced, match="/.lock was deleted .* another run"):
+            with pytest.raises(DirectoryReplaced, match="/.lock is not the one .* another run"):
                 store.save(3, write, {"step": 3})
         assert names(log) == before
         other.release()
