@@ -5,7 +5,7 @@ import os
 from typing import Dict, Optional, Sequence
 
 from games import add_games
-from next_commands import next_commands
+from next_commands import next_commands, shortest
 from task_flags import add_computing, add_task, check_task, default_logdir, number, positive
 
 __all__ = ["commands_of", "make_parser", "parse"]
@@ -49,7 +49,8 @@ def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, st
     """Returns the commands that are of use after a run; `logdir` is its log directory."""
     parser = make_parser()
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), parser.prog)
-    where = None if logdir == default_logdir(args, NAME) else logdir
+    where = None if logdir is None else shortest(logdir)
+    where = None if where == default_logdir(args, NAME) else where
     return next_commands(script, parser, args, ["games"], where)
 
 

@@ -6,7 +6,7 @@ from typing import Dict, Optional, Sequence
 
 from algorithm_flags import add_algorithm, algorithm_of
 from games import add_games
-from next_commands import next_commands
+from next_commands import next_commands, shortest
 from presets import PRESETS
 from task_flags import (
     add_computing,
@@ -84,7 +84,8 @@ def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, st
     parser = make_parser()
     parser.set_defaults(**PRESETS[args.preset])
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), parser.prog)
-    where = None if logdir == default_logdir(args, NAME) else logdir
+    where = None if logdir is None else shortest(logdir)
+    where = None if where == default_logdir(args, NAME) else where
     return next_commands(script, parser, args, ("algorithm", "games"), where)
 
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import Any, Collection, Dict, List, Optional
 
-__all__ = ["next_commands"]
+__all__ = ["next_commands", "shortest"]
 
 _MODEL = "{model}"  # the trainer puts the path of the last checkpoint there
 _NOT_AGAIN = {"help", "rom", "task", "load", "resume", "logdir", "video"}
@@ -31,7 +31,7 @@ def next_commands(
       needed: titles of the groups of flags that an evaluation must have as the training had them.
       logdir: the log directory of the run; None if it is the default.
     """
-    program = [_interpreter(), _shortest(script), "--rom", args.rom]
+    program = [_interpreter(), shortest(script), "--rom", args.rom]
     groups = {each.title: each._group_actions for each in parser._action_groups}
     same = _flags(parser, args, [each for title in groups for each in groups[title]])
     of_model = _flags(
@@ -73,10 +73,10 @@ def _flags(
 def _interpreter() -> str:
     """Returns how the Python of this process is called: `python`, or its path."""
     found = shutil.which("python")
-    return "python" if found == sys.executable else _shortest(sys.executable)
+    return "python" if found == sys.executable else shortest(sys.executable)
 
 
-def _shortest(path: str) -> str:
+def shortest(path: str) -> str:
     """Returns a path as seen from the working directory, if it is below that."""
     relative = os.path.relpath(path)
     return os.path.abspath(path) if relative.startswith(os.pardir) else relative

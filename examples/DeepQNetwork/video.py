@@ -34,8 +34,8 @@ class VideoFile:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        root, extension = os.path.splitext(path)
+        self.path = os.path.abspath(path)
+        root, extension = os.path.splitext(self.path)
         self._temporary = f"{root}.unfinished{extension}"
         self._cv2 = require("cv2", "opencv-python-headless")
         self._writer: Any = None
@@ -65,7 +65,7 @@ class VideoFile:
                 os.unlink(self._temporary)
 
     def _open(self, width: int, height: int) -> Any:
-        os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
         codec = self._cv2.VideoWriter_fourcc(*"mp4v")
         size = (width, height)
         writer = self._cv2.VideoWriter(self._temporary, codec, FRAMES_PER_SECOND, size)

@@ -5,6 +5,7 @@ from typing import Optional
 
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
+from tensorpack.utils._directory_lock import absolute_directory
 
 from ._best_value import BestValue
 from .saver import find_directory
@@ -35,7 +36,7 @@ class MinSaver(BestValue):
     ) -> None:
         super().__init__(monitor_stat, reverse)
         self.filename = filename
-        self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
+        self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
 
     @property
     def _kind(self) -> str:

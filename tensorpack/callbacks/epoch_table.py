@@ -47,7 +47,7 @@ class EpochTable(MonitorBase):
     sets_up_last = True  # a saver may set the log directory
 
     def __init__(self, logdir: Optional[str] = None) -> None:
-        self._logdir = logdir
+        self._logdir = logdir and os.path.abspath(logdir)
         self._epochs: List[Dict[str, Any]] = []
         self._resumed = False
         self._began = False

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
+from tensorpack.utils._directory_lock import absolute_directory
 
 from ._disk import ERRORS, disk_trouble
 from ._event_files import cut_file, drop_file, event_files, mark_of, marked_files, new_file
@@ -42,7 +43,7 @@ class TFEventWriter(MonitorBase):
         flush_secs: float = 120,
         split_files: bool = False,
     ) -> None:
-        self._logdir: str = logdir or ""
+        self._logdir = absolute_directory(logdir)
         self._max_queue = max_queue
         self._flush_secs = flush_secs
         self._split_files = split_files

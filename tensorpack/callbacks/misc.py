@@ -194,7 +194,7 @@ class InjectShell(Callback):
     def __init__(self, file: str = "INJECT_SHELL.tmp", shell: str = "ipython") -> None:
         if shell not in ("ipython", "pdb"):
             raise ValueError(f'shell must be "ipython" or "pdb", got {shell!r}.')
-        self._file = file
+        self._file = os.path.abspath(file)
         self._shell = shell
         logger.info(f"The training pauses for {shell} at the next trigger after `touch {file}`.")
 

@@ -1,5 +1,6 @@
 """Writes the page about a run when the run is over."""
 
+import os
 from typing import Optional
 
 from tensorpack.report import write_report
@@ -21,7 +22,7 @@ class RunReport(Callback):
     """
 
     def __init__(self, out: Optional[str] = None) -> None:
-        self._out = out
+        self._out = out and os.path.abspath(out)
 
     def _setup_graph(self) -> None:
         if self.trainer.record is not None:

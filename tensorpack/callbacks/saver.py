@@ -9,6 +9,7 @@ from typing import Any, Callable, List, Optional, Sequence, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
 from tensorpack.utils import logger
+from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
 from tensorpack.utils.checks import as_names
@@ -47,6 +48,7 @@ class ModelSaver(Callback):
       last_path: of the last checkpoint that this run has saved or was resumed from, or None.
 
     Raises:
+      ValueError: the path of `checkpoint_dir` is not UTF-8.
       TypeError: `asynchronous` is not a bool, as where a script of 2017 passes `keep_recent` there.
     """
 
@@ -72,7 +74,7 @@ class ModelSaver(Callback):
         self.saves_all = self._collections == [everything]
         self._max_to_keep = max_to_keep
         self._keep_hours = keep_checkpoint_every_n_hours
-        self.checkpoint_dir: str = checkpoint_dir or logger.get_logger_dir() or ""
+        self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
         self._background = _BackgroundJob() if asynchronous else None
         self._store: Optional[CheckpointStore] = None

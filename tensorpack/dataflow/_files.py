@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from tensorpack.utils import logger
-from tensorpack.utils.atomic import open_atomic
+from tensorpack.utils.atomic import open_atomic, remove_temporaries
 from tensorpack.utils.old_values import (
     BadRecord,
     RefusedRecord,
@@ -128,13 +128,13 @@ class RecordsFlow(DataFromList):
 
 
 def input_path(path: PathLike) -> str:
-    """Returns the path of a file to read as a string; raises OSError if there is no such file."""
+    """Returns the absolute path of a file to read; raises OSError if there is no such file."""
     path = os.fspath(path)
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder. Give the path of one file in it.")
     if not os.path.exists(path):
         raise FileNotFoundError(f"There is no file {path} (seen from {os.getcwd()}).")
-    return path
+    return os.path.abspath(path)
 
 
 @contextmanager
@@ -142,13 +142,14 @@ def open_new(path: PathLike) -> Iterator[BinaryIO]:
     """Opens a file for writing that appears under its name, whole, at the end of the block.
 
     Until then it has a temporary name in the same folder, which is `name` of what is yielded. A
-    file of this name is left as it is, and is an error.
+    file of this name is left as it is, and is an error. What killed processes left is removed.
     """
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Make it first.")
     _refuse_existing(path)
+    remove_temporaries(folder)
     with open_atomic(path) as file:
         yield file
         _refuse_existing(path)  # another process may have been faster

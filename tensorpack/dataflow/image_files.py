@@ -76,7 +76,7 @@ class ImageFromFile(RecordsFlow):
                 f"ImageFromFile takes a list of files, but got {files!r}. For the files of a "
                 "folder use ImageFolder."
             )
-        self.files, self.channel, self.resize = [os.fspath(path) for path in files], channel, resize
+        self.files, self.channel, self.resize = list(map(os.path.abspath, files)), channel, resize
         images = ImageRecords(self.files, None, channel, resize, max_pixels=max_pixels)
         super().__init__(images, shuffle, max_errors)
 
@@ -116,9 +116,9 @@ class ImageFolder(RecordsFlow):
           NotADirectoryError: there is no such folder.
           ValueError: a class has no images, there are no classes, or an argument is wrong.
         """
-        directory = os.fspath(directory)
+        directory = os.path.abspath(directory)
         if not os.path.isdir(directory):
-            raise NotADirectoryError(f"There is no folder {directory} (seen from {os.getcwd()}).")
+            raise NotADirectoryError(f"There is no folder {directory}.")
         self.classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
         if not self.classes:
             raise ValueError(f"{directory} has no subfolders, but needs one for each class.")
@@ -193,7 +193,7 @@ def read_image_list(
       ValueError: a line is something else, or there are none.
     """
     list_file = input_path(list_file)
-    root = os.path.dirname(list_file) if directory is None else os.fspath(directory)
+    root = os.path.dirname(list_file) if directory is None else os.path.abspath(directory)
     entries = []
     with open(list_file, "rb") as file:
         for number, line in enumerate(file, 1):

@@ -204,7 +204,7 @@ def dump_dataflow_to_lmdb(df: DataFlow, lmdb_path: PathLike, write_frequency: in
     """Writes one pass of a flow to a new LMDB file.
 
     The file appears under its name when it is complete and on the disk. Until then it has a hidden
-    temporary name beside it, which only a killed process leaves behind.
+    temporary name beside it. What a killed process left there is removed after a day.
 
     Args:
       df: the flow. Its pass must have an end; its length need not be known. It is reset first.

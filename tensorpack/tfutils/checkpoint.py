@@ -6,8 +6,11 @@ nothing else: TensorFlow itself reports a file that ends too early as `OutOfRang
 elsewhere means the end of the data.
 """
 
+import errno
 import os
-from typing import Any, Dict, Iterable, List, Optional, Union
+import tempfile
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 import numpy as np
 
@@ -27,7 +30,7 @@ from tensorpack.utils.checkpoints import (
     get_all_checkpoints,
     pointed_to,
 )
-from tensorpack.utils.checkpoints.files import MANIFEST
+from tensorpack.utils.checkpoints.files import INDEX, MANIFEST, names_with_prefix
 from tensorpack.utils.npz import read_npz
 from tensorpack.utils.untrusted import UnsafeFile
 
@@ -45,6 +48,7 @@ __all__ = [
     "find_restore_point",
     "get_all_checkpoints",
     "get_checkpoint_path",
+    "is_pattern",
     "load_checkpoint_vars",
     "names_without_output",
     "newest_valid",
@@ -126,7 +130,7 @@ def get_checkpoint_path(path: PathLike) -> str:
     prefix = given
     if os.path.isdir(prefix):
         prefix = os.path.join(prefix, "checkpoint")
-    if os.path.basename(prefix) == "checkpoint" and tf.io.gfile.exists(prefix):
+    if os.path.basename(prefix) == "checkpoint" and tf.io.gfile.exists(os.fsencode(prefix)):
         listed = pointed_to(os.path.dirname(prefix) or ".")
         if not listed:
             raise CheckpointCorrupt(prefix, "it names no checkpoint beside it")
@@ -136,7 +140,7 @@ def get_checkpoint_path(path: PathLike) -> str:
     elif os.path.basename(prefix).rpartition(".")[2].startswith("data-"):
         prefix = prefix.rpartition(".")[0]
     # Until 2016 a checkpoint was one file, named as the prefix.
-    if not (tf.io.gfile.exists(prefix + ".index") or tf.io.gfile.exists(prefix)):
+    if not any(tf.io.gfile.exists(os.fsencode(prefix + end)) for end in (INDEX, "")):
         raise FileNotFoundError(
             f"There is no checkpoint {prefix!r}.{did_you_mean_file(prefix, '.index')} Give a path "
             "such as train_log/run/model-5000 (without .index), or train_log/run/checkpoint for "
@@ -145,6 +149,11 @@ def get_checkpoint_path(path: PathLike) -> str:
     if prefix != given:
         logger.info(f"{given} means the checkpoint {prefix}.")
     return prefix
+
+
+def is_pattern(path: PathLike) -> bool:
+    """Returns whether TensorFlow may take a path for a pattern, which that path does not match."""
+    return any(character in os.fspath(path) for character in "[\\")
 
 
 class CheckpointReader:
@@ -160,18 +169,14 @@ class CheckpointReader:
 
     def __init__(self, path: PathLike) -> None:
         self.path = get_checkpoint_path(path)
-        self._reader = self._try(tf.train.NewCheckpointReader, self.path)
-        self._shapes = self._try(self._reader.get_variable_to_shape_map)
+        self._reader: Any = None
+        with self._open() as reader:
+            shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
         # TensorFlow 2's own checkpoints of objects describe themselves in such an entry.
-        self.names = sorted(self._shapes.keys() - {"_CHECKPOINTABLE_OBJECT_GRAPH"})
-
-    @property
-    def variables(self) -> Dict[str, Dict[str, Any]]:
-        """The dtype and the shape of each variable, by name."""
-        types = self._reader.get_variable_to_dtype_map()
-        return {
-            name: {"dtype": types[name].name, "shape": list(self._shapes[name])}
-            for name in self.names
+        self.names = sorted(shapes.keys() - {"_CHECKPOINTABLE_OBJECT_GRAPH"})
+        #: The dtype and the shape of each variable, by name.
+        self.variables: Dict[str, Dict[str, Any]] = {
+            name: {"dtype": types[name].name, "shape": list(shapes[name])} for name in self.names
         }
 
     def read(self, name: str) -> np.ndarray:
@@ -183,11 +188,26 @@ class CheckpointReader:
         """
         if name not in self.names:
             raise KeyError(f"The checkpoint {self.path} has no variable {name!r}.")
-        return self._try(self._reader.get_tensor, name)
+        with self._open() as reader:
+            return reader.get_tensor(name)
 
-    def _try(self, function: Any, *args: Any) -> Any:
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        """Gives TensorFlow's reader of a checkpoint, and raises its errors as one."""
         try:
-            return function(*args)
+            if not is_pattern(self.path):
+                if self._reader is None:
+                    self._reader = tf.train.NewCheckpointReader(os.fsencode(self.path))
+                yield self._reader
+                return
+            # TensorFlow reads it through links whose names are no pattern.
+            with tempfile.TemporaryDirectory(prefix="tensorpack-") as folder:
+                if is_pattern(folder):
+                    raise OSError(errno.EINVAL, "Set TMPDIR to a path without [ or \\", folder)
+                link = os.path.join(folder, "model")
+                for path in names_with_prefix(self.path):
+                    os.symlink(os.path.abspath(path), link + path[len(self.path) :])
+                yield tf.train.NewCheckpointReader(link)
         except (tf.errors.PermissionDeniedError, tf.errors.ResourceExhaustedError):
             raise
         except (tf.errors.OpError, LookupError, RuntimeError, ValueError) as error:

@@ -17,7 +17,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.gpu import change_env
 
 from ._export_check import compare_export
-from .checkpoint import PathLike, names_without_output, save_checkpoint_vars
+from .checkpoint import PathLike, is_pattern, names_without_output, save_checkpoint_vars
 from .dependency import ancestors
 from .inference import Inference, build_inference
 from .precision import ComputeOptions
@@ -101,9 +101,16 @@ class ModelExporter:
 
         Raises:
           FileExistsError: there is something in the directory.
-          ValueError: the outputs depend on a Python function, or on weights that are missing.
+          ValueError: the outputs depend on a Python function, or on weights that are missing; or
+            TensorFlow cannot load from that path.
           RuntimeError: the export does not compute what the model computes.
         """
+        target = os.path.abspath(filename)
+        if is_pattern(target):
+            raise ValueError(
+                f"TensorFlow takes {target!r} for a pattern, and could not load a SavedModel from "
+                "there: export it to a path without [ or \\."
+            )
         if os.path.isfile(filename) or (os.path.isdir(filename) and os.listdir(filename)):
             raise FileExistsError(
                 f"{os.fspath(filename)} exists. A SavedModel is a directory of its own: remove it, "

@@ -1,8 +1,8 @@
-"""Keeps two runs out of one log directory, where they would overwrite each other's files."""
+"""The directory of a run, and the lock that keeps two runs from overwriting each other's files."""
 
 import errno
 import os
-from typing import Optional
+from typing import Optional, Union
 
 from .untrusted import open_regular
 
@@ -11,9 +11,22 @@ try:
 except ImportError:  # not on this system: then there is no lock
     fcntl = None  # type: ignore[assignment]
 
-_NAME = ".lock"
+LOCK = ".lock"
 # The errors of file systems without locks, such as some network file systems.
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+
+
+def absolute_directory(dirname: "Union[None, str, os.PathLike[str]]") -> str:
+    """Returns the absolute path of a directory that a run will write to, "" for none; raises
+    ValueError if that is not UTF-8.
+    """
+    path = os.path.abspath(dirname) if dirname else ""
+    if path.encode("utf-8", "ignore").decode("utf-8") != path:
+        raise ValueError(
+            f"The path {os.fsencode(path)!r} is not UTF-8, so TensorFlow cannot write to it. Give "
+            "a directory of another name."
+        )
+    return path
 
 
 class DirectoryInUse(OSError):
@@ -32,16 +45,18 @@ class DirectoryLock:
     Raises:
       DirectoryInUse: another process has it; names the process.
       UnsafeFile: `.lock` is a link, or not a regular file.
-      OSError: no file can be made in the directory.
+      OSError: no file can be made in the directory, or nothing written to it; names the file.
     """
 
     def __init__(self, dirname: str) -> None:
-        path = os.path.join(dirname, _NAME)
+        path = os.path.join(dirname, LOCK)
         self._file: Optional[int] = open_regular(path, os.O_RDWR | os.O_CREAT)
         try:
             self._acquire(dirname, self._file)
-        except BaseException:
+        except BaseException as error:
             self.release()
+            if isinstance(error, OSError) and error.errno:  # of a call that knows no path
+                raise OSError(error.errno, error.strerror, path) from None
             raise
 
     def _acquire(self, dirname: str, file: int) -> None:

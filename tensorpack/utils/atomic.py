@@ -1,7 +1,9 @@
 """Writes files that exist whole or not at all, and keeps what they replace under another name."""
 
 import itertools
+import math
 import os
+import re
 import shutil
 import time
 from contextlib import contextmanager, suppress
@@ -13,8 +15,12 @@ __all__ = [
     "keep_backup",
     "move_to_backup",
     "open_atomic",
+    "remove_temporaries",
     "write_atomic",
 ]
+
+_TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9a-f]{8}\.tmp", re.DOTALL)
+_DAY_SECONDS = 86400
 
 
 def fsync_path(path: str) -> None:
@@ -49,7 +55,8 @@ def open_atomic(
       sync_folder: whether to wait for the name; without, a crash of the machine may bring the
         previous file back, and half of the time is saved.
     """
-    folder, name = os.path.split(os.path.abspath(path))
+    path = os.path.abspath(path)  # also if the working directory changes in the block
+    folder, name = os.path.split(path)
     own = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     temporary = temporary or own
     try:
@@ -64,6 +71,21 @@ def open_atomic(
         raise
     if sync_folder:
         fsync_path(folder)
+
+
+def remove_temporaries(folder: str, shared: bool = True) -> None:
+    """Removes the files that `open_atomic` left in a directory where its process was killed.
+
+    Args:
+      folder: the directory.
+      shared: whether another process may be writing there; what is less than a day old is kept.
+    """
+    newest = time.time() - _DAY_SECONDS if shared else math.inf
+    for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+        path = os.path.join(folder, name)
+        with suppress(OSError):  # the next one tries again
+            if os.lstat(path).st_mtime <= newest:
+                os.unlink(path)
 
 
 def _open_no_link(path: str, flags: int) -> int:

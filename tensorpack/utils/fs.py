@@ -1,14 +1,14 @@
 """Paths, downloads, and the directory of datasets."""
 
-import hashlib
 import os
 import urllib.request
 from typing import Any, BinaryIO, Iterator, Optional, Sequence
 from urllib.parse import unquote, urlsplit
 
 from .argtools import log_once
-from .atomic import open_atomic
+from .atomic import open_atomic, remove_temporaries
 from .progress import get_tqdm
+from .untrusted import hash_untrusted
 
 __all__ = [
     "download",
@@ -46,7 +46,7 @@ def recursive_walk(rootdir: str) -> Iterator[str]:
 
 
 def get_dataset_path(*args: str) -> str:
-    """Returns a path in the dataset directory; creates nothing.
+    """Returns an absolute path in the dataset directory; creates nothing.
 
     The directory is $TENSORPACK_DATASET, or else `tensorpack_data` in the home directory, with one
     warning; `args` are the parts of a path below it.
@@ -55,7 +55,7 @@ def get_dataset_path(*args: str) -> str:
     if not root:
         root = os.path.join(os.path.expanduser("~"), "tensorpack_data")
         log_once(f"Env var $TENSORPACK_DATASET not set, using {root} for datasets.", "warn")
-    return os.path.join(root, *args)
+    return os.path.join(os.path.abspath(root), *args)
 
 
 def download(
@@ -91,6 +91,7 @@ def download(
     if known and os.path.isfile(path) and _complaint(path, expect_size, sha256) is None:
         return path
     mkdir_p(dir)
+    remove_temporaries(dir or ".")
     with open_atomic(path) as file:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response:
             _check_scheme(response.geturl(), schemes)  # it may have been redirected
@@ -126,10 +127,7 @@ def _complaint(path: str, expect_size: Optional[int], sha256: Optional[str]) -> 
     if expect_size is not None and size != expect_size:
         return f"has {size} bytes instead of {expect_size}"
     if sha256 is not None:
-        digest = hashlib.sha256()
-        with open(path, "rb") as file:
-            for block in iter(lambda: file.read(_BLOCK), b""):
-                digest.update(block)
-        if digest.hexdigest() != sha256.lower():
-            return f"has SHA-256 {digest.hexdigest()} instead of {sha256}"
+        found = hash_untrusted(os.path.realpath(path))[1]
+        if found != sha256.lower():
+            return f"has SHA-256 {found} instead of {sha256}"
     return None

@@ -19,9 +19,9 @@ from contextlib import suppress
 from typing import Any, List, Optional
 
 from ._console import ConsoleHandler, LogFileHandler, is_terminal, open_standard_descriptors
-from ._directory_lock import DirectoryLock
+from ._directory_lock import DirectoryLock, absolute_directory
 from ._tracebacks import traceback_text
-from .atomic import move_to_backup
+from .atomic import move_to_backup, remove_temporaries
 from .cluster import Cluster
 
 __all__ = [
@@ -158,7 +158,7 @@ def _log(level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel:
 
 
 def get_logger_dir() -> Optional[str]:
-    """Returns the log directory of this process, or None if none was set."""
+    """Returns the absolute path of the log directory of this process, or None if none was set."""
     return _run_log.directory
 
 
@@ -200,7 +200,7 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
     directory itself; the others have `{dirname}-worker1`, ..., `{dirname}-ps0`, ... beside it.
 
     Args:
-      dirname: the directory; missing parents are made too.
+      dirname: the directory, which is kept as an absolute path; missing parents are made too.
       action: what to do with a directory that has files in it. "k" or "keep" it and write beside
         them, "b" or "backup" (rename it), "d" or "delete" it, "n" or "new" (take a new numbered
         one), "q" or "quit" the program.
@@ -210,7 +210,8 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
       empty, or in use by this process.
 
     Raises:
-      ValueError: the action is none of these, or would delete the working directory.
+      ValueError: the path is not UTF-8, the action is none of these, or would delete the working
+        directory.
       OSError: the directory or the file in it cannot be made; it names the path.
       DirectoryInUse: another run writes to it; an OSError that names the process.
       SystemExit: on "quit", with code 1.
@@ -239,8 +240,8 @@ def set_logger_dir(dirname: str, action: Optional[str] = None) -> Optional[str]:
 
 
 def dir_of_process(dirname: str) -> str:
-    """Returns the log directory of this process, of several that are started with the same one."""
-    dirname, cluster = os.path.normpath(os.fspath(dirname)), Cluster.from_environment()
+    """Returns the log directory, absolute, of this process of several that start with one."""
+    dirname, cluster = absolute_directory(dirname), Cluster.from_environment()
     if cluster is None or cluster.is_chief:
         return dirname
     end = f"-{cluster.job}{cluster.index}"
@@ -298,6 +299,7 @@ def _new_log_file(dirname: str, news: List[str]) -> LogFileHandler:
         if os.path.lexists(path):
             aside = move_to_backup(path)
             news.append(f"Existing log file '{path}' backuped to '{aside}'")
+        remove_temporaries(dirname, shared=False)
         return LogFileHandler(path, lock)
     except BaseException:
         lock.release()

@@ -2,6 +2,7 @@ import os
 import re
 import sys
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 
@@ -56,12 +57,35 @@ def test_a_model_is_saved_after_each_epoch(tmp_path, capsys):
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-6")
 
 
-def test_the_path_is_logged_as_it_was_given(tmp_path, monkeypatch, capsys):
+@pytest.mark.fault_row(54)
+def test_relative_paths_stay_where_they_are_when_the_working_directory_changes(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
-    run([ModelSaver(checkpoint_dir="train_log/run")])
-    assert log_lines(capsys) == ["Model saved to train_log/run/model-2."]
-    os.rename("train_log", "moved")
+    (tmp_path / "elsewhere").mkdir()
+    paths = {"checkpoint_dir": "train_log/run"}
+    callbacks = [PUTTING, ModelSaver(**paths), MinSaver("cost", filename="least", **paths)]
+    monitors = [JSONWriter("train_log/stats"), TFEventWriter("train_log/events")]
+    moving = when(setup_graph=lambda _: os.chdir("elsewhere"))
+    run([moving, *callbacks], monitors=monitors)
+    assert f"Model saved to {tmp_path}/train_log/run/model-2." in log_lines(capsys)
+    assert os.listdir(".") == [] and sorted(os.listdir("../train_log")) == [
+        "events",
+        "run",
+        "stats",
+    ]
+    assert checkpoints(tmp_path / "train_log" / "run") == ["least", "model-2"]
+    os.rename("../train_log", "moved")
     assert tf.train.latest_checkpoint("moved/run") == "moved/run/model-2"
+
+
+@pytest.mark.fault_row(52)
+def test_a_directory_that_tensorflow_cannot_write_to_is_refused_at_once(tmp_path):
+    directory = os.path.join(str(tmp_path), os.fsdecode(b"caf\xe9"))
+    for kind in (ModelSaver, partial(MinSaver, "value"), TFEventWriter):
+        with pytest.raises(ValueError, match=r"caf\\xe9' is not UTF-8.*another name"):
+            kind(logdir=directory) if kind is TFEventWriter else kind(checkpoint_dir=directory)
+    assert os.listdir(str(tmp_path)) == []
 
 
 def test_there_is_a_metagraph(tmp_path):
@@ -123,7 +147,7 @@ def test_without_a_log_directory_one_is_named_after_the_script(script, capsys):
     names = sorted(os.listdir(str(script / "mnist")))
     assert {"checkpoint", "log.log", "model-2.index", "stats.json"} <= set(names)
     assert any(name.startswith("events.out") for name in names)
-    line = "ModelSaver keeps its checkpoints in train_log/mnist: no log directory had been set."
+    line = f"ModelSaver keeps its checkpoints in {script}/mnist: no log directory had been set."
     assert line in log_lines(capsys)
 
 
@@ -164,7 +188,7 @@ def test_a_run_whose_directory_was_replaced_ends_with_an_error(tmp_path, asynchr
             log.mkdir()
 
     saver = ModelSaver(checkpoint_dir=str(log), asynchronous=asynchronous)
-    with pytest.raises(DirectoryReplaced, match="log is not the directory .* renamed"):
+    with pytest.raises(DirectoryReplaced, match="log is not the one .* renamed"):
         run([when(before_epoch=replace), saver], max_epoch=4)
     assert os.listdir(str(log)) == []
     assert checkpoints(tmp_path / "renamed") == ["model-2"]

@@ -120,7 +120,7 @@ def test_files_that_cannot_be_read_are_skipped_up_to_a_limit(tmp_path, capsys):
     assert len(list(flow)) == len(list(flow)) == len(list(zip(flow, flow))) == 1
 
 
-@pytest.mark.fault_row(52)
+@pytest.mark.fault_row(58)
 @pytest.mark.parametrize("extension", [".jpg", ".png"])
 def test_a_file_cut_off_anywhere_is_an_error(tmp_path, extension):
     path = write(tmp_path / f"a{extension}", noise(), extension)
@@ -243,7 +243,7 @@ def test_images_are_dumped(tmp_path):
     assert sorted(os.listdir(str(tmp_path / "two"))) == ["000.jpg", "001.jpg"]
 
 
-@pytest.mark.fault_row(52)
+@pytest.mark.fault_row(58)
 def test_damaged_images_are_skipped_up_to_a_limit(tmp_path, capsys, monkeypatch):
     good = write(tmp_path / "good.jpg", noise(), ".jpg")
     data = (tmp_path / "good.jpg").read_bytes()

@@ -46,7 +46,8 @@ def test_each_command_has_the_flags_of_the_run(more, tmp_path):
 def test_defaults_are_left_out(monkeypatch):
     monkeypatch.chdir(EXAMPLES.parent)
     monkeypatch.setattr("shutil.which", lambda name: sys.executable)
-    commands = flags.commands_of(flags.parse(["--rom", "pong"]), "train_log/DQN-pong")
+    log_dir = os.path.abspath("train_log/DQN-pong")
+    commands = flags.commands_of(flags.parse(["--rom", "pong"]), log_dir)
     command = "python examples/DeepQNetwork/DQN.py --rom pong --resume auto"
     assert commands["resume"] == command
     a3c = a3c_flags.commands_of(a3c_flags.parse(["--rom", "pong"]), "train_log/A3C-pong")

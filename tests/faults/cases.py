@@ -11,6 +11,7 @@ def main(*args):
         cases_disk,
         cases_errors,
         cases_machine,
+        cases_paths,
         cases_process,
         cases_signals,
         cases_values,

@@ -4,7 +4,6 @@ It ends in time and leaves nothing behind; the exit code is true and one root ca
 statistics only go forward. Checkpoints can be loaded, and all numbers in them are finite.
 """
 
-import glob
 import json
 import os
 import re
@@ -135,8 +134,8 @@ class Run:
         assert not left, f"left behind {left}:\n{output}"
         check_truth(self.case, output, code)
         check_statistics(self.log)
-        for index in glob.glob(str(self.log / "model-*.index")):
-            variables = load_checkpoint_vars(index[: -len(".index")])
+        for index in self.log.glob("model-*.index"):
+            variables = load_checkpoint_vars(str(index.with_suffix("")))
             assert variables and all(_is_finite(each) for each in variables.values()), variables
         return self.child
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tensorpack.tfutils.checkpoint import (
     get_checkpoint_path,
     load_checkpoint_vars,
     save_checkpoint_vars,
+    verify,
 )
 
 DATA = ".data-00000-of-00001"
@@ -85,6 +87,36 @@ def test_saved_values_can_be_restored_by_tensorflow(tmp_path):
     with tf.Session() as session:
         tf.train.Saver().restore(session, str(tmp_path / "saved"))
         assert session.run(w).tolist() == [1, 2]
+
+
+@pytest.mark.fault_row(52)
+@pytest.mark.parametrize(
+    "path",
+    ["layers=[64,64]/saved", "a\\b/saved", "a*b?/saved", "min-error[0]", b"\xff/saved"],
+    ids=repr,
+)
+def test_a_path_is_no_pattern(tmp_path, monkeypatch, path):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    path = os.path.join(str(tmp_path), os.fsdecode(path))
+    save_checkpoint_vars(VALUES, str(tmp_path / "plain"))
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    for suffix in (".index", DATA):
+        os.rename(str(tmp_path / "plain") + suffix, path + suffix)
+    verify(path)
+    assert_same(load_checkpoint_vars(path), VALUES)
+    assert os.listdir(str(tmp_path / "temporary")) == []
+    os.truncate(path + DATA, 5)
+    check_corrupt(path)
+
+
+def test_a_folder_for_temporary_files_that_is_a_pattern_is_named(tmp_path, monkeypatch):
+    folder = tmp_path / "[12]"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    save_checkpoint_vars(VALUES, str(folder / "saved"))
+    with pytest.raises(OSError, match="Set TMPDIR .*12"):
+        load_checkpoint_vars(str(folder / "saved"))
 
 
 def test_every_variable_is_read_and_what_is_not_there_is_named(prefix):

@@ -152,6 +152,13 @@ def test_a_saved_model_initialises_tables_and_local_variables(tmp_path):
         ModelExporter(tower(build)).export_compact(tmp_path / "m.pb")
 
 
+def test_a_path_from_which_tensorflow_cannot_load_is_refused(tmp_path):
+    for name in "layers=[3]/1", "a\\b":
+        with pytest.raises(ValueError, match="for a pattern.*without \\[ or"):
+            ModelExporter(classifier()).export_serving(tmp_path / name)
+    assert os.listdir(str(tmp_path)) == []
+
+
 def test_a_directory_that_has_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "note").write_text("mine")
     for path in tmp_path, tmp_path / "note":

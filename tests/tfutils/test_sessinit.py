@@ -17,6 +17,7 @@ from tensorpack.tfutils.checkpoint import (
 from tensorpack.tfutils.sessinit import (
     ChainInit,
     DictRestore,
+    InitFrom,
     JustCurrentSession,
     ParamRestore,
     SaverRestore,
@@ -113,6 +114,17 @@ def test_loading_nothing_is_an_error(prefix, session, name, hint):
     assert sess.run(v) == 3
     with pytest.raises(ValueError, match="No variable of this graph is in the dict"):
         DictRestore({}).init(sess)
+
+
+@pytest.mark.fault_row(52)
+def test_a_path_that_is_a_pattern_is_loaded_as_any_other(session, tmp_path):
+    path = str(tmp_path / "layers=[1]" / "saved")
+    save_checkpoint_vars({"W": np.float32([1, 2])}, path)
+    w = tf.get_variable("W", [2])
+    for init in SaverRestore(path), InitFrom(path), get_model_loader(path + ".index"):
+        sess = session()
+        init.init(sess)
+        assert sess.run(w).tolist() == [1, 2]
 
 
 def test_the_global_step_alone_may_be_set(session):

@@ -69,3 +69,12 @@ def test_leaving_a_directory_sets_it_free(tmp_path):
         DirectoryLock(str(tmp_path / "first"))
     logger.set_logger_dir(str(tmp_path / "second"))
     DirectoryLock(str(tmp_path / "first")).release()
+
+
+def test_a_disk_that_has_no_byte_left_is_an_error_that_names_the_lock(run_python, tmp_path):
+    done = run_python(
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "from tensorpack.utils import logger; logger.set_logger_dir('run')"
+    )
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith(f"File too large: '{tmp_path}/run/.lock'"), done.stderr

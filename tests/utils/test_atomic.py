@@ -12,6 +12,7 @@ from tensorpack.utils.atomic import (
     keep_backup,
     move_to_backup,
     open_atomic,
+    remove_temporaries,
     write_atomic,
 )
 
@@ -46,6 +47,30 @@ def test_a_failed_write_leaves_the_old_content(tmp_path):
     with pytest.raises(OSError) as caught:
         write_atomic(str(tmp_path / "none" / "state"), b"")
     assert str(tmp_path / "none") in caught.value.filename
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day_if_others_may_write_there(tmp_path):
+    day = 86400
+    for number, age in enumerate([day + 60, day - 60, -day]):
+        path = tmp_path / f".file{number}.17-0123abcd.tmp"
+        path.touch()
+        os.utime(str(path), (time.time() - age,) * 2)
+    (tmp_path / ".link.17-0123abcd.tmp").symlink_to(tmp_path / "precious")
+    (tmp_path / ".folder.17-0123abcd.tmp").mkdir()
+    (tmp_path / "precious").touch()
+    remove_temporaries(str(tmp_path))
+    assert ".file0.17-0123abcd.tmp" not in names(tmp_path) and len(names(tmp_path)) == 5
+    remove_temporaries(str(tmp_path), shared=False)
+    assert names(tmp_path) == [".folder.17-0123abcd.tmp", "precious"]
+
+
+def test_a_file_appears_where_its_name_was_given(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with open_atomic("state") as file:
+        file.write(b"x")
+        monkeypatch.chdir("elsewhere")
+    assert names(tmp_path) == ["elsewhere", "state"] and os.listdir(".") == []
 
 
 def test_fsync_path(tmp_path):

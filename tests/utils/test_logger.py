@@ -118,6 +118,39 @@ def test_a_new_directory_gets_the_argv_first_and_no_colours(tmp_path, own_log):
     assert logger.LOG_DIR == logger.get_logger_dir() == str(path)
 
 
+@pytest.mark.fault_row(54)
+def test_a_relative_directory_stays_where_it_is(tmp_path, own_log, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    logger.set_logger_dir("run")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert logger.get_logger_dir() == str(tmp_path / "run")
+    assert logger.set_logger_dir("../run") is None  # in use by this process
+    assert os.listdir(".") == []
+
+
+@pytest.mark.fault_row(52)
+@pytest.mark.parametrize("action", [None, "k", "n"])
+def test_a_path_that_is_not_utf8_is_refused(tmp_path, action):
+    with pytest.raises(ValueError, match=r"run-\\xe9' is not UTF-8.*Give a directory of another"):
+        logger.set_logger_dir(os.path.join(str(tmp_path), os.fsdecode(b"run-\xe9")), action)
+    assert os.listdir(str(tmp_path)) == [] and logger.get_logger_dir() is None
+
+
+def test_what_a_killed_run_left_unfinished_is_removed(used_dir, run_python):
+    killed = run_python(
+        "import os; from tensorpack.utils.atomic import open_atomic\n"
+        "with open_atomic('run/stats.json') as file: os._exit(1)"
+    )
+    (left,) = [name for name in os.listdir(str(used_dir)) if name.endswith(".tmp")]
+    assert killed.returncode == 1 and left.startswith(".stats.json.")
+    foreign = [".stats.json.tmp", ".stats.json.1-DEADBEEF.tmp", "a.1-deadbeef.tmp", ".swp"]
+    for name in foreign:
+        (used_dir / name).touch()
+    logger.set_logger_dir(str(used_dir), "k")
+    assert sorted(os.listdir(str(used_dir))) == sorted([*foreign, ".lock", "log.log", "model"])
+
+
 def test_an_empty_directory_and_dot_files_give_no_reason_to_ask(tmp_path, own_log):
     (tmp_path / ".git").mkdir()
     assert logger.set_logger_dir(str(tmp_path)) is None
@@ -219,7 +252,9 @@ def test_a_person_is_asked_until_the_answer_is_one(used_dir, run_in_terminal):
     code, screen = run_in_terminal(SET_DIR, typed="what?\nd\n")
     question = "Select Action: k (keep) / b (backup) / d (delete) / n (new) / q (quit):"
     assert code == 0 and screen.endswith("run\r\n")
-    advice = "Log directory run exists! Please either backup/delete it, or use a new directory."
+    advice = (
+        f"Log directory {used_dir} exists! Please either backup/delete it, or use a new directory."
+    )
     assert advice in screen
     assert "If you're resuming from a previous run you can choose to keep it." in screen
     assert screen.count(question) == 2

@@ -45,7 +45,7 @@ class DamagedLMDB(DamagedFile):
 
 
 def data_file(path: PathLike) -> str:
-    """Returns the file of a database: the path itself, or `data.mdb` if it is a directory."""
+    """Returns the absolute path of a database: the file, or `data.mdb` if it is a directory."""
     path = os.fspath(path)
     if os.path.isdir(path):
         path = os.path.join(path, "data.mdb")
@@ -57,7 +57,7 @@ def data_file(path: PathLike) -> str:
         raise FileNotFoundError(f"There is no LMDB file {path} (seen from {os.getcwd()}).")
     if os.path.getsize(path) == 0:
         raise DamagedLMDB(path, "The file is empty.")
-    return path
+    return os.path.abspath(path)
 
 
 def probe(path: str) -> None:

@@ -79,7 +79,7 @@ def find_files(
       OSError: one cannot be downloaded.
       ValueError: what came is not the published file.
     """
-    directory = os.fspath(directory)
+    directory = os.path.abspath(directory)
     paths = {url: os.path.join(directory, url.rpartition("/")[2]) for url in published}
     missing = [url for url, path in paths.items() if not os.path.isfile(path)]
     if missing and not download:

@@ -172,7 +172,7 @@ def _listed(
 ) -> Tuple[str, List[Tuple[str, int]]]:
     """Returns the folder of a part, and the images below it."""
     check_split(name, PARTS)
-    root = os.path.join(dir, name)
+    root = os.path.abspath(os.path.join(dir, name))
     if not os.path.isdir(root):
         raise FileNotFoundError(
             f"There is no folder {root} with images of ILSVRC12. They can be had from "

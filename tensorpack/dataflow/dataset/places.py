@@ -37,7 +37,7 @@ class Places365Standard(RecordsFlow):
           ValueError: the list is damaged, or there is no such part.
         """
         check_split(name, ("train", "val"))
-        self.dir = os.fspath(dir)
+        self.dir = os.path.abspath(dir)
         path = os.path.join(self.dir, f"{name}.txt")
         if not os.path.isfile(path):
             raise FileNotFoundError(

@@ -35,7 +35,7 @@ class TinyImageNet(RecordsFlow):
           ValueError: a file is damaged, or there is no such part.
         """
         check_split(name, ("train", "val"))
-        self.dir = os.fspath(dir)
+        self.dir = os.path.abspath(dir)
         classes = [line.strip() for line in self._lines("wnids.txt")]
         labels = {synset: label for label, synset in enumerate(classes)}
         listed = self._train(classes) if name == "train" else self._val()

@@ -13,22 +13,9 @@ from .. import logger
 from ..aligned import aligned_empty
 from ..serialize import MAX_FILE_BYTES, dump_hashed, load_hashed
 from ..untrusted import UnsafeFile, hash_untrusted
-from .files import (
-    CheckpointCorrupt,
-    Describe,
-    check_files,
-    corrupt,
-    read_manifest,
-    verify,
-)
+from .files import CheckpointCorrupt, Describe, check_files, corrupt, read_manifest, verify
 from .find import first_whole
-from .segments import (
-    SavedSegments,
-    SegmentDamaged,
-    SegmentRef,
-    SegmentStore,
-    load_segments,
-)
+from .segments import SavedSegments, SegmentDamaged, SegmentRef, SegmentStore, load_segments
 
 __all__ = [
     "RestorePoint",

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .. import logger
-from .._directory_lock import DirectoryLock
+from .._directory_lock import LOCK, DirectoryLock
 from ..atomic import fsync_path, write_atomic
 from ..untrusted import open_untrusted, read_untrusted
 from .files import (
@@ -41,7 +41,7 @@ _WITH_SEGMENTS = 2  # how many states keep theirs
 
 
 class DirectoryReplaced(RuntimeError):
-    """The directory of a run was renamed, and another one has its name now."""
+    """The directory of a run, or the lock in it, was replaced, perhaps by another run."""
 
 
 class CheckpointStore:
@@ -79,8 +79,7 @@ class CheckpointStore:
         self._to_delete: List[str] = []
         self._segments = SegmentStore(os.path.join(directory, SEGMENTS))
         self._needed: Dict[str, Set[str]] = {}  # prefix to names of segments, the newest last
-        self._identity = _identity(directory)
-        self._lock: Optional[DirectoryLock] = None
+        self._identities = {each: _identity(each) for each in (directory, f"{directory}/{LOCK}")}
         self._clean()
 
     def path_of(self, step: int) -> str:
@@ -189,24 +188,25 @@ class CheckpointStore:
             raise OSError(errno.EIO, reason) from error
 
     def _open_directory(self) -> None:
-        """Makes the directory if it is missing, and makes sure that it is still the same one."""
-        found = _identity(self.directory)
-        if found is None:
-            os.makedirs(self.directory, exist_ok=True)
-            fsync_path(os.path.dirname(os.path.abspath(self.directory)))
-            if self._identity is not None:
-                # Another run may not know that this one saves here.
-                logger.warning(f"{self.directory} was removed during the run; it is made again.")
-                self._lock = DirectoryLock(self.directory)
-            self._identity = _identity(self.directory)
-        elif self._identity is None:
-            self._identity = found
-        elif found != self._identity:
-            raise DirectoryReplaced(
-                f"{self.directory} is not the directory to which this run has saved before: it was "
-                "renamed, and another one has its name now, perhaps that of another run. Nothing "
-                "more is saved. Resume this run from the renamed directory."
-            )
+        """Makes the directory if it is missing, and makes sure that it and its lock are still the
+        same ones.
+        """
+        for path in self._identities:
+            before, found = self._identities[path], _identity(path)
+            if found is None and (path == self.directory or before is not None):
+                os.makedirs(self.directory, exist_ok=True)
+                fsync_path(os.path.dirname(os.path.abspath(self.directory)))
+                if before is not None:
+                    # Another run may not know that this one saves here.
+                    logger.warning(f"{path} was removed during the run; it is made again.")
+                    DirectoryLock(self.directory)  # held until the process ends
+                self._identities = {each: _identity(each) for each in self._identities}
+            elif before is not None and found != before:
+                raise DirectoryReplaced(
+                    f"{path} is not the one that this run had before: it was renamed or deleted, "
+                    "and another one has its name now, perhaps that of another run. Nothing more "
+                    "is saved. Resume this run from a directory that has its files alone."
+                )
 
     def _keep_segments(self, newest: str, needed: Set[str]) -> None:
         self._needed.pop(newest, None)
@@ -293,10 +293,10 @@ def copy_checkpoint(source: str, target: str, describe: Describe = describe_noth
         replace.publish()
 
 
-def _identity(directory: str) -> Optional[Tuple[int, int]]:
-    """Returns what tells a directory from others, whatever its name; None if there is none."""
+def _identity(path: str) -> Optional[Tuple[int, int]]:
+    """Returns what tells a file or directory from others, whatever its name; None if it is not."""
     try:
-        status = os.stat(directory)
+        status = os.stat(path)
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino

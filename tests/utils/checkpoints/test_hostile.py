@@ -208,7 +208,7 @@ def test_a_run_does_not_save_into_the_directory_of_another(log):
     CheckpointStore(str(log)).save(7, write, {"step": 7})
     before = sorted(os.listdir(str(log)))
     for _ in range(2):
-        with pytest.raises(DirectoryReplaced, match="log is not the directory .* renamed"):
+        with pytest.raises(DirectoryReplaced, match="log is not the one .* renamed"):
             store.save(3, write, {"step": 3})
     assert sorted(os.listdir(str(log))) == before
 
@@ -221,3 +221,35 @@ def test_a_directory_that_was_removed_is_made_again_and_locked(log):
     with pytest.raises(OSError, match="used by another run"):
         DirectoryLock(str(log))
     store.save(4, write, {"step": 4})
+
+
+def names(directory):
+    return sorted(os.listdir(str(directory)))
+
+
+@pytest.mark.fault_row(55)
+def test_a_lock_that_was_removed_is_made_again(log):
+    with DirectoryLock(str(log)):
+        store = CheckpointStore(str(log))
+        (log / ".lock").unlink()
+        store.save(3, write, {"step": 3})
+        with pytest.raises(OSError, match="used by another run"):
+            DirectoryLock(str(log))
+        store.save(4, write, {"step": 4})
+
+
+@pytest.mark.fault_row(55)
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_run_does_not_save_where_another_has_come_after_its_lock_was_removed(log, alive):
+    with DirectoryLock(str(log)):
+        store = CheckpointStore(str(log))
+        (log / ".lock").unlink()
+        other = DirectoryLock(str(log))
+        if not alive:
+            other.release()
+        before = names(log)
+        for _ in range(2):
+            with pytest.raises(DirectoryReplaced, match="/.lock is not the one .* another run"):
+                store.save(3, write, {"step": 3})
+        assert names(log) == before
+        other.release()
