@@ -190,7 +190,7 @@ class WorkerPool:
         self._polls_for_order = [poll_of(woken, *fds) for fds in zip(room, self._senders)]
 
     def _drop(self, index: int) -> None:
-        """Drops what a worker has sent for older orders; one whose pipe is full takes no new one."""
+        """Drops what a worker has sent for older orders: while its pipe is full it takes none."""
         self._receive(index)
         self._take(index)
 
