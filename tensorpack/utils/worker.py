@@ -291,7 +291,7 @@ def _leave_helpers_to_parent() -> None:
 
     It would wait for those of its parent, which are not its children.
     """
-    server = forkserver._forkserver  # type: ignore[attr-defined]
+    server: Any = forkserver._forkserver  # type: ignore[attr-defined]
     if server._forkserver_pid is not None:
         os.close(server._forkserver_alive_fd)
         server._forkserver_pid = None
