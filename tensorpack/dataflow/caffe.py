@@ -27,8 +27,8 @@ class CaffeLMDB(RecordsFlow):
     """Yields `[image, label]` for the records of a Caffe LMDB file.
 
     An image is a new uint8 array `[height, width, channels]`, in the order of channels that it was
-    written with; encoded ones (which need OpenCV and Pillow) are BGR. A label is an int. Caffe writes no list
-    of keys, so all keys are read first, which is said in a warning; give `keys` to avoid it.
+    written with; encoded ones are BGR, and need OpenCV and Pillow. A label is an int. Caffe writes
+    no list of keys, so all are read first, which is said in a warning; give `keys` to avoid it.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ def read_datum(buf: bytes) -> Datum:
 def datum_image(datum: Datum) -> np.ndarray:
     """Returns the image of a record, a new uint8 array `[height, width, channels]`.
 
-    An encoded one is decoded by `decode_image`: in colour, as BGR, unless it is to have one channel.
+    An encoded one is decoded in colour, as BGR, unless it is to have one channel.
     """
     if datum.encoded:
         return _decoded(datum)
