@@ -5,7 +5,7 @@ import gzip
 import os
 import tarfile
 import zlib
-from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -110,7 +110,7 @@ def read_file(path: str) -> bytes:
 class _Bounded:
     """Reads a stream up to the most bytes that an archive has."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: gzip.GzipFile) -> None:
         self._stream, self._left = stream, _MOST_BYTES
 
     def read(self, size: int) -> bytes:
