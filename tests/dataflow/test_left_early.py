@@ -29,7 +29,8 @@ F_SETPIPE_SZ = 1031  # which `fcntl` has since Python 3.10
 SMALLEST_PIPE = 4096  # bytes, of a kernel that has no more memory for pipes too
 STANDSTILL_SECONDS = 60  # without one more pass
 GROWTH = 8 << 20  # bytes, of all processes together
-WARM = 125  # passes after which all shared memory is mapped
+WARM = 125  # passes after which most of the shared memory is in use
+SLOTS = 64  # pieces of shared memory, at most; each takes a descriptor when it is used first
 SIZE = 10000  # bytes of a datapoint
 
 
@@ -107,7 +108,7 @@ def leave_passes(flow, count):
             if len(done) in (warm, count):
                 del array
                 gc.collect()
-                held.append((open_files(), threading.active_count(), children(), memory()))
+                held.append((threading.active_count(), children(), len(open_files()), memory()))
 
     flow.reset_state()
     thread, errors = in_thread(leave)
@@ -120,8 +121,9 @@ def leave_passes(flow, count):
         thread.join()
         pytest.fail(f"it stands still after {len(done)} of {count} passes")
     assert errors == []
-    (*before, memory_before), (*after, memory_after) = held
+    (*before, files_before, memory_before), (*after, files_after, memory_after) = held
     assert after == before
+    assert files_after - files_before <= SLOTS
     assert memory_after - memory_before < GROWTH
 
 
