@@ -1,7 +1,8 @@
 """What is added to an error about one datapoint: its number, what is in it, and its file."""
 
+import itertools
 import os
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from tensorpack.utils.notes import add_note
 
 _MOST_CHARACTERS = 200  # of a text
 _MOST_COMPONENTS = 8
+_MOST_BITS = 640  # Python writes larger numbers slowly, or not at all
 
 
 def note_datapoint(
@@ -37,20 +39,22 @@ def summary_of(value: Any, depth: int = 2) -> str:
     """Returns what a datapoint or component is in a few words, such as `[uint8 (4, 6, 3), 7]`."""
     if isinstance(value, (np.ndarray, np.generic)):
         return f"{value.dtype} {value.shape}"
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"an int of {value.bit_length()} bits"
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     if isinstance(value, (str, bytes, os.PathLike)):
-        text = repr(value)
+        text = repr(value if isinstance(value, os.PathLike) else value[: _MOST_CHARACTERS + 1])
         return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "..."
     if depth and isinstance(value, dict):
-        items = list(value.items())
-        parts = [f"{key!r:.40}: {summary_of(each, depth - 1)}" for key, each in items]
-        return "{" + _joined(parts) + "}"
+        items = itertools.islice(value.items(), _MOST_COMPONENTS)
+        parts = [f"{summary_of(key):.40}: {summary_of(each, depth - 1)}" for key, each in items]
+        return "{" + _joined(parts, len(value)) + "}"
     if depth and isinstance(value, (list, tuple)):
-        return "[" + _joined([summary_of(each, depth - 1) for each in value]) + "]"
+        parts = [summary_of(each, depth - 1) for each in value[:_MOST_COMPONENTS]]
+        return "[" + _joined(parts, len(value)) + "]"
     return f"a {type(value).__name__}"
 
 
-def _joined(parts: Any) -> str:
-    more = ["..."] if len(parts) > _MOST_COMPONENTS else []
-    return ", ".join(parts[:_MOST_COMPONENTS] + more)
+def _joined(parts: List[str], count: int) -> str:
+    return ", ".join(parts + ["..."] * (count > len(parts)))

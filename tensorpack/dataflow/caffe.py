@@ -10,10 +10,10 @@ from typing import Any, Dict, Iterator, NamedTuple, Tuple
 import numpy as np
 
 from tensorpack.utils.old_values import BadRecord
-from tensorpack.utils.optional import require
 
-from ._files import PathLike, RecordsFlow
+from ._files import DamagedFile, PathLike, RecordsFlow
 from ._lmdb.records import Records, WantedKeys
+from .image_files import decode_image
 
 __all__ = ["CaffeLMDB", "Datum", "datum_image", "message_fields", "read_datum"]
 
@@ -27,8 +27,8 @@ class CaffeLMDB(RecordsFlow):
     """Yields `[image, label]` for the records of a Caffe LMDB file.
 
     An image is a new uint8 array `[height, width, channels]`, in the order of channels that it was
-    written with; encoded ones (which need OpenCV) are BGR. A label is an int. Caffe writes no list
-    of keys, so all keys are read first, which is said in a warning; give `keys` to avoid it.
+    written with; encoded ones are BGR, and need OpenCV and Pillow. A label is an int. Caffe writes
+    no list of keys, so all are read first, which is said in a warning; give `keys` to avoid it.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class CaffeLMDB(RecordsFlow):
         lmdb_path: PathLike,
         shuffle: bool = True,
         keys: WantedKeys = None,
-        max_errors: int = 100,
+        max_errors: int = 0,
         probe: bool = True,
     ) -> None:
         """
@@ -90,7 +90,7 @@ def read_datum(buf: bytes) -> Datum:
 def datum_image(datum: Datum) -> np.ndarray:
     """Returns the image of a record, a new uint8 array `[height, width, channels]`.
 
-    An encoded one is decoded by OpenCV: in colour, as BGR, unless it is to have one channel.
+    An encoded one is decoded in colour, as BGR, unless it is to have one channel.
     """
     if datum.encoded:
         return _decoded(datum)
@@ -101,18 +101,12 @@ def datum_image(datum: Datum) -> np.ndarray:
 
 
 def _decoded(datum: Datum) -> np.ndarray:
-    cv2 = require("cv2")
-    is_grey = datum.channels == 1
+    channel = 1 if datum.channels == 1 else 3
     try:
-        image = cv2.imdecode(
-            np.frombuffer(datum.data, np.uint8),
-            cv2.IMREAD_GRAYSCALE if is_grey else cv2.IMREAD_COLOR,
-        )
-    except cv2.error as error:
-        raise BadRecord(f"OpenCV cannot decode the image: {error}") from error
-    if image is None:
-        raise BadRecord(f"OpenCV cannot decode the image of {len(datum.data)} bytes.")
-    return image[:, :, np.newaxis] if is_grey else image
+        image = decode_image(datum.data, "Its image", channel, bgr=True)
+    except DamagedFile as error:
+        raise BadRecord(str(error)) from error
+    return image[:, :, np.newaxis] if channel == 1 else image
 
 
 def message_fields(buf: bytes) -> Iterator[Tuple[int, int, Any]]:

@@ -8,6 +8,7 @@ import csv
 import functools
 import itertools
 import os
+from collections import Counter
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
@@ -19,6 +20,7 @@ from .raw import DataFromList
 
 __all__ = ["CSVData"]
 
+_MOST_FIRST = 1001  # rows by which the number of columns is decided
 _TRUTH = {"0": False, "1": True, "false": False, "true": True}
 
 _Columns = Sequence[Union[int, str]]
@@ -57,7 +59,8 @@ class CSVData(DataFromList):
           encoding: of the text. The default is UTF-8, with or without a byte order mark.
           max_errors: how many lines that are wrong are skipped, with a warning in the log; one
             more is an error. A row with line breaks in quotes counts for all its lines, because a
-            stray quote takes the lines behind it for one row.
+            stray quote takes the lines behind it for one row. Without a header, most of the first
+            `2 * max_errors + 1` rows tell how many columns there are.
 
         Raises:
           FileNotFoundError: there is no such file.
@@ -71,14 +74,16 @@ class CSVData(DataFromList):
         with open(path, newline="", encoding=encoding) as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             records = _records(path, reader, limit)
-            first = next(_records(path, reader, ErrorLimit(0)), None)
-            if first is None:
-                raise DamagedFile(f"{path} has no rows.")
             if header:
-                self.names = first.fields
-            else:
-                records = itertools.chain([first], records)
-            table = _Table(path, len(first.fields), self.names, columns, dtypes)
+                first = list(itertools.islice(_records(path, reader, ErrorLimit(0)), 1))
+                self.names = first[0].fields if first else None
+            else:  # most of them are right, if no more than max_errors are wrong
+                first = list(itertools.islice(records, min(2 * max_errors + 1, _MOST_FIRST)))
+                records = itertools.chain(first, records)
+            if not first:
+                raise DamagedFile(f"{path} has no rows.")
+            width = Counter(len(each.fields) for each in first).most_common(1)[0][0]
+            table = _Table(path, width, self.names, columns, dtypes)
             with get_tqdm(desc=os.path.basename(path), unit="row") as bar:
                 for record in records:
                     try:

@@ -53,7 +53,7 @@ class ImageFromFile(RecordsFlow):
         shuffle: bool = False,
         max_errors: int = 0,
         *,
-        max_pixels: int = _MOST_PIXELS,
+        max_pixels: Optional[int] = _MOST_PIXELS,
     ) -> None:
         """
         Args:
@@ -63,10 +63,11 @@ class ImageFromFile(RecordsFlow):
           shuffle: whether each pass has its own order.
           max_errors: how many files that cannot be read a pass skips, each with a warning in the
             log; one more is an error. `len` counts them.
-          max_pixels: a file whose header says more is not decoded, but counts as damaged.
+          max_pixels: a file whose header says more, or is of no format that Pillow knows, is not
+            decoded, but counts as damaged; None to decode all.
 
         Raises:
-          ImportError: OpenCV is not installed.
+          ImportError: OpenCV or Pillow is not installed.
           TypeError: `files` is a single path.
           ValueError: `channel` is neither 1 nor 3, `max_errors` is negative, or `max_pixels` is
             not positive.
@@ -101,7 +102,7 @@ class ImageFolder(RecordsFlow):
         max_errors: int = 0,
         *,
         extensions: Sequence[str] = _EXTENSIONS,
-        max_pixels: int = _MOST_PIXELS,
+        max_pixels: Optional[int] = _MOST_PIXELS,
     ) -> None:
         """
         Args:
@@ -112,7 +113,7 @@ class ImageFolder(RecordsFlow):
             names is said in the log.
 
         Raises:
-          ImportError: OpenCV is not installed.
+          ImportError: OpenCV or Pillow is not installed.
           NotADirectoryError: there is no such folder.
           ValueError: a class has no images, there are no classes, or an argument is wrong.
         """
@@ -159,7 +160,7 @@ class ImageFromList(RecordsFlow):
         shuffle: bool = True,
         max_errors: int = 0,
         *,
-        max_pixels: int = _MOST_PIXELS,
+        max_pixels: Optional[int] = _MOST_PIXELS,
     ) -> None:
         """
         Args:
@@ -169,7 +170,7 @@ class ImageFromList(RecordsFlow):
 
         Raises:
           FileNotFoundError: there is no such list.
-          ImportError: OpenCV is not installed.
+          ImportError: OpenCV or Pillow is not installed.
           ValueError: a line is wrong, or an argument.
         """
         files, labels = map(list, zip(*read_image_list(list_file, directory)))
@@ -253,7 +254,7 @@ class ImageRecords:
         channel: int = 3,
         resize: _Resize = None,
         bgr: bool = False,
-        max_pixels: int = _MOST_PIXELS,
+        max_pixels: Optional[int] = _MOST_PIXELS,
     ) -> None:
         if channel not in (1, 3):
             raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
@@ -261,9 +262,11 @@ class ImageRecords:
         if size is not None and min(size) < 1:
             raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
         require("cv2")  # to be missed now, and not in the middle of a run
+        if max_pixels is not None:
+            require("PIL")
+            check_counts("Images", max_pixels=max_pixels)
         self._files, self._labels = files, labels
         self._channel, self._size, self._bgr = channel, size, bgr
-        check_counts("Images", max_pixels=max_pixels)
         self._max_pixels = max_pixels
 
     def __len__(self) -> int:
@@ -293,7 +296,11 @@ def _read(path: str) -> bytes:
 
 
 def decode_image(
-    data: bytes, path: str, channel: int = 3, bgr: bool = False, max_pixels: int = _MOST_PIXELS
+    data: bytes,
+    path: str,
+    channel: int = 3,
+    bgr: bool = False,
+    max_pixels: Optional[int] = _MOST_PIXELS,
 ) -> np.ndarray:
     """Returns the image in the content of a file, uint8 `[h, w, 3]`, or `[h, w]` for one channel.
 
@@ -301,14 +308,20 @@ def decode_image(
       DamagedFile: it is no image, cut off, or too large; `path` says which.
     """
     cv2 = require("cv2")
-    height, width = image_size(data) or (0, 0)
-    if height * width > max_pixels:
-        raise DamagedFile(
-            f"{path} is not decoded: its header says {width} x {height} pixels, more than "
-            f"max_pixels={max_pixels}. If that is its size, give a higher limit."
-        )
     if _is_cut_off(data):
         raise DamagedFile(f"{path} is cut off after {len(data)} bytes: its end is missing.")
+    if max_pixels is not None:
+        size = image_size(data)
+        if size is None:
+            raise DamagedFile(
+                f"{path} is not an image that Pillow recognises ({len(data)} bytes), so it is not "
+                "decoded. If OpenCV reads such files and you trust it, give max_pixels=None."
+            )
+        if size[0] * size[1] > max_pixels:
+            raise DamagedFile(
+                f"{path} is not decoded: its header says {size[1]} x {size[0]} pixels, more than "
+                f"max_pixels={max_pixels}. If that is its size, give a higher limit."
+            )
     colour = cv2.IMREAD_COLOR if channel == 3 else cv2.IMREAD_GRAYSCALE
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), colour) if data else None

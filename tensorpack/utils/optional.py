@@ -8,6 +8,7 @@ __all__ = ["require"]
 
 # Modules whose package has another name.
 _PACKAGES = {
+    "PIL": "pillow",
     "cv2": "opencv-python-headless",
     "google_crc32c": "google-crc32c",
     "pynvml": "nvidia-ml-py",

@@ -5,10 +5,11 @@ where they hang.
 import faulthandler
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import suppress
-from multiprocessing import Pipe, context, util
+from multiprocessing import Pipe, context, forkserver, util
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Tuple
@@ -72,8 +73,11 @@ class Worker(BaseProcess):
         # Held by another child as well, the lifeline would not end with this process.
         util.register_after_fork(self._starter, StarterEnds.close)
         try:
-            with sigint_blocked(*self._held_back):
-                super().start()
+            try:
+                self._start()
+            except ChildProcessError:
+                _leave_helpers_to_parent()
+                self._start()
         except OSError as error:
             if _TOO_LONG not in str(error):
                 raise
@@ -83,6 +87,10 @@ class Worker(BaseProcess):
             ) from error
         finally:
             self._ends.close()
+
+    def _start(self) -> None:
+        with sigint_blocked(*self._held_back):
+            super().start()
 
     def terminate(self) -> None:
         """Asks the process to end, by SIGTERM; one that is stopped is woken to hear it."""
@@ -276,6 +284,20 @@ def state_of(pid: Optional[int]) -> str:
     except OSError:
         return "unknown"
     return _STATES.get(letter, f"in state {letter}")
+
+
+def _leave_helpers_to_parent() -> None:
+    """Lets `multiprocessing` start helper processes of its own in a process made by `os.fork`.
+
+    It would wait for those of its parent, which are not its children.
+    """
+    server: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    if server._forkserver_pid is not None:
+        os.close(server._forkserver_alive_fd)
+        server._forkserver_pid = None
+    tracker = sys.modules.get("multiprocessing.semaphore_tracker")  # of Python 3.7
+    if tracker is not None:
+        tracker._semaphore_tracker._pid = None
 
 
 def _set_signals(held_back: Tuple[int, ...]) -> None:

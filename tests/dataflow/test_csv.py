@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tensorpack.dataflow import DamagedFile
 from tensorpack.dataflow.csv import CSVData
 from tests.contracts.dataflow import DataFlowContract, assert_same
 
@@ -50,6 +51,17 @@ def test_columns_and_dtypes(tmp_path):
     assert_same(load(path, [0, 1], {0: "u1"}, max_errors=1)[1], [np.uint8(2), 'say "x"'])
     found = load(write(tmp_path / "b", "0\n1\nTrue\nfalse\n"), dtypes=bool, header=False)
     assert_same(found, [[np.bool_(value)] for value in (False, True, True, False)])
+
+
+@pytest.mark.parametrize("first", ["0,1", "0,1,2,3", "a,1,2", '"a" b,1,2'])
+def test_a_wrong_first_row_of_a_table_without_header_is_skipped(tmp_path, first, capsys):
+    path = write(tmp_path / "a", first + "\n" + "1,2,3\n" * 5)
+    assert load(path, dtypes=int, header=False, max_errors=1) == [[1, 2, 3]] * 5
+    assert "a: line 1" in capsys.readouterr().out
+    with pytest.raises(DamagedFile, match="a: line [12]"):
+        CSVData(path, dtypes=int, header=False)
+    with pytest.raises(DamagedFile, match="b: line 1: "):  # a wrong header is one all the same
+        CSVData(write(tmp_path / "b", '"a" b\n1\n'), dtypes=int, max_errors=1)
 
 
 def test_a_table_without_header_and_with_another_delimiter(tmp_path):

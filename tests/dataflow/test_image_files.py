@@ -97,8 +97,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "text.png").write_text("no image")
     (tmp_path / "empty.jpg").write_bytes(b"")
     for name, match in [
-        ("text.png", "text.png is not an image that OpenCV reads"),
-        ("empty.jpg", r"empty.jpg is not an image that OpenCV reads \(0 bytes\)"),
+        ("text.png", "text.png is not an image that Pillow recognises"),
+        ("empty.jpg", r"empty.jpg is not an image that Pillow recognises \(0 bytes\)"),
         ("missing.png", "missing.png cannot be read: .*No such file"),
     ]:
         with pytest.raises(ValueError, match=match):
@@ -171,6 +171,14 @@ def test_wrong_arguments_and_a_missing_opencv(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(ImportError, match="pip install opencv-python-headless"):
         ImageFromFile([tmp_path / "a.png"])
+
+
+def test_pillow_is_needed_for_the_limit_alone(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.png", picture(1))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match="pip install pillow"):
+        ImageFromFile([path])
+    assert len(list(ImageFromFile([path], max_pixels=None))) == 1
 
 
 def test_a_folder_of_classes(tmp_path, capsys):
@@ -255,7 +263,7 @@ def test_damaged_images_are_skipped_up_to_a_limit(tmp_path, capsys, monkeypatch)
     assert len(list(ImageFromFile(paths, max_errors=3))) == 2
     out = capsys.readouterr().out
     assert "Skipped 1 of at most 3: " in out and "cut.jpg is cut off after 1000 bytes" in out
-    assert "empty.jpg is not an image that OpenCV reads (0 bytes)" in out
+    assert "empty.jpg is not an image that Pillow recognises (0 bytes)" in out
     assert "bomb.jpg is not decoded: its header says 30000 x 30000 pixels" in out
     with pytest.raises(DamagedFile, match="bomb.jpg .* has skipped 2 already"):
         list(ImageFromFile(paths, max_errors=2))

@@ -4,7 +4,6 @@ import gc
 import itertools
 import multiprocessing
 import os
-import sys
 
 import pytest
 
@@ -53,17 +52,15 @@ class TestProcesses:
         assert [type(error) for error in errors] == [DataFlowTerminated]
         assert multiprocessing.active_children() == []
 
-    @pytest.mark.skipif(
-        sys.version_info < (3, 8), reason="its semaphore tracker fails in a forked copy"
-    )
+    @pytest.mark.parametrize("method", ["fork", "forkserver"])
     @pytest.mark.parametrize("make", [strict, mixture])
-    def test_a_forked_copy_has_processes_of_its_own(self, make):
+    def test_a_forked_copy_has_processes_of_its_own(self, make, method):
         def use():
             flow.close()  # not those of the original
             assert list(flow) == [[i] for i in range(9)]
             flow.close()
 
-        with closing(make(numbers(9), 1)) as flow:
+        with closing(make(numbers(9), 1, start_method=method)) as flow:
             going = iter(flow)
             assert next(going) == [0]
             assert in_fork(use)

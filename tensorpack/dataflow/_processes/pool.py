@@ -103,8 +103,10 @@ class WorkerPool:
         try:
             for index, order in enumerate(orders):
                 packed = pack(order)
+                self._drop(index)
                 while not self._give(index, packed, self._number):
-                    self._wait(self._polls_for_room[index], True)
+                    self._wait(self._polls_for_order[index], True)
+                    self._drop(index)
         except BaseException:
             self.close()
             raise
@@ -185,7 +187,12 @@ class WorkerPool:
         room = [member.inputs.waits_for for member in members]
         self._poll, self._poll_for_room = poll_of(*everything), poll_of(*everything, *room)
         self._polls = [poll_of(woken, fd, *self._sentinels) for fd in self._senders]
-        self._polls_for_room = [poll_of(woken, fd) for fd in room]
+        self._polls_for_order = [poll_of(woken, *fds) for fds in zip(room, self._senders)]
+
+    def _drop(self, index: int) -> None:
+        """Drops what a worker has sent for older orders: while its pipe is full it takes none."""
+        self._receive(index)
+        self._take(index)
 
     def _give(self, index: int, packed: Packed, tag: int) -> bool:
         try:

@@ -1,5 +1,6 @@
 """What the datasets share: their published files, and images with labels by index."""
 
+import functools
 import gzip
 import os
 import tarfile
@@ -15,7 +16,7 @@ from tensorpack.utils.untrusted import hash_untrusted
 from .._files import DamagedFile, PathLike
 
 TRAIN_OR_TEST = ("train", "test")
-_MOST_BYTES = 1 << 30  # of a file in an archive; the largest published one has 150 MB
+_MOST_BYTES = 1 << 28  # of an archive that is unpacked; the largest published one has 186 MB
 
 
 class LabelledImages:
@@ -91,7 +92,7 @@ def find_files(
     for url, path in paths.items():
         if url in missing:
             _download(url, directory, published[url])
-        elif published[url] not in (None, hash_untrusted(path)[1]):
+        elif published[url] not in (None, _hash(path)):
             log_once(
                 f"{path} is not the file of {url}: its SHA-256 is another one. It is used; remove "
                 "it to download the published one.",
@@ -106,6 +107,20 @@ def read_file(path: str) -> bytes:
         return file.read()
 
 
+class _Bounded:
+    """Reads a stream up to the most bytes that an archive has."""
+
+    def __init__(self, stream: gzip.GzipFile) -> None:
+        self._stream, self._left = stream, _MOST_BYTES
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise OSError(f"it has more than {_MOST_BYTES} bytes, which no published one has")
+        return data
+
+
 def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
     """Returns the content of files of a compressed archive, and checks the whole archive.
 
@@ -114,20 +129,32 @@ def read_members(path: str, wanted: Callable[[str], bool]) -> Dict[str, bytes]:
       wanted: is given the name of each file.
 
     Raises:
-      DamagedFile: it cannot be unpacked.
+      DamagedFile: it cannot be unpacked, or has more than any published one.
     """
     contents: Dict[str, bytes] = {}
     try:
-        with gzip.open(path, "rb") as stream:
+        with gzip.open(path, "rb") as file:
+            stream: Any = _Bounded(file)
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for member in archive:
-                    if member.isfile() and member.size <= _MOST_BYTES and wanted(member.name):
+                    if member.isfile() and wanted(member.name):
                         contents[member.name] = archive.extractfile(member).read()
             while stream.read(1 << 20):  # up to the checksum
                 pass
     except (EOFError, OSError, zlib.error, tarfile.TarError) as error:
         raise DamagedFile(f"{path} cannot be unpacked: {error}") from error
     return contents
+
+
+def _hash(path: str) -> str:
+    found = os.stat(path)
+    return _hash_of_version(path, found.st_size, found.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=32)
+def _hash_of_version(path: str, size: int, changed: int) -> str:
+    """Returns the SHA-256 of a file; once for as long as the file is the same."""
+    return hash_untrusted(path)[1]
 
 
 def _download(url: str, directory: str, sha256: Optional[str]) -> None:

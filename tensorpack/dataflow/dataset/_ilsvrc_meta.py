@@ -27,6 +27,8 @@ _URL = (
     "http://dl.caffe.berkeleyvision.org/caffe_ilsvrc12.tar.gz",
     "e35c0c1994a21f7d8ed49d01881ce17ab766743d3b0372cdc0183ff4d0dfc491",
 )
+_SYNSETS, _MEAN = "synset_words.txt", "imagenet_mean.binaryproto"
+_MEMBERS = (_SYNSETS, _MEAN, *(f"{part}.txt" for part in PARTS))
 _MEAN_SHAPE = (3, 256, 256)
 _DATA = 5  # the number of the field in a BlobProto
 _SYNSET = re.compile(r"n\d{8}\Z")
@@ -46,6 +48,7 @@ class ILSVRCMeta:
         """
         self.dir = os.fspath(get_dataset_path("ilsvrc_metadata") if dir is None else dir)
         self._download = download
+        self._archive: Optional[Tuple[str, Dict[str, bytes]]] = None  # its path and its files
 
     def get_synset_words_1000(self) -> Dict[int, str]:
         """Returns the line of each class, such as "n01440764 tench, Tinca tinca", by its label.
@@ -53,7 +56,7 @@ class ILSVRCMeta:
         This and the other methods raise FileNotFoundError if a file is missing, OSError if it
         cannot be downloaded, ValueError if it is damaged.
         """
-        lines = self._lines("synset_words.txt")
+        lines = self._lines(_SYNSETS)
         if any(_SYNSET.match(line.split()[0]) is None for line in lines):
             raise DamagedFile(f"Lines of synset_words.txt of {self.dir} begin with no class.")
         return dict(enumerate(lines))
@@ -95,7 +98,7 @@ class ILSVRCMeta:
         Args:
           size: (height, width) to resize it to, which needs OpenCV.
         """
-        name = "imagenet_mean.binaryproto"
+        name = _MEAN
         try:
             fields = message_fields(self._read(name))
             content = b"".join(each for number, _, each in fields if number == _DATA)
@@ -132,8 +135,10 @@ class ILSVRCMeta:
         path = os.path.join(self.dir, name)
         if os.path.isfile(path):
             return read_file(path)
-        (path,) = find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
-        contents = read_members(path, name.__eq__)
+        if self._archive is None:
+            (path,) = find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
+            self._archive = path, read_members(path, _MEMBERS.__contains__)
+        path, contents = self._archive
         if name not in contents:
             raise DamagedFile(f"{path} has no {name}.")
         return contents[name]

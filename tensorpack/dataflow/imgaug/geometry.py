@@ -241,8 +241,8 @@ def _draw_degrees(augmentor: Any) -> float:
     most, step = augmentor.max_deg, augmentor.step_deg
     if step is None:
         return augmentor.rng.uniform(-most, most)
-    steps = int(most / step)
-    once = 2 * steps * step == 360  # half a turn to the left and to the right are the same
+    steps = int(most / step + 1e-6)  # 0.3 / 0.1 is less than 3
+    once = math.isclose(2 * steps * step, 360)  # half a turn to the left is one to the right
     return augmentor.rng.randint(-steps + once, steps + 1) * step
 
 

@@ -83,7 +83,7 @@ class RandomChooseAug(_Chooser):
         the place of an augmentor there may be a list, to be applied as a whole.
 
     Raises:
-      ValueError: the probabilities do not add up to 1.
+      ValueError: the probabilities do not add up to 1 (but for rounding: within one millionth).
     """
 
     def __init__(self, aug_lists: Sequence[Any]) -> None:
@@ -98,6 +98,9 @@ class RandomChooseAug(_Chooser):
                 f"RandomChooseAug chooses one augmentor, with probabilities that add up to 1; got "
                 f"{len(pairs)} augmentors, with probabilities {self.probs}."
             )
+        if self.probs:  # numpy wants them to add up more closely
+            total = sum(self.probs)
+            self.probs = [prob / total for prob in self.probs]
 
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.aug_lists

@@ -94,7 +94,8 @@ class SaltPepperNoise(PhotometricAugmentor):
 
     def __init__(self, white_prob: float = 0.05, black_prob: float = 0.05) -> None:
         self.white_prob = as_number(self, "white_prob", white_prob, 0, 1)
-        self.black_prob = as_number(self, "black_prob", black_prob, 0, 1 - self.white_prob)
+        most = 1 - self.white_prob + 1e-9  # of rounding
+        self.black_prob = as_number(self, "black_prob", black_prob, 0, most)
 
     def _get_augment_params(self, img: np.ndarray) -> int:
         return _draw_seed(self.rng)

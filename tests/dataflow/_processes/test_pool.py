@@ -1,6 +1,7 @@
 """Worker pools take orders and inputs, and report at once that a worker is gone."""
 
 import errno
+import fcntl
 import gc
 import multiprocessing
 import os
@@ -23,6 +24,8 @@ from tests.dataflow import process_functions as functions
 from tests.processes import LONG, gone, in_fork, in_thread, wait_until
 
 LIMITS = Limits(4, 2, 1 << 24)
+F_SETPIPE_SZ = 1031  # which `fcntl` has since Python 3.10
+SMALLEST_PIPE = 4096  # bytes, of a kernel that has no more memory for pipes too; 102 records
 
 
 @pytest.fixture
@@ -74,6 +77,25 @@ class TestOrders:
         for letter in "ab":
             order(pool, letter * 1000000)
             assert pool.take_from(1)[1] == [letter * 1000000, 1, 0]
+
+    def test_orders_whose_results_are_not_taken_leave_none_behind(self, make):
+        """A worker that cannot write takes no order, so giving one has to read what came."""
+        pool = counting(make)
+        for member in pool._members:
+            fcntl.fcntl(member.results.fileno(), F_SETPIPE_SZ, SMALLEST_PIPE)
+
+        def give_orders():
+            for number in range(400):
+                order(pool, str(number))
+                assert pool.take_from(0)[1][0] == str(number)
+
+        thread, errors = in_thread(give_orders)
+        thread.join(LONG)
+        assert not thread.is_alive()
+        assert errors == []
+        for member in pool._members:
+            assert len(member.results._pending) <= 2 + LIMITS.slots * LIMITS.items
+        assert pool.take_from(1)[1] == ["399", 1, 0]
 
 
 class TestAnswers:

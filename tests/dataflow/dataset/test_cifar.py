@@ -1,10 +1,13 @@
 """CIFAR is read from its binary archives, or from their unpacked folders, and never unpickled."""
 
+import io
+import tarfile
+
 import numpy as np
 import pytest
 
 from tensorpack.dataflow import DamagedFile
-from tensorpack.dataflow.dataset import Cifar10, Cifar100, CifarBase
+from tensorpack.dataflow.dataset import Cifar10, Cifar100, CifarBase, _files
 from tensorpack.utils import change_env
 from tests.contracts.dataflow import DataFlowContract
 from tests.dataflow.dataset.published import cifar_records, random_images, write_archive
@@ -116,6 +119,42 @@ def test_a_missing_or_damaged_archive_is_named(folder):
     path.unlink()
     with pytest.raises(FileNotFoundError, match="put https://.*/cifar-10-binary.tar.gz into"):
         Cifar10("train", dir=folder)
+
+
+@pytest.mark.parametrize(
+    "name, count, comment",
+    [("data_batch_1.bin", 30, 0), ("unwanted", 30, 0), ("unwanted", 1, 200000)],
+)
+def test_an_archive_that_is_too_large_as_a_whole(tmp_path, monkeypatch, name, count, comment):
+    """Members, those that are not read, and headers count together."""
+    monkeypatch.setattr(_files, "_MOST_BYTES", 150000)
+    path = tmp_path / "cifar-10-binary.tar.gz"
+    write_archive(path, contents_of_10())
+    assert len(Cifar10("train", dir=tmp_path)) == 5
+    more = [(f"cifar-10-batches-bin/{name}", bytes(5000))] * count
+    options = {"format": tarfile.PAX_FORMAT, "pax_headers": {"comment": "c" * comment}}
+    with tarfile.open(str(path), "w:gz", **options) as archive:
+        for each, content in [*contents_of_10().items(), *more]:
+            member = tarfile.TarInfo(each)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    with pytest.raises(DamagedFile, match="cifar-10-binary.tar.gz .* more than 150000 bytes"):
+        Cifar10("train", dir=tmp_path)
+
+
+def test_an_archive_is_hashed_again_only_when_it_changes(folder, monkeypatch):
+    hashed = []
+    original = _files.hash_untrusted
+    monkeypatch.setattr(
+        _files, "hash_untrusted", lambda path: hashed.append(path) or original(path)
+    )
+    path = str(folder / "cifar-10-binary.tar.gz")
+    for _ in range(3):
+        Cifar10("train", dir=folder)
+    assert hashed == [path]
+    write_archive(folder / "cifar-10-binary.tar.gz", {**contents_of_10(), "more": b""})
+    Cifar10("train", dir=folder)
+    assert hashed == [path] * 2
 
 
 def test_records_of_another_size_and_labels_of_no_class(folder):

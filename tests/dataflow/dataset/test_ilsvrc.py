@@ -178,6 +178,13 @@ def test_the_mean_image(tmp_path):
             meta.get_per_pixel_mean()
 
 
+def test_the_archive_is_unpacked_once_for_all_files(folder):
+    meta = ILSVRCMeta(folder / "ilsvrc_metadata")
+    assert meta.get_image_list("train") == TRAIN
+    (folder / "ilsvrc_metadata" / "caffe_ilsvrc12.tar.gz").unlink()
+    assert meta.get_image_list("val") == VAL
+
+
 def test_damaged_lists_are_named(tmp_path):
     path = tmp_path / "caffe_ilsvrc12.tar.gz"
     for changed, match in [

@@ -99,6 +99,12 @@ class TestRotation(AugmentorContract):
                 turns.append(math.degrees(math.atan2(matrix[0, 1], matrix[0, 0])))
         np.testing.assert_allclose(turns, [-40, 40, -135, 180])
 
+    @pytest.mark.parametrize("most, step", [(0.3, 0.1), (0.6, 0.2), (0.7, 0.1), (179.9, 0.1)])
+    def test_steps_that_are_no_binary_fractions_reach_the_ends(self, most, step):
+        matrices = [drawn(Rotation(most, step_deg=step), share).matrix for share in (0, 1)]
+        turns = [math.degrees(math.atan2(each[0, 1], each[0, 0])) for each in matrices]
+        np.testing.assert_allclose(turns, [-most, most], rtol=1e-5)
+
     @pytest.mark.parametrize("arguments", [{"max_deg": -1}, {"max_deg": 9, "center_range": (1, 0)}])
     def test_refuses(self, arguments):
         with pytest.raises(ValueError, match=r"Rotation: "):

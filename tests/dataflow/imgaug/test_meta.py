@@ -114,6 +114,11 @@ class TestRandomChooseAug(AugmentorContract):
         weighted = RandomChooseAug([(Add(1), 0.7), (Add(2), 0.3), ([Add(1), Add(2)], 0)])
         np.testing.assert_allclose(self.shares(weighted), [0.7, 0.3, 0], atol=0.06)
 
+    def test_probabilities_that_add_up_to_one_but_for_rounding(self):
+        third = 0.3333333  # three of them are less than numpy takes for 1
+        even = RandomChooseAug([(Add(1), third), (Add(2), third), (Add(3), third)])
+        np.testing.assert_allclose(self.shares(even), 1 / 3, atol=0.06)
+
     def test_what_does_not_add_up(self):
         for wrong in [[], [(FLIP, 0.5), (TURN, 0.6)], [(FLIP, 0.5)]]:
             with pytest.raises(ValueError, match="probabilities that add up to 1"):
