@@ -1,3 +1,5 @@
+import types
+
 import pytest
 
 from tensorpack.callbacks import (
@@ -6,9 +8,11 @@ from tensorpack.callbacks import (
     ProgressBar,
     SessionRunTimeout,
     TensorPrinter,
+    steps,
 )
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.helpers import FakeClock
 
 
 class StepReader(Callback):
@@ -61,6 +65,20 @@ def test_there_is_a_bar_for_each_epoch(capsys):
     MiniTrainer([ProgressBar()], steps_per_epoch=7, max_epoch=2).train()
     shown = capsys.readouterr().err
     assert shown.count("|7/7[") == shown.count("100%|") == 2
+
+
+def test_a_bar_moves_with_the_steps_when_it_is_time(monkeypatch):
+    class Looks(Callback):
+        seen = []
+
+        def _trigger_step(self):
+            self.seen.append((bar._bar.n, bar._bar.total))
+            clock.advance(steps._BAR_SECONDS / 2 + 0.001)
+
+    clock, bar, looks = FakeClock(), ProgressBar(), Looks()
+    monkeypatch.setattr(steps, "time", types.SimpleNamespace(monotonic=clock))
+    MiniTrainer([bar, looks], steps_per_epoch=5).train()
+    assert looks.seen == [(1, 5), (1, 5), (3, 5), (3, 5), (5, 5)]
 
 
 def test_a_bar_that_was_interrupted_is_closed_and_has_the_steps_that_were_done(capsys):
