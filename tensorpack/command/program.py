@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import signal
 import sys
 import traceback
 from importlib import import_module
@@ -33,6 +34,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     stdout = sys.stdout
     name = argv[0] if argv else ""
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         args = _parse(argv)
         name, args.write = args.command, lambda text: _print(stdout, text)
         with contextlib.redirect_stdout(sys.stderr):

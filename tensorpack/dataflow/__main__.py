@@ -3,6 +3,11 @@
 The result goes to standard output; log, progress and errors go to standard error.
 """
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while the rest is loaded
+
 import argparse
 import contextlib
 import operator
@@ -38,6 +43,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     args = _make_parser().parse_args(argv)
     stdout = sys.stdout
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         with contextlib.redirect_stdout(sys.stderr):
             return args.run(args, lambda text: _print(stdout, text))
     except KeyboardInterrupt:

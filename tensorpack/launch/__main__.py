@@ -1,10 +1,14 @@
 """The command line `python -m tensorpack.launch --workers N [--ps N] SCRIPT [ARGUMENTS]`."""
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback, also while the rest is loaded
+
 import argparse
 import itertools
 import os
 import queue
-import signal
 import sys
 import time
 from contextlib import suppress

@@ -4,6 +4,8 @@ Each process is asked for its status (a call of TensorFlow's own worker service)
 of its own. The server answers as long as the process lives, whatever its Python code does.
 """
 
+import math
+import re
 import threading
 import time
 from typing import Any, Callable, Dict, Mapping
@@ -11,9 +13,10 @@ from typing import Any, Callable, Dict, Mapping
 from tensorpack.utils import logger
 from tensorpack.utils.optional import require
 
-__all__ = ["PeerLost", "PeerWatch"]
+__all__ = ["PeerLost", "PeerWatch", "wait_for"]
 
 _STATUS = "/tensorflow.WorkerService/GetStatus"
+_TASK = re.compile(rb"/job:(\w+)/replica:0/task:(\d+)/")  # in the names of devices in the answer
 _CHANNEL = [
     ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -22,7 +25,8 @@ _CHANNEL = [
 ]
 _PERIOD_SECONDS = 1.0
 _GONE_SECONDS = 3.0  # without a connection, which is sure; a new one may be tried meanwhile
-_PATIENCE_SECONDS = 10.0  # until it is said whom a start waits for
+_LOOK_SECONDS = 0.05
+_REPORT_SECONDS = 10.0  # between two lines about what is waited for
 
 
 class PeerLost(RuntimeError):
@@ -54,8 +58,8 @@ class PeerWatch:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="PeerWatch", daemon=True)
 
-    def wait_for_all(self, timeout: float, check_stop: Callable[[], None]) -> None:
-        """Waits until each process has started its server.
+    def wait_for_all(self, timeout: float, check_stop: Callable[[], None]) -> Dict[str, str]:
+        """Waits until each process has started its server; returns what each calls itself.
 
         Args:
           timeout: seconds.
@@ -64,21 +68,20 @@ class PeerWatch:
         Raises:
           PeerLost: some have not.
         """
-        start = time.monotonic()
-        told, missing = False, dict(self._peers)
-        while missing:
-            check_stop()
-            missing = {name: at for name, at in missing.items() if not self._has_started(name)}
-            waited, names = time.monotonic() - start, _list(missing)
-            if missing and waited > timeout:
-                raise PeerLost(
-                    f"{names} did not start within {timeout:g} seconds. Start all processes of the "
-                    "cluster, with the same addresses, and look at the log of this one."
-                )
-            if missing and waited > _PATIENCE_SECONDS and not told:
-                told = True
-                logger.info(f"Waiting for {names} ...")
-        self._answered = dict.fromkeys(self._peers, time.monotonic())
+        missing, found = dict(self._peers), dict.fromkeys(self._peers, "")
+
+        def all_have() -> bool:
+            found.update((name, self._name_of(name)) for name in list(missing))
+            for name in [each for each in missing if found[each]]:
+                del missing[name]
+            return not missing
+
+        if not wait_for(lambda: _list(missing), all_have, check_stop, timeout):
+            raise PeerLost(
+                f"{_list(missing)} did not start within {timeout:g} seconds. Start all processes "
+                "of the cluster, with the same addresses, and look at the log of this one."
+            )
+        return found
 
     def start(self) -> None:
         """Starts to watch."""
@@ -93,13 +96,13 @@ class PeerWatch:
         for channel in self._channels.values():
             channel.close()
 
-    def _has_started(self, name: str) -> bool:
+    def _name_of(self, name: str) -> str:
+        """Returns what a process calls itself, "" if it does not answer."""
         try:
-            self._ask(name).result(timeout=_PERIOD_SECONDS)
+            task = _TASK.search(self._ask(name).result(timeout=_PERIOD_SECONDS))
         except (self._grpc.RpcError, self._grpc.FutureTimeoutError):
-            time.sleep(0.1)
-            return False
-        return True
+            return ""
+        return b" ".join(task.groups()).decode() if task else name
 
     def _ask(self, name: str) -> Any:
         call = self._channels[name].unary_unary(_STATUS)
@@ -136,6 +139,36 @@ class PeerWatch:
             f"{name} at {at} {why}. Its own log tells more. The others cannot train without it: "
             "start all again, with resume to continue from the last state that all have saved."
         )
+
+
+def wait_for(
+    what: Callable[[], str],
+    done: Callable[[], bool],
+    check: Callable[[], None] = lambda: None,
+    limit: float = math.inf,
+) -> bool:
+    """Blocks until something is so; logs now and then what is waited for.
+
+    Args:
+      what: returns that for the log.
+      done: asked several times a second.
+      check: called as often; may raise.
+      limit: seconds.
+
+    Returns:
+      False if it is not so within the limit.
+    """
+    start = reported = time.monotonic()
+    while not done():
+        check()
+        now = time.monotonic()
+        if now - start > limit:
+            return False
+        if now - reported > _REPORT_SECONDS:
+            reported = now
+            logger.info(f"Waiting for {what()} ...")
+        time.sleep(_LOOK_SECONDS)
+    return True
 
 
 def _list(peers: Mapping[str, str]) -> str:

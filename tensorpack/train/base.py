@@ -269,12 +269,12 @@ class Trainer(TrainerContract):
             finally:
                 guard.left_loop()
                 by_hook = self.hooked_sess is not None and self.hooked_sess.hook_error is error
-                verdict = self._shutdown.run(error, self._callbacks, self._save_at_end, by_hook)
-                self.record.end(error, verdict)
-        log_ending(self, self._callbacks, verdict)
+                ending = self._shutdown.run(error, self._callbacks, self._save_at_end, by_hook)
+                self.record.end(ending)
+        log_ending(self, self._callbacks, ending)
         self.record.call_then()
-        if verdict is not None:
-            raise verdict
+        if ending.raises is not None:
+            raise ending.raises
 
     def _loop(self) -> None:
         config, state, callbacks = self._require_config(), self._state, self._callbacks

@@ -25,7 +25,6 @@ from .group import READY, Group
 from .multi_tower import MultiTowerTrainer
 from .parameter_server import serve
 from .run_state import saver_of_states
-from .signals import TrainingInterrupted
 from .timers import Timers
 
 __all__ = ["DistributedTrainerBase", "EndAsked", "Towers"]
@@ -174,17 +173,13 @@ class DistributedTrainerBase(MultiTowerTrainer):
             raise lost from error
 
     def _run(self, *phases: Callable[[], None]) -> None:
-        failed = True
         try:
             super()._run(*phases)
-            failed = False
-        except TrainingInterrupted:
-            failed = not self.loop.begun
-            raise
         finally:
             self._over.set()
             self._timers.close()
-            self.group.leave(failed, self.loop.steps_taken)
+            in_order = ("finished", "stopped") if self.loop.begun else ("finished",)
+            self.group.leave(self._shutdown.result not in in_order, self.loop.steps_taken)
 
     def _on_lost(self, lost: PeerLost) -> None:
         self.stop_token.request(Failed(lost, "the group of processes"))

@@ -1,16 +1,18 @@
-"""What a run says when it is over: why it failed, where its model is, and what can be done next."""
+"""How a run has ended, and what it says then: why, where its model is, what can be done next."""
 
 import shlex
-from typing import Any, Dict, List, Mapping, Optional
+import signal
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from tensorpack.tfutils._origin import line_of_failure
+from tensorpack.tfutils.callback import StopTraining
 from tensorpack.utils import logger
 from tensorpack.utils._tracebacks import shorten_uncaught
 from tensorpack.utils.notes import add_note
 
 from .signals import TrainingInterrupted
 
-__all__ = ["MODEL", "RESUME", "check_commands", "log_ending"]
+__all__ = ["Ending", "MODEL", "RESUME", "check_commands", "log_ending"]
 
 _HOOKS = frozenset(
     ["setup_graph", "before_train", "before_epoch", "before_run", "after_run", "trigger_step"]
@@ -19,6 +21,42 @@ _HOOKS = frozenset(
 
 RESUME = "resume"  # the command of this name continues the run
 MODEL = "{model}"  # stands in commands for the path of the last checkpoint
+
+_WHERE = {
+    "finished": "The model is",
+    "stopped": "The run is saved in",
+    "failed": "The last save before the failure is",
+}
+
+
+class Ending(NamedTuple):
+    """How a run has ended; its record, its log and the other processes of its group hear the same.
+
+    Attributes:
+      raises: what the trainer raises, or None.
+      result: "finished", "stopped" by a signal, or "failed".
+      message: why, "" if it came to its last epoch.
+      code: exit code of the process.
+    """
+
+    raises: Optional[BaseException]
+    result: str
+    message: str
+    code: int
+
+    @classmethod
+    def judge(cls, error: Optional[BaseException], raises: Optional[BaseException]) -> "Ending":
+        """Returns what it means that the trainer `raises` this, after the main thread an error."""
+        if isinstance(raises, TrainingInterrupted):
+            return cls(raises, "stopped", signal.Signals(raises.signum).name, raises.code)
+        if raises is None:
+            text = f"StopTraining: {error}" if str(error) else "StopTraining"
+            return cls(None, "finished", text if isinstance(error, StopTraining) else "", 0)
+        code = raises.code if isinstance(raises, SystemExit) else 1
+        if code in (None, 0):
+            return cls(raises, "finished", repr(raises), 0)
+        text = f"{type(raises).__name__}: {raises}"
+        return cls(raises, "failed", text, code if isinstance(code, int) else 1)
 
 
 def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
@@ -38,7 +76,7 @@ def check_commands(commands: Optional[Mapping[str, str]]) -> Dict[str, str]:
     return dict(commands)
 
 
-def log_ending(trainer: Any, callbacks: Any, verdict: Optional[BaseException]) -> None:
+def log_ending(trainer: Any, callbacks: Any, ending: Ending) -> None:
     """Logs why a run failed, where the last checkpoint is and what can be done with it.
 
     The traceback goes to `log.log`. What the interpreter prints of the error, if nobody catches it,
@@ -47,13 +85,13 @@ def log_ending(trainer: Any, callbacks: Any, verdict: Optional[BaseException]) -
     Args:
       trainer: the `Trainer`, after its shutdown.
       callbacks: the group of all callbacks, None if there is none yet.
-      verdict: what the trainer will raise; None if the run came to its end.
+      ending: how it has ended.
     """
     try:
-        if isinstance(verdict, Exception):
+        if isinstance(ending.raises, Exception):
             shorten_uncaught()
-            _explain(trainer, callbacks, verdict)
-        _log_model(trainer, verdict)
+            _explain(trainer, callbacks, ending.raises)
+        _log_model(trainer, ending.result)
     except Exception:  # how the run has ended must not be replaced by what is said about it
         logger.exception("The end of the run could not be described.")
 
@@ -79,25 +117,17 @@ def _name_callback(error: Exception, callbacks: List[Any]) -> None:
         trace = trace.tb_next
 
 
-def _log_model(trainer: Any, verdict: Optional[BaseException]) -> None:
+def _log_model(trainer: Any, result: str) -> None:
     saver = trainer.state_saver
     if saver is None or saver.last_path is None or not trainer.is_chief:
         return
     commands = dict(trainer.config.commands)
     resume = commands.pop(RESUME, None)
-    lines = [_where(saver.last_path, verdict)]
-    lines += _how_to_resume(resume, trainer.config.resume, verdict is None)
+    lines = [f"{_WHERE[result]} {saver.last_path}."]
+    lines += _how_to_resume(resume, trainer.config.resume, result == "finished")
     lines += [f"To {purpose}: {command}" for purpose, command in commands.items()]
     for line in lines:
         logger.info(line.replace(MODEL, shlex.quote(saver.last_path)))
-
-
-def _where(path: str, verdict: Optional[BaseException]) -> str:
-    if verdict is None:
-        return f"The model is {path}."
-    if isinstance(verdict, TrainingInterrupted):
-        return f"The run is saved in {path}."
-    return f"The last save before the failure is {path}."
 
 
 def _how_to_resume(command: Optional[str], policy: str, finished: bool) -> List[str]:

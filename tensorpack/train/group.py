@@ -13,8 +13,7 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.peers import PeerLost
-from tensorpack.utils import logger
+from tensorpack.tfutils.peers import PeerLost, wait_for
 from tensorpack.utils.cluster import Cluster
 
 from .group_link import HostLink, Link, Row, refuses, shared_variable
@@ -28,7 +27,6 @@ LEFT = 3
 FAILED = 4
 
 _LOOK_SECONDS = 0.1
-_REPORT_SECONDS = 10.0  # between two lines about what is waited for
 _START_FACTOR = 10  # how many times the time-out a process may take to start
 _GONE_SECONDS = 3.0  # without a sign of life, until one that refuses connections has ended
 _TELL_SECONDS = 2.0  # for the last words to the group
@@ -151,25 +149,18 @@ class Group:
             link.join(_TELL_SECONDS)
 
     def wait_for(self, what: str, done: Callable[[], bool], check: Callable[[], None]) -> None:
-        """Blocks until something is so; logs now and then what is waited for.
-
-        Args:
-          what: for the log.
-          done: asked several times a second.
-          check: called as often; may raise.
+        """As the function of this name, without a limit.
 
         Raises:
           PeerLost: a process is lost.
         """
-        reported = time.monotonic()
-        while not done():
+
+        def check_all() -> None:
             check()
             if self.lost is not None:
                 raise self.lost
-            if time.monotonic() - reported > _REPORT_SECONDS:
-                reported = time.monotonic()
-                logger.info(f"Waiting for {what} ...")
-            time.sleep(_LOOK_SECONDS)
+
+        wait_for(lambda: what, done, check_all)
 
     def gather(self, values: Sequence[float], check: Callable[[], None]) -> np.ndarray:
         """Returns the values of all workers, float64 `[workers, values]`; each calls it as often.

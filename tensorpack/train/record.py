@@ -1,13 +1,11 @@
 """Keeps `run.json` of a training: what is known at its start, and how it ended."""
 
 import os
-import signal
 import time
 import weakref
 from typing import Any, Callable, Dict, List, Optional
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.callback import StopTraining
 from tensorpack.utils import logger
 from tensorpack.utils._git import GitFacts
 from tensorpack.utils._run_facts import machine_facts, process_facts, script_path
@@ -16,7 +14,7 @@ from tensorpack.utils.checkpoints import pointed_to
 from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.rng import is_seeded, streams_state
 
-from .signals import TrainingInterrupted
+from .ending import Ending
 
 __all__ = ["TrainingRecord"]
 
@@ -53,15 +51,10 @@ class TrainingRecord:
         if self._start:
             self._guarded(self._enter_loop)
 
-    def end(self, error: Optional[BaseException], verdict: Optional[BaseException]) -> None:
-        """Adds how it ended.
-
-        Args:
-          error: what the main thread raised, None if it came to the end.
-          verdict: what the trainer is going to raise, or None.
-        """
+    def end(self, ending: Ending) -> None:
+        """Adds how it ended."""
         if self._start:
-            self._guarded(lambda: self._end(error, verdict))
+            self._guarded(lambda: self._end(ending))
 
     def call_then(self) -> None:
         """Calls what is to be called when the record is complete and the log has its last lines."""
@@ -86,11 +79,13 @@ class TrainingRecord:
         variables = tf.trainable_variables()
         self._write([[v.op.name, v.shape.as_list(), v.dtype.base_dtype.name] for v in variables])
 
-    def _end(self, error: Optional[BaseException], verdict: Optional[BaseException]) -> None:
+    def _end(self, ending: Ending) -> None:
         self._facts.update(
             ended=utc_now(),
             seconds=round(time.monotonic() - self._start, 1),
-            **_how_it_ended(error, verdict),
+            result=ending.result,
+            message=ending.message[:_MESSAGE_CHARS],
+            exit_code=ending.code,
             epoch=self._trainer.epoch_num,
             step=self._trainer.loop.steps_taken,
             checkpoint=_last_checkpoint(self._trainer.state_saver),
@@ -138,25 +133,6 @@ def _describe(source: Any) -> str:
     inner = getattr(source, "_input", None) or getattr(source, "ds", None)
     name = type(source).__name__
     return name if inner is None or inner is source else f"{name}({type(inner).__name__})"
-
-
-def _how_it_ended(
-    error: Optional[BaseException], verdict: Optional[BaseException]
-) -> Dict[str, Any]:
-    result, message = "finished", ""
-    code: Any = 0
-    if isinstance(verdict, TrainingInterrupted):
-        name = signal.Signals(verdict.signum).name
-        result, message, code = "stopped", name, verdict.code
-    elif isinstance(verdict, SystemExit) and verdict.code in (None, 0):
-        message = repr(verdict)
-    elif verdict is not None:
-        given = verdict.code if isinstance(verdict, SystemExit) else 1
-        result, code = "failed", given if isinstance(given, int) else 1
-        message = f"{type(verdict).__name__}: {verdict}"
-    elif isinstance(error, StopTraining):
-        message = f"StopTraining: {error}" if str(error) else "StopTraining"
-    return {"result": result, "message": message[:_MESSAGE_CHARS], "exit_code": code}
 
 
 def _last_checkpoint(saver: Any) -> Optional[str]:

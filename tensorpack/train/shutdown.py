@@ -24,6 +24,7 @@ from tensorpack.utils.stopping import (
     StopToken,
 )
 
+from .ending import Ending
 from .loop import TrainLoop
 from .signals import TrainingInterrupted
 
@@ -45,12 +46,14 @@ class Shutdown:
 
     Attributes:
       inputs: the input sources that it releases at the end.
+      result: that of the `Ending` of the run, "" before.
     """
 
     def __init__(self, token: StopToken, loop: TrainLoop) -> None:
         self._token = token
         self._loop = loop
         self.inputs: List[InputSource] = []
+        self.result = ""
         self._queues: Sequence[QueueControl] = []
         self._sess: Any = None
         self._close: Callable[[], None] = lambda: None
@@ -97,7 +100,7 @@ class Shutdown:
         callbacks: Any,
         save: Callable[[], None],
         raised_by_hook: bool = False,
-    ) -> Optional[BaseException]:
+    ) -> Ending:
         """Ends the run: whatever goes wrong in one part of this, the others follow.
 
         Args:
@@ -108,7 +111,7 @@ class Shutdown:
             has not failed.
 
         Returns:
-          what the trainer is to raise; None for an end in order.
+          how it has ended, with what the trainer is to raise.
         """
         verdict: Optional[BaseException] = None
         try:
@@ -122,7 +125,9 @@ class Shutdown:
         for reason in self._token.late_reasons:
             if isinstance(reason, Failed) and not isinstance(reason.error, _QUEUE_ERRORS):
                 logger.warning(f"While the run was ending, {reason.where} failed: {reason.error!r}")
-        return verdict or late
+        ending = Ending.judge(error, verdict or late)
+        self.result = ending.result
+        return ending
 
     def release_inputs(self) -> Optional[BaseException]:
         """Releases the input sources, also those that the callbacks have released already; logs all

@@ -9,10 +9,12 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.exchange import Exchange, all_reduce
-from tensorpack.tfutils.peers import PeerWatch
+from tensorpack.tfutils.peers import PeerWatch, wait_for
 from tensorpack.tfutils.server import make_server, worker_config
 from tensorpack.utils import logger
 from tensorpack.utils.cluster import Cluster
+
+from .group_link import shared_variable
 
 __all__ = ["FAILED", "FINISHED", "GroupOfWorkers", "INTERRUPTED"]
 
@@ -23,7 +25,7 @@ INTERRUPTED = 100
 
 _START_TIMEOUTS = 5  # how many times the time-out the others may take to start
 _POLL_SECONDS = 0.05
-_TELL_SECONDS = 10.0  # of waiting for the others, until it is said
+_STAY_SECONDS = 3.0  # that a worker with another list stays, so that the others see it, too
 _LAST_SECONDS = 2.0  # that the thread of the exchanges may take to close its session
 _NAME_SECONDS = 5.0  # from the error of a collective until a lost worker is known
 
@@ -72,11 +74,25 @@ class GroupOfWorkers:
 
         Raises:
           PeerLost: some have not.
+          ValueError: the list of one has another order, so that numbers clash.
         """
         self._config = worker_config(self.cluster, config)
         self.target = make_server(self.cluster, config).target
-        self._watch.wait_for_all(_START_TIMEOUTS * self._timeout, check_stop)
+        own = ", ".join(self.cluster.workers)
+        _list_of_workers(self.target, self._config, own)
+        names = self._watch.wait_for_all(_START_TIMEOUTS * self._timeout, check_stop)
         self._watch.start()
+        for name, called in names.items():
+            if name != called:
+                at = self.cluster.workers[int(name.split()[1])]
+                device = "/job:{}/task:{}".format(*called.split())
+                limits = tf.ConfigProto(device_filters=[device], operation_timeout_in_ms=2000)
+                other = _list_of_workers(f"grpc://{at}", limits)
+                wait_for(str, lambda: False, check_stop, _STAY_SECONDS)
+                raise ValueError(
+                    f"{name} at {at} takes itself for {called}: its list of workers is {other}, "
+                    f"that of {self.cluster.name} is {own}. Give all the same list, in one order."
+                )
 
     def gather(
         self, values: Sequence[float], key: int, check_stop: Callable[[], None]
@@ -124,16 +140,11 @@ class GroupOfWorkers:
         except (tf.errors.OpError, RuntimeError) as error:  # the queues were closed meanwhile
             logger.warning(f"The other workers could not be told: {error}")
             return
-        start, told = time.monotonic(), False
-        while self._thread.is_alive() and not self.has_ended():
-            self._thread.join(_POLL_SECONDS)
-            waited = time.monotonic() - start
-            if waited > limit:
-                logger.warning("The other workers do not come to the end of their step.")
-                return
-            if waited > _TELL_SECONDS and not told:
-                told = True
-                logger.info("Waiting for the other workers to come to the end of their step ...")
+        thread, what = self._thread, "the other workers to come to the end of their step"
+        if not wait_for(
+            lambda: what, lambda: not thread.is_alive() or self.has_ended(), limit=limit
+        ):
+            logger.warning("The other workers do not come to the end of their step.")
 
     def abandon(self, sess: Any) -> None:
         """Ends a step that waits for the others, and all exchanges. May be called on any thread."""
@@ -172,9 +183,10 @@ class GroupOfWorkers:
 
         thread = threading.Thread(target=run, name="Exchange", daemon=True)
         thread.start()
-        while thread.is_alive() and self.error is None:
-            check_stop()
-            thread.join(_POLL_SECONDS)
+        others = self.name_those(np.arange(self.cluster.num_workers) != self.cluster.index)
+        wait_for(
+            lambda: others, lambda: not thread.is_alive() or self.error is not None, check_stop
+        )
         if self.error is not None:
             raise self.error
         return results[0]
@@ -215,3 +227,18 @@ class GroupOfWorkers:
                 return
             self.error = error
         self._on_failure(error)
+
+
+def _list_of_workers(target: str, config: tf.ConfigProto, own: str = "") -> str:
+    """Returns the list that the worker with this server has; first sets it to a given one."""
+    with tf.Graph().as_default() as graph, tf.device("/device:CPU:0"):
+        place = shared_variable("tensorpack_workers", tf.string, [])
+        write = tf.raw_ops.AssignVariableOp(resource=place, value=own)
+        read = tf.raw_ops.ReadVariableOp(resource=place, dtype=tf.string)
+    try:
+        with tf.Session(target, graph, config) as sess:
+            if own:
+                sess.run(write)
+            return sess.run(read).decode()
+    except tf.errors.OpError:
+        return "not known"

@@ -1,3 +1,5 @@
+import types
+
 import pytest
 
 from tensorpack.callbacks import (
@@ -6,10 +8,13 @@ from tensorpack.callbacks import (
     ProgressBar,
     SessionRunTimeout,
     TensorPrinter,
+    steps,
 )
 from tensorpack.compat import tfv1 as tf
+from tensorpack.train import SimpleTrainer
 from tests.callbacks.driver import MiniTrainer, log_lines
 from tests.contracts.callback import contract_of
+from tests.helpers import FakeClock, config
 
 TestProgressBar = contract_of(lambda: ProgressBar(["cost"]))
 TestSessionRunTimeout = contract_of(lambda: SessionRunTimeout(60000))
@@ -68,6 +73,20 @@ def test_there_is_a_bar_for_each_epoch(capsys):
     assert shown.count("|7/7[") == shown.count("100%|") == 2
 
 
+def test_a_bar_moves_with_the_steps_when_it_is_time(monkeypatch):
+    class Looks(Callback):
+        seen = []
+
+        def _trigger_step(self):
+            self.seen.append((bar._bar.n, bar._bar.total))
+            clock.advance(steps._BAR_SECONDS / 2 + 0.001)
+
+    clock, bar, looks = FakeClock(), ProgressBar(), Looks()
+    monkeypatch.setattr(steps, "time", types.SimpleNamespace(monotonic=clock))
+    MiniTrainer([bar, looks], steps_per_epoch=5).train()
+    assert looks.seen == [(1, 5), (1, 5), (3, 5), (3, 5), (5, 5)]
+
+
 def test_a_bar_that_was_interrupted_is_closed_and_has_the_steps_that_were_done(capsys):
     class Failing(MiniTrainer):
         def run_step(self):
@@ -107,3 +126,16 @@ def test_a_run_that_takes_too_long_fails():
     queue = tf.FIFOQueue(1, [tf.float32])
     with pytest.raises(tf.errors.DeadlineExceededError):
         MiniTrainer([SessionRunTimeout(50)], train_op=queue.dequeue()).train()
+
+
+def test_it_fails_on_each_worker_of_a_group():
+    queue = tf.FIFOQueue(1, [tf.float32])
+
+    class Waits(SimpleTrainer):
+        is_chief = False
+
+        def _setup(self):
+            self.train_op = queue.dequeue().op
+
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        Waits(config([SessionRunTimeout(50)], steps_per_epoch=1)).train()

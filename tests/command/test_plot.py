@@ -143,6 +143,21 @@ def test_a_terminal_that_has_only_ascii(monkeypatch):
         assert plot._look(True) == Look(68, 14, False, False)
 
 
+@pytest.mark.parametrize("columns, width", [("100", 88), ("10", 20)])
+def test_a_drawing_fits_the_terminal(columns, width, monkeypatch):
+    class Terminal(io.TextIOWrapper):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "__stdout__", Terminal(io.BytesIO(), encoding="utf-8"))
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert plot._look(False) == Look(width, 14, True, True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert plot._look(False) == Look(width, 14, True, False)
+    assert plot._look(True) == Look(width, 14, False, False)
+
+
 def test_a_line_in_letters():
     drawn = draw_text("y", {"a": ([0, 4], [0, 2])}, "step", Look(5, 3, False, False))
     assert drawn.splitlines() == ["y", "2 |   **", "1 |  *", "0 |**", "  +-----", "   0 step 4"]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -55,6 +56,29 @@ def test_help_loads_nothing_heavy():
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert subprocess.check_output([sys.executable, "-c", code], env=env).strip() == b""
+
+
+@pytest.mark.parametrize(
+    "program, part",
+    [("tensorpack", "argparse"), ("tensorpack.dataflow", "numpy"), ("tensorpack.launch", "numpy")],
+)
+@pytest.mark.parametrize("ignored", [False, True], ids=["", "ignored"])
+def test_a_program_that_is_interrupted_while_it_loads_says_nothing(
+    program, part, ignored, tmp_path
+):
+    """The part that it loads first of all stands for a signal at that moment."""
+    disposition = signal.SIG_IGN if ignored else signal.SIG_DFL
+    module = "import os, signal; os.kill(os.getpid(), signal.SIGINT); raise SystemExit(7)"
+    (tmp_path / f"{part}.py").write_text(module)
+    done = subprocess.run(
+        [sys.executable, "-m", program, "--help"],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, disposition),
+    )
+    code = 7 if ignored else -signal.SIGINT
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
 
 
 def test_version():

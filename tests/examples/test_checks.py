@@ -80,6 +80,21 @@ def test_a_learner_has_the_cores_that_its_actors_leave(monkeypatch):
     assert os.environ["TF_NUM_INTRAOP_THREADS"] == "2"
 
 
+@pytest.mark.parametrize("index, threads", [(0, "15"), (1, "8")])
+def test_a_learner_takes_them_before_it_learns(index, threads, monkeypatch):
+    found = []
+    monkeypatch.setattr(checks, "usable_cores", lambda: 16)
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    group(monkeypatch, "127.0.0.1:5000", "127.0.0.1:5001", index=index)
+    for name in ("learn", "act"):
+        monkeypatch.setattr(
+            DQN, name, lambda *_, name=name: found.append((name, os.environ["OMP_NUM_THREADS"]))
+        )
+    DQN.main(["--rom", breakout_rom(), "--actors"])
+    assert found == [(("learn", "act")[index], threads)]
+
+
 def test_towers_need_gpus(monkeypatch, capsys):
     monkeypatch.setattr(checks, "get_num_gpu", lambda: 2)
     checks.check_towers(2)

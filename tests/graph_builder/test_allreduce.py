@@ -61,6 +61,22 @@ def test_sparse_gradients_keep_their_slices(mode):
         assert run(tf.convert_to_tensor(each)).tolist() == [[1], [3], [0], [2]]
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_sparse_gradient_of_one_tower_and_a_dense_one_of_another(mode, order):
+    table = tf.get_variable("table", initializer=np.zeros([4, 1], np.float32))
+    sparse = tf.gradients(2.0 * tf.reduce_sum(tf.gather(table, [0, 0, 1])), [table])
+    dense = tf.gradients(tf.reduce_sum(table * [[1.0], [2.0], [3.0], [4.0]]), [table])
+    assert isinstance(sparse[0], tf.IndexedSlices) and isinstance(dense[0], tf.Tensor)
+    grads = [sparse, dense][::order]
+    mean, total = allreduce_grads(grads, True, mode), allreduce_grads(grads, False, mode)
+    ((averaged, variable),) = average_grads([[(each[0], table)] for each in grads])
+    assert variable is table
+    for tower in [*mean, [averaged]]:
+        assert run(tower[0]).tolist() == [[2.5], [2], [1.5], [2]]
+    assert np.array(run(total)).tolist() == [[[[5], [4], [3], [4]]]] * 2
+
+
 def test_one_tower_keeps_its_gradients():
     ((gradient,),) = [gradients(1)[0][:1]]
     assert allreduce_grads([[gradient]], True) == [[gradient]]

@@ -34,10 +34,20 @@ class Group:
       env: added to the environment of all.
       network: a `Network` to lead all connections through, which can be stalled or cut.
       namespaces: `Namespaces` to run the processes in; needs a zygote.
+      believe: takes the cluster of a process and returns what that process takes for its cluster.
     """
 
     def __init__(
-        self, module, *args, workers=2, ps=0, zygote=None, env=None, network=None, namespaces=None
+        self,
+        module,
+        *args,
+        workers=2,
+        ps=0,
+        zygote=None,
+        env=None,
+        network=None,
+        namespaces=None,
+        believe=None,
     ):
         clusters = _hosts.on_this_machine(workers, ps)
         if namespaces is not None:
@@ -46,6 +56,7 @@ class Group:
         self._start = module, args, zygote, env or {}
         self._clusters = {each.name: each for each in clusters}
         self._network = network
+        self._believe = believe or (lambda cluster: cluster)
         self._codes = {}
         self.children = {}
 
@@ -97,7 +108,7 @@ class Group:
 
     def _seen_by(self, name):
         """The cluster as a process knows it: others by the way through the network."""
-        own = self._clusters[name]
+        own = self._believe(self._clusters[name])
         if self._network is None:
             return own
         seen = {

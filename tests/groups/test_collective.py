@@ -1,5 +1,6 @@
 """`CollectiveTrainer`: real processes that train together, stop together, and fail together."""
 
+import dataclasses
 import json
 import re
 import signal
@@ -185,6 +186,22 @@ def test_ctrl_c_at_all_workers_ends_them_in_order(start_group):
     assert zero["timers"] == one["timers"] == 0
     assert zero["step"] == one["step"] > 2
     assert zero["weights"] == one["weights"]
+
+
+@pytest.mark.slow
+@pytest.mark.fault_row(53)
+def test_workers_that_take_themselves_for_the_same_end_with_both_lists(start_group):
+    def believe(cluster):  # as where the list of hosts begins with the own one on each machine
+        if cluster.index == 0:
+            return cluster
+        return dataclasses.replace(cluster, workers=cluster.workers[::-1], index=0)
+
+    group = start_group({"timeout": 5.0, "raises": True}, believe=believe)
+    assert group.end_all(60) == [1, 1], group.outputs
+    zero, one = [group.address(name) for name in group.workers]
+    lists = [f"{zero}, {one}", f"{one}, {zero}"]
+    for name, own, other in zip(group.workers, lists, lists[::-1]):
+        assert f"its list of workers is {other}, that of worker 0 is {own}." in group[name].output
 
 
 def test_a_cluster_with_parameter_servers_is_refused():

@@ -26,7 +26,9 @@ class Gate:
 
 @pytest.fixture
 def sess():
-    with tf.Session() as session:
+    # Two held predictions take two threads, of which TensorFlow makes one for each core.
+    config = tf.ConfigProto(inter_op_parallelism_threads=4, use_per_session_threads=True)
+    with tf.Session(config=config) as session:
         yield session
 
 

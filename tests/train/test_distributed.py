@@ -1,5 +1,6 @@
 """Trainers with parameter servers; the processes of a cluster are threads of this one here."""
 
+import contextlib
 import threading
 
 import numpy as np
@@ -294,22 +295,24 @@ class StopAt(Callback):
 
     _chief_only = False
 
-    def __init__(self, step):
-        self._step = step
+    def __init__(self, step, error):
+        self._step, self._error = step, error
 
     def _trigger_step(self):
         if self.global_step == self._step:
-            raise StopTraining
+            raise self._error
 
 
-def test_one_that_stops_training_ends_the_others_in_order():
+@pytest.mark.parametrize("error", [StopTraining(), SystemExit(0)])
+def test_one_that_stops_training_ends_the_others_in_order(error):
     def train(server, index):
         data = DataFromList(batches(index))
-        callbacks = [StopAt(3)] * index
+        callbacks = [StopAt(3, error)] * index
         trainer = DistributedReplicatedTrainer(
             config(callbacks, model=Regression(sgd), dataflow=data, steps_per_epoch=1000), server
         )
-        trainer.train()
+        with contextlib.suppress(SystemExit):
+            trainer.train()
         return trainer.loop.steps_taken
 
     assert Servers(2).run(train) == [3, 3]

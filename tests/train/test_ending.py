@@ -12,6 +12,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tensorpack.utils import logger
+from tensorpack.utils._run_record import read_record
 from tensorpack.utils.notes import notes_of
 from tests import helpers
 from tests.callbacks.driver import log_lines
@@ -95,6 +96,24 @@ def test_a_run_that_failed_names_the_last_save(tmp_path, capsys):
         f"The last save before the failure is {tmp_path}/model-2.",
         "To resume: again --resume",
     ]
+
+
+@pytest.mark.parametrize(
+    "code, result, exit_code, where",
+    [
+        (0, "finished", 0, "The model is"),
+        (None, "finished", 0, "The model is"),
+        (3, "failed", 3, "The last save before the failure is"),
+        ("no room", "failed", 1, "The last save before the failure is"),
+    ],
+)
+def test_record_log_and_exit_code_agree(code, result, exit_code, where, log_dir, capsys):
+    with pytest.raises(SystemExit) as caught:
+        said_at_the_end(capsys, log_dir, lambda: sys.exit(code), max_epoch=2)
+    assert caught.value.code == code
+    assert f"{where} {log_dir}/model-2." in log_lines(capsys)
+    (run,) = read_record(log_dir)["sittings"]
+    assert (run["result"], run["exit_code"]) == (result, exit_code)
 
 
 def test_without_a_saver_nothing_is_said(tmp_path, capsys):

@@ -42,6 +42,7 @@ def stop_at_random(log_dir, chance, seconds, flags, mark=READY):
     time.sleep(wait)
     child.send(signum)
     code = child.end(timeout=60)
+    print(f"{signum!r} after {wait:.3f} s: {code}")  # noqa: T201
     # When the training is over, a signal finds Python's own handlers, or nobody.
     over = "Training has finished!" in child.output
     assert over or code == (-signum if signum == signal.SIGKILL else 128 + signum), child.output
@@ -61,7 +62,9 @@ def check_equal(got, expected, done):
 @pytest.mark.parametrize("flags", [[], ["--stateless"], ["--ahead"]], ids=str)
 def test_stopped_at_random_moments(flags, tmp_path):
     expected, seconds = whole_run(tmp_path / "whole", *flags)
-    chance, parts = random.Random(), tmp_path / "parts"
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"random.Random({seed}) draws the moments")  # noqa: T201
+    chance, parts = random.Random(seed), tmp_path / "parts"
     # In the middle of a save: between its beginning and a little behind its end.
     done = [stop_at_random(parts, chance, 0.15, flags, "PHASE save") for _ in range(2)]
     done += [stop_at_random(parts, chance, seconds / 3, flags) for _ in range(3)]

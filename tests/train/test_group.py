@@ -4,6 +4,7 @@ import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
+from tensorpack.train import group_link
 from tensorpack.train.group import FAILED, JOINED, LEFT, READY, Group
 from tests.processes import wait_until
 
@@ -73,6 +74,19 @@ def test_a_worker_that_waits_hears_who_has_ended(members):
     other.group.leave(failed=False, step=7)
     wait_until(lambda: chief.left == [chief.group.who(1)])
     assert chief.lost == []
+
+
+def test_a_group_ends_without_waiting_for_its_next_look(monkeypatch):
+    monkeypatch.setattr(group_link, "_BEAT_SECONDS", 20.0)
+    clusters = sorted(_hosts.on_this_machine(1, 2), key=lambda each: each.job)
+    made = [Member(each, timeout=100.0) for each in clusters]
+    for each in made:
+        each.join()
+    # a member links to each server but itself; one that waits has asked at least once
+    wait_until(lambda: all(each.group.connected() for each in made))
+    for each in made:
+        each.group.leave(failed=False)
+    assert not [link for each in made for link in each.group._links if link.is_alive()]
 
 
 def test_workers_must_have_epochs_of_the_same_length(members):

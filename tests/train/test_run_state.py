@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import threading
 import time
@@ -12,11 +13,12 @@ import pytest
 
 from tensorpack.callbacks import Callback, JSONWriter, ModelSaver, PeriodicTrigger, TFEventWriter
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList, MapData
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.sessinit import VariableMismatch
-from tensorpack.train import Trainer, TrainingInterrupted
+from tensorpack.train import SimpleTrainer, Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed, get_rng, logger
-from tests.helpers import CallbackSpy, LargeState, config
+from tests.helpers import CallbackSpy, LargeState, TinyModel, config
 
 STEPS, EPOCHS = 2, 3
 # What each process does by itself, and how epochs begin.
@@ -147,6 +149,33 @@ def test_the_streams_of_the_process_continue():
     second = Draws()
     run([second], Never(), resume="must")
     assert first.drawn + second.drawn == whole.drawn
+
+
+@pytest.mark.parametrize("at", [1, STEPS + 3])
+def test_data_drawn_by_pythons_own_random_continue(at):
+    def train(seed, *callbacks, **options):
+        drawn = []
+
+        def draw(datapoint):  # an odd number of draws leaves one of a pair for the next time
+            drawn.append([random.gauss(0, 1), random.random(), random.randrange(10**9)])
+            return [np.float32(drawn[-1][:2])] * len(datapoint)
+
+        random.seed(seed)
+        flow = MapData(DataFromList([[0, 0]] * 3, shuffle=False), draw)
+        options = {"model": TinyModel(), "dataflow": flow, **options}
+        run(callbacks, make=SimpleTrainer, **options)
+        return drawn
+
+    saver, before = Never(), random.getstate()
+    try:
+        whole = train(5, saver=Never())
+        logger.set_logger_dir(logger.get_logger_dir(), "delete")
+        with pytest.raises(Dies):
+            train(5, Leaves([], saver, at), saver=saver)
+        rest = train(6, saver=Never(), resume="must")
+    finally:
+        random.setstate(before)
+    assert 0 < len(rest) < len(whole) and rest == whole[-len(rest) :]
 
 
 def test_a_finished_run_has_nothing_left_to_do(capsys):

@@ -38,8 +38,12 @@ class RemoteKey:
         Sockets of the context must be bound after this.
         """
         guard = require("zmq.auth.thread").ThreadAuthenticator(context)
-        guard.start()
-        guard.configure_curve_callback("*", self)
+        try:
+            guard.start()
+            guard.configure_curve_callback("*", self)
+        except BaseException:
+            guard.stop()
+            raise
         return guard
 
     def callback(self, domain: str, key: bytes) -> bool:

@@ -1,5 +1,6 @@
 """`python -m tensorpack.dataflow` as a whole: its help, exit codes, Ctrl-C, and the log."""
 
+import io
 import os
 import re
 import signal
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from tensorpack.dataflow.__main__ import main
+from tensorpack.dataflow.__main__ import _print, main
 from tests.checks import ROOT
 from tests.dataflow._cli.files import facts, numbers, save
 from tests.dataflow._cli.flows import HERE
@@ -73,6 +74,14 @@ def test_as_a_program(tmp_path):
     path = save(tmp_path / "a.npz", numbers(3))
     done = run_python("-m", "tensorpack.dataflow", "show", path, check=True)
     assert facts(done.stdout.decode())["datapoints"] == "3"
+
+
+def test_a_result_leaves_at_once():
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(io.BufferedWriter(raw), encoding="ascii")
+    _print(stream, "caf\u00e9 \x1b[2J")
+    assert raw.getvalue().endswith(b"\n") and raw.getvalue().startswith(b"caf\\xe9 ")
+    assert b"\x1b" not in raw.getvalue()
 
 
 def test_its_output_has_no_reader(tmp_path):

@@ -1,0 +1,111 @@
+"""What each worker of a group does when one ends; the workers are threads of this process here."""
+
+import itertools
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import Callback
+from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import DataFromList
+from tensorpack.launch import _hosts
+from tensorpack.tfutils.peers import PeerLost
+from tensorpack.train import CollectiveTrainer, StopTraining, TrainingInterrupted, collective
+from tensorpack.utils.stopping import Interrupted
+from tests.callbacks.driver import log_lines
+from tests.helpers import TinyModel, config
+
+
+class At(Callback):
+    """Calls a function with the trainer at a step of one worker; notes the weights of each."""
+
+    _chief_only = False
+
+    def __init__(self, step, action):
+        self._step, self._action = step, action
+
+    def _setup_graph(self):
+        self.variables = tf.trainable_variables()
+
+    def _trigger_step(self):
+        if self.global_step == self._step:
+            self._action(self.trainer)
+
+    def _after_train(self):
+        self.weights = self.trainer.sess.run(self.variables)
+
+
+class Workers:
+    """Two workers that train until one does something in its third step.
+
+    Attributes:
+      addresses: of both.
+      steps: how many each has taken.
+      weights: those of each at the end.
+      errors: what each has raised, None for nothing.
+    """
+
+    def __init__(self, action):
+        clusters = _hosts.on_this_machine(2, 0)
+        self.addresses = [each.address for each in clusters]
+        self.steps, self.weights, self.errors = [None, None], [None, None], [None, None]
+        # worker 1 on another thread, as only the main one hears of signals
+        other = threading.Thread(target=self._train, args=[1, clusters[1], action])
+        other.start()
+        self._train(0, clusters[0], lambda trainer: None)
+        other.join(60)
+
+    def _train(self, index, cluster, action):
+        look = At(3, action)
+        data = DataFromList([[np.float32([1, index]), np.float32([2, 3])]])
+        with tf.Graph().as_default():
+            trainer = CollectiveTrainer(
+                config([look], model=TinyModel(), dataflow=data, steps_per_epoch=10000),
+                cluster,
+                timeout=20.0,
+            )
+            try:
+                trainer.train()
+            except BaseException as error:
+                self.errors[index] = error
+        self.steps[index], self.weights[index] = trainer.loop.steps_taken, look.weights
+
+
+@pytest.fixture
+def train(monkeypatch):
+    # Trainers of one process are runs after one another, elsewhere.
+    monkeypatch.setattr(collective, "_runs", itertools.repeat(0))
+    return Workers
+
+
+def stop(trainer):
+    raise StopTraining("enough")
+
+
+def test_one_that_stops_ends_the_other_in_order_after_its_step(train, capsys):
+    workers = train(stop)
+    assert workers.errors == [None, None]
+    assert workers.steps == [3, 3] and workers.weights[0] == workers.weights[1]
+    at = workers.addresses[1]
+    assert f"worker 1 at {at} has ended its training, so all workers do." in log_lines(capsys)
+
+
+def test_a_signal_at_one_ends_both_after_the_same_step(train, capsys):
+    workers = train(lambda trainer: trainer.signal_token.request(Interrupted(signal.SIGTERM)))
+    assert [type(each) for each in workers.errors] == [TrainingInterrupted] * 2
+    assert [each.code for each in workers.errors] == [143, 143]
+    assert workers.steps == [4, 4] and workers.weights[0] == workers.weights[1]
+    said = f"SIGTERM at worker 1 at {workers.addresses[1]} ends all workers."
+    assert log_lines(capsys).count(said) == 2
+
+
+def fail(trainer):
+    raise KeyError("broken")
+
+
+def test_an_error_at_one_is_named_by_the_other(train):
+    lost, error = train(fail).errors
+    assert isinstance(error, KeyError)
+    assert type(lost) is PeerLost and "has failed, so all workers end. Its own log" in str(lost)

@@ -1,0 +1,85 @@
+"""A worker among the others, before the first step: whom it joins, and whom it waits for."""
+
+import dataclasses
+import threading
+
+import numpy as np
+import pytest
+
+from tensorpack.launch import _hosts
+from tensorpack.tfutils import peers
+from tensorpack.train import worker_group
+from tensorpack.train.worker_group import GroupOfWorkers
+from tests.callbacks.driver import log_lines
+from tests.helpers import wait_until
+
+
+def both(*functions):
+    """Calls each on a thread of its own; returns the results, or errors."""
+    results = [None] * len(functions)
+
+    def run(index, function):
+        try:
+            results[index] = function()
+        except Exception as error:
+            results[index] = error
+
+    threads = [threading.Thread(target=run, args=each) for each in enumerate(functions)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    return results
+
+
+@pytest.fixture
+def make_group():
+    made = []
+
+    def make(cluster):
+        group = GroupOfWorkers(cluster, 5.0, lambda error: None, lambda flags: None)
+        made.append(group)
+        return group
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def join(group):
+    return lambda: group.join(None, lambda: None)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_workers_whose_lists_have_another_order_name_both(index, make_group, monkeypatch):
+    monkeypatch.setattr(worker_group, "_STAY_SECONDS", 0.0)
+    first, second = _hosts.on_this_machine(2, 0)
+    ours = dataclasses.replace((first, second)[index], index=index)
+    theirs = dataclasses.replace(ours, workers=ours.workers[::-1])
+    errors = both(join(make_group(ours)), join(make_group(theirs)))
+    for error, own, other in zip(errors, (ours, theirs), (theirs, ours)):
+        assert type(error) is ValueError
+        assert str(error) == (
+            f"worker {1 - index} at {other.address} takes itself for worker {index}: its list of "
+            f"workers is {', '.join(other.workers)}, that of worker {index} is "
+            f"{', '.join(own.workers)}. Give all the same list, in one order."
+        )
+
+
+def test_the_log_says_for_whom_a_worker_waits(make_group, monkeypatch, capsys):
+    monkeypatch.setattr(peers, "_REPORT_SECONDS", 0.2)
+    clusters = _hosts.on_this_machine(2, 0)
+    zero, one = [make_group(each) for each in clusters]
+    assert both(join(zero), join(one)) == [None, None]
+    said = []
+
+    def has_said():
+        said.extend(log_lines(capsys))
+        return f"Waiting for worker 1 at {clusters[1].address} ..." in said
+
+    def come_late():
+        wait_until(has_said, 30)
+        return one.gather([2.0], 5, lambda: None)
+
+    tables = both(lambda: zero.gather([1.0], 5, lambda: None), come_late)
+    np.testing.assert_array_equal(tables, [[[1.0], [2.0]]] * 2)
