@@ -230,7 +230,7 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
       ValueError: it is none of those, or an `.npy` file.
       FileNotFoundError: there is no such file.
     """
-    if obj is None or obj == "":
+    if obj is None or (isinstance(obj, str) and not obj):
         return JustCurrentSession()
     if isinstance(obj, SessionInit):
         return obj
