@@ -77,19 +77,32 @@ def stale_cells(script, new, old):
     new, old = (cv2.imread(str(each)).astype(int) for each in (new, old))
     if new.shape != old.shape:
         return ["size"]
-    difference, height = np.abs(new - old), script.CELL + script.TEXT
-    cells = [
-        difference[top : top + height, left : left + script.CELL]
+    height = script.CELL + script.TEXT
+    places = [
+        (slice(top, top + height), slice(left, left + script.CELL))
         for top in range(0, len(new), height)
         for left in range(0, new.shape[1], script.CELL)
     ]
-    of_names = [cell[script.CELL :].mean() for cell in cells]
-    same_font = min(of_names) == 0
+    pictures = [np.abs(new - old)[each][: script.CELL].mean() > 1 for each in places]
+    names = [np.any((new != old)[each][script.CELL :]) for each in places]
+    has_name = [np.ptp(new[each][script.CELL :]) > 0 for each in places]  # not an empty cell
+    same_font = any(has and not differs for has, differs in zip(has_name, names))
     return [
         number
-        for number, (cell, of_name) in enumerate(zip(cells, of_names))
-        if cell[: script.CELL].mean() > 1 or (same_font and of_name > 0)
+        for number, (picture, name) in enumerate(zip(pictures, names))
+        if picture or (same_font and name)
     ]
+
+
+def test_another_font_alone_is_not_stale(script, tmp_path, monkeypatch):
+    family = [imgaug.Flip(horiz=True, prob=1), *[imgaug.Grayscale()] * 5]  # and four empty cells
+    old, new = str(tmp_path / "old.png"), str(tmp_path / "new.png")
+    assert cv2.imwrite(old, script.sheet(family))
+    monkeypatch.setattr(cv2, "FONT_HERSHEY_SIMPLEX", cv2.FONT_HERSHEY_COMPLEX)
+    assert cv2.imwrite(new, script.sheet(family))
+    assert stale_cells(script, new, old) == []
+    assert cv2.imwrite(new, script.sheet([imgaug.Gamma(), *family[1:]]))
+    assert stale_cells(script, new, old) == [0]
 
 
 @pytest.mark.parametrize(
