@@ -141,6 +141,14 @@ def packages() -> List[str]:
     return sorted(names, key=lambda name: (RANK.get(name, len(LAYERS)), name))
 
 
+def public_facades() -> List[str]:
+    """The folders in packages that have public names of their own, such as "dataflow/imgaug"."""
+    folders = [
+        f"{package}/{name}" for package in OLD_MODULES for name in OLD_MODULES[package].split()
+    ]
+    return [folder for folder in folders if (PACKAGE / folder / "__init__.py").exists()]
+
+
 def public_homes() -> Dict[str, str]:
     """Public name -> the lowest package that has it; what `from tensorpack import *` gives."""
     homes = {"tfv1": "compat"}

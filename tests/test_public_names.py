@@ -1,7 +1,8 @@
 """`__all__` is sorted, complete and resolvable, and equal to the recorded list of the API.
 
 A name is added to or taken from the API on purpose: run `scripts/public_names`, look at what it
-changed in `tests/public_names.txt`, and commit that with the change.
+changed in `tests/public_names.txt`, and commit that with the change. The same holds for arguments,
+defaults and the members of classes, in `tests/public_signatures.txt`.
 """
 
 import ast
@@ -13,7 +14,7 @@ import pytest
 
 import tensorpack
 from tensorpack import _public_names
-from tests import checks
+from tests import checks, signatures
 from tests.conftest import HAS_TENSORFLOW
 
 
@@ -73,6 +74,64 @@ def test_the_names_are_the_recorded_ones():
         [sys.executable, str(script), "--check"], stdout=subprocess.PIPE, text=True
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_the_signatures_have_defaults_and_members_of_new_names():
+    lines = (
+        (checks.ROOT / "tests" / "public_signatures.txt").read_text(encoding="utf-8").split("\n")
+    )
+    assert "dataflow.imgaug.ShiftTransform(dx, dy, border=1, border_value=0)" in lines
+    (folder,) = [line for line in lines if line.startswith("dataflow.ImageFolder(")]
+    assert "shuffle=True" in folder
+    assert "RL.NStepBatch(frames, action, reward, terminated, steps)" in lines
+
+
+SOURCE = """
+_SIZE = 1 << 4
+if True:
+    LATER = _SIZE * 2
+
+class _Base:
+    inherited = "a"
+    def __init__(self, size: int = _SIZE, *more, flag=not_ours.NAME, **options): ...
+
+class Public(_Base):
+    limit: float = 0.5
+    _private = 1
+    @property
+    def name(self): ...
+    @staticmethod
+    def make(kind, *, count=(1, 2)): ...
+    def run(self, steps=-1, then=print): ...
+
+class Pair(NamedTuple):
+    first: int
+    second: str = "b"
+"""
+
+
+@pytest.mark.parametrize(
+    "name, lines",
+    [
+        ("LATER", ["m.LATER = ((1 << 4) * 2)"]),
+        (
+            "Public",
+            [
+                "m.Public(size=(1 << 4), *more, flag=not_ours.NAME, **options)",
+                "  .inherited = 'a'",
+                "  .limit = 0.5",
+                "  .make(kind, *, count=(1, 2))",
+                "  .name",
+                "  .run(steps=-1, then=print)",
+            ],
+        ),
+        ("Pair", ["m.Pair(first, second='b')", "  .second = 'b'"]),
+    ],
+)
+def test_a_signature_is_read_from_the_source(tmp_path, name, lines):
+    path = tmp_path / "module.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    assert signatures.rendered(f"m.{name}", signatures.find(path, name)) == lines
 
 
 def test_an_unknown_name_is_an_attribute_error():

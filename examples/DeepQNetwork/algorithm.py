@@ -3,9 +3,9 @@
 Imports nothing that is slow: the command line uses it too.
 """
 
-from typing import Any, Mapping, NamedTuple, Tuple, Union
+from typing import Any, List, Mapping, NamedTuple, Tuple, Union
 
-__all__ = ["NAMED", "Algorithm", "get_algorithm"]
+__all__ = ["NAMED", "Algorithm", "get_algorithm", "unread_fields"]
 
 LEARNS = ("values", "c51", "qr", "iqn")
 NETWORKS = ("2017", "nature", "dopamine")
@@ -42,6 +42,10 @@ NAMED: Mapping[str, Algorithm] = {
     "IQN": Algorithm(learns="iqn", double=False),
 }
 
+# The fields that only some heads read, by what these learn. With another head they keep their
+# defaults: a value that nothing reads would be printed and compared as if it counted.
+_READ_BY: Mapping[str, Tuple[str, ...]] = {"atoms": ("c51", "qr", "iqn"), "loss": ("values",)}
+
 _CHOICES: Mapping[str, Tuple[str, ...]] = {
     "learns": LEARNS,
     "network": NETWORKS,
@@ -65,6 +69,12 @@ def get_algorithm(which: Union[str, Algorithm]) -> Algorithm:
         if value not in choices:
             raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
     _check_range("atoms", which.atoms, which.atoms >= 0, "at least 0")
+    for name in unread_fields(which.learns):
+        if getattr(which, name) != getattr(Algorithm(), name):
+            raise ValueError(
+                f"{name}={getattr(which, name)!r} has no effect with learns={which.learns!r}: "
+                "leave it out."
+            )
     _check_range("n_step", which.n_step, which.n_step >= 1, "at least 1")
     _check_range("priority", which.priority, 0 <= which.priority <= 1, "in [0, 1]")
     _check_range("discount", which.discount, 0 <= which.discount <= 1, "in [0, 1]")
@@ -80,6 +90,11 @@ def get_algorithm(which: Union[str, Algorithm]) -> Algorithm:
     if which.munchausen and which.learns == "c51":
         raise ValueError('munchausen=True needs learns="values", "qr" or "iqn", got "c51".')
     return which
+
+
+def unread_fields(learns: str) -> List[str]:
+    """Returns the fields that have no effect where this is learned."""
+    return [name for name, heads in _READ_BY.items() if learns not in heads]
 
 
 def _check_range(name: str, value: Any, valid: bool, needed: str) -> None:

@@ -3,7 +3,15 @@
 import argparse
 from typing import Any, Dict
 
-from algorithm import LOSSES, NAMED, NETWORKS, OPTIMIZERS, Algorithm, get_algorithm
+from algorithm import (
+    LOSSES,
+    NAMED,
+    NETWORKS,
+    OPTIMIZERS,
+    Algorithm,
+    get_algorithm,
+    unread_fields,
+)
 from presets import PRESETS
 from task_flags import at_least, number, positive, probability, switch
 
@@ -94,7 +102,12 @@ def _add_sampling_and_network(group: "argparse._ArgumentGroup") -> None:
 def _add_optimizer(group: "argparse._ArgumentGroup") -> None:
     """Adds the flags of how the network is trained."""
     add = group.add_argument
-    add("--loss", choices=LOSSES, default="huber", help="of values (default: huber)")
+    add(
+        "--loss",
+        choices=LOSSES,
+        default="huber",
+        help="of values; distributions have their own (default: huber)",
+    )
     add(
         "--optimizer", choices=OPTIMIZERS, default="adam", help="rmsprop is centred (default: adam)"
     )
@@ -125,6 +138,7 @@ def algorithm_of(args: argparse.Namespace) -> Algorithm:
       ValueError: two of them exclude each other.
     """
     _check_munchausen(args)
+    _check_unread(args)
     named = NAMED[args.algo]
     fields: Dict[str, Any] = {name: getattr(args, name) for name in _SAME_NAME}
     fields["dueling"] = named.dueling if args.dueling is None else args.dueling
@@ -138,26 +152,42 @@ def algorithm_of(args: argparse.Namespace) -> Algorithm:
 
 def _check_munchausen(args: argparse.Namespace) -> None:
     """Raises ValueError, in words of the command line, if another flag excludes --munchausen."""
-    preset = PRESETS[args.preset]
-
-    def named(flag: str, name: str) -> str:
-        of_preset = preset.get(name) == getattr(args, name)
-        return f"{flag} (of --preset {args.preset})" if of_preset else flag
-
     if not args.munchausen:
         return
     if args.double:
-        other = named("--double", "double")
+        other = _named(args, "--double", "double")
     elif NAMED[args.algo].learns == "c51":
-        other = named(f"--algo {args.algo}", "algo")
+        other = _named(args, f"--algo {args.algo}", "algo")
     else:
         return
-    remedy = "add --no-munchausen" if preset.get("munchausen") else "leave --munchausen out"
-    raise ValueError(f"{named('--munchausen', 'munchausen')} excludes {other}: {remedy}")
+    of_preset = PRESETS[args.preset].get("munchausen")
+    remedy = "add --no-munchausen" if of_preset else "leave --munchausen out"
+    raise ValueError(f"{_named(args, '--munchausen', 'munchausen')} excludes {other}: {remedy}")
+
+
+def _check_unread(args: argparse.Namespace) -> None:
+    """Raises ValueError, in words of the command line, if nothing reads a flag that is given."""
+    for name in unread_fields(NAMED[args.algo].learns):
+        value, default = getattr(args, name), getattr(Algorithm(), name)
+        if value != default:
+            of_preset = PRESETS[args.preset].get(name) == value
+            remedy = f"add --{name} {default}" if of_preset else f"leave --{name} out"
+            raise ValueError(
+                f"{_named(args, f'--{name} {value}', name)} has no effect with "
+                f"{_named(args, f'--algo {args.algo}', 'algo')}: {remedy}"
+            )
+
+
+def _named(args: argparse.Namespace, flag: str, name: str) -> str:
+    """Returns a flag, with the preset that it comes from."""
+    of_preset = PRESETS[args.preset].get(name) == getattr(args, name)
+    return f"{flag} (of --preset {args.preset})" if of_preset else flag
 
 
 def rules_of(algorithm: Algorithm) -> Dict[str, Any]:
-    """Returns the fields by the names of their flags, but for the learning rate, a schedule."""
+    """Returns the fields that count, by the names of their flags, but for the learning rate, a
+    schedule.
+    """
     fields = algorithm._asdict()
     if algorithm.learns != "values":
         name = algorithm.learns.upper()
@@ -165,5 +195,6 @@ def rules_of(algorithm: Algorithm) -> Dict[str, Any]:
         name = "Dueling"
     else:
         name = "Double" if algorithm.double else "DQN"
-    del fields["learns"], fields["learning_rate"]
+    for unread in ["learns", "learning_rate", *unread_fields(algorithm.learns)]:
+        del fields[unread]
     return {"algo": name, "optimizer_epsilon": fields.pop("epsilon"), **fields}

@@ -11,6 +11,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_names
 from tensorpack.utils.legacy_names import names_from
+from tensorpack.utils.npz import write_npz
 
 from .base import Callback
 
@@ -134,7 +135,7 @@ class ProcessTensors(Callback):
 class DumpTensors(ProcessTensors):
     """Writes the values of tensors in each step to `DumpTensor-{global_step}.npz`.
 
-    The file lies in the log directory and has one array for each of the `names`.
+    The file lies in the log directory and has one array for each of the `names`; strings as bytes.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -148,8 +149,12 @@ class DumpTensors(ProcessTensors):
 
     def _dump(self, *values: np.ndarray) -> None:
         path = os.path.join(self._directory, f"DumpTensor-{self.global_step}.npz")
-        arrays: Any = dict(zip(self._names, values))
-        np.savez(path, **arrays)
+        write_npz(path, dict(zip(self._names, map(_without_objects, values))))
+
+
+def _without_objects(value: np.ndarray) -> np.ndarray:
+    array = np.asarray(value)  # strings are objects, which np.load would take for pickles
+    return array.astype("S") if array.dtype == object else array
 
 
 DumpTensor = DumpTensors

@@ -55,7 +55,7 @@ class ScalarRecord(float):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = float.__hash__
+    __hash__ = None  # type: ignore[assignment]  # equal to a number and to a tuple: no hash suits both
 
     def __repr__(self) -> str:
         return f"ScalarRecord(global_step={self.global_step}, value={self.value!r})"

@@ -80,6 +80,7 @@ def _write_weights(saved: Saved, args: Any) -> None:
     import numpy as np
 
     from tensorpack.utils.atomic import open_atomic
+    from tensorpack.utils.npz import write_npz
 
     arrays: Dict[str, Any] = {}
     for name in _chosen(saved, args):
@@ -95,7 +96,7 @@ def _write_weights(saved: Saved, args: Any) -> None:
         arrays[name] = value
     os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
     with open_atomic(args.out) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+        write_npz(file, arrays)
     size = size_text(os.path.getsize(args.out))
     args.write(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size}).")
 

@@ -110,13 +110,15 @@ class ModelDescBase:
 
     @property
     def training(self) -> bool:
-        """Whether the tower under construction is for training; for use in `build_graph`."""
-        context = get_current_tower_context()
-        if context is None:
-            raise RuntimeError(
-                "ModelDesc.training is defined only while a tower is built, in build_graph()."
-            )
-        return context.is_training
+        """Whether the tower under construction is for training; for use in `build_graph`.
+
+        A model that sets it, as scripts for 0.9 do, reads what it has set.
+        """
+        return self.__dict__["training"] if "training" in self.__dict__ else _in_training_tower()
+
+    @training.setter
+    def training(self, value: Any) -> None:
+        self.__dict__["training"] = value
 
 
 class ModelDesc(ModelDescBase):
@@ -133,7 +135,7 @@ class ModelDesc(ModelDescBase):
         """Override to build the graph and return its scalar cost; see the base class."""
         self.cost = None  # that of another tower
         super().build_graph(*inputs)
-        if _is_of_2017(inputs) or not self.training:
+        if _is_of_2017(inputs) or not _in_training_tower():
             return None
         has_cost = self.cost is not None or type(self)._get_cost is not ModelDesc._get_cost
         return self.get_cost() if has_cost else None
@@ -185,6 +187,15 @@ class ModelDesc(ModelDescBase):
                 f"tf.compat.v1), got {type(optimizer).__name__}."
             )
         return optimizer
+
+
+def _in_training_tower() -> bool:
+    context = get_current_tower_context()
+    if context is None:
+        raise RuntimeError(
+            "ModelDesc.training is defined only while a tower is built, in build_graph()."
+        )
+    return context.is_training
 
 
 def _is_of_2017(inputs: Sequence[Any]) -> bool:

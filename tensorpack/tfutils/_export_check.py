@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 
+from .fed_input import FedInput
 from .inference import Inference
 
 _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_run_exported.py")
@@ -35,8 +36,10 @@ def compare_export(model: Inference, check_inputs: Sequence[Any], how: Dict[str,
         "outputs": [each.name for each in model.outputs],
     }
     arrays = [
-        np.asarray(value, None if tensor.dtype == tf.string else tensor.dtype.as_numpy_dtype)
-        for value, tensor in zip(check_inputs, model.inputs)
+        np.asarray(value)  # strings of NumPy, which an archive can hold
+        if each.dtype == tf.string
+        else FedInput(repr(each.name), each.dtype, each.shape).feed(value, "check_inputs")
+        for value, each in zip(check_inputs, model.inputs)
     ]
     expected = model.sess.run(model.outputs, dict(zip(model.inputs, arrays)))
     for tensor, ours, theirs in zip(

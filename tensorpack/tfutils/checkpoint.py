@@ -31,7 +31,7 @@ from tensorpack.utils.checkpoints import (
     pointed_to,
 )
 from tensorpack.utils.checkpoints.files import INDEX, MANIFEST, names_with_prefix
-from tensorpack.utils.npz import read_npz
+from tensorpack.utils.npz import read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
 
 __all__ = [
@@ -258,7 +258,7 @@ def save_checkpoint_vars(dic: Dict[str, Any], path: PathLike) -> None:
     os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
     if target.endswith(".npz"):
         with open_atomic(target) as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+            write_npz(file, arrays)
     else:
         if os.path.lexists(target + MANIFEST):  # it described the files that are being replaced
             os.remove(target + MANIFEST)

@@ -1,16 +1,32 @@
 """Which device the ops of a tower ask for."""
 
-from typing import Callable, Union
+from typing import Any, Callable, List, Union
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.checks import as_list, is_integer
 from tensorpack.utils.gpu import get_num_gpu
 
-__all__ = ["have_gpus", "tower_device"]
+__all__ = ["as_towers", "have_gpus", "tower_device"]
 
 
 def have_gpus() -> bool:
     """Returns whether TensorFlow can use a GPU here; asked without touching any."""
     return tf.test.is_built_with_cuda() and get_num_gpu() > 0
+
+
+def as_towers(owner: Any, name: str, towers: Any) -> List[Any]:
+    """Returns a list of what `tower_device` takes, each once.
+
+    Raises:
+      TypeError: it is not a list, or one is neither an integer nor a name.
+      ValueError: there are none, or one twice.
+    """
+    towers = as_list(owner, name, towers)
+    if not all(is_integer(each) or isinstance(each, str) for each in towers):
+        raise TypeError(f"{name} must be a list of GPU ids, such as [0, 1], got {towers}.")
+    if not towers or len(set(towers)) < len(towers):
+        raise ValueError(f"{name} must be a non-empty list of different GPU ids, got {towers}.")
+    return towers
 
 
 def tower_device(gpu: Union[int, str], cpus: int = 1) -> Union[str, Callable[[tf.Operation], str]]:

@@ -18,7 +18,8 @@ def count_flops(outputs: Iterable[tf.Tensor], fed: Iterable[tf.Tensor] = ()) -> 
     """Counts what convolutions and matrix products compute, two for each multiply-add.
 
     Other ops, which hardly count in a network, are left out. So is what TensorFlow keeps in
-    functions of their own, such as the body of a loop, and `Einsum`; a warning names them.
+    functions of their own, such as the body of a loop, `Einsum`, fused recurrent cells, and
+    products of sparse tensors, which depend on how many values these have; a warning names them.
 
     Args:
       outputs: the tensors to compute. Gradients are tensors too.
@@ -149,8 +150,10 @@ _COUNTS: Dict[str, Callable[[tf.Operation], Sequence[Any]]] = {
     "DepthwiseConv2dNativeBackpropFilter": _depthwise(2, -1),
     "DepthwiseConv2dNativeBackpropInput": _depthwise(2, 1),
     "MatMul": _product("transpose_a"),
+    "SparseMatMul": _product("transpose_a"),
 }
 _NOT_COUNTED = frozenset(
-    "Case Einsum If PartitionedCall StatefulPartitionedCall StatelessIf StatelessWhile "
-    "While".split()
+    "BlockLSTM BlockLSTMV2 Case CudnnRNN CudnnRNNV2 CudnnRNNV3 Einsum GRUBlockCell If "
+    "LSTMBlockCell PartitionedCall SparseMatrixMatMul SparseMatrixSparseMatMul "
+    "SparseTensorDenseMatMul StatefulPartitionedCall StatelessIf StatelessWhile While".split()
 )

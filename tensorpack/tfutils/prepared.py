@@ -5,12 +5,14 @@
 Here they are analysed once, and ops are run instead of fetched, which is cheaper.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from tensorpack.compat import make_raw_callable
 from tensorpack.compat import tfv1 as tf
+
+from .fed_input import FedInput
 
 __all__ = ["Prepared", "pick", "prepare"]
 
@@ -38,7 +40,7 @@ def prepare(
 ) -> Prepared:
     """Prepares runs that compute several structures of fetches together, each tensor once.
 
-    What is fed is converted and checked as by `Session.run`.
+    What is fed is converted and checked as the datapoints of a trainer are, see `fed_input`.
 
     Args:
       sess: the session.
@@ -110,7 +112,7 @@ class _Fetched:
 
 
 def _feedable(graph: tf.Graph, feed: Any) -> tf.Tensor:
-    if not isinstance(feed, tf.Tensor) or not graph.is_feedable(graph.as_graph_element(feed)):
+    if _input(feed) is None or not graph.is_feedable(graph.as_graph_element(feed)):
         raise _Unusual
     return feed
 
@@ -118,17 +120,24 @@ def _feedable(graph: tf.Graph, feed: Any) -> tf.Tensor:
 def _prepare_unusual(sess: Any, structures: Sequence[Any], feeds: Sequence[Any]) -> Prepared:
     # an empty list, unlike None, would take the slow way through Session.run
     call = sess.make_callable(list(structures), feed_list=list(feeds) or None)
-    return Prepared(call, list(range(len(structures))))
+    return Prepared(_checking(call, feeds) if feeds else call, list(range(len(structures))))
 
 
-def _checking(call: Callable[..., Any], feeds: Sequence[tf.Tensor]) -> Callable[..., Any]:
-    checks = [_feed_check(each) for each in feeds]
+def _checking(call: Callable[..., Any], feeds: Sequence[Any]) -> Callable[..., Any]:
+    inputs = [_input(each) for each in feeds]
 
     def run(*values: Any) -> Any:
-        if len(values) != len(checks):
-            raise TypeError(f"{len(checks)} tensors are fed here, got {len(values)} values.")
+        if len(values) != len(inputs):
+            raise TypeError(f"{len(inputs)} tensors are fed here, got {len(values)} values.")
+        arrays = [
+            value
+            if own is None
+            or (type(value) is np.ndarray and value.shape == own.seen and value.dtype == own.dtype)
+            else own.feed(value)
+            for own, value in zip(inputs, values)
+        ]
         try:
-            return call(*[check(each) for check, each in zip(checks, values)])
+            return call(*arrays)
         except tf.errors.CancelledError as error:
             if "Session has been closed" in str(error):
                 raise RuntimeError(f"This session has been closed: {error}") from error
@@ -137,24 +146,8 @@ def _checking(call: Callable[..., Any], feeds: Sequence[tf.Tensor]) -> Callable[
     return run
 
 
-def _feed_check(tensor: tf.Tensor) -> Callable[[Any], np.ndarray]:
-    """Returns a function from what is fed to the array of the tensor's dtype; checks its shape."""
-    dtype, shape = tensor.dtype.base_dtype, tensor.shape
-    numpy_dtype = dtype.as_numpy_dtype
-    expected = f"{tensor.name!r} takes {dtype.name} of shape {shape}"
-    right: Optional[Tuple[int, ...]] = None  # a shape that was found to be right
-
-    def check(value: Any) -> np.ndarray:
-        nonlocal right
-        try:
-            array = np.asarray(value, dtype=numpy_dtype)
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{expected}, and what was fed cannot be that: {error}") from error
-        if array.shape != right:
-            if not shape.is_compatible_with(array.shape):
-                raise ValueError(f"{expected}, got the shape {array.shape}.")
-            right = array.shape
-        return array
-
-    return check
+def _input(feed: Any) -> Optional[FedInput]:
+    """Returns what checks the values of a feed; None leaves them to `Session.run`."""
+    if not isinstance(feed, tf.Tensor) or feed.dtype.base_dtype in _WITHOUT_VALUE:
+        return None
+    return FedInput(repr(feed.name), feed.dtype.base_dtype, feed.shape)

@@ -230,7 +230,7 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
       ValueError: it is none of those, or an `.npy` file.
       FileNotFoundError: there is no such file.
     """
-    if obj is None or obj == "":
+    if obj is None or (isinstance(obj, str) and not obj):
         return JustCurrentSession()
     if isinstance(obj, SessionInit):
         return obj
@@ -244,8 +244,8 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
     if path.endswith(".npy"):
         raise ValueError(
             f"{path} is not loaded: an .npy file holds one array without a name, or a pickle, "
-            "which can run any code. If you trust the file, load it in a script of your own and "
-            f"write the arrays to {path[: -len('.npy')]}.npz with np.savez(path, **arrays)."
+            "which can run any code. If you trust the file, load it in a script of your own "
+            f"that calls save_checkpoint_vars(arrays, '{path[: -len('.npy')]}.npz')."
         )
     if path.endswith(".npz"):
         return DictRestore(load_checkpoint_vars(path), ignore_mismatch=ignore_mismatch)

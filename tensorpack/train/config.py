@@ -16,12 +16,13 @@ from tensorpack.graph_builder import ModelDescBase
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.checkpoint import newest_valid
 from tensorpack.tfutils.common import get_default_sess_config
+from tensorpack.tfutils.devices import as_towers
 from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore, SessionInit
 from tensorpack.utils import logger
 from tensorpack.utils._nearest import did_you_mean
-from tensorpack.utils.checks import as_count, as_list, as_number
+from tensorpack.utils.checks import as_count, as_number
 
 from .determinism import check_deterministic, one_thread, warn_of_threads
 from .ending import check_commands
@@ -146,9 +147,9 @@ class TrainConfig:
         )
         self.nr_tower = nr_tower
         if tower is not None:
-            self.tower = _check_ids("tower", tower)
+            self.tower = as_towers("TrainConfig", "tower", tower)
         predict_tower = [0] if predict_tower is None else predict_tower
-        self.predict_tower = _check_ids("predict_tower", predict_tower)
+        self.predict_tower = as_towers("TrainConfig", "predict_tower", predict_tower)
 
     def _set_session(self, creator: Any, config: Any, computing: ComputeOptions) -> None:
         if creator is None:
@@ -268,10 +269,3 @@ def _as_steps(value: Any) -> int:
         )
         return whole
     return as_count("TrainConfig", "steps_per_epoch", value, least=0)
-
-
-def _check_ids(argument: str, ids: Any) -> List[Any]:
-    ids = as_list("TrainConfig", argument, ids)
-    if not ids or len(set(ids)) < len(ids):
-        raise ValueError(f"{argument} must be a non-empty list of different GPU ids, got {ids}.")
-    return ids

@@ -15,8 +15,8 @@ from tensorpack.input_source import (
     StagingInput,
 )
 from tensorpack.tfutils.dependency import ancestors
-from tensorpack.tfutils.devices import have_gpus
-from tensorpack.utils.checks import as_count, as_list, is_integer
+from tensorpack.tfutils.devices import as_towers, have_gpus
+from tensorpack.utils.checks import as_count, is_integer
 
 from .config import TrainConfig
 from .feedfree import FeedfreeTrainerBase
@@ -86,7 +86,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         `StagingInput`. It does not where there is no GPU, nor in a deterministic run.
 
     Raises:
-      TypeError: `config` is something else.
+      TypeError: `config` is something else, or an id is not an integer.
       ValueError: there is no tower, or one twice.
     """
 
@@ -98,11 +98,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         if is_integer(config):
             self._towers_given = list(range(as_count(self, "gpus", config)))
         elif config is not None and not isinstance(config, TrainConfig):
-            self._towers_given = as_list(self, "gpus", config)
-            if not self._towers_given or len(set(self._towers_given)) < len(self._towers_given):
-                raise ValueError(
-                    f"{type(self).__name__} needs different GPU ids, got {self._towers_given}."
-                )
+            self._towers_given = as_towers(self, "gpus", config)
         config = None if self._towers_given is not None else config
         super(FeedfreeTrainerBase, self).__init__(config)  # any input will do, and None
 

@@ -1,4 +1,4 @@
-"""Reads the arrays of an `.npz` archive that may be damaged or made by another person.
+"""Reads and writes `.npz` archives; one to read may be damaged or made by another person.
 
 An archive gives all its arrays or an error. No member is unpickled, and no text of the file reaches
 numpy that could be anything else than the dtype of plain values.
@@ -9,14 +9,14 @@ import re
 import struct
 import zipfile
 import zlib
-from typing import BinaryIO, Dict
+from typing import Any, BinaryIO, Dict, Mapping
 
 import numpy as np
 
 from .packed_arrays import dtype_of, nbytes_of
 from .untrusted import open_untrusted
 
-__all__ = ["read_npz"]
+__all__ = ["read_npz", "write_npz"]
 
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {1: struct.Struct("<H"), 2: struct.Struct("<I"), 3: struct.Struct("<I")}
@@ -44,6 +44,19 @@ _DAMAGE = (
     ValueError,
     struct.error,
 )
+
+
+def write_npz(file: Any, arrays: Mapping[str, Any]) -> None:
+    """Writes arrays by name, any name: `np.savez` takes some for its own arguments.
+
+    Args:
+      file: a path, or a binary file.
+      arrays: of no objects, which would be pickled.
+    """
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(name + ".npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def read_npz(path: str) -> Dict[str, np.ndarray]:

@@ -107,6 +107,16 @@ def test_tensors_are_dumped_for_each_step(tmp_path):
         assert file["pair"].tolist() == [1, 2]
 
 
+def test_tensors_of_any_name_and_strings_are_dumped(tmp_path):
+    tf.constant([1, 2], name="allow_pickle"), tf.constant(3, name="file")
+    tf.constant(["a", "bc"], name="text")
+    with log_directory(tmp_path):
+        MiniTrainer([DumpTensors(["allow_pickle", "file", "text"])]).train()
+    with np.load(str(tmp_path / "DumpTensor-1.npz")) as archive:
+        found = {name: archive[name].tolist() for name in archive.files}
+    assert found == {"allow_pickle": [1, 2], "file": 3, "text": [b"a", b"bc"]}
+
+
 def test_dumping_needs_a_log_directory():
     tf.constant(1, name="one")
     with pytest.raises(RuntimeError, match="set_logger_dir"):

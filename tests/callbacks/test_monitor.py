@@ -163,6 +163,8 @@ def test_a_history_is_one_of_tuples_as_later(monitors):
     step, value = record
     assert (step, value) == (record[0], record[1]) == tuple(record) == (7, 2.0)
     assert record == (7, 2.0) and not record != (7, 2.0) and record != (8, 2.0)
+    with pytest.raises(TypeError, match="unhashable"):  # no hash is that of 2.0 and of (7, 2.0)
+        hash(record)
     assert dict([record]) == {7: 2.0} and type(record.value) is float
     assert repr(pickle.loads(pickle.dumps(record))) == "ScalarRecord(global_step=7, value=2.0)"
 

@@ -22,6 +22,8 @@ def test_names_are_values_that_pass_the_checks():
         ({"discount": 99.0}, r"discount must be in \[0, 1\], got 99.0"),
         ({"learning_rate": 0.0}, "learning_rate must be positive"),
         ({"max_gradient_norm": -1.0}, "max_gradient_norm must be at least 0"),
+        ({"atoms": 51}, "atoms=51 has no effect with learns='values': leave it out"),
+        ({"learns": "qr", "loss": "mse"}, "loss='mse' has no effect with learns='qr'"),
         ({"munchausen": True}, "munchausen=True needs double=False"),
         ({"munchausen": True, "double": False, "learns": "c51"}, "munchausen=True needs learns="),
     ],

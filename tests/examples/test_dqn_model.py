@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from algorithm import Algorithm
-from DQNModel import Model
+from algorithm import Algorithm, unread_fields
+from DQNModel import HEADS, Model
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext, TowerFunc
@@ -102,6 +102,25 @@ def test_the_copy_sets_every_target_variable_and_says_so(lines):
 def test_update_target_comes_after_the_graph():
     with pytest.raises(RuntimeError, match="no target network yet"):
         Model(4).update_target()
+
+
+@pytest.mark.parametrize("learns", sorted(HEADS))
+def test_a_head_reads_the_fields_that_the_algorithm_says(learns):
+    read = set()
+
+    class Recording(Algorithm):
+        def __getattribute__(self, name):
+            read.add(name)
+            return super().__getattribute__(name)
+
+    model = Model(3, Recording(learns, double=False), frame_shape=(12, 12))
+    read.clear()  # the checks read all
+    HEADS[learns](model._algorithm, 3)
+    with TowerContext("", is_training=True):
+        TowerFunc(model.build_graph, model.get_input_signature())(
+            *[tf.placeholder(each.dtype, each.shape) for each in model.get_input_signature()]
+        )
+    assert {"atoms", "loss"} - read == set(unread_fields(learns))
 
 
 def test_dueling_adds_value_and_centred_advantage():

@@ -155,6 +155,22 @@ def parse(*line):
             "--rom a.bin --preset rainbow --munchausen",
             r"^--munchausen excludes --algo C51 \(of --preset rainbow\): leave --munchausen out$",
         ),
+        (
+            "--rom a.bin --algo IQN --loss mse",
+            "^--loss mse has no effect with --algo IQN: leave --loss out$",
+        ),
+        (
+            "--rom a.bin --atoms 51",
+            "^--atoms 51 has no effect with --algo Double: leave --atoms out$",
+        ),
+        (
+            "--rom a.bin --preset dopamine-dqn --algo QR",
+            r"^--loss mse \(of --preset dopamine-dqn\) has no effect with --algo QR: add --loss h",
+        ),
+        (
+            "--rom a.bin --preset rainbow --algo DQN",
+            r"^--atoms 51 \(of --preset rainbow\) has no effect with --algo DQN: add --atoms 0$",
+        ),
         ("--rom a.bin --sticky 2", "--sticky: must be a number from 0 to 1, got '2'"),
         ("--rom a.bin --learning-rate 0", "--learning-rate: must be a number greater than 0"),
         ("--rom a.bin --max-gradient-norm -1", "--max-gradient-norm: must be .* got '-1'"),

@@ -93,6 +93,16 @@ def test_what_is_asked_for_in_other_words_is_the_same():
     assert rules("--algo DQN --double") == rules("--algo Double") == rules("--preset 2017")
 
 
+@pytest.mark.parametrize("algo", ["DQN", "C51", "QR", "IQN"])
+def test_what_nothing_reads_is_not_a_rule(algo):
+    """A run that was saved when it still was one can be resumed."""
+    found = rules(f"--algo {algo}")
+    assert ("loss" in found, "atoms" in found) == (
+        (True, False) if algo == "DQN" else (False, True)
+    )
+    assert check_rules({"loss": "mse", "atoms": 51, **found}, found) == ""
+
+
 def test_older_states_know_the_network_by_the_algorithm_alone():
     assert check_rules({"algo": "Double"}, rules("--algo DQN")) == "algo was Double, and is DQN"
     with pytest.raises(ValueError, match="algo was Dueling, and is Double"):

@@ -153,6 +153,33 @@ def test_training_is_known_only_inside_a_tower():
         assert Later().training
 
 
+@pytest.mark.parametrize("is_training", [True, False])
+def test_training_may_be_set_and_is_then_the_models_own(tensors, is_training):
+    """As in scripts for 0.9; whether a cost is asked for still depends on the tower alone."""
+
+    class Sets(Of2017):
+        training = "of the class, which hides the property"
+
+        def _build_graph(self, inputs):
+            self.training = "a placeholder"
+            self.cost = tf.reduce_sum(inputs[0])
+
+    class SetsTheProperty(Of2017):
+        def __init__(self):
+            self.training = False
+
+        def _build_graph(self, inputs):
+            assert self.training is False
+            self.training = "a placeholder"
+            self.cost = tf.reduce_sum(inputs[0])
+
+    for model in (Sets(), SetsTheProperty()):
+        with TowerContext("", is_training=is_training):
+            cost = model.build_graph(*tensors)
+        assert model.training == "a placeholder"
+        assert (cost is not None) == is_training
+
+
 def test_input_desc_placeholders():
     desc = InputDesc(tf.float32, [None, 3], "x")
     with tf.name_scope("scope"):

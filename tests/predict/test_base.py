@@ -102,8 +102,30 @@ def test_a_wrong_number_of_arguments_or_shape_names_the_tensor(doubler):
     with pytest.raises(ValueError, match=r"takes 1 arrays \(x:0\), got 2"):
         doubler(np.zeros(1), np.zeros(1))
     doubler(np.zeros(2))
-    with pytest.raises(ValueError, match=r"'x:0' takes float32 .*, got the shape \(2, 1\)"):
+    with pytest.raises(ValueError, match=r"'x:0': the model takes float32 .*gave float64 \[2, 1\]"):
         doubler(np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize("wrap", [lambda image: image, lambda image: [image], np.ndarray.tolist])
+def test_an_image_of_floats_is_not_taken_for_one_of_integers(wrap):
+    """All of [0, 1) would become 0: two images would give the same answer."""
+    image = tf.placeholder(tf.uint8, [2], name="image")
+    with tf.Session() as sess:
+        predictor = OnlinePredictor([image], [tf.cast(image, tf.int32)], sess=sess)
+        for right in (np.uint8([0, 255]), np.array([0, 255]), [0, 255]):
+            np.testing.assert_array_equal(predictor(wrap(np.asarray(right)))[0], [0, 255])
+        with pytest.raises(TypeError, match="'image:0'.* uint8 .*from float64 to uint8 changes"):
+            predictor(wrap(np.array([0.25, 0.75])))
+        with pytest.raises(ValueError, match="256 is out of the range of uint8"):
+            predictor(wrap(np.array([0, 256])))
+
+
+def test_a_narrower_dtype_of_the_same_kind_is_fed_and_logged_once(doubler, capfd):
+    for _ in range(3):
+        np.testing.assert_array_equal(doubler(np.array([1.0, 2.0]))[0], [2, 4])
+    assert (
+        capfd.readouterr().out.count("There is float64 in 'x:0' where the model takes float32") == 1
+    )
 
 
 def test_without_a_session():

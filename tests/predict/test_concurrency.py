@@ -96,7 +96,9 @@ def test_a_wrong_request_fails_alone(gated, gate):
         right = predictor.put_task(request(1))
         gate.opened.set()
         assert first.result(5)[1] == 1 and right.result(5)[1] == 2
-        with pytest.raises(ValueError, match=r"'x:0' takes float32 .*, got the shape \(1, 3\)"):
+        with pytest.raises(
+            ValueError, match=r"'x:0': the model takes float32 .*gave float64 \[1, 3\]"
+        ):
             wrong.result(5)
 
 

@@ -88,7 +88,7 @@ def test_several_processes_return_the_inputs_too(run):
 
 @pytest.mark.slow
 def test_errors_of_processes_are_raised(run):
-    assert "'x:0' takes float32 of shape" in run("wrong")
+    assert "'x:0': the model takes float32 [None], the call gave float32 [1, 1]" in run("wrong")
     assert run("dies").startswith("WorkerDied: ") and "SIGKILL" in run("dies")
 
 

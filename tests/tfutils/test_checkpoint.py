@@ -76,6 +76,13 @@ def test_saved_values_come_back(tmp_path, name):
     assert [each for each in os.listdir(str(tmp_path)) if "tmp" in each] == []
 
 
+@pytest.mark.parametrize("path", ["saved", "saved.npz"])
+def test_a_variable_may_have_any_name(tmp_path, path):
+    values = {name: np.ones(2, np.float32) for name in ("allow_pickle", "file", "args", "W")}
+    save_checkpoint_vars(values, tmp_path / path)
+    assert_same(load_checkpoint_vars(tmp_path / path), values)
+
+
 def test_saved_values_are_no_pickle(tmp_path):
     with pytest.raises(ValueError, match="saved.npy: .* Write .npz"):
         save_checkpoint_vars({"W": 1.0}, tmp_path / "saved.npy")

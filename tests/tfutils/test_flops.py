@@ -43,6 +43,7 @@ def convolution(x, **options):
         (lambda: tf.matmul(tf.ones([7, 6]), tf.ones([7, 8]), transpose_a=True), 6 * 7 * 8),
         (lambda: tf.matmul(tf.ones([3, 6, 7]), tf.ones([3, 8, 7]), adjoint_b=True), 3 * 6 * 7 * 8),
         (lambda: tf.matmul(tf.ones([3, 7, 6]), tf.ones([3, 7, 8]), adjoint_a=True), 3 * 6 * 7 * 8),
+        (lambda: tf.sparse_matmul(tf.ones([6, 7]), tf.ones([8, 7]), transpose_b=True), 6 * 7 * 8),
         (lambda: tf.nn.relu(image()), 0),
     ],
 )
@@ -84,6 +85,14 @@ def test_an_unknown_size_is_named():
     x = tf.placeholder(tf.float32)
     with pytest.raises(ValueError, match="not known"):
         count_flops([tf.matmul(x, tf.ones([4, 5]))])
+
+
+def test_products_of_sparse_tensors_are_said_to_be_missing(log_lines):
+    """How many multiplications they need depends on the data."""
+    sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 3])
+    y = tf.sparse_tensor_dense_matmul(sparse, tf.matmul(tf.ones([3, 4]), tf.ones([4, 5])))
+    assert list(count_flops([y]).values()) == [2 * 3 * 4 * 5]
+    assert log_lines == [("warn", f"The operations of {y.op.name} are not counted.")]
 
 
 def test_what_is_not_counted_is_said(log_lines):

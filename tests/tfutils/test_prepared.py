@@ -104,7 +104,9 @@ def test_a_wrong_shape_or_number_is_an_error_however_many_were_right(sess):
     call, (where,) = prepare(sess, [tf.shape(x)], [x, y])
     for rows in (3, 3, 1):
         assert pick(call(np.zeros((rows, 2)), 0), where).tolist() == [rows, 2]
-    with pytest.raises(ValueError, match=r"'x:0' takes float32 of shape .*2\), got .*\(2, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"'x:0': .* float32 \[None, 2\], .* gave float64 \[2, 3\]"
+    ):
         call(np.zeros((2, 3)), 0)
     with pytest.raises(TypeError, match="2 tensors are fed here, got 1 values"):
         call(np.zeros((3, 2)))
@@ -113,8 +115,17 @@ def test_a_wrong_shape_or_number_is_an_error_however_many_were_right(sess):
 @pytest.mark.parametrize("value", ["text", [[1], [1, 2]], object()])
 def test_what_cannot_be_converted_is_an_error_that_names_the_tensor(sess, value):
     x = tf.placeholder(tf.float32, None, "x")
-    with pytest.raises((TypeError, ValueError), match="'x:0' takes float32"):
+    with pytest.raises((TypeError, ValueError), match="'x:0': the model takes float32"):
         run(sess, x + 1, [x], [value])
+
+
+def test_a_cast_that_loses_values_is_refused_however_it_is_run(sess):
+    x = tf.placeholder(tf.int32, [], "x")
+    sparse = tf.SparseTensor([[0]], [x], [2])
+    for structure in (x + 1, {"sum": [x + 1]}, Pair(x, x), x, sparse):
+        run(sess, structure, [x], [3])
+        with pytest.raises(TypeError, match="'x:0': the model takes int32 .*float64"):
+            run(sess, structure, [x], [3.5])
 
 
 def test_an_error_of_an_op_has_its_type_and_name_and_a_closed_session_is_a_runtime_error(sess):

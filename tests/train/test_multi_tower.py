@@ -304,6 +304,7 @@ def test_the_op_of_2017_sets_the_copies():
         (lambda: SyncMultiGPUTrainerParameterServer(0), ValueError, "gpus .* at least 1"),
         (lambda: AsyncMultiGPUTrainer([1, 1]), ValueError, r"different GPU ids, got \[1, 1\]"),
         (lambda: SyncMultiGPUTrainerReplicated([]), ValueError, "different GPU ids"),
+        (lambda: SyncMultiGPUTrainerReplicated([0.5]), TypeError, r"list of GPU ids.*got \[0.5\]"),
         (lambda: SyncMultiGPUTrainerReplicated("gpus"), TypeError, "gpus"),
         (lambda: SyncMultiGPUTrainerParameterServer(2, "tpu"), ValueError, "'gpu' or 'cpu'"),
         (lambda: SyncMultiGPUTrainerReplicated(2, True, "ring"), ValueError, "mode must be one of"),

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tensorpack.utils.npz import read_npz
+from tensorpack.utils.npz import read_npz, write_npz
 
 ARRAYS = {
     "W": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -33,6 +33,17 @@ def test_what_numpy_writes_is_read(tmp_path, save):
     assert all(array.flags.writeable for array in read_npz(path).values())
     save(path)
     assert read_npz(path) == {}
+
+
+def test_what_is_written_is_read_whatever_the_names(tmp_path):
+    path = str(tmp_path / "a.npz")
+    arrays = dict(ARRAYS, file=np.ones(2), allow_pickle=np.zeros(1), arr_0=np.int8(1))
+    write_npz(path, arrays)
+    same(read_npz(path), arrays)
+    with np.load(path) as archive:
+        same({name: archive[name] for name in archive.files}, arrays)
+    with pytest.raises(ValueError, match="[Oo]bject arrays cannot be saved"):
+        write_npz(path, {"o": np.array([None])})
 
 
 @pytest.mark.fault_row(51)

@@ -1,0 +1,184 @@
+"""Makes arrays that can be fed of what is given for one input, without changing its values.
+
+TensorFlow itself makes NaN of None, and 0 of 0.9 where the input has integers. The datapoints of a
+trainer (`input_source`) and what predictors are called with (`prepared`) are checked by this rule.
+"""
+
+from typing import Any, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
+
+__all__ = ["FedInput", "cast", "describe"]
+
+_FAMILIES = {"b": "bool", "i": "integer", "u": "integer", "f": "float", "c": "complex"}
+
+
+class FedInput:
+    """Turns the values that are given for one input into arrays that can be fed.
+
+    A value that is an array with `dtype` and the shape `seen` can be fed as it is.
+
+    Args:
+      name: of the input, for messages.
+      dtype: its `tf.DType`.
+      shape: its `tf.TensorShape`.
+
+    Attributes:
+      dtype: of NumPy.
+      seen: the shape of an array that passed; None before that, and always for strings, whose
+        elements are checked each time.
+      expected: dtype and shape as text.
+    """
+
+    def __init__(self, name: str, dtype: tf.DType, shape: tf.TensorShape) -> None:
+        self.name = name
+        self.dtype = np.dtype(dtype.as_numpy_dtype)
+        self.seen: Optional[Tuple[int, ...]] = None
+        self._dims = None if shape.ndims is None else shape.as_list()
+        self._is_string = dtype == tf.string
+        self._conversion_logged = False
+        self.expected = f"{dtype.name} {'of any shape' if self._dims is None else self._dims}"
+
+    def convert(self, value: Any) -> np.ndarray:
+        """Returns `value` as an array of the right dtype and shape.
+
+        float64 becomes float32, int64 becomes int32 and the like, where all values fit, and the log
+        says so once; bool and integers are widened as numpy's safe casts do. NaN passes.
+
+        Raises:
+          TypeError: it is None, holds objects, or would change its kind (float to int, str to
+            number).
+          ValueError: the shape, or the range of a number is wrong.
+        """
+        array = _to_strings(value) if self._is_string else _to_numbers(value)
+        self._check_shape(array.shape)
+        if self._is_string:
+            return array
+        converted = cast(array, self.dtype)
+        if array is value and not np.can_cast(array.dtype, self.dtype, "safe"):
+            self._log_conversion(array.dtype)  # a Python number has no dtype to be corrected
+        self.seen = array.shape
+        return converted
+
+    def feed(self, value: Any, giver: str = "the call") -> np.ndarray:
+        """As `convert`; an error also names the input, what it takes and what it was given."""
+        try:
+            return self.convert(value)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
+                f"{self.name}: the model takes {self.expected}, {giver} gave {describe(value)}: "
+                f"{error}."
+            ) from error
+
+    def _check_shape(self, shape: Sequence[int]) -> None:
+        dims = self._dims
+        if dims is None:
+            return
+        if len(shape) != len(dims):
+            raise ValueError(f"it has {len(shape)} dimensions instead of {len(dims)}")
+        for axis, (size, needed) in enumerate(zip(shape, dims)):
+            if needed is not None and size != needed:
+                raise ValueError(f"its size along axis {axis} is {size} instead of {needed}")
+
+    def _log_conversion(self, source: np.dtype) -> None:
+        if not self._conversion_logged:
+            self._conversion_logged = True
+            logger.info(
+                f"There is {source} in {self.name} where the model takes {self.dtype}: converting "
+                "it. Give the latter to save the time."
+            )
+
+
+def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Returns `array` as `dtype` without changing its values, itself if it is that already.
+
+    Numbers may change to a wider dtype of any kind (bool to int, int to float), to a narrower one
+    of the same kind, and integers to a float that holds all of them exactly. NaN and infinity stay
+    what they are. Raises as `FedInput.convert` does.
+    """
+    if array.dtype == dtype:
+        return array
+    source, target = _FAMILIES.get(array.dtype.kind), _FAMILIES.get(dtype.kind)
+    if source is None:
+        raise TypeError(f"{array.dtype} is not a dtype of numbers")
+    if np.can_cast(array.dtype, dtype, "safe"):
+        return array.astype(dtype)
+    if source == "integer" and target in ("integer", "float"):
+        return _narrow_integers(array, dtype)
+    if source == target or (source == "float" and target is None):  # None: bfloat16
+        return _narrow_floats(array, dtype)
+    raise TypeError(
+        f"a cast from {array.dtype} to {dtype} changes what the values are: do it first"
+    )
+
+
+def _narrow_integers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if array.size:
+        if dtype.kind == "f":
+            highest = 2 ** (np.finfo(dtype).nmant + 1)  # up to here every integer is exact
+            lowest = -highest
+        else:
+            lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+        for value in (int(array.min()), int(array.max())):
+            if not lowest <= value <= highest:
+                raise ValueError(f"{value} is out of the range of {dtype}, [{lowest}, {highest}]")
+    return array.astype(dtype)
+
+
+def _narrow_floats(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        narrow = array.astype(dtype)
+    # numpy's functions do not know bfloat16 everywhere
+    finite = np.isfinite(narrow if dtype.kind in "fc" else narrow.astype(np.float32))
+    if not finite.all():
+        lost = np.isfinite(array) & ~finite
+        if lost.any():
+            raise ValueError(f"{array[lost].flat[0]} is out of the range of {dtype}")
+    return narrow
+
+
+def _to_numbers(value: Any) -> np.ndarray:
+    if value is None:
+        raise TypeError("None is not data")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError("masked values are not data: fill them first")
+    try:
+        array = np.asarray(value)
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise TypeError(f"numpy makes no array of it ({error})") from error
+    if array.dtype.kind == "O":
+        what = "None among its values" if any(each is None for each in array.flat) else "objects"
+        raise TypeError(
+            f"it is an array of objects ({what}): its values must be numbers, its rows equally long"
+        )
+    return array
+
+
+def _to_strings(value: Any) -> np.ndarray:
+    """Returns an object array of `str` and `bytes`, which is how TensorFlow takes strings."""
+    array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
+    if array.dtype.kind in "SU":
+        return array.astype(object)
+    if array.dtype.kind != "O":
+        raise TypeError(
+            f"a cast from {array.dtype} to str changes what the values are: do it first"
+        )
+    for each in array.flat:
+        if not isinstance(each, (str, bytes)):
+            kind = "None" if each is None else f"a {type(each).__name__}"
+            raise TypeError(f"only str and bytes are strings, there is {kind} among them")
+    return array
+
+
+def describe(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, (np.ndarray, np.generic)):
+        return f"{value.dtype} {list(value.shape)}"
+    if isinstance(value, (list, tuple, dict, str, bytes)):
+        return f"a {type(value).__name__} of length {len(value)}"
+    return f"a {type(value).__name__}"
