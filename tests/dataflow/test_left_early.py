@@ -18,10 +18,10 @@ from tensorpack.dataflow import (
     PrefetchOnGPUs,
 )
 from tensorpack.dataflow._processes import receiver
-from tests.dataflow.helpers import in_thread, open_files
 from tests.dataflow.process_flows import FORKED, closing, mixture, strict
 from tests.dataflow.process_functions import numbers, whole_array
 from tests.dataflow.remote_peers import Sending
+from tests.processes import in_thread, open_files
 
 pytestmark = [pytest.mark.fault_row(57), pytest.mark.usefixtures("own_streams")]
 

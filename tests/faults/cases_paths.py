@@ -7,9 +7,9 @@ from functools import partial
 from tensorpack.utils import logger
 
 from .cases_disk import beside_the_log
-from .child import CASES, STEPS, At, case, train
 from .data import Flow
 from .marks import mark
+from .training import CASES, STEPS, At, case, train
 
 
 @case

@@ -7,7 +7,7 @@ import pytest
 
 from tensorpack.tfutils.checkpoint import get_all_checkpoints
 
-from .running import Case
+from .run_case import Case
 
 DONE = ("Training has finished!",)
 IN_USE = r"tensorpack\.utils\._directory_lock\.DirectoryInUse: .* used by another run"

@@ -10,7 +10,7 @@ from tensorpack.tfutils.peers import PeerLost
 from tensorpack.train.group import JOINED, READY, Group
 from tensorpack.train.parameter_server import serve
 from tensorpack.train.signals import TrainingInterrupted
-from tests.helpers import wait_until
+from tests.processes import wait_until
 
 
 class Serving:

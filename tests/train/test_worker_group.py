@@ -11,7 +11,7 @@ from tensorpack.tfutils import peers
 from tensorpack.train import worker_group
 from tensorpack.train.worker_group import GroupOfWorkers
 from tests.callbacks.driver import log_lines
-from tests.helpers import wait_until
+from tests.processes import wait_until
 
 
 def both(*functions):
