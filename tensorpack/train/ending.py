@@ -52,7 +52,7 @@ class Ending(NamedTuple):
         if raises is None:
             text = f"StopTraining: {error}" if str(error) else "StopTraining"
             return cls(None, "finished", text if isinstance(error, StopTraining) else "", 0)
-        code = raises.code if isinstance(raises, SystemExit) else 1
+        code: Any = raises.code if isinstance(raises, SystemExit) else 1
         if code in (None, 0):
             return cls(raises, "finished", repr(raises), 0)
         text = f"{type(raises).__name__}: {raises}"

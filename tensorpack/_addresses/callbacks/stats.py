@@ -1,13 +1,5 @@
 """`tensorpack.callbacks.stats` of older versions; see `tensorpack.callbacks`."""
 
-from tensorpack.callbacks import (
-    DumpParamAsImage,
-    InjectShell,
-    SendStat,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "DumpParamAsImage",
-    "InjectShell",
-    "SendStat",
-]
+__getattr__, __all__ = moved_to("tensorpack.callbacks")

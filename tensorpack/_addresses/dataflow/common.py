@@ -1,39 +1,5 @@
 """`tensorpack.dataflow.common` of older versions; see `tensorpack.dataflow`."""
 
-from tensorpack.dataflow import (
-    BatchData,
-    BatchDataByShape,
-    CacheData,
-    ConcatData,
-    FixedSizeData,
-    JoinData,
-    LocallyShuffleData,
-    MapData,
-    MapDataComponent,
-    PrintData,
-    RandomChooseData,
-    RandomMixData,
-    RepeatedData,
-    RepeatedDataPoint,
-    SelectComponent,
-    TestDataSpeed,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "BatchData",
-    "BatchDataByShape",
-    "CacheData",
-    "ConcatData",
-    "FixedSizeData",
-    "JoinData",
-    "LocallyShuffleData",
-    "MapData",
-    "MapDataComponent",
-    "PrintData",
-    "RandomChooseData",
-    "RandomMixData",
-    "RepeatedData",
-    "RepeatedDataPoint",
-    "SelectComponent",
-    "TestDataSpeed",
-]
+__getattr__, __all__ = moved_to("tensorpack.dataflow")

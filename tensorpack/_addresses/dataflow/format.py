@@ -1,21 +1,5 @@
 """`tensorpack.dataflow.format` of older versions; see `tensorpack.dataflow`."""
 
-from tensorpack.dataflow import (
-    CaffeLMDB,
-    HDF5Data,
-    LMDBData,
-    LMDBDataDecoder,
-    LMDBDataPoint,
-    SVMLightData,
-    TFRecordData,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "CaffeLMDB",
-    "HDF5Data",
-    "LMDBData",
-    "LMDBDataDecoder",
-    "LMDBDataPoint",
-    "SVMLightData",
-    "TFRecordData",
-]
+__getattr__, __all__ = moved_to("tensorpack.dataflow")

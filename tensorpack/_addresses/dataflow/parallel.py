@@ -1,21 +1,5 @@
 """`tensorpack.dataflow.parallel` of older versions; see `tensorpack.dataflow`."""
 
-from tensorpack.dataflow import (
-    MultiProcessPrefetchData,
-    MultiProcessRunner,
-    MultiProcessRunnerZMQ,
-    MultiThreadPrefetchData,
-    MultiThreadRunner,
-    PrefetchData,
-    PrefetchDataZMQ,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "MultiProcessPrefetchData",
-    "MultiProcessRunner",
-    "MultiProcessRunnerZMQ",
-    "MultiThreadPrefetchData",
-    "MultiThreadRunner",
-    "PrefetchData",
-    "PrefetchDataZMQ",
-]
+__getattr__, __all__ = moved_to("tensorpack.dataflow")

@@ -1,19 +1,5 @@
 """`tensorpack.dataflow.parallel_map` of older versions; see `tensorpack.dataflow`."""
 
-from tensorpack.dataflow import (
-    MultiProcessMapAndBatchData,
-    MultiProcessMapAndBatchDataZMQ,
-    MultiProcessMapData,
-    MultiProcessMapDataZMQ,
-    MultiThreadMapData,
-    ThreadedMapData,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "MultiProcessMapAndBatchData",
-    "MultiProcessMapAndBatchDataZMQ",
-    "MultiProcessMapData",
-    "MultiProcessMapDataZMQ",
-    "MultiThreadMapData",
-    "ThreadedMapData",
-]
+__getattr__, __all__ = moved_to("tensorpack.dataflow")

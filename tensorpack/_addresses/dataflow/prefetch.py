@@ -1,15 +1,5 @@
 """`tensorpack.dataflow.prefetch` of older versions; see `tensorpack.dataflow`."""
 
-from tensorpack.dataflow import (
-    PrefetchData,
-    PrefetchDataZMQ,
-    PrefetchOnGPUs,
-    ThreadedMapData,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "PrefetchData",
-    "PrefetchDataZMQ",
-    "PrefetchOnGPUs",
-    "ThreadedMapData",
-]
+__getattr__, __all__ = moved_to("tensorpack.dataflow")

@@ -1,15 +1,5 @@
 """`tensorpack.dataflow.serialize` of older versions; see `tensorpack.dataflow`."""
 
-from tensorpack.dataflow import (
-    HDF5Serializer,
-    LMDBSerializer,
-    NumpySerializer,
-    TFRecordSerializer,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "HDF5Serializer",
-    "LMDBSerializer",
-    "NumpySerializer",
-    "TFRecordSerializer",
-]
+__getattr__, __all__ = moved_to("tensorpack.dataflow")

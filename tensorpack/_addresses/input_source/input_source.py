@@ -1,29 +1,5 @@
 """`tensorpack.input_source.input_source` of older versions; see `tensorpack.input_source`."""
 
-from tensorpack.input_source import (
-    BatchQueueInput,
-    DummyConstantInput,
-    EnqueueThread,
-    FeedfreeInput,
-    FeedInput,
-    PlaceholderInput,
-    QueueInput,
-    StagingInput,
-    TensorInput,
-    TFDatasetInput,
-    ZMQInput,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "BatchQueueInput",
-    "DummyConstantInput",
-    "EnqueueThread",
-    "FeedInput",
-    "FeedfreeInput",
-    "PlaceholderInput",
-    "QueueInput",
-    "StagingInput",
-    "TFDatasetInput",
-    "TensorInput",
-    "ZMQInput",
-]
+__getattr__, __all__ = moved_to("tensorpack.input_source")

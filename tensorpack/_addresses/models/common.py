@@ -1,17 +1,5 @@
 """`tensorpack.models.common` of older versions; see `tensorpack.models`."""
 
-from tensorpack.models import (
-    VariableHolder,
-    disable_layer_logging,
-    get_registered_layer,
-    layer_register,
-    rename_tflayer_get_variable,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "VariableHolder",
-    "disable_layer_logging",
-    "get_registered_layer",
-    "layer_register",
-    "rename_tflayer_get_variable",
-]
+__getattr__, __all__ = moved_to("tensorpack.models")

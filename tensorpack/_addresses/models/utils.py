@@ -1,9 +1,5 @@
 """`tensorpack.models.utils` of older versions; see `tensorpack.models`."""
 
-from tensorpack.models import (
-    VariableHolder,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "VariableHolder",
-]
+__getattr__, __all__ = moved_to("tensorpack.models")

@@ -1,11 +1,5 @@
 """`tensorpack.train.model_desc` of older versions; see `tensorpack.graph_builder`."""
 
-from tensorpack.graph_builder import (
-    ModelDesc,
-    ModelDescBase,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "ModelDesc",
-    "ModelDescBase",
-]
+__getattr__, __all__ = moved_to("tensorpack.graph_builder")

@@ -1,29 +1,5 @@
 """`tensorpack.train.trainers` of older versions; see `tensorpack.train`."""
 
-from tensorpack.train import (
-    AsyncMultiGPUTrainer,
-    BytePSTrainer,
-    DistributedTrainerParameterServer,
-    DistributedTrainerReplicated,
-    HorovodTrainer,
-    NoOpTrainer,
-    QueueInputTrainer,
-    SimpleTrainer,
-    SyncMultiGPUTrainer,
-    SyncMultiGPUTrainerParameterServer,
-    SyncMultiGPUTrainerReplicated,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "AsyncMultiGPUTrainer",
-    "BytePSTrainer",
-    "DistributedTrainerParameterServer",
-    "DistributedTrainerReplicated",
-    "HorovodTrainer",
-    "NoOpTrainer",
-    "QueueInputTrainer",
-    "SimpleTrainer",
-    "SyncMultiGPUTrainer",
-    "SyncMultiGPUTrainerParameterServer",
-    "SyncMultiGPUTrainerReplicated",
-]
+__getattr__, __all__ = moved_to("tensorpack.train")

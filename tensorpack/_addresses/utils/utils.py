@@ -1,21 +1,5 @@
 """`tensorpack.utils.utils` of older versions; see `tensorpack.utils`."""
 
-from tensorpack.utils import (
-    change_env,
-    execute_only_once,
-    fix_rng_seed,
-    get_rng,
-    get_tqdm,
-    get_tqdm_kwargs,
-    humanize_time_delta,
-)
+from tensorpack._addresses import moved_to
 
-__all__ = [
-    "change_env",
-    "execute_only_once",
-    "fix_rng_seed",
-    "get_rng",
-    "get_tqdm",
-    "get_tqdm_kwargs",
-    "humanize_time_delta",
-]
+__getattr__, __all__ = moved_to("tensorpack.utils")
