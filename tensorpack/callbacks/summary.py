@@ -1,7 +1,7 @@
 """Updates moving averages and passes the summaries of the graph to the monitors."""
 
 from collections import deque
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -47,6 +47,8 @@ def MergeAllSummaries(
 ) -> Callback:
     """Returns a callback that puts the summaries of a collection into the monitors every epoch.
 
+    Summaries of trainable variables and constants alone have the values from after the step.
+
     Args:
       period: do so after every so many steps of an epoch as well; 0 for never.
       run_alone: compute them in a run of their own after the step, instead of along with it. Then
@@ -67,10 +69,6 @@ class _Summaries(Callback):
         self._key = key
         self._merged: Optional[tf.Tensor] = None
 
-    def _setup_graph(self) -> None:
-        if tf.get_collection(self._key):
-            self._merged = tf.summary.merge_all(self._key)
-
     def _due_in_epoch(self, local_step: int) -> bool:
         return bool(self._period) and (local_step + 1) % self._period == 0
 
@@ -80,12 +78,24 @@ class _Summaries(Callback):
 
 class _SummariesWithStep(_Summaries):
     _last = -1  # the step whose summaries are the last ones put
+    _due = False
+    _of_parameters: Optional[tf.Tensor] = None
+
+    def _setup_graph(self) -> None:
+        # Along with the step, they would be computed before its update or after it, as it happens.
+        of_parameters = _made_of_parameters(self.graph)
+        kinds: Tuple[List[tf.Tensor], List[tf.Tensor]] = ([], [])
+        for each in tf.get_collection(self._key):
+            kinds[each.op in of_parameters].append(each)
+        merged = [tf.summary.merge(each) if each else None for each in kinds]
+        self._merged, self._of_parameters = merged
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         trainer = self.trainer
         step = trainer.local_step
         due = step == trainer.steps_per_epoch - 1 or self._due_in_epoch(step)
-        if not due or trainer.global_step == self._last:  # only the first run of a step
+        self._due = due and trainer.global_step != self._last  # only the first run of a step
+        if not self._due:
             return None
         self._last = trainer.global_step
         return self._merged
@@ -93,8 +103,13 @@ class _SummariesWithStep(_Summaries):
     def _after_run(
         self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
     ) -> None:
-        if run_values.results is not None:
-            self.trainer.monitors.put_summary(run_values.results)
+        if not self._due:
+            return
+        summary = run_values.results or b""
+        if self._of_parameters is not None:
+            summary += self.trainer.hooked_sess.run_unseen(self._of_parameters)
+        if summary:
+            self.trainer.monitors.put_summary(summary)
 
     def state_dict(self) -> Dict[str, Any]:
         """The last step of which summaries were put."""
@@ -105,7 +120,28 @@ class _SummariesWithStep(_Summaries):
         self._last = state["last"]
 
 
+def _made_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
+    """Returns the ops that read trainable variables and constants, and depend on nothing else."""
+    variables = {each.op for each in tf.trainable_variables()}
+    found = set(variables)
+    for op in graph.get_operations():  # each behind its inputs, but for loops
+        before = {*(each.op for each in op.inputs), *op.control_inputs}
+        if not before <= found:
+            continue
+        if before & variables:
+            only_reads = op.type in ("Identity", "ReadVariableOp")
+        else:
+            only_reads = op.type == "Const" or (before and not op.op_def.is_stateful)
+        if only_reads:
+            found.add(op)
+    return found
+
+
 class _SummariesAlone(_Summaries):
+    def _setup_graph(self) -> None:
+        if tf.get_collection(self._key):
+            self._merged = tf.summary.merge_all(self._key)
+
     def _trigger_step(self) -> None:
         step = self.local_step
         if self._due_in_epoch(step) and step != self.trainer.steps_per_epoch - 1:
