@@ -137,10 +137,18 @@ class Callback:
     _chief_only = True
 
     def setup_graph(self, trainer: Any) -> None:
-        """Binds the callback to a trainer and lets it add ops to the graph, for the only time."""
-        self.trainer = (
-            trainer if isinstance(trainer, weakref.ProxyTypes) else weakref.proxy(trainer)
-        )
+        """Binds the callback to a trainer and lets it add ops to the graph, for the only time.
+
+        Raises:
+          ValueError: it has been set up for this trainer.
+        """
+        proxy = trainer if isinstance(trainer, weakref.ProxyTypes) else weakref.proxy(trainer)
+        if self.trainer is proxy:
+            raise ValueError(
+                f"The callback {self} is in this run twice, perhaps inside of another one, and "
+                "would run twice on one state: remove it, or create a second one."
+            )
+        self.trainer = proxy
         self.graph = tf.get_default_graph()
         with tf.name_scope(self.name_scope or type(self).__name__.strip("_")):
             self._setup_graph()
