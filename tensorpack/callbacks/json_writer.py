@@ -26,6 +26,21 @@ class JSONWriter(EpochTable):
 
     FILENAME = "stats.json"
 
+    def __init__(self, logdir: Optional[str] = None) -> None:
+        super().__init__(logdir)
+        self._written: List[Dict[str, Any]] = []  # epochs that do not change any more
+        self._head = ""  # their text
+
+    def _text(self) -> str:
+        """As `encode`, but each epoch that is over is encoded once."""
+        *over, last = self._epochs
+        count = len(self._written)
+        if any(a is not b for a, b in zip(self._written, over)) or count > len(over):
+            count, self._head = 0, ""
+        self._head += "".join(f"{self.encode([each])[1:-1]}, " for each in over[count:])
+        self._written = over
+        return f"[{self._head}{self.encode([last])[1:]}"
+
     @staticmethod
     def load_existing_json(dir: Optional[str] = None) -> Optional[List[Dict[str, Any]]]:
         """Returns the epochs in the file, the complete ones if it is truncated; NaN is None.
