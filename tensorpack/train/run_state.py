@@ -27,6 +27,7 @@ from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sessinit import ExactRestore
 from tensorpack.utils import logger
 from tensorpack.utils._nearest import did_you_mean_file
+from tensorpack.utils._run_record import read_record
 from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, streams_state
 
 __all__ = [
@@ -115,6 +116,25 @@ class RunState:
         self._compare_lengths(state["steps_per_epoch"])
         strictly = self._trainer.resume_strictly
         callbacks.load_states(state["callbacks"], state["callback_names"], strictly)
+
+    def is_over(self, step: int) -> bool:
+        """Tells, and logs, whether nothing is left of a run: `run.json` says that it ended in order
+        with this step, and its last epoch is over.
+        """
+        if self.position is None or self.first_epoch <= self._trainer.max_epoch:
+            return False
+        try:
+            record = read_record(logger.get_logger_dir() or "") or {"sittings": []}
+        except (OSError, ValueError):
+            return False
+        end = {"result": "finished", "message": "", "step": step}
+        if not any({**each, **end} == each for each in record["sittings"]):
+            return False
+        logger.info(
+            f"The run is over: {self._trainer.resumed_from} has its {self._trainer.max_epoch} "
+            "epochs. To train longer, give a greater max_epoch."
+        )
+        return True
 
     def load_random(self) -> None:
         """Sets the random streams of the process, after all draws at the start."""
