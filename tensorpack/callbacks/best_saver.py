@@ -1,15 +1,16 @@
 """Keeps a copy of the checkpoint for which a scalar was best."""
 
 import os
-from typing import Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
 
 from ._best_value import BestValue
+from .base import Callback, ProxyCallback
 from .saver import find_directory
 
-__all__ = ["MaxSaver", "MinSaver"]
+__all__ = ["MaxSaver", "MinSaver", "best_kept"]
 
 
 class MinSaver(BestValue):
@@ -41,6 +42,20 @@ class MinSaver(BestValue):
     def _kind(self) -> str:
         return "maximum" if self.reverse else "minimum"
 
+    @property
+    def _target(self) -> str:
+        name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
+        return os.path.join(self.checkpoint_dir, name)
+
+    @property
+    def kept(self) -> Optional[Dict[str, Any]]:
+        """The `checkpoint` that is kept, with its `scalar`, `value` and `step`; or None."""
+        if self.best is None:
+            return None
+        step, value = self.best
+        names = ("checkpoint", "scalar", "value", "step")
+        return dict(zip(names, (self._target, self.monitor_stat, value, step)))
+
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, type(self).__name__)
 
@@ -67,12 +82,10 @@ class MinSaver(BestValue):
         self._keep(newest, step, value)
 
     def _keep(self, newest: str, step: int, value: float) -> None:
-        name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
-        target = os.path.join(self.checkpoint_dir, name)
         try:
-            copy_checkpoint(newest, target)
+            copy_checkpoint(newest, self._target)
         except (CheckpointCorrupt, OSError) as error:
-            logger.error(f"Cannot keep {newest} as {target}: {error}")
+            logger.error(f"Cannot keep {newest} as {self._target}: {error}")
             return
         self.best = (step, value)
         logger.info(
@@ -93,3 +106,14 @@ class MaxSaver(MinSaver):
         checkpoint_dir: Optional[str] = None,
     ) -> None:
         super().__init__(monitor_stat, True, filename=filename, checkpoint_dir=checkpoint_dir)
+
+
+def best_kept(callbacks: Sequence[Callback]) -> List[Dict[str, Any]]:
+    """Returns what those of the callbacks have kept that keep the best, also inside of proxies."""
+    found = []
+    for each in callbacks:
+        while isinstance(each, ProxyCallback):
+            each = each.cb
+        if isinstance(each, MinSaver) and each.kept is not None:
+            found.append(each.kept)
+    return found

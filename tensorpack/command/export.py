@@ -2,12 +2,15 @@
 
 import argparse
 import os
+from contextlib import suppress
 from typing import Any, Dict, List
 
+from tensorpack.utils._run_record import best_models, read_record
 from tensorpack.utils._sizes import size_text
 
 from ._checkpoints import Saved, matching, open_saved
 from ._codes import FINE, CommandError, did_you_mean
+from ._texts import printable
 
 __all__ = ["HELP", "add_arguments", "run"]
 
@@ -57,7 +60,18 @@ def run(args: Any) -> int:
         _write_weights(saved, args)
     else:
         _write_model(saved, _KINDS[suffix], args)
+    if os.path.isdir(args.path):  # of which the newest was taken
+        for each in _best_in(args.path):
+            args.write(f"{args.path} also has the best, {printable(each)}.")
     return FINE
+
+
+def _best_in(directory: str) -> List[str]:
+    with suppress(OSError, ValueError):
+        record = read_record(directory)
+        if record and record["sittings"]:
+            return best_models(record["sittings"][-1])
+    return []
 
 
 def _check_options(args: Any, kind: str) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from html import escape
 from typing import Any, Dict, List
 
+from tensorpack.utils._run_record import best_models
 from tensorpack.utils._sizes import size_text
 
 from ._chart import number_text
@@ -40,6 +41,7 @@ def headline_of(run: Run) -> str:
         facts.append(f"after {duration_text(seconds)}")
     if last.get("checkpoint"):
         facts.append(f"last checkpoint {_plain(last['checkpoint'])}")
+    facts += [f"best {each}" for each in best_models(last)]
     return f'<p class="result">{" ".join(parts)} {escape(", ".join(facts))}</p>'
 
 

@@ -3,8 +3,10 @@
 import shlex
 from typing import Any, Dict, List, Mapping, Optional
 
+from tensorpack.callbacks.best_saver import best_kept
 from tensorpack.tfutils._origin import line_of_failure
 from tensorpack.utils import logger
+from tensorpack.utils._run_record import best_models
 from tensorpack.utils._tracebacks import shorten_uncaught
 from tensorpack.utils.notes import add_note
 
@@ -53,7 +55,7 @@ def log_ending(trainer: Any, callbacks: Any, verdict: Optional[BaseException]) -
         if isinstance(verdict, Exception):
             shorten_uncaught()
             _explain(trainer, callbacks, verdict)
-        _log_model(trainer, verdict)
+        _log_model(trainer, callbacks, verdict)
     except Exception:  # how the run has ended must not be replaced by what is said about it
         logger.exception("The end of the run could not be described.")
 
@@ -79,13 +81,15 @@ def _name_callback(error: Exception, callbacks: List[Any]) -> None:
         trace = trace.tb_next
 
 
-def _log_model(trainer: Any, verdict: Optional[BaseException]) -> None:
+def _log_model(trainer: Any, callbacks: Any, verdict: Optional[BaseException]) -> None:
     saver = trainer.state_saver
     if saver is None or saver.last_path is None or not trainer.is_chief:
         return
     commands = dict(trainer.config.commands)
     resume = commands.pop(RESUME, None)
     lines = [_where(saver.last_path, verdict)]
+    best = best_models({"best": best_kept(callbacks.cbs)})
+    lines += [f"The best is {each}." for each in best]
     lines += _how_to_resume(resume, trainer.config.resume, verdict is None)
     lines += [f"To {purpose}: {command}" for purpose, command in commands.items()]
     for line in lines:
