@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import socket
+import textwrap
 from contextlib import suppress
 from html import escape
 from typing import Any, Dict, List
@@ -85,7 +86,7 @@ def _sitting_row(sitting: Dict[str, Any]) -> str:
         _result_of(sitting),
         sitting.get("host", ""),
         str(_dict(sitting, "git").get("commit") or "")[:10],
-        str(sitting.get("message", ""))[:80],
+        textwrap.shorten(str(sitting.get("message", "")), 80, placeholder=" ..."),
     ]
     return "".join(f"<td>{escape(_plain(each))}</td>" for each in cells)
 
@@ -153,7 +154,7 @@ def _machine(machine: Dict[str, Any], host: Any) -> str:
     cpu, cores = _plain(machine.get("cpu")), _plain(machine.get("cores"))
     parts = [
         _plain(host),
-        f"{cpu}, {cores} cores" if cpu else "",
+        f"{cpu}, {cores} core{'s' * (cores != '1')}" if cpu else "",
         f"{_size(machine.get('memory'))} of memory" if machine.get("memory") else "",
         ", ".join(names) or "no GPU",
         _plain(machine.get("system")),

@@ -5,12 +5,19 @@ from typing import Callable, Union
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.gpu import get_num_gpu
 
-__all__ = ["have_gpus", "tower_device"]
+__all__ = ["device_text", "have_gpus", "tower_device"]
 
 
 def have_gpus() -> bool:
     """Returns whether TensorFlow can use a GPU here; asked without touching any."""
     return tf.test.is_built_with_cuda() and get_num_gpu() > 0
+
+
+def device_text(gpu: Union[int, str]) -> str:
+    """Returns what the log calls the device of a tower."""
+    if isinstance(gpu, str):
+        return gpu
+    return f"/gpu:{gpu}" if gpu >= 0 and have_gpus() else "/cpu:0"
 
 
 def tower_device(gpu: Union[int, str], cpus: int = 1) -> Union[str, Callable[[tf.Operation], str]]:

@@ -9,7 +9,8 @@ import pytest
 
 from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow import DataFlow, DataFromList
+from tensorpack.input_source import FeedInput
 from tensorpack.report import write_report
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tensorpack.utils import logger
@@ -227,3 +228,16 @@ def test_a_program_prints_the_lines_of_its_user(switch, whole, tmp_path):
 def test_commands_are_texts_by_name(wrong):
     with pytest.raises(TypeError, match="commands must be a dictionary of what they do"):
         TrainConfig(dataflow=DataFromList([[1]]), commands=wrong)
+
+
+def test_an_error_of_the_data_names_the_input():
+    class Broken(DataFlow):
+        def __iter__(self):
+            yield from flow()
+            raise ZeroDivisionError
+
+    data = FeedInput(Broken(), infinite=False)
+    trainer = SimpleTrainer(config([], model=TinyModel(), data=data, max_epoch=99))
+    with pytest.raises(ZeroDivisionError) as info:
+        trainer.train()
+    assert notes_of(info.value) == ["It was raised by the input FeedInput in its before_run."]
