@@ -1,7 +1,7 @@
 """Keeps a copy of the checkpoint for which a scalar was best."""
 
 import os
-from typing import Any, Dict, List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
@@ -43,18 +43,10 @@ class MinSaver(BestValue):
         return "maximum" if self.reverse else "minimum"
 
     @property
-    def _target(self) -> str:
+    def target(self) -> str:
+        """The path of the copy."""
         name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
         return os.path.join(self.checkpoint_dir, name)
-
-    @property
-    def kept(self) -> Optional[Dict[str, Any]]:
-        """The `checkpoint` that is kept, with its `scalar`, `value` and `step`; or None."""
-        if self.best is None:
-            return None
-        step, value = self.best
-        names = ("checkpoint", "scalar", "value", "step")
-        return dict(zip(names, (self._target, self.monitor_stat, value, step)))
 
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, type(self).__name__)
@@ -83,9 +75,9 @@ class MinSaver(BestValue):
 
     def _keep(self, newest: str, step: int, value: float) -> None:
         try:
-            copy_checkpoint(newest, self._target)
+            copy_checkpoint(newest, self.target)
         except (CheckpointCorrupt, OSError) as error:
-            logger.error(f"Cannot keep {newest} as {self._target}: {error}")
+            logger.error(f"Cannot keep {newest} as {self.target}: {error}")
             return
         self.best = (step, value)
         logger.info(
@@ -108,12 +100,13 @@ class MaxSaver(MinSaver):
         super().__init__(monitor_stat, True, filename=filename, checkpoint_dir=checkpoint_dir)
 
 
-def best_kept(callbacks: Sequence[Callback]) -> List[Dict[str, Any]]:
-    """Returns what those of the callbacks have kept that keep the best, also inside of proxies."""
+def best_kept(callbacks: Sequence[Callback]) -> List[Tuple[str, str]]:
+    """Returns the paths of what these callbacks have kept as the best, and why, in words."""
     found = []
     for each in callbacks:
         while isinstance(each, ProxyCallback):
             each = each.cb
-        if isinstance(each, MinSaver) and each.kept is not None:
-            found.append(each.kept)
+        if isinstance(each, MinSaver) and each.best is not None:
+            step, value = each.best
+            found.append((each.target, f"{each.monitor_stat} {value:.5g} at step {step}"))
     return found

@@ -106,16 +106,15 @@ class EpochTable(MonitorBase):
             self._warn(error)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The pending scalars and, once the file has been read, the epochs; `marks` are those whose
-        values are in the history of the monitors, int64 `[N, 2]` of their numbers and steps.
+        """The pending scalars and, once the file has been read, the epochs; behind those that are
+        given, without the values, which are in the history of the monitors.
         """
         state: Dict[str, Any] = {"scalars": dict(self._scalars)}
         if self._began or self._resumed:
             # Without steps, the history does not tell epochs apart.
             given = self._given if self.trainer.steps_per_epoch else len(self._epochs)
-            state["tail"] = [dict(each) for each in self._epochs[:given]]
-            marks = [[each[key] for key in RESERVED] for each in self._epochs[given:]]
-            state["marks"] = np.array(marks, np.int64).reshape(-1, 2)
+            bare = [{key: each[key] for key in RESERVED} for each in self._epochs[given:]]
+            state.update(given=given, tail=[*map(dict, self._epochs[:given]), *bare])
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -124,16 +123,12 @@ class EpochTable(MonitorBase):
             self.process_scalar(name, val)
         if "tail" in state:  # of older versions: all epochs; or the last, the file has those before
             self._epochs = [dict(each) for each in state["tail"]]
-            self._given = len(self._epochs)
-            marks = np.asarray(state.get("marks", ()), np.int64).reshape(-1, 2).tolist()
-            self._epochs += [dict(zip(RESERVED, mark)) for mark in marks]
+            self._given = state.get("given", len(self._epochs))
             self._resumed = True
 
     def _take_history(self) -> None:
         """Gives the epochs of an earlier run their values: the last ones up to the step of each."""
         epochs = self._epochs[self._given :]
-        if not epochs:
-            return
         ends = [each["global_step"] for each in epochs]
         begin = self._epochs[self._given - 1]["global_step"] if self._given else -1
         for name, records in self.trainer.monitors.state_dict().items():
@@ -167,15 +162,11 @@ class EpochTable(MonitorBase):
     def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool) -> None:
         """Continues after the epochs of a saved state."""
         first = self._epochs[0]["global_step"] if self._epochs else 0
-        self._put_before([each for each in found if each["global_step"] < first])
+        older = [each for each in found if each["global_step"] < first]
+        self._epochs, self._given = older + self._epochs, self._given + len(older)
         known = {(each["epoch_num"], each["global_step"]) for each in self._epochs}
-        # The one that has just ended, if it is not in the state, is written again.
-        dropped = [
-            each
-            for each in found
-            if (each["epoch_num"], each["global_step"]) not in known
-            and each["epoch_num"] > self.epoch_num
-        ]
+        known.add((self.epoch_num, self.global_step))  # is written again if it is not in the state
+        dropped = [each for each in found if (each["epoch_num"], each["global_step"]) not in known]
         if dropped and whole:
             kept = keep_backup(path) if self._epochs else move_to_backup(path)
             logger.info(
@@ -191,17 +182,13 @@ class EpochTable(MonitorBase):
         """Continues the file if this run starts with the epoch after its last one."""
         first = self.trainer.starting_epoch
         if epochs and epochs[-1]["epoch_num"] == first - 1:
-            self._put_before(epochs)
+            self._epochs, self._given = epochs + self._epochs, self._given + len(epochs)
             self._log_append(path, epochs)
         elif whole and epochs:
             logger.warning(
                 f"{path} ends with epoch {epochs[-1]['epoch_num']}, but this run begins with "
                 f"epoch {first}: it is renamed to {move_to_backup(path)}."
             )
-
-    def _put_before(self, epochs: List[Dict[str, Any]]) -> None:
-        self._epochs = epochs + self._epochs
-        self._given += len(epochs)
 
     def _log_append(self, path: str, epochs: List[Dict[str, Any]]) -> None:
         logger.info(f"This run appends to {path}, which ends with epoch {epochs[-1]['epoch_num']}.")

@@ -28,18 +28,12 @@ class JSONWriter(EpochTable):
 
     def __init__(self, logdir: Optional[str] = None) -> None:
         super().__init__(logdir)
-        self._written: List[Dict[str, Any]] = []  # epochs that do not change any more
-        self._head = ""  # their text
+        self._texts: List[str] = []  # of the epochs, of which only the last one still changes
 
     def _text(self) -> str:
-        """As `encode`, but each epoch that is over is encoded once."""
-        *over, last = self._epochs
-        count = len(self._written)
-        if any(a is not b for a, b in zip(self._written, over)) or count > len(over):
-            count, self._head = 0, ""
-        self._head += "".join(f"{self.encode([each])[1:-1]}, " for each in over[count:])
-        self._written = over
-        return f"[{self._head}{self.encode([last])[1:]}"
+        del self._texts[len(self._epochs) - 1 :]
+        self._texts += [self.encode([each])[1:-1] for each in self._epochs[len(self._texts) :]]
+        return f"[{', '.join(self._texts)}]"
 
     @staticmethod
     def load_existing_json(dir: Optional[str] = None) -> Optional[List[Dict[str, Any]]]:

@@ -92,9 +92,10 @@ class GraphVarParam(HyperParam):
             with np.errstate(all="ignore"):
                 cast = value.astype(dtype.as_numpy_dtype)
             if dtype.is_floating:
-                fits = not np.any(np.isfinite(value) & ~np.isfinite(cast.astype(np.float64)))
+                same = np.isfinite(cast.astype(np.float64)) == np.isfinite(value)
             else:
-                fits = bool(np.all(cast.astype(object) == value.astype(object)))
+                same = cast.astype(object) == value.astype(object)
+            fits = bool(np.all(same))
         if not fits:
             raise ValueError(f"The variable {self.name} holds {dtype.name}, it cannot become {v}.")
         tf.get_default_session().run(self._assign, {self._value: cast})

@@ -65,9 +65,8 @@ class HyperParamSetter(Callback):
 
     def _is_present(self, value: float) -> bool:
         present = self._present()
-        if present.dtype.kind == "f":  # it may keep fewer digits
-            return bool(np.all(present == np.asarray(value).astype(present.dtype)))
-        return bool(np.all(present == value))
+        keeps_digits = present.dtype.kind != "f"
+        return bool(np.all(present == (value if keeps_digits else present.dtype.type(value))))
 
     def _present(self) -> np.ndarray:
         """Returns the present value; an array of None if the parameter can only be set."""

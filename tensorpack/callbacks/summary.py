@@ -1,7 +1,7 @@
 """Updates moving averages and passes the summaries of the graph to the monitors."""
 
 from collections import deque
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Optional, Sequence, Set
 
 import numpy as np
 
@@ -69,6 +69,9 @@ class _Summaries(Callback):
         self._key = key
         self._merged: Optional[tf.Tensor] = None
 
+    def _setup_graph(self) -> None:
+        self._merged = _merge(tf.get_collection(self._key))
+
     def _due_in_epoch(self, local_step: int) -> bool:
         return bool(self._period) and (local_step + 1) % self._period == 0
 
@@ -83,12 +86,9 @@ class _SummariesWithStep(_Summaries):
 
     def _setup_graph(self) -> None:
         # Along with the step, they would be computed before its update or after it, as it happens.
-        of_parameters = _made_of_parameters(self.graph)
-        kinds: Tuple[List[tf.Tensor], List[tf.Tensor]] = ([], [])
-        for each in tf.get_collection(self._key):
-            kinds[each.op in of_parameters].append(each)
-        merged = [tf.summary.merge(each) if each else None for each in kinds]
-        self._merged, self._of_parameters = merged
+        summaries, made = tf.get_collection(self._key), _made_of_parameters(self.graph)
+        self._merged = _merge([each for each in summaries if each.op not in made])
+        self._of_parameters = _merge([each for each in summaries if each.op in made])
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         trainer = self.trainer
@@ -126,22 +126,18 @@ def _made_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
     found = set(variables)
     for op in graph.get_operations():  # each behind its inputs, but for loops
         before = {*(each.op for each in op.inputs), *op.control_inputs}
-        if not before <= found:
-            continue
-        if before & variables:
-            only_reads = op.type in ("Identity", "ReadVariableOp")
-        else:
-            only_reads = op.type == "Const" or (before and not op.op_def.is_stateful)
-        if only_reads:
-            found.add(op)
+        if before <= found and not op.type.startswith("Placeholder"):
+            reads = op.type in ("Identity", "ReadVariableOp")
+            if reads if before & variables else not op.op_def.is_stateful:
+                found.add(op)
     return found
 
 
-class _SummariesAlone(_Summaries):
-    def _setup_graph(self) -> None:
-        if tf.get_collection(self._key):
-            self._merged = tf.summary.merge_all(self._key)
+def _merge(summaries: Sequence[tf.Tensor]) -> Optional[tf.Tensor]:
+    return tf.summary.merge(summaries) if summaries else None
 
+
+class _SummariesAlone(_Summaries):
     def _trigger_step(self) -> None:
         step = self.local_step
         if self._due_in_epoch(step) and step != self.trainer.steps_per_epoch - 1:

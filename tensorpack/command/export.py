@@ -5,7 +5,7 @@ import os
 from contextlib import suppress
 from typing import Any, Dict, List
 
-from tensorpack.utils._run_record import best_models, read_record
+from tensorpack.utils._run_record import read_record
 from tensorpack.utils._sizes import size_text
 
 from ._checkpoints import Saved, matching, open_saved
@@ -60,17 +60,15 @@ def run(args: Any) -> int:
         _write_weights(saved, args)
     else:
         _write_model(saved, _KINDS[suffix], args)
-    if os.path.isdir(args.path):  # of which the newest was taken
-        for each in _best_in(args.path):
-            args.write(f"{args.path} also has the best, {printable(each)}.")
+    for each in _best_in(args.path):
+        args.write(f"{args.path} also has the best, {printable(str(each))}.")
     return FINE
 
 
-def _best_in(directory: str) -> List[str]:
-    with suppress(OSError, ValueError):
-        record = read_record(directory)
-        if record and record["sittings"]:
-            return best_models(record["sittings"][-1])
+def _best_in(path: str) -> List[Any]:
+    """Returns what the record of a log directory, of which the newest is taken, calls the best."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        return list(read_record(path)["sittings"][-1]["best"])  # type: ignore[index]
     return []
 
 

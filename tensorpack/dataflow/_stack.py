@@ -131,9 +131,8 @@ def _as_array(value: Any, index: Hashable) -> np.ndarray:
 def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
     shapes = collections.Counter(array.shape for array in arrays)
     if len(shapes) > 1:
-        most = shapes.most_common(_MOST_SHAPES)
-        found = ", ".join(f"{shape} ({count} times)" for shape, count in most)
-        found += ", ..." if len(shapes) > _MOST_SHAPES else ""
+        most = [f"{shape} ({count} times)" for shape, count in shapes.most_common(_MOST_SHAPES)]
+        found = ", ".join(most + ["..."] * (len(shapes) > len(most)))
         raise ValueError(
             f"Component {index!r} of a batch of {len(arrays)} has different shapes: {found}. "
             "Make the shapes equal, for example by MapDataComponent, or use use_list=True."

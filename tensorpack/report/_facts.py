@@ -9,7 +9,6 @@ from contextlib import suppress
 from html import escape
 from typing import Any, Dict, List
 
-from tensorpack.utils._run_record import best_models
 from tensorpack.utils._sizes import size_text
 
 from ._chart import number_text
@@ -42,7 +41,8 @@ def headline_of(run: Run) -> str:
         facts.append(f"after {duration_text(seconds)}")
     if last.get("checkpoint"):
         facts.append(f"last checkpoint {_plain(last['checkpoint'])}")
-    facts += [f"best {each}" for each in best_models(last)]
+    best = last.get("best")
+    facts += [f"best {_plain(each)}" for each in (best if isinstance(best, list) else [])]
     return f'<p class="result">{" ".join(parts)} {escape(", ".join(facts))}</p>'
 
 

@@ -6,7 +6,6 @@ from typing import Any, Dict, List, Mapping, Optional
 from tensorpack.callbacks.best_saver import best_kept
 from tensorpack.tfutils._origin import line_of_failure
 from tensorpack.utils import logger
-from tensorpack.utils._run_record import best_models
 from tensorpack.utils._tracebacks import shorten_uncaught
 from tensorpack.utils.notes import add_note
 
@@ -90,8 +89,7 @@ def _log_model(trainer: Any, callbacks: Any, verdict: Optional[BaseException]) -
     commands = dict(trainer.config.commands)
     resume = commands.pop(RESUME, None)
     lines = [_where(saver.last_path, verdict)]
-    best = best_models({"best": best_kept(callbacks.cbs)})
-    lines += [f"The best is {each}." for each in best]
+    lines += [f"The best is {path} ({why})." for path, why in best_kept(callbacks.cbs)]
     lines += _how_to_resume(resume, trainer.config.resume, verdict is None)
     lines += [f"To {purpose}: {command}" for purpose, command in commands.items()]
     for line in lines:

@@ -97,7 +97,7 @@ class TrainingRecord:
             epoch=self._trainer.epoch_num,
             step=self._trainer.loop.steps_taken,
             checkpoint=_last_checkpoint(self._trainer.state_saver),
-            best=[{**each, "checkpoint": _short(each["checkpoint"])} for each in kept],
+            best=[f"{_short(path)} ({why})" for path, why in kept],
         )
         if self._git is not None:
             self._facts["git"] = self._git.close()

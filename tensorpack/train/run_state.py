@@ -6,6 +6,7 @@ A state is captured between two steps, or between the turns of two callbacks. It
 
 import os
 import random
+from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -121,20 +122,18 @@ class RunState:
         """Tells, and logs, whether nothing is left of a run: `run.json` says that it ended in order
         with this step, and its last epoch is over.
         """
-        if self.position is None or self.first_epoch <= self._trainer.max_epoch:
-            return False
-        try:
-            record = read_record(logger.get_logger_dir() or "") or {"sittings": []}
-        except (OSError, ValueError):
-            return False
+        record = None
+        if self.position is not None and self.first_epoch > self._trainer.max_epoch:
+            with suppress(OSError, ValueError):
+                record = read_record(logger.get_logger_dir() or "")
         end = {"result": "finished", "message": "", "step": step}
-        if not any({**each, **end} == each for each in record["sittings"]):
-            return False
-        logger.info(
-            f"The run is over: {self._trainer.resumed_from} has its {self._trainer.max_epoch} "
-            "epochs. To train longer, give a greater max_epoch."
-        )
-        return True
+        over = any({**each, **end} == each for each in (record or {}).get("sittings", ()))
+        if over:
+            logger.info(
+                f"The run is over: {self._trainer.resumed_from} has its {self._trainer.max_epoch} "
+                "epochs. To train longer, give a greater max_epoch."
+            )
+        return over
 
     def load_random(self) -> None:
         """Sets the random streams of the process, after all draws at the start."""

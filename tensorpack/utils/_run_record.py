@@ -14,7 +14,7 @@ from . import logger
 from .atomic import move_to_backup, write_atomic
 from .untrusted import read_untrusted
 
-__all__ = ["FILENAME", "LOST", "RunRecord", "best_models", "read_record", "utc_now"]
+__all__ = ["FILENAME", "LOST", "RunRecord", "read_record", "utc_now"]
 
 FILENAME = "run.json"
 LOST = "lost"  # the result of a sitting whose process has left without a word
@@ -51,17 +51,6 @@ def read_record(directory: str) -> Optional[Dict[str, Any]]:
     if not isinstance(sittings, list) or not all(isinstance(each, dict) for each in sittings):
         raise ValueError(f"{path} is not the record of a run: it has no list of sittings.")
     return record
-
-
-def best_models(sitting: Dict[str, Any]) -> List[str]:
-    """Returns each best model that a sitting has kept, as `min-error (error 0.25 at step 400)`."""
-    models = sitting.get("best")
-    return [
-        f"{each.get('checkpoint')} ({each.get('scalar')} {value:.5g} at step {each.get('step')})"
-        for each in (models if isinstance(models, list) else [])
-        for value in [each.get("value") if isinstance(each, dict) else None]
-        if isinstance(value, (int, float))
-    ]
 
 
 class RunRecord:

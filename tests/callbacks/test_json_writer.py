@@ -321,8 +321,9 @@ def test_the_state_has_no_value_that_the_monitors_have(tmp_path):
     saving = Saving()
     run(tmp_path, saving, max_epoch=3)
     state = saving.states[2]["JSONWriter"]
-    assert (state["tail"], state["marks"].tolist()) == ([], [[1, 2], [2, 4]])
-    assert resume_all(tmp_path, saving.states[2]).state_dict()["tail"] == []
+    bare = [{"epoch_num": 1, "global_step": 2}, {"epoch_num": 2, "global_step": 4}]
+    assert (state["given"], state["tail"]) == (0, bare)
+    assert resume_all(tmp_path, saving.states[2]).state_dict()["given"] == 0
 
 
 def test_epochs_that_the_monitors_do_not_have_stay_in_the_state(tmp_path):
@@ -330,7 +331,8 @@ def test_epochs_that_the_monitors_do_not_have_stay_in_the_state(tmp_path):
     writer = JSONWriter(str(tmp_path))
     MiniTrainer([Putting()], [writer], starting_epoch=3, init_step=4, max_epoch=3).train()
     state = writer.state_dict()
-    assert (state["tail"], state["marks"].tolist()) == (TWO_EPOCHS, [[3, 6]])
+    assert state["tail"] == [*TWO_EPOCHS, {"epoch_num": 3, "global_step": 6}]
+    assert state["given"] == 2
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
 
 

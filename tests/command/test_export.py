@@ -100,14 +100,15 @@ def test_the_newest_of_a_directory_and_a_word_about_the_best(tensorpack, tmp_pat
 
     log = tmp_path / "log"
     CheckpointStore(str(log)).save(5, lambda path: save_checkpoint_vars({"W": np.ones(2)}, path))
-    best = {"checkpoint": "min-e\x1b", "scalar": "e", "value": 0.25, "step": 3}
-    (log / "run.json").write_text(json.dumps({"sittings": [{}, {"best": [best]}]}))
+    best = ["min-e\x1b (e 0.25 at step 3)"]
+    (log / "run.json").write_text(json.dumps({"sittings": [{}, {"best": best}]}))
     done = tensorpack("export", log, tmp_path / "out.npz")
     assert done.code == 0, done.err
     assert done.out.startswith(f"1 variables of {log}/model-5 are in ")
     assert done.out.endswith(f"{log} also has the best, min-e\\x1b (e 0.25 at step 3).\n")
-    (log / "run.json").write_text("[]")
-    assert tensorpack("export", log, tmp_path / "again.npz").out.count("\n") == 1
+    for i, other in enumerate(["[]", '{"sittings": []}', '{"sittings": [{"best": 3}]}']):
+        (log / "run.json").write_text(other)
+        assert tensorpack("export", log, tmp_path / f"{i}.npz").out.count("\n") == 1
 
 
 @needs_tensorflow
