@@ -5,7 +5,8 @@ public address of `Callback` is `tensorpack.callbacks`.
 """
 
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from operator import is_
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.stopping import StopToken
@@ -129,6 +130,7 @@ class Callback:
         have nothing to do in this run although they are overridden: steps become faster.
     """
 
+    _asked: Tuple[Any, Tuple[Any, ...], Any] = (None, (), None)
     trainer: Any = None
     graph: Optional[tf.Graph] = None
     name_scope: Optional[str] = None
@@ -175,12 +177,17 @@ class Callback:
         request = self._before_run(ctx)
         if request is None or isinstance(request, _Args):
             return request
-        if isinstance(request, (list, tuple)) and any(isinstance(each, str) for each in request):
-            request = [
-                get_op_or_tensor_by_name(each) if isinstance(each, str) else each
-                for each in request
-            ]
-        return _Args(fetches=request)
+        kind = type(request)
+        parts = tuple(request) if kind in (list, tuple) else (request,)
+        last, known, args = self._asked
+        if kind is not last or len(parts) != len(known) or not all(map(is_, parts, known)):
+            fetches = request
+            if kind is list or (kind is tuple and any(isinstance(each, str) for each in parts)):
+                find = get_op_or_tensor_by_name
+                fetches = [find(each) if isinstance(each, str) else each for each in parts]
+            args = _Args(fetches)
+            self._asked = kind, parts, args  # the same object is recognised by a `HookedSession`
+        return args
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         """Override to return `SessionRunArgs`, a list of tensors, ops or names, or None."""

@@ -42,7 +42,7 @@ class Hub:
             try:
                 self._guard = key.start_guard(self._context)
             except BaseException:
-                self._context.destroy(0)  # the sockets of the guard, too
+                self.close()
                 raise
 
     def socket(self, kind: int, sndhwm: int = _MAX_ANSWERS, rcvhwm: int = _MAX_ANSWERS) -> Any:
