@@ -130,7 +130,7 @@ class Callback:
         have nothing to do in this run although they are overridden: steps become faster.
     """
 
-    _asked: Tuple[Any, Tuple[Any, ...], Any] = (None, (), None)
+    _last_request: Tuple[Any, Tuple[Any, ...], Any] = (None, (), None)
     trainer: Any = None
     graph: Optional[tf.Graph] = None
     name_scope: Optional[str] = None
@@ -179,14 +179,14 @@ class Callback:
             return request
         kind = type(request)
         parts = tuple(request) if kind in (list, tuple) else (request,)
-        last, known, args = self._asked
+        last, known, args = self._last_request
         if kind is not last or len(parts) != len(known) or not all(map(is_, parts, known)):
             fetches = request
             if kind is list or (kind is tuple and any(isinstance(each, str) for each in parts)):
                 find = get_op_or_tensor_by_name
                 fetches = [find(each) if isinstance(each, str) else each for each in parts]
             args = _Args(fetches)
-            self._asked = kind, parts, args  # the same object is recognised by a `HookedSession`
+            self._last_request = kind, parts, args  # the same object is recognised by a `HookedSession`
         return args
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
