@@ -186,7 +186,8 @@ class Callback:
                 find = get_op_or_tensor_by_name
                 fetches = [find(each) if isinstance(each, str) else each for each in parts]
             args = _Args(fetches)
-            self._last_request = kind, parts, args  # the same object is recognised by a `HookedSession`
+            # A `HookedSession` recognises the same object.
+            self._last_request = kind, parts, args
         return args
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
