@@ -1,5 +1,6 @@
 """What the callbacks that look for the best value of a scalar have in common."""
 
+import math
 from typing import Any, Dict, Optional
 
 from tensorpack.utils import logger
@@ -38,10 +39,12 @@ class BestValue(Callback):
             return None
 
     def _is_better(self, value: float, threshold: float = 0.0) -> bool:
-        """Whether a value is better than the best, by more than the threshold; NaN never is."""
-        if value != value:
+        """Whether a value is better than the best, by more than the threshold; NaN and infinity
+        never are, and everything is better than those.
+        """
+        if not math.isfinite(value):
             return False
-        if self.best is None:
+        if self.best is None or not math.isfinite(self.best[1]):
             return True
         gain = value - self.best[1] if self.reverse else self.best[1] - value
         return gain > threshold

@@ -1,16 +1,17 @@
 """Keeps a copy of the checkpoint for which a scalar was best."""
 
 import os
-from typing import Optional
+from typing import List, Optional, Sequence, Tuple
 
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, copy_checkpoint, pointed_to
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
 
 from ._best_value import BestValue
+from .base import Callback, ProxyCallback
 from .saver import find_directory
 
-__all__ = ["MaxSaver", "MinSaver"]
+__all__ = ["MaxSaver", "MinSaver", "best_kept"]
 
 
 class MinSaver(BestValue):
@@ -42,6 +43,12 @@ class MinSaver(BestValue):
     def _kind(self) -> str:
         return "maximum" if self.reverse else "minimum"
 
+    @property
+    def target(self) -> str:
+        """The path of the copy."""
+        name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
+        return os.path.join(self.checkpoint_dir, name)
+
     def _setup_graph(self) -> None:
         self.checkpoint_dir = find_directory(self.checkpoint_dir, type(self).__name__)
 
@@ -68,12 +75,10 @@ class MinSaver(BestValue):
         self._keep(newest, step, value)
 
     def _keep(self, newest: str, step: int, value: float) -> None:
-        name = self.filename or f"{self._kind[:3]}-{self.monitor_stat}".replace("/", "-")
-        target = os.path.join(self.checkpoint_dir, name)
         try:
-            copy_checkpoint(newest, target)
+            copy_checkpoint(newest, self.target)
         except (CheckpointCorrupt, OSError) as error:
-            logger.error(f"Cannot keep {newest} as {target}: {error}")
+            logger.error(f"Cannot keep {newest} as {self.target}: {error}")
             return
         self.best = (step, value)
         logger.info(
@@ -94,3 +99,15 @@ class MaxSaver(MinSaver):
         checkpoint_dir: Optional[str] = None,
     ) -> None:
         super().__init__(monitor_stat, True, filename=filename, checkpoint_dir=checkpoint_dir)
+
+
+def best_kept(callbacks: Sequence[Callback]) -> List[Tuple[str, str]]:
+    """Returns the paths of what these callbacks have kept as the best, and why, in words."""
+    found = []
+    for each in callbacks:
+        while isinstance(each, ProxyCallback):
+            each = each.cb
+        if isinstance(each, MinSaver) and each.best is not None:
+            step, value = each.best
+            found.append((each.target, f"{each.monitor_stat} {value:.5g} at step {step}"))
+    return found

@@ -4,6 +4,8 @@ import math
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
+import numpy as np
+
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import keep_backup, move_to_backup, write_atomic
 from tensorpack.utils.untrusted import read_untrusted
@@ -31,7 +33,7 @@ class EpochTable(MonitorBase):
     written under `scalar/epoch_num` or `scalar/global_step`. The file is replaced atomically after
     each epoch. A failing disk causes one warning, and the next epoch tries again.
 
-    A resumed run continues the file from its saved state: epochs that an earlier run wrote after
+    A resumed run continues the file from its saved state: epochs that an earlier run began after
     that state are dropped, and the old file is kept with `.MMDD-HHMMSS` behind its name. Without a
     state, a run that starts with the epoch after the last one in the file continues it, and any
     other run renames the file in that way. A file that cannot be read to its end is renamed with
@@ -49,6 +51,7 @@ class EpochTable(MonitorBase):
     def __init__(self, logdir: Optional[str] = None) -> None:
         self._logdir = logdir and os.path.abspath(logdir)
         self._epochs: List[Dict[str, Any]] = []
+        self._given = 0  # how many of them, the first, are not from the history of the monitors
         self._resumed = False
         self._began = False
         self._taken_over = False
@@ -94,6 +97,7 @@ class EpochTable(MonitorBase):
 
     def _before_train(self) -> None:
         self._began = True
+        self._take_history()
         if self._logdir is None:
             return
         try:
@@ -102,19 +106,36 @@ class EpochTable(MonitorBase):
             self._warn(error)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The epochs, once the file has been read, and the pending scalars."""
+        """The pending scalars and, once the file has been read, the epochs; behind those that are
+        given, without the values, which are in the history of the monitors.
+        """
         state: Dict[str, Any] = {"scalars": dict(self._scalars)}
         if self._began or self._resumed:
-            state["tail"] = [dict(each) for each in self._epochs]
+            # Without steps, the history does not tell epochs apart.
+            given = self._given if self.trainer.steps_per_epoch else len(self._epochs)
+            bare = [{key: each[key] for key in RESERVED} for each in self._epochs[given:]]
+            state.update(given=given, tail=[*map(dict, self._epochs[:given]), *bare])
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores it; the file is read in `before_train`."""
         for name, val in state["scalars"].items():
             self.process_scalar(name, val)
-        if "tail" in state:  # of an older version: the last epochs; the file has those before
+        if "tail" in state:  # of older versions: all epochs; or the last, the file has those before
             self._epochs = [dict(each) for each in state["tail"]]
+            self._given = state.get("given", len(self._epochs))
             self._resumed = True
+
+    def _take_history(self) -> None:
+        """Gives the epochs of an earlier run their values: the last ones up to the step of each."""
+        epochs = self._epochs[self._given :]
+        ends = [each["global_step"] for each in epochs]
+        begin = self._epochs[self._given - 1]["global_step"] if self._given else -1
+        for name, records in self.trainer.monitors.state_dict().items():
+            places = np.searchsorted(ends, records["steps"])
+            within = (records["steps"] > begin) & (places < len(ends))
+            for place, value in zip(places[within].tolist(), records["values"][within].tolist()):
+                epochs[place][_key(name)] = _finite(value)
 
     def _take_over(self) -> None:
         """Loads the epochs of an earlier run; after an `OSError` it is tried again."""
@@ -141,8 +162,10 @@ class EpochTable(MonitorBase):
     def _resume(self, path: str, found: List[Dict[str, Any]], whole: bool) -> None:
         """Continues after the epochs of a saved state."""
         first = self._epochs[0]["global_step"] if self._epochs else 0
-        self._epochs = [each for each in found if each["global_step"] < first] + self._epochs
+        older = [each for each in found if each["global_step"] < first]
+        self._epochs, self._given = older + self._epochs, self._given + len(older)
         known = {(each["epoch_num"], each["global_step"]) for each in self._epochs}
+        known.add((self.epoch_num, self.global_step))  # is written again if it is not in the state
         dropped = [each for each in found if (each["epoch_num"], each["global_step"]) not in known]
         if dropped and whole:
             kept = keep_backup(path) if self._epochs else move_to_backup(path)
@@ -159,7 +182,7 @@ class EpochTable(MonitorBase):
         """Continues the file if this run starts with the epoch after its last one."""
         first = self.trainer.starting_epoch
         if epochs and epochs[-1]["epoch_num"] == first - 1:
-            self._epochs = epochs + self._epochs
+            self._epochs, self._given = epochs + self._epochs, self._given + len(epochs)
             self._log_append(path, epochs)
         elif whole and epochs:
             logger.warning(
@@ -172,16 +195,14 @@ class EpochTable(MonitorBase):
 
     def process_scalar(self, name: str, val: float) -> None:
         """Keeps the last value until the end of the epoch."""
-        if name in RESERVED:
-            key = f"scalar/{name}"
-            if name not in self._renamed:
-                self._renamed.add(name)
-                logger.error(
-                    f"A scalar is named {name!r}, which {self.FILENAME} has for the epoch itself: "
-                    f"it is written there as {key!r}. Give it another name."
-                )
-            name = key
-        self._scalars[name] = val
+        key = _key(name)
+        if key != name and name not in self._renamed:
+            self._renamed.add(name)
+            logger.error(
+                f"A scalar is named {name!r}, which {self.FILENAME} has for the epoch itself: "
+                f"it is written there as {key!r}. Give it another name."
+            )
+        self._scalars[key] = val
 
     def _before_epoch(self) -> None:
         self._amend()
@@ -204,8 +225,7 @@ class EpochTable(MonitorBase):
             self._take_scalars()
 
     def _take_scalars(self) -> None:
-        finite = {k: v if math.isfinite(v) else None for k, v in self._scalars.items()}
-        self._epochs[-1].update(finite)
+        self._epochs[-1].update((key, _finite(value)) for key, value in self._scalars.items())
         self._scalars.clear()
         if self._logdir is None:
             return
@@ -217,7 +237,10 @@ class EpochTable(MonitorBase):
             self._warn(error)
 
     def _write(self, path: str) -> None:
-        write_atomic(path, self.encode(self._epochs).encode())
+        write_atomic(path, self._text().encode())
+
+    def _text(self) -> str:
+        return self.encode(self._epochs)
 
     def _warn(self, error: OSError) -> None:
         if not self._warned:
@@ -226,6 +249,14 @@ class EpochTable(MonitorBase):
 
     def _path(self) -> str:
         return os.path.join(self._logdir or "", self.FILENAME)
+
+
+def _key(name: str) -> str:
+    return f"scalar/{name}" if name in RESERVED else name
+
+
+def _finite(value: float) -> Optional[float]:
+    return value if math.isfinite(value) else None
 
 
 def is_epoch(value: Any) -> bool:

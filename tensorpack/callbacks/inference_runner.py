@@ -163,7 +163,7 @@ class InferenceRunnerBase(Callback):
     def _run_pass(self) -> int:
         """Gives each datapoint of a pass to the inferencers; returns how many there were."""
         count = 0
-        with get_tqdm(total=self._total) as bar:
+        with get_tqdm(total=self._total, desc=str(self)) as bar:
             while self._steps is None or count < self._steps:
                 self.trainer.check_stop()
                 whole = self._steps is None or self._steps - count >= len(self._fetches)

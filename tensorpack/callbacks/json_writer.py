@@ -26,6 +26,15 @@ class JSONWriter(EpochTable):
 
     FILENAME = "stats.json"
 
+    def __init__(self, logdir: Optional[str] = None) -> None:
+        super().__init__(logdir)
+        self._texts: List[str] = []  # of the epochs, of which only the last one still changes
+
+    def _text(self) -> str:
+        del self._texts[len(self._epochs) - 1 :]
+        self._texts += [self.encode([each])[1:-1] for each in self._epochs[len(self._texts) :]]
+        return f"[{', '.join(self._texts)}]"
+
     @staticmethod
     def load_existing_json(dir: Optional[str] = None) -> Optional[List[Dict[str, Any]]]:
         """Returns the epochs in the file, the complete ones if it is truncated; NaN is None.

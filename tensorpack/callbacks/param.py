@@ -84,13 +84,21 @@ class GraphVarParam(HyperParam):
         """Sets the variable in the default session.
 
         Raises:
-          ValueError: the variable holds integers and `v` is not an integer.
+          ValueError: the dtype of the variable does not have this number.
         """
-        value = np.asarray(v)
-        if self.var.dtype.is_integer and value.dtype.kind == "f" and np.any(value != value.round()):
-            raise ValueError(f"The variable {self.name} holds integers, it cannot become {v}.")
-        feeds = {self._value: value.astype(self.var.dtype.base_dtype.as_numpy_dtype)}
-        tf.get_default_session().run(self._assign, feeds)
+        value, dtype = np.asarray(v), self.var.dtype.base_dtype
+        fits = value.dtype.kind in "biuf"
+        if fits:
+            with np.errstate(all="ignore"):
+                cast = value.astype(dtype.as_numpy_dtype)
+            if dtype.is_floating:
+                same = np.isfinite(cast.astype(np.float64)) == np.isfinite(value)
+            else:
+                same = cast.astype(object) == value.astype(object)
+            fits = bool(np.all(same))
+        if not fits:
+            raise ValueError(f"The variable {self.name} holds {dtype.name}, it cannot become {v}.")
+        tf.get_default_session().run(self._assign, {self._value: cast})
 
     def get_value(self) -> float:
         """Returns the value of the variable in the default session."""

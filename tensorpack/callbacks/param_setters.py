@@ -6,6 +6,8 @@ from collections import deque
 from contextlib import suppress
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
+import numpy as np
+
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
@@ -25,6 +27,9 @@ __all__ = [
 class HyperParamSetter(Callback):
     """Sets a hyper-parameter before the training and after each epoch; a base class.
 
+    The value that an epoch ended with is put into the monitors under the name of the parameter, if
+    it is one number and the graph has no summary of that name.
+
     Subclasses return the value from `_get_value_to_set`. A resumed run keeps the value of the saved
     state instead of setting one before the training.
 
@@ -38,6 +43,7 @@ class HyperParamSetter(Callback):
     def __init__(self, param: Union[HyperParam, str]) -> None:
         self.param = as_hyper_param(param)
         self._last: Optional[float] = None
+        self._logged_epoch: Optional[int] = None
         self._began = False  # in this run, or in the one that it resumes
 
     def get_value_to_set(self) -> Optional[float]:
@@ -47,8 +53,26 @@ class HyperParamSetter(Callback):
     def _noted(self, value: Optional[float]) -> Optional[float]:
         if value is not None and value != self._last:
             self._last = value
-            self._log_change(value)
+            if self._logged_epoch != self.epoch_num and not self._is_present(value):
+                self._logged_epoch = self.epoch_num  # it may change in every step
+                name = self.param.readable_name
+                logger.info(f"{name} at {self._moment()} will change to {value:.8f}")
         return value
+
+    def _moment(self) -> str:
+        """Returns when a value is set, in words."""
+        return f"epoch {self.epoch_num + 1}"
+
+    def _is_present(self, value: float) -> bool:
+        present = self._present()
+        keeps_digits = present.dtype.kind != "f"
+        return bool(np.all(present == (value if keeps_digits else present.dtype.type(value))))
+
+    def _present(self) -> np.ndarray:
+        """Returns the present value; an array of None if the parameter can only be set."""
+        with suppress(NotImplementedError):
+            return np.asarray(self.get_current_value())
+        return np.asarray(None)
 
     def _get_value_to_set(self) -> Optional[float]:
         """Override to return the value from now on, or None to keep it."""
@@ -58,10 +82,6 @@ class HyperParamSetter(Callback):
         """Returns the present value of the hyper-parameter."""
         return self.param.get_value()
 
-    def _log_change(self, value: float) -> None:
-        name = self.param.readable_name
-        logger.info(f"{name} at epoch {self.epoch_num + 1} will change to {value:.8f}")
-
     def _setup_graph(self) -> None:
         self.param.setup_graph()
         self._began = False
@@ -70,6 +90,14 @@ class HyperParamSetter(Callback):
         if self._enable_before_train and not self._began:
             self._set()
         self._began = True
+
+    def _after_epoch(self) -> None:
+        name, value, monitors = self.param.readable_name, self._present(), self.trainer.monitors
+        with suppress(KeyError):
+            if monitors.latest_record(name).global_step == self.global_step:
+                return
+        if value.size == 1 and value.dtype.kind in "biuf":
+            monitors.put_scalar(name, value)
 
     def _trigger(self) -> None:
         self._set()
@@ -196,7 +224,6 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         self._set_at_beginning = set_at_beginning
         self._last_time = (-1, -1)  # epoch and global step, when it was last applied
         self._changed = False  # since the state that was loaded
-        self._logged_epoch: Optional[int] = None
 
     def _before_train(self) -> None:
         super()._before_train()
@@ -243,13 +270,8 @@ class ScheduledHyperParamSetter(HyperParamSetter):
         if self._step_based:
             self.trigger()
 
-    def _log_change(self, value: float) -> None:
-        if not self._step_based:
-            super()._log_change(value)
-        elif self._logged_epoch != self.epoch_num:  # an interpolated value changes in every step
-            self._logged_epoch = self.epoch_num
-            name = self.param.readable_name
-            logger.info(f"{name} at global_step {self.global_step} will change to {value:.8f}")
+    def _moment(self) -> str:
+        return f"global_step {self.global_step}" if self._step_based else super()._moment()
 
 
 class HyperParamSetterWithFunc(HyperParamSetter):

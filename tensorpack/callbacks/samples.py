@@ -164,7 +164,6 @@ class SampleScheduledHyperParamSetter(HyperParamSetter):
         self._interp = check_interpolation(interp)
         self.schedule = check_schedule(schedule)
         self._counter = counter
-        self._logged_epoch: Optional[int] = None
 
     def _before_train(self) -> None:
         self._began = True
@@ -180,11 +179,8 @@ class SampleScheduledHyperParamSetter(HyperParamSetter):
     def _trigger_epoch(self) -> None:
         pass
 
-    def _log_change(self, value: float) -> None:
-        if self._logged_epoch != self.epoch_num:  # an interpolated value changes in every step
-            self._logged_epoch = self.epoch_num
-            name = self.param.readable_name
-            logger.info(f"{name} at {self._counter.count} samples will change to {value:.8f}")
+    def _moment(self) -> str:
+        return f"{self._counter.count} samples"
 
 
 def _count_or_none(owner: Any, name: str, value: Any) -> Optional[int]:

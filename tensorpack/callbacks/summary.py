@@ -1,7 +1,7 @@
 """Updates moving averages and passes the summaries of the graph to the monitors."""
 
 from collections import deque
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence, Set
 
 import numpy as np
 
@@ -47,6 +47,8 @@ def MergeAllSummaries(
 ) -> Callback:
     """Returns a callback that puts the summaries of a collection into the monitors every epoch.
 
+    Summaries of trainable variables and constants alone have the values from after the step.
+
     Args:
       period: do so after every so many steps of an epoch as well; 0 for never.
       run_alone: compute them in a run of their own after the step, instead of along with it. Then
@@ -68,8 +70,7 @@ class _Summaries(Callback):
         self._merged: Optional[tf.Tensor] = None
 
     def _setup_graph(self) -> None:
-        if tf.get_collection(self._key):
-            self._merged = tf.summary.merge_all(self._key)
+        self._merged = _merge(tf.get_collection(self._key))
 
     def _due_in_epoch(self, local_step: int) -> bool:
         return bool(self._period) and (local_step + 1) % self._period == 0
@@ -80,12 +81,21 @@ class _Summaries(Callback):
 
 class _SummariesWithStep(_Summaries):
     _last = -1  # the step whose summaries are the last ones put
+    _due = False
+    _of_parameters: Optional[tf.Tensor] = None
+
+    def _setup_graph(self) -> None:
+        # Along with the step, they would be computed before its update or after it, as it happens.
+        summaries, made = tf.get_collection(self._key), _made_of_parameters(self.graph)
+        self._merged = _merge([each for each in summaries if each.op not in made])
+        self._of_parameters = _merge([each for each in summaries if each.op in made])
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         trainer = self.trainer
         step = trainer.local_step
         due = step == trainer.steps_per_epoch - 1 or self._due_in_epoch(step)
-        if not due or trainer.global_step == self._last:  # only the first run of a step
+        self._due = due and trainer.global_step != self._last  # only the first run of a step
+        if not self._due:
             return None
         self._last = trainer.global_step
         return self._merged
@@ -93,8 +103,13 @@ class _SummariesWithStep(_Summaries):
     def _after_run(
         self, ctx: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
     ) -> None:
-        if run_values.results is not None:
-            self.trainer.monitors.put_summary(run_values.results)
+        if not self._due:
+            return
+        summary = run_values.results or b""
+        if self._of_parameters is not None:
+            summary += self.trainer.hooked_sess.run_unseen(self._of_parameters)
+        if summary:
+            self.trainer.monitors.put_summary(summary)
 
     def state_dict(self) -> Dict[str, Any]:
         """The last step of which summaries were put."""
@@ -103,6 +118,23 @@ class _SummariesWithStep(_Summaries):
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Restores it: the step may have more runs to come."""
         self._last = state["last"]
+
+
+def _made_of_parameters(graph: tf.Graph) -> Set[tf.Operation]:
+    """Returns the ops that read trainable variables and constants, and depend on nothing else."""
+    variables = {each.op for each in tf.trainable_variables()}
+    found = set(variables)
+    for op in graph.get_operations():  # each behind its inputs, but for loops
+        before = {*(each.op for each in op.inputs), *op.control_inputs}
+        if before <= found and not op.type.startswith("Placeholder"):
+            reads = op.type in ("Identity", "ReadVariableOp")
+            if reads if before & variables else not op.op_def.is_stateful:
+                found.add(op)
+    return found
+
+
+def _merge(summaries: Sequence[tf.Tensor]) -> Optional[tf.Tensor]:
+    return tf.summary.merge(summaries) if summaries else None
 
 
 class _SummariesAlone(_Summaries):

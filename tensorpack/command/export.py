@@ -2,12 +2,15 @@
 
 import argparse
 import os
+from contextlib import suppress
 from typing import Any, Dict, List
 
+from tensorpack.utils._run_record import read_record
 from tensorpack.utils._sizes import size_text
 
 from ._checkpoints import Saved, matching, open_saved
 from ._codes import FINE, CommandError, did_you_mean
+from ._texts import printable
 
 __all__ = ["HELP", "add_arguments", "run"]
 
@@ -57,7 +60,16 @@ def run(args: Any) -> int:
         _write_weights(saved, args)
     else:
         _write_model(saved, _KINDS[suffix], args)
+    for each in _best_in(args.path):
+        args.write(f"{args.path} also has the best, {printable(str(each))}.")
     return FINE
+
+
+def _best_in(path: str) -> List[Any]:
+    """Returns what the record of a log directory, of which the newest is taken, calls the best."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        return list(read_record(path)["sittings"][-1]["best"])  # type: ignore[index]
+    return []
 
 
 def _check_options(args: Any, kind: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from tensorpack.utils.packed_arrays import Rows
 from tensorpack.utils.processes import keep_freed_memory
 
+_MOST_SHAPES = 3  # that an error names
 _NUMBERS = (bool, int, float)  # in this order: a bool is an int as well
 
 
@@ -130,7 +131,8 @@ def _as_array(value: Any, index: Hashable) -> np.ndarray:
 def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
     shapes = collections.Counter(array.shape for array in arrays)
     if len(shapes) > 1:
-        found = ", ".join(f"{shape} ({count} times)" for shape, count in shapes.items())
+        most = [f"{shape} ({count} times)" for shape, count in shapes.most_common(_MOST_SHAPES)]
+        found = ", ".join(most + ["..."] * (len(shapes) > len(most)))
         raise ValueError(
             f"Component {index!r} of a batch of {len(arrays)} has different shapes: {found}. "
             "Make the shapes equal, for example by MapDataComponent, or use use_list=True."

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.collection import freeze_collection
-from tensorpack.tfutils.devices import tower_device
+from tensorpack.tfutils.devices import device_text, tower_device
 from tensorpack.tfutils.replicas import replicas
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.tfutils.varreplace import custom_getter_scope
@@ -91,7 +91,7 @@ def build_towers(
         logger.info(f"Training a model of {count} tower")
     results, main = [], _Recorder()
     for index, (gpu, device, vs_name) in enumerate(zip(towers, devices, vs_names)):
-        shown = device if isinstance(device, str) else f"/gpu:{gpu}"
+        shown = device if isinstance(device, str) else device_text(gpu)
         logger.info(f"Building graph for training tower {index} on device {shown} ...")
         context = TowerContext(f"tower{index}", is_training=True, index=index, vs_name=vs_name)
         with tf.device(device), ExitStack() as stack:

@@ -4,7 +4,7 @@ from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource, PlaceholderInput
-from tensorpack.tfutils.devices import tower_device
+from tensorpack.tfutils.devices import device_text, tower_device
 from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.tower import TowerContext, TowerFunc, TowerTensorHandle
 from tensorpack.utils import logger
@@ -54,8 +54,7 @@ class PredictorFactory:
         Raises:
           RuntimeError: there is a tower of this name.
         """
-        shown = device if isinstance(device, str) else f"/gpu:{device}" if device >= 0 else "/cpu:0"
-        logger.info(f"Building predictor tower '{tower_name}' on device {shown} ...")
+        logger.info(f"Building predictor tower '{tower_name}' on device {device_text(device)} ...")
         source = PlaceholderInput() if input is None else input
         # the caller may be inside of scopes of its own
         with tf.name_scope(None), tf.device(self._place(device)):

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import socket
+import textwrap
 from contextlib import suppress
 from html import escape
 from typing import Any, Dict, List
@@ -40,6 +41,8 @@ def headline_of(run: Run) -> str:
         facts.append(f"after {duration_text(seconds)}")
     if last.get("checkpoint"):
         facts.append(f"last checkpoint {_plain(last['checkpoint'])}")
+    best = last.get("best")
+    facts += [f"best {_plain(each)}" for each in (best if isinstance(best, list) else [])]
     return f'<p class="result">{" ".join(parts)} {escape(", ".join(facts))}</p>'
 
 
@@ -83,7 +86,7 @@ def _sitting_row(sitting: Dict[str, Any]) -> str:
         _result_of(sitting),
         sitting.get("host", ""),
         str(_dict(sitting, "git").get("commit") or "")[:10],
-        str(sitting.get("message", ""))[:80],
+        textwrap.shorten(str(sitting.get("message", "")), 80, placeholder=" ..."),
     ]
     return "".join(f"<td>{escape(_plain(each))}</td>" for each in cells)
 
@@ -151,7 +154,7 @@ def _machine(machine: Dict[str, Any], host: Any) -> str:
     cpu, cores = _plain(machine.get("cpu")), _plain(machine.get("cores"))
     parts = [
         _plain(host),
-        f"{cpu}, {cores} cores" if cpu else "",
+        f"{cpu}, {cores} core{'s' * (cores != '1')}" if cpu else "",
         f"{_size(machine.get('memory'))} of memory" if machine.get("memory") else "",
         ", ".join(names) or "no GPU",
         _plain(machine.get("system")),

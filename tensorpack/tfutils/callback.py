@@ -5,7 +5,8 @@ public address of `Callback` is `tensorpack.callbacks`.
 """
 
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from operator import is_
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.stopping import StopToken
@@ -129,6 +130,7 @@ class Callback:
         have nothing to do in this run although they are overridden: steps become faster.
     """
 
+    _last_request: Tuple[Any, Tuple[Any, ...], Any] = (None, (), None)
     trainer: Any = None
     graph: Optional[tf.Graph] = None
     name_scope: Optional[str] = None
@@ -137,10 +139,18 @@ class Callback:
     _chief_only = True
 
     def setup_graph(self, trainer: Any) -> None:
-        """Binds the callback to a trainer and lets it add ops to the graph, for the only time."""
-        self.trainer = (
-            trainer if isinstance(trainer, weakref.ProxyTypes) else weakref.proxy(trainer)
-        )
+        """Binds the callback to a trainer and lets it add ops to the graph, for the only time.
+
+        Raises:
+          ValueError: it has been set up for this trainer.
+        """
+        proxy = trainer if isinstance(trainer, weakref.ProxyTypes) else weakref.proxy(trainer)
+        if self.trainer is proxy:
+            raise ValueError(
+                f"The callback {self} is in this run twice, perhaps inside of another one, and "
+                "would run twice on one state: remove it, or create a second one."
+            )
+        self.trainer = proxy
         self.graph = tf.get_default_graph()
         with tf.name_scope(self.name_scope or type(self).__name__.strip("_")):
             self._setup_graph()
@@ -167,12 +177,18 @@ class Callback:
         request = self._before_run(ctx)
         if request is None or isinstance(request, _Args):
             return request
-        if isinstance(request, (list, tuple)) and any(isinstance(each, str) for each in request):
-            request = [
-                get_op_or_tensor_by_name(each) if isinstance(each, str) else each
-                for each in request
-            ]
-        return _Args(fetches=request)
+        kind = type(request)
+        parts = tuple(request) if kind in (list, tuple) else (request,)
+        last, known, args = self._last_request
+        if kind is not last or len(parts) != len(known) or not all(map(is_, parts, known)):
+            fetches = request
+            if kind is list or (kind is tuple and any(isinstance(each, str) for each in parts)):
+                find = get_op_or_tensor_by_name
+                fetches = [find(each) if isinstance(each, str) else each for each in parts]
+            args = _Args(fetches)
+            # A `HookedSession` recognises the same object.
+            self._last_request = kind, parts, args
+        return args
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> Any:
         """Override to return `SessionRunArgs`, a list of tensors, ops or names, or None."""

@@ -6,7 +6,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.checks import as_list, is_integer
 from tensorpack.utils.gpu import get_num_gpu
 
-__all__ = ["as_towers", "have_gpus", "tower_device"]
+__all__ = ["as_towers", "device_text", "have_gpus", "tower_device"]
 
 
 def have_gpus() -> bool:
@@ -27,6 +27,13 @@ def as_towers(owner: Any, name: str, towers: Any) -> List[Any]:
     if not towers or len(set(towers)) < len(towers):
         raise ValueError(f"{name} must be a non-empty list of different GPU ids, got {towers}.")
     return towers
+
+
+def device_text(gpu: Union[int, str]) -> str:
+    """Returns what the log calls the device of a tower."""
+    if isinstance(gpu, str):
+        return gpu
+    return f"/gpu:{gpu}" if gpu >= 0 and have_gpus() else "/cpu:0"
 
 
 def tower_device(gpu: Union[int, str], cpus: int = 1) -> Union[str, Callable[[tf.Operation], str]]:

@@ -32,6 +32,7 @@ class _Plan(NamedTuple):
     own: Any  # where the values are that the caller wants
     told: List[Tuple[Callable[..., None], Any]]  # `after_run`, and where the values are for it
     kept: Any  # fetches and feeds, referenced so that their ids stay theirs
+    mutable: Sequence[Tuple[Any, Hashable]] = ()  # structures that may change, and what they were
 
 
 class HookedSession:
@@ -109,7 +110,7 @@ class HookedSession:
         if feed_dict or options is not None or run_metadata is not None:
             return self._run(context, asked, options, run_metadata)
         plan = self._shortcuts.get((id(fetches), *map(id, asked)))
-        if plan is None:
+        if plan is None or (plan.mutable and _has_changed(plan)):
             return self._run(context, asked, None, None)
         values = plan.call()
         self._tell(context, plan.told, values)
@@ -133,8 +134,9 @@ class HookedSession:
         if options is not None or metadata is not None:
             return self._run_with_options(context, structures, feeds, options, metadata)
         plan = self._plan(structures, list(feeds))
-        if not feeds and _never_change(structures, asked):
-            self._take_shortcut(own.fetches, asked, plan)
+        if not feeds and not any(args is not None and args.feed_dict is not None for args in asked):
+            mutable = [(each, _identity(each)) for each in structures if not _is_fixed(each)]
+            self._take_shortcut(own.fetches, asked, plan._replace(mutable=mutable))
         values = plan.call(*feeds.values())
         self._tell(context, plan.told, values)
         return pick(values, plan.own)
@@ -231,14 +233,12 @@ def _identity(fetches: Any) -> Hashable:
     return fetches if isinstance(fetches, str) else id(fetches)
 
 
-def _never_change(structures: Sequence[Any], asked: Sequence[Any]) -> bool:
-    """Whether these very objects will always ask for the same."""
-    if any(args is not None and args.feed_dict is not None for args in asked):
-        return False
-    return all(_is_fixed(each) for each in structures)
+def _has_changed(plan: _Plan) -> bool:
+    return any(_identity(each) != then for each, then in plan.mutable)
 
 
 def _is_fixed(fetches: Any) -> bool:
+    """Whether a structure will always ask for the same."""
     if isinstance(fetches, tuple):
         return all(_is_fixed(each) for each in fetches)
     return not isinstance(fetches, (list, dict))

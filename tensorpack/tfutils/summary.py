@@ -63,11 +63,12 @@ def add_moving_summary(
     of a step have the average over the steps before it.
 
     The state is one non-trainable variable `EMA/{tag}`, float32 `[2]`, saved with the model. The
-    tag is the name of the tensor's op inside its tower (for output k > 0 of an op, with `_k`).
+    tag is the name of the tensor's op inside its tower (for output k > 0 of an op, with `_k`), and
+    that of a variable is its own.
     A tensor that has its average already keeps that one.
 
     Args:
-      *tensors: numeric scalars, or lists of them.
+      *tensors: numeric scalars, variables among them, or lists of them.
       v: the same, the name of the first one in 2017.
       decay: in [0, 1), the share of the old average that is kept at an update.
       collection: name of the collection that gets one update op for each tensor.
@@ -83,7 +84,7 @@ def add_moving_summary(
     if not 0 <= decay < 1:
         raise ValueError(f"decay must be in [0, 1), got {decay}.")
     given = tf.nest.flatten([tensors, [] if v is None else v])
-    scalars = [tf.convert_to_tensor(each) for each in given]
+    scalars = [_tensor_or_variable(each) for each in given]
     for each in scalars:
         if each.shape.ndims != 0:
             raise ValueError(
@@ -100,7 +101,7 @@ def add_moving_summary(
 
 def add_tagged_moving_summary(
     tag: str,
-    scalar: tf.Tensor,
+    scalar: Union[tf.Tensor, tf.Variable],
     decay: float = 0.95,
     collection: str = MOVING_SUMMARY_OPS_KEY,
     summary_collections: Optional[Iterable[str]] = None,
@@ -171,13 +172,22 @@ def _collect(summary: tf.Tensor, collections: Optional[Iterable[str]]) -> tf.Ten
     return summary
 
 
-def tag_of_tensor(tensor: tf.Tensor) -> str:
-    """Returns the name of a tensor's op inside its tower, with `_k` for its output k > 0."""
+def _tensor_or_variable(x: Any) -> Union[tf.Tensor, tf.Variable]:
+    """Converts anything but a variable, whose name the tensor of its value does not have."""
+    # Not all variables of TensorFlow 2 are a tf.Variable of TensorFlow 1.
+    return x if hasattr(x, "read_value") else tf.convert_to_tensor(x)
+
+
+def tag_of_tensor(tensor: Union[tf.Tensor, tf.Variable]) -> str:
+    """Returns the name of a variable, or of a tensor's op with `_k` for its output k > 0; without
+    the name of the tower in front.
+    """
     context = get_current_tower_context()
     name = tensor.op.name
     if context is not None and context.ns_name and name.startswith(context.ns_name + "/"):
         name = name[len(context.ns_name) + 1 :]
-    return name if tensor.value_index == 0 else f"{name}_{tensor.value_index}"
+    index = getattr(tensor, "value_index", 0)  # a variable has none
+    return name if index == 0 else f"{name}_{index}"
 
 
 def op_name_of_tag(tag: str) -> str:
@@ -205,7 +215,7 @@ def add_tensor_summary(
     Args:
       x: a numeric tensor; a scalar for the type `scalar`.
       types: of `scalar`, `histogram`, `sparsity` (share of zeros), `mean`, `rms`.
-      name: by default the name of the tensor's op.
+      name: by default that of the variable, or of the tensor's op.
       collections: names of the collections that get the summaries; `SUMMARIES` by default.
       main_tower_only: whether to do nothing outside the main training tower.
 
@@ -215,9 +225,10 @@ def add_tensor_summary(
     _check_types(types)
     if main_tower_only and not in_main_training_tower():
         return
+    name = tag_of_tensor(_tensor_or_variable(x)) if name is None else name
     x = tf.convert_to_tensor(x)
     for kind in types:
-        tag = f"{tag_of_tensor(x) if name is None else name}-{kind}"
+        tag = f"{name}-{kind}"
         if kind == "histogram":
             create_histogram_summary(tag, x, collections)
         else:
@@ -225,7 +236,7 @@ def add_tensor_summary(
 
 
 def add_activation_summary(
-    x: tf.Tensor,
+    x: Union[tf.Tensor, tf.Variable],
     types: Union[Sequence[str], str, None] = None,
     name: Optional[str] = None,
     collections: Optional[Iterable[str]] = None,
@@ -236,7 +247,7 @@ def add_activation_summary(
       x: a numeric tensor of rank 2 or more; others are left out with a warning.
       types: a list as in `add_tensor_summary`; by default `sparsity`, `rms` and `histogram`. A
         string in this place is the name, as in 2017.
-      name: by default the name of the tensor's op.
+      name: by default that of the variable, or of the tensor's op.
       collections: names of the collections that get the summaries; `SUMMARIES` by default.
 
     Raises:

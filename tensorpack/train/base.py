@@ -25,7 +25,7 @@ from tensorpack.utils.stopping import StopToken
 from .config import TrainConfig
 from .determinism import fix_draws, fix_graph_seed
 from .ending import log_ending
-from .loop import TrainLoop
+from .loop import ENDLESS, TrainLoop
 from .record import TrainingRecord
 from .run_state import RunState
 from .shutdown import Shutdown
@@ -33,7 +33,6 @@ from .signals import SignalGuard
 
 __all__ = ["StopTraining", "Trainer"]
 
-_ENDLESS = 9999999  # epochs
 _END_WAIT_SECONDS = 0.5  # for a wait that was ended, before its Python code is interrupted
 
 
@@ -113,7 +112,7 @@ class Trainer(TrainerContract):
         session_init: Any = None,
         steps_per_epoch: Optional[int] = None,
         starting_epoch: int = 1,
-        max_epoch: int = _ENDLESS,
+        max_epoch: int = ENDLESS,
     ) -> None:
         """Does the whole run. A trainer that has a config takes no arguments here.
 
@@ -146,12 +145,8 @@ class Trainer(TrainerContract):
 
     def _take(self, defaults: Dict[str, Any], **arguments: Any) -> None:
         """Makes a config of arguments, if there is none; else there must be no arguments."""
-        unset = {"starting_epoch": 1, "max_epoch": _ENDLESS}
-        given = {
-            name: value
-            for name, value in arguments.items()
-            if value is not None and value != unset.get(name)
-        }
+        unset = {"starting_epoch": 1, "max_epoch": ENDLESS}
+        given = {k: v for k, v in arguments.items() if v is not None and v != unset.get(k)}
         if self.config is None:
             if "steps_per_epoch" not in given:
                 raise ValueError(
@@ -231,7 +226,7 @@ class Trainer(TrainerContract):
         self,
         steps_per_epoch: Optional[int] = None,
         starting_epoch: int = 1,
-        max_epoch: int = _ENDLESS,
+        max_epoch: int = ENDLESS,
     ) -> None:
         """Runs the epochs, and the teardown, whatever happens.
 
@@ -282,6 +277,8 @@ class Trainer(TrainerContract):
             state.load(callbacks, config.starting_epoch)
             step = get_global_step_value()
             self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
+            if self.signal_token is self.stop_token and state.is_over(step):  # in one process
+                return
             callbacks.before_train()
             state.load_random()
             self.record.enter_loop()

@@ -26,6 +26,7 @@ from tensorpack.utils.checks import as_count, as_number
 
 from .determinism import check_deterministic, one_thread, warn_of_threads
 from .ending import check_commands
+from .loop import ENDLESS
 from .run_state import check_policy
 
 __all__ = ["AutoResumeTrainConfig", "DEFAULT_CALLBACKS", "DEFAULT_MONITORS", "TrainConfig"]
@@ -106,7 +107,7 @@ class TrainConfig:
         session_init: Optional[SessionInit] = None,
         starting_epoch: int = 1,
         steps_per_epoch: Optional[float] = None,
-        max_epoch: int = 99999,
+        max_epoch: int = ENDLESS,
         nr_tower: int = 1,
         tower: Optional[Sequence[int]] = None,
         predict_tower: Optional[Sequence[Union[int, str]]] = None,

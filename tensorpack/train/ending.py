@@ -4,6 +4,7 @@ import shlex
 import signal
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
+from tensorpack.callbacks.best_saver import best_kept
 from tensorpack.tfutils._origin import line_of_failure
 from tensorpack.tfutils.callback import StopTraining
 from tensorpack.utils import logger
@@ -48,7 +49,7 @@ class Ending(NamedTuple):
     def judge(cls, error: Optional[BaseException], raises: Optional[BaseException]) -> "Ending":
         """Returns what it means that the trainer `raises` this, after the main thread an error."""
         if isinstance(raises, TrainingInterrupted):
-            return cls(raises, "stopped", signal.Signals(raises.signum).name, raises.code)
+            return cls(raises, "stopped", signal.Signals(raises.signum).name, 128 + raises.signum)
         if raises is None:
             text = f"StopTraining: {error}" if str(error) else "StopTraining"
             return cls(None, "finished", text if isinstance(error, StopTraining) else "", 0)
@@ -91,7 +92,7 @@ def log_ending(trainer: Any, callbacks: Any, ending: Ending) -> None:
         if isinstance(ending.raises, Exception):
             shorten_uncaught()
             _explain(trainer, callbacks, ending.raises)
-        _log_model(trainer, ending.result)
+        _log_model(trainer, callbacks, ending.result)
     except Exception:  # how the run has ended must not be replaced by what is said about it
         logger.exception("The end of the run could not be described.")
 
@@ -112,18 +113,21 @@ def _name_callback(error: Exception, callbacks: List[Any]) -> None:
     while trace is not None:
         owner, hook = trace.tb_frame.f_locals.get("self"), trace.tb_frame.f_code.co_name
         if hook in _HOOKS and any(owner is each for each in callbacks):
-            add_note(error, f"It was raised by the callback {owner} in its {hook}.")
+            source = getattr(owner, "_source", None)  # whose callback the user has not made
+            who = f"callback {owner}" if source is None else f"input {type(source).__name__}"
+            add_note(error, f"It was raised by the {who} in its {hook}.")
             return
         trace = trace.tb_next
 
 
-def _log_model(trainer: Any, result: str) -> None:
+def _log_model(trainer: Any, callbacks: Any, result: str) -> None:
     saver = trainer.state_saver
     if saver is None or saver.last_path is None or not trainer.is_chief:
         return
     commands = dict(trainer.config.commands)
     resume = commands.pop(RESUME, None)
     lines = [f"{_WHERE[result]} {saver.last_path}."]
+    lines += [f"The best is {path} ({why})." for path, why in best_kept(callbacks.cbs)]
     lines += _how_to_resume(resume, trainer.config.resume, result == "finished")
     lines += [f"To {purpose}: {command}" for purpose, command in commands.items()]
     for line in lines:

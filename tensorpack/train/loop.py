@@ -9,9 +9,9 @@ from tensorpack.utils import humanize_time_delta, logger
 
 from .run_state import Position
 
-__all__ = ["TrainLoop"]
+__all__ = ["ENDLESS", "TrainLoop"]
 
-_ENDLESS = 99999  # epochs: the default of `TrainConfig`, of which nobody waits for the last
+ENDLESS = 99999  # epochs: the default, of which the last is not waited for
 _LATEST = 20  # epochs whose time is averaged, so that one with an evaluation is not taken for all
 
 
@@ -105,7 +105,7 @@ class TrainLoop:
         """Returns how long the epochs from this one on will take, if that is known, as a sentence
         to append.
         """
-        if not latest or self.max_epoch >= _ENDLESS:
+        if not latest or self.max_epoch >= ENDLESS:
             return ""
         left = self.max_epoch + 1 - epoch
         seconds = left * sum(latest) / len(latest)

@@ -5,6 +5,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, List, Optional
 
+from tensorpack.callbacks.best_saver import best_kept
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils._git import GitFacts
@@ -80,6 +81,8 @@ class TrainingRecord:
         self._write([[v.op.name, v.shape.as_list(), v.dtype.base_dtype.name] for v in variables])
 
     def _end(self, ending: Ending) -> None:
+        callbacks = self._trainer._callbacks
+        kept = best_kept([] if callbacks is None else callbacks.cbs)
         self._facts.update(
             ended=utc_now(),
             seconds=round(time.monotonic() - self._start, 1),
@@ -89,6 +92,7 @@ class TrainingRecord:
             epoch=self._trainer.epoch_num,
             step=self._trainer.loop.steps_taken,
             checkpoint=_last_checkpoint(self._trainer.state_saver),
+            best=[f"{_short(path)} ({why})" for path, why in kept],
         )
         if self._git is not None:
             self._facts["git"] = self._git.close()
@@ -138,9 +142,11 @@ def _describe(source: Any) -> str:
 def _last_checkpoint(saver: Any) -> Optional[str]:
     """The name of the newest checkpoint that the run has saved, or None."""
     found = [] if saver is None else pointed_to(saver.checkpoint_dir)
-    if not found:
-        return None
-    beside = os.path.realpath(saver.checkpoint_dir) == os.path.realpath(
-        logger.get_logger_dir() or ""
-    )
-    return os.path.basename(found[-1]) if beside else found[-1]
+    return _short(found[-1]) if found else None
+
+
+def _short(path: str) -> str:
+    """The name of what is in the log directory, the path of anything else."""
+    folder, name = os.path.split(path)
+    beside = os.path.realpath(folder) == os.path.realpath(logger.get_logger_dir() or "")
+    return name if beside else path

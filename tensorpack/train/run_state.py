@@ -6,6 +6,7 @@ A state is captured between two steps, or between the turns of two callbacks. It
 
 import os
 import random
+from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -27,6 +28,7 @@ from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sessinit import ExactRestore
 from tensorpack.utils import logger
 from tensorpack.utils._nearest import did_you_mean_file
+from tensorpack.utils._run_record import read_record
 from tensorpack.utils.rng import rng_state, set_rng_state, set_streams_state, streams_state
 
 __all__ = [
@@ -115,6 +117,23 @@ class RunState:
         self._compare_lengths(state["steps_per_epoch"])
         strictly = self._trainer.resume_strictly
         callbacks.load_states(state["callbacks"], state["callback_names"], strictly)
+
+    def is_over(self, step: int) -> bool:
+        """Tells, and logs, whether nothing is left of a run: `run.json` says that it ended in order
+        with this step, and its last epoch is over.
+        """
+        record = None
+        if self.position is not None and self.first_epoch > self._trainer.max_epoch:
+            with suppress(OSError, ValueError):
+                record = read_record(logger.get_logger_dir() or "")
+        end = {"result": "finished", "message": "", "step": step}
+        over = any({**each, **end} == each for each in (record or {}).get("sittings", ()))
+        if over:
+            logger.info(
+                f"The run is over: {self._trainer.resumed_from} has its {self._trainer.max_epoch} "
+                "epochs. To train longer, give a greater max_epoch."
+            )
+        return over
 
     def load_random(self) -> None:
         """Sets the random streams of the process, after all draws at the start."""

@@ -6,7 +6,7 @@ from tensorpack.tfutils.callback import StopTraining
 from tests.callbacks.driver import MiniTrainer, when
 from tests.contracts.callback import contract_of
 
-NAN = float("nan")
+NAN, INF = float("nan"), float("inf")
 
 
 TestEarlyStop = contract_of(lambda: EarlyStop("cost", 3))
@@ -48,6 +48,8 @@ def run(values, *args, state=None, **options):
         ([1, 2, 2, 1, 3], [2, True], 4),
         ([5, 4.9, 4.8, 4], [2, False, 0.5], 3),
         ([NAN, NAN, 1], [2], 2),
+        ([3, -INF, 2, 2.5, 1], [2], 5),
+        ([INF, INF, 1], [2, True], 2),
         ([1, None, None, 2, None, 3], [2], 6),
     ],
 )
@@ -82,3 +84,9 @@ def test_arguments():
         EarlyStop("val", 0)
     with pytest.raises(ValueError, match="EarlyStop: threshold must be a finite number"):
         EarlyStop("val", 1, threshold=-1)
+
+
+def test_an_infinite_best_of_an_older_state_is_beaten():
+    _, _, state = run([3], 2)
+    state["stop"].update(value=-INF, waited=1)
+    assert run([2, 1, 3], 2, state=state)[2]["stop"]["value"] == 1

@@ -1,6 +1,6 @@
 import pytest
 
-from tensorpack.callbacks import Callback, Callbacks
+from tensorpack.callbacks import Callback, Callbacks, PeriodicTrigger, ScalarPrinter
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.utils.stopping import Finished, StopRequested
@@ -245,3 +245,24 @@ def test_if_a_state_cannot_be_had_the_segments_of_the_others_are_let_go():
     with pytest.raises(LookupError, match="no state"):
         Callbacks([large, Broken()]).state_dict()
     assert large.told == ("done", None)
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        lambda one: {"callbacks": [one, one]},
+        lambda one: {"callbacks": [one, PeriodicTrigger(one, every_k_steps=2)]},
+        lambda one: {"callbacks": [PeriodicTrigger(one, every_k_epochs=each) for each in (1, 2)]},
+        lambda one: {"callbacks": [one], "monitors": [one]},
+    ],
+)
+def test_one_object_is_in_a_run_once(arrange):
+    with pytest.raises(ValueError, match="The callback ScalarPrinter is in this run twice"):
+        MiniTrainer(**arrange(ScalarPrinter())).train()
+
+
+def test_one_object_may_be_in_two_runs_and_two_alike_in_one():
+    one = ScalarPrinter()
+    for _ in range(2):
+        with tf.Graph().as_default():
+            MiniTrainer([one, ScalarPrinter()]).train()

@@ -127,6 +127,11 @@ def test_each_validation_has_each_datapoint_once(source):
     assert collect.notes == [BATCHES] * 3
 
 
+def test_its_bar_says_whose_it_is(capfd):
+    train([InferenceRunner(batches(), Collect())], max_epoch=1)
+    assert "InferenceRunner: 100%" in capfd.readouterr().err
+
+
 def test_what_does_not_fill_a_batch_of_a_queue_is_left_out_each_time():
     collect = Collect()
     train([InferenceRunner(BatchQueueInput(examples(), 4), collect)], max_epoch=3)

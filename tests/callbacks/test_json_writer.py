@@ -283,18 +283,97 @@ def test_what_the_state_holds_of_the_last_epoch_amends_it(tmp_path):
     assert stats(tmp_path) == [TWO_EPOCHS[0], {**TWO_EPOCHS[1], "late": 5.0}, THIRD]
 
 
+class Saving(Putting):
+    """Keeps the state of all callbacks before each epoch; puts a scalar of a name that is taken."""
+
+    def __init__(self):
+        self.states = []
+
+    def _before_epoch(self):
+        self.trainer.monitors.put_scalar("late", self.epoch_num)
+        self.states.append(self.trainer.callbacks.state_dict())
+
+    def _trigger_epoch(self):
+        super()._trigger_epoch()
+        self.trainer.monitors.put_scalar("global_step", 5)
+
+
+def resume_all(directory, state):
+    """Runs epoch 3 with the states of all callbacks."""
+    with tf.Graph().as_default():
+        writer = JSONWriter(str(directory))
+        trainer = MiniTrainer([Saving()], [writer], starting_epoch=3, init_step=4, max_epoch=3)
+        with trainer.session():
+            trainer.callbacks.load_states(state, trainer.callbacks.names(), True)
+            trainer.callbacks.before_train()
+            trainer.run_epoch(3)
+    return writer
+
+
 def test_epochs_that_the_disk_refused_are_in_the_state(tmp_path):
-    states = []
+    saving = Saving()
+    run(tmp_path, saving, max_epoch=3)
+    expected = stats(tmp_path)
+    assert [each.get("late") for each in expected] == [2.0, 3.0, None]
+    (tmp_path / "stats.json").unlink()
+    resume_all(tmp_path, saving.states[2])
+    assert stats(tmp_path) == expected
 
-    class Asking(Blocking):
-        def _before_epoch(self):
-            states.append(self.trainer.callbacks.cbs[-2].state_dict())
 
-    run(tmp_path, Asking(tmp_path / "stats.json"), max_epoch=3)
-    assert states[-1] == TWO_DONE
-    (tmp_path / "stats.json").rmdir()
-    resume(tmp_path, states[-1])
+def test_the_state_has_no_value_that_the_monitors_have(tmp_path):
+    saving = Saving()
+    run(tmp_path, saving, max_epoch=3)
+    state = saving.states[2]["JSONWriter"]
+    bare = [{"epoch_num": 1, "global_step": 2}, {"epoch_num": 2, "global_step": 4}]
+    assert (state["given"], state["tail"]) == (0, bare)
+    assert resume_all(tmp_path, saving.states[2]).state_dict()["given"] == 0
+
+
+def test_epochs_that_the_monitors_do_not_have_stay_in_the_state(tmp_path):
+    run(tmp_path, max_epoch=2)
+    writer = JSONWriter(str(tmp_path))
+    MiniTrainer([Putting()], [writer], starting_epoch=3, init_step=4, max_epoch=3).train()
+    state = writer.state_dict()
+    assert state["tail"] == [*TWO_EPOCHS, {"epoch_num": 3, "global_step": 6}]
+    assert state["given"] == 2
     assert stats(tmp_path) == [*TWO_EPOCHS, THIRD]
+
+
+def test_epochs_without_steps_are_told_apart(tmp_path):
+    saving = Saving()
+    run(tmp_path, saving, max_epoch=3, steps_per_epoch=0)
+    tail = saving.states[2]["JSONWriter"]["tail"]
+    assert [(each["epoch_num"], each["score"]) for each in tail] == [(1, 1.0), (2, None)]
+
+
+def test_what_is_written_is_the_encoding_of_all_epochs(tmp_path):
+    texts = []
+
+    class Reading(Saving):
+        def _before_epoch(self):
+            super()._before_epoch()
+            if self.epoch_num > 1:
+                texts.append((tmp_path / "stats.json").read_text())
+
+    run(tmp_path, Reading(), max_epoch=4)
+    texts.append((tmp_path / "stats.json").read_text())
+    assert texts == [JSONWriter.encode(json.loads(text)) for text in texts]
+    assert [len(json.loads(text)) for text in texts] == [1, 2, 3, 4]
+
+
+def test_the_epoch_that_is_written_again_is_not_dropped(tmp_path, capsys):
+    # The state is of a callback that saves before the writer has its turn.
+    run(tmp_path, max_epoch=2)
+    writer = JSONWriter(str(tmp_path))
+    trainer = MiniTrainer([Putting()], [writer], starting_epoch=3, init_step=4, max_epoch=3)
+    with trainer.session():
+        writer.load_state_dict({"scalars": {}, "tail": TWO_EPOCHS[:1]})
+        trainer.epoch_num = 2
+        trainer.callbacks.before_train()
+        trainer.callbacks.finish_round("trigger_epoch", [])
+    assert [each["epoch_num"] for each in stats(tmp_path)] == [1, 2]
+    assert aside(tmp_path) == []
+    assert not any("dropped" in line for line in log_lines(capsys))
 
 
 def test_a_disk_that_fails_when_a_run_is_resumed_is_tried_again(tmp_path, capsys):

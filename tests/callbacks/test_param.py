@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -53,8 +55,56 @@ def test_integers_stay_integers():
     with tf.Session():
         param.set_value(3.0)
         assert param.get_value() == 3
-        with pytest.raises(ValueError, match="holds integers, it cannot become 0.5"):
+        with pytest.raises(ValueError, match="holds int64, it cannot become 0.5"):
             param.set_value(0.5)
+        param.set_value(2**53 + 1)
+        assert param.get_value() == 2**53 + 1
+
+
+INTEGERS = [tf.uint8, tf.int8, tf.uint16, tf.int16, tf.int32, tf.int64]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda dtype: dtype.name)
+def test_the_range_of_an_integer_is_checked(dtype):
+    variable("count", dtype)
+    param = GraphVarParam("count")
+    param.setup_graph()
+    with tf.Session():
+        for value in (int(dtype.max), int(dtype.min)):
+            param.set_value(value)
+            assert param.get_value() == value
+        outside = [dtype.max + 1, dtype.min - 1, float(dtype.max) + 1, float("inf"), float("nan")]
+        for value in outside:
+            with pytest.raises(ValueError, match=f"holds {dtype.name}, it cannot become"):
+                param.set_value(value)
+        assert param.get_value() == dtype.min
+
+
+@pytest.mark.parametrize(
+    "dtype, value",
+    [(tf.float32, 1e39), (tf.float16, 70000), (tf.bfloat16, 1e39), (tf.bool, 2), (tf.bool, 0.5)],
+)
+def test_what_another_dtype_cannot_hold_is_refused(dtype, value):
+    variable("rate", dtype, use_resource=True)
+    param = GraphVarParam("rate")
+    param.setup_graph()
+    with tf.Session():
+        param.set_value(1)
+        message = re.escape(f"holds {dtype.name}, it cannot become {value}")
+        with pytest.raises(ValueError, match=message):
+            param.set_value(value)
+        assert param.get_value() == 1
+
+
+def test_a_variable_takes_numbers_alone():
+    variable()
+    param = GraphVarParam("learning_rate")
+    param.setup_graph()
+    with tf.Session():
+        param.set_value(float("inf"))  # if the user says so
+        for value in ("0.1", None, 2**70):
+            with pytest.raises(ValueError, match="holds float32, it cannot become"):
+                param.set_value(value)
 
 
 def test_an_attribute_is_set_and_read():

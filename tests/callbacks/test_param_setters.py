@@ -2,6 +2,7 @@ import pytest
 
 from tensorpack.callbacks import (
     HumanHyperParamSetter,
+    HyperParam,
     HyperParamSetter,
     HyperParamSetterWithFunc,
     ObjAttrParam,
@@ -238,3 +239,41 @@ def test_no_value_is_a_warning(capsys):
         "No cost yet: exploration is not changed.",
         "There is no new value of cost since step 4.",
     ]
+
+
+def history(initial, *callbacks, **options):
+    """The values of the monitors' `rate`, a float32 variable, with its steps, of three epochs."""
+    initializer = tf.constant_initializer(initial)
+    tf.get_variable("rate", [], tf.float32, initializer, trainable=False)
+    return MiniTrainer(callbacks, max_epoch=3, **options).train().monitors.get_history("rate")
+
+
+def test_the_value_that_held_in_an_epoch_is_put_into_the_monitors():
+    setter = ScheduledHyperParamSetter("rate", [(0, 1.0), (2, 0.5)])
+    human = ObjAttrParam(Thing(), "exploration")  # None, which is not a number
+    nothing = HyperParamSetterWithFunc(human, lambda epoch, value: None)
+    assert history(2.0, setter, nothing) == [(2, 1.0), (4, 1.0), (6, 0.5)]
+
+
+def test_a_value_that_the_graph_puts_is_not_put_again():
+    putting = when(trigger_step=lambda cb: cb.trainer.monitors.put_scalar("rate", 7))
+    setter = ScheduledHyperParamSetter("rate", [(2, 0.5)])
+    assert history(2.0, putting, setter) == [(step, 7.0) for step in range(1, 7)]
+
+
+class OnlySet(HyperParam):
+    readable_name = "rate"
+
+    def set_value(self, v):
+        pass
+
+
+def test_a_parameter_that_cannot_be_read_is_not_put(capsys):
+    assert history(2.0, ScheduledHyperParamSetter(OnlySet(), [(0, 1.0)])) == []
+    assert "rate at epoch 1 will change to 1.00000000" in log_lines(capsys)
+
+
+def test_a_change_to_the_same_value_is_not_said(capsys):
+    history(0.1, ScheduledHyperParamSetter("rate", [(0, 0.1), (1, 0.1), (2, 0.5)]))
+    said = [line for line in log_lines(capsys) if "will change" in line]
+    assert said == ["rate at epoch 3 will change to 0.50000000"]

@@ -242,6 +242,7 @@ def best(directory, kind, values, before=(), **options):
         (MinSaver, [1.0, 0.0, 0.0], "min-val-error", 4),
         (MaxSaver, [3.0, 1.0, 2.0], "max-val-error", 2),
         (MaxSaver, [float("nan"), 1.0, float("nan")], "max-val-error", 4),
+        (MinSaver, [-float("inf"), 2.0, 1.0], "min-val-error", 6),
     ],
 )
 def test_the_best_is_kept(tmp_path, kind, values, name, step):

@@ -106,6 +106,42 @@ def test_the_summaries_of_another_collection():
         trainer.monitors.get_latest("other")
 
 
+@pytest.mark.parametrize("period", [0, 1])
+@pytest.mark.parametrize("use_resource", [True, False])
+def test_summaries_of_parameters_have_the_values_after_the_update(use_resource, period):
+    zeros = tf.zeros_initializer()
+    weight = tf.get_variable("weight", [], initializer=zeros, use_resource=use_resource)
+    tf.summary.scalar("plain", weight)
+    tf.summary.scalar("twice", 2 * weight)
+    gradient = tf.constant(-1.0)
+    train_op = tf.train.GradientDescentOptimizer(1.0).apply_gradients([(gradient, weight)])
+    trainer = MiniTrainer(
+        [MergeAllSummaries(period)], train_op=train_op, steps_per_epoch=2, max_epoch=2
+    ).train()
+    steps = [2, 4] if period == 0 else [1, 2, 3, 4]
+    assert trainer.monitors.get_history("plain") == [(step, float(step)) for step in steps]
+    assert trainer.monitors.get_history("twice") == [(step, 2.0 * step) for step in steps]
+
+
+def test_what_has_an_effect_or_takes_data_is_computed_along_with_the_step():
+    zeros = tf.zeros_initializer()
+    weight, state = tf.get_variable("weight", [], initializer=zeros), counter()
+    runs = tf.get_variable("runs", [], initializer=zeros, trainable=True, use_resource=False)
+    tf.summary.scalar("changed", tf.assign_add(runs, 1.0))
+    tf.summary.scalar("drawn", weight + tf.random.uniform([]))
+    with tf.control_dependencies([state.assign_add(1.0)]):
+        tf.summary.scalar("behind", tf.identity(weight))
+    unseen = []
+    trainer = MiniTrainer([MergeAllSummaries()], train_op=tf.no_op())
+    with trainer.session() as sess:
+        trainer.hooked_sess.run_unseen = unseen.append
+        trainer.callbacks.before_train()
+        trainer.run_epoch(1)
+        assert sess.run([runs, state]) == [1.0, 1.0]
+    assert trainer.monitors.get_latest("behind") == 0 < trainer.monitors.get_latest("drawn")
+    assert unseen == []
+
+
 def test_no_summaries_no_error():
     trainer = MiniTrainer([MergeAllSummaries(), MergeAllSummaries(run_alone=True)]).train()
     with pytest.raises(KeyError):

@@ -1,5 +1,6 @@
 """`tensorpack export` writes the weights of a checkpoint, or a model that its code builds."""
 
+import json
 import textwrap
 
 import numpy as np
@@ -91,6 +92,23 @@ def test_values_that_do_not_fit(tensorpack, tmp_path):
     done = tensorpack("export", tmp_path / "a.npz", tmp_path / "b.npz", "--dtype", "float16")
     assert done.code == 2 and "W has values too large for float16" in done.err
     assert tensorpack("export", tmp_path / "a.npz", tmp_path / "b.npz").code == 0
+
+
+@needs_tensorflow
+def test_the_newest_of_a_directory_and_a_word_about_the_best(tensorpack, tmp_path):
+    from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
+
+    log = tmp_path / "log"
+    CheckpointStore(str(log)).save(5, lambda path: save_checkpoint_vars({"W": np.ones(2)}, path))
+    best = ["min-e\x1b (e 0.25 at step 3)"]
+    (log / "run.json").write_text(json.dumps({"sittings": [{}, {"best": best}]}))
+    done = tensorpack("export", log, tmp_path / "out.npz")
+    assert done.code == 0, done.err
+    assert done.out.startswith(f"1 variables of {log}/model-5 are in ")
+    assert done.out.endswith(f"{log} also has the best, min-e\\x1b (e 0.25 at step 3).\n")
+    for i, other in enumerate(["[]", '{"sittings": []}', '{"sittings": [{"best": 3}]}']):
+        (log / "run.json").write_text(other)
+        assert tensorpack("export", log, tmp_path / f"{i}.npz").out.count("\n") == 1
 
 
 @needs_tensorflow

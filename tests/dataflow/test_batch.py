@@ -123,6 +123,14 @@ def test_what_does_not_fit_is_an_error(values, error, message):
         BatchData.aggregate_batch([["good", value] for value in values])
 
 
+def test_many_shapes_do_not_hide_what_to_do():
+    arrays = [np.zeros(size) for size in (1, *range(16), 1)]
+    with pytest.raises(ValueError) as caught:
+        BatchData.aggregate_batch([[array] for array in arrays])
+    text = "(1,) (3 times), (0,) (1 times), (2,) (1 times), .... Make the shapes equal"
+    assert text in str(caught.value)
+
+
 def test_different_shapes_are_all_named():
     shapes = [(2, 3), (4, 3), (2, 3), ()]
     flow = BatchData(flow_of([{"image": np.zeros(shape)} for shape in shapes]), 4)

@@ -9,6 +9,7 @@ import DQN
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.tfutils.devices import device_text
 from tensorpack.tfutils.varmanip import load_checkpoint_vars
 from tests.examples.conftest import EXAMPLE
 from tests.examples.test_dqn import SCALARS
@@ -54,7 +55,7 @@ BEFORE_TRAINING = [
     *TABLE,
     "Setup callbacks graph ...",
     *(f"target/{name} <- {name}" for name in VARIABLES),
-    "Building predictor tower 'towerp0' on device /gpu:0 ...",
+    f"Building predictor tower 'towerp0' on device {device_text(0)} ...",
     "Maintain moving average summary of 16 tensors.",
     "Creating the session ...",
     "Global variables initialized.",

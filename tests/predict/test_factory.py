@@ -6,6 +6,7 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import TensorInput
 from tensorpack.predict import PredictorFactory
+from tensorpack.tfutils.devices import device_text
 from tensorpack.tfutils.tower import TowerContext
 from tests.helpers import TinyModel
 
@@ -32,7 +33,7 @@ def test_predictors_share_the_variables_and_towers_are_built_once(model, capfd):
     assert other.output_tensors[0].name == "towerp1/predicted:0"
     assert other.output_tensors[0].device == "/device:GPU:2"
     out = capfd.readouterr().out
-    assert out.count("Building predictor tower 'towerp1' on device /gpu:2 ...") == 1
+    assert out.count(f"Building predictor tower 'towerp1' on device {device_text(2)} ...") == 1
     assert len(tf.global_variables()) == 2
     with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)).as_default() as sess:
         sess.run(tf.global_variables_initializer())

@@ -106,6 +106,15 @@ def test_the_result_comes_first_then_the_circumstances(tmp_path):
     assert page.text.count("stopped") == 1  # in the table of sittings
 
 
+def test_a_message_is_cut_between_words(tmp_path):
+    first, second = RunRecord(str(tmp_path)), RunRecord(str(tmp_path))
+    first.write({"message": "word " * 15 + "unmistakable", "machine": {"cpu": "Quick", "cores": 1}})
+    second.write({"result": "finished", "machine": {"cpu": "Quick", "cores": 1}})
+    text = page_of(tmp_path).text
+    assert "word word ..." in text and "unmis" not in text
+    assert "Quick, 1 core;" in text
+
+
 def test_curves_are_grouped_and_sittings_are_marked(tmp_path):
     epochs = [
         {"epoch_num": i, "global_step": i, "lr": 1, "cost": 2 / i, "score": i, "param-summary/W": i}

@@ -195,3 +195,23 @@ def test_statistics_of_integers_are_not_rounded(session):
     add_tensor_summary(tf.constant([1, 2]), ["mean"], name="x", collections=["mine"])
     (summary,) = tf.get_collection("mine")
     assert values_of(session().run(summary)) == {"x-mean": 1.5}
+
+
+@pytest.mark.parametrize("use_resource", [True, False])
+def test_a_variable_keeps_its_name(use_resource, session):
+    with tf.variable_scope("model", use_resource=use_resource):
+        rate = tf.get_variable("rate", initializer=0.5, trainable=False)
+    with TowerContext("tower0", is_training=True), tf.variable_scope("", use_resource=use_resource):
+        mine = tf.Variable(0.25, trainable=False, name="mine")
+        add_moving_summary(rate, [mine], decay=0.5)
+        add_tensor_summary(rate, ["scalar"])
+        pair = tf.get_variable("pair", initializer=[[3.0, -4.0]])
+        add_activation_summary(pair, types=["mean"])
+    sess = session()
+    sess.run(tf.get_collection(MOVING_SUMMARY_OPS_KEY))
+    assert collected_tags(sess) == {
+        "model/rate": 0.5,
+        "mine": 0.25,
+        "model/rate-scalar": 0.5,
+        "activation-summary/pair-mean": -0.5,
+    }

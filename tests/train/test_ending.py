@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
-from tensorpack.callbacks import Callback, ModelSaver
+from tensorpack.callbacks import Callback, MaxSaver, MinSaver, ModelSaver, PeriodicTrigger
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow import DataFlow, DataFromList
+from tensorpack.input_source import FeedInput
+from tensorpack.report import write_report
 from tensorpack.train import SimpleTrainer, TrainConfig
 from tensorpack.utils import logger
 from tensorpack.utils._run_record import read_record
@@ -59,6 +61,26 @@ def interrupt():
 def test_a_run_that_finished_says_where_its_model_is(tmp_path, capsys):
     path = f"{tmp_path}/model-2"
     assert said_at_the_end(capsys, tmp_path) == [f"The model is {path}."]
+
+
+def test_the_best_model_is_named_with_its_value(tmp_path, capsys):
+    class Putting(Callback):
+        def _trigger_epoch(self):
+            self.trainer.monitors.put_scalar("error", 1 / 3 + self.epoch_num)
+
+    logger.set_logger_dir(str(tmp_path / "log"))
+    best = PeriodicTrigger(MinSaver("error"), every_k_epochs=1)
+    callbacks = [ModelSaver(), Putting(), best, MaxSaver("other"), Putting()]
+    callbacks[3] = PeriodicTrigger(callbacks[3], every_k_epochs=9)  # has kept nothing
+    options = {"model": TinyModel(), "dataflow": flow(), "max_epoch": 2}
+    SimpleTrainer(config(callbacks, **options)).train()
+    path = f"{tmp_path}/log/min-error"
+    assert log_lines(capsys)[-1] == f"The best is {path} (error 1.3333 at step 2)."
+    (sitting,) = read_record(str(tmp_path / "log"))["sittings"]
+    assert sitting["best"] == ["min-error (error 1.3333 at step 2)"]
+    with open(write_report(str(tmp_path / "log")), encoding="utf-8") as page:
+        assert "last checkpoint model-4, best min-error (error 1.3333 at step 2)" in page.read()
+    logger.close_logger_dir()
 
 
 def test_commands_name_the_model(tmp_path, capsys):
@@ -217,3 +239,16 @@ def test_a_program_prints_the_lines_of_its_user(switch, whole, tmp_path):
 def test_commands_are_texts_by_name(wrong):
     with pytest.raises(TypeError, match="commands must be a dictionary of what they do"):
         TrainConfig(dataflow=DataFromList([[1]]), commands=wrong)
+
+
+def test_an_error_of_the_data_names_the_input():
+    class Broken(DataFlow):
+        def __iter__(self):
+            yield from flow()
+            raise ZeroDivisionError
+
+    data = FeedInput(Broken(), infinite=False)
+    trainer = SimpleTrainer(config([], model=TinyModel(), data=data, max_epoch=99))
+    with pytest.raises(ZeroDivisionError) as info:
+        trainer.train()
+    assert notes_of(info.value) == ["It was raised by the input FeedInput in its before_run."]

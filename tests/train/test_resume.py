@@ -4,13 +4,15 @@ import os
 
 import pytest
 
+from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import FakeData
 from tensorpack.tfutils.checkpoint import CheckpointCorrupt, CheckpointStore, save_checkpoint_vars
 from tensorpack.tfutils.sessinit import JustCurrentSession
-from tensorpack.train import AutoResumeTrainConfig
+from tensorpack.train import AutoResumeTrainConfig, SimpleTrainer, TrainConfig
 from tensorpack.train.run_state import check_policy, find_resumption, prepare_log_dir
 from tensorpack.utils import logger
+from tests.helpers import TinyModel
 
 
 @pytest.fixture
@@ -163,3 +165,61 @@ class TestPrepareLogDir:
         assert logger.get_logger_dir() is None
         assert sorted(os.listdir(str(tmp_path))) == ["empty", "letter"]
         assert os.listdir(str(tmp_path / "empty")) == []
+
+
+class Counting(Callback):
+    """Counts its turns; comes behind the saver."""
+
+    turns = 0
+
+    def _trigger_epoch(self):
+        self.turns += 1
+        self.trainer.monitors.put_scalar("turns", self.turns)
+        if self.fails:
+            raise ZeroDivisionError
+
+
+def start(directory, max_epoch=2, fails=False):
+    """Starts a run, or resumes it; returns how often the epoch of a callback ended."""
+    counting = Counting()
+    counting.fails = fails
+    logger.set_logger_dir(directory, "keep")
+    with tf.Graph().as_default():
+        trainer = SimpleTrainer(
+            TrainConfig(
+                model=TinyModel(),
+                dataflow=FakeData([[4], [4]], size=8),
+                callbacks=[ModelSaver(), counting],
+                steps_per_epoch=2,
+                max_epoch=max_epoch,
+                resume="auto",
+            )
+        )
+        try:
+            trainer.train()
+        except ZeroDivisionError:
+            pass
+    assert trainer.loop.steps_taken == 2 * trainer.epoch_num
+    return counting.turns, trainer
+
+
+def test_a_run_that_is_over_says_so_and_does_nothing(log_dir, capsys):
+    assert start(log_dir)[0] == 2
+    stats = os.path.join(log_dir, "stats.json")
+    before = sorted(os.listdir(log_dir)), os.stat(stats).st_mtime_ns
+    capsys.readouterr()
+    turns, trainer = start(log_dir)
+    assert turns == 0
+    logs = [name for name in os.listdir(log_dir) if name.startswith("log.log.")]
+    after = sorted({*os.listdir(log_dir)} - {*logs}), os.stat(stats).st_mtime_ns
+    assert after == before
+    out = capsys.readouterr().out
+    assert out.count("The run is over: ") == 1 and "has its 2 epochs" in out
+    assert "Training has finished" not in out
+    assert trainer.monitors.get_latest("turns") == 1  # of the state, for a script that asks
+    assert start(log_dir, max_epoch=3)[0] == 2  # the rest of the epoch that was saved, and another
+
+
+def test_an_epoch_that_was_left_in_the_middle_is_not_over(log_dir):
+    assert start(log_dir, max_epoch=1, fails=True)[0] == 1
+    assert start(log_dir, max_epoch=1)[0] == 1

@@ -7,6 +7,7 @@ from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.predict import MultiThreadAsyncPredictor
+from tensorpack.tfutils.devices import device_text
 from tensorpack.train import SimpleTrainer
 from tests import helpers
 from tests.helpers import TinyModel
@@ -46,7 +47,7 @@ def test_predictors_of_one_tower_share_it(capfd):
     run.train()
     assert [each.ns_name for each in run.towers.inference()] == ["towerp0"]
     out = capfd.readouterr().out
-    assert out.count("Building predictor tower 'towerp0' on device /gpu:0 ...") == 1
+    assert out.count(f"Building predictor tower 'towerp0' on device {device_text(0)} ...") == 1
 
 
 @pytest.mark.parametrize(
