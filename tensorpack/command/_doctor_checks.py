@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from contextlib import suppress
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 
@@ -156,35 +156,16 @@ class Machine(NamedTuple):
     descriptors: int
 
 
-def look_at_machine() -> Machine:
-    """Returns what this process may use."""
+def look_at_machine(root: str = "/") -> Machine:
+    """Returns what this process may use; `/proc` and `/sys` are in `root`."""
     import resource
 
+    from tensorpack.utils.memory import available_bytes
     from tensorpack.utils.processes import usable_cores
 
     shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else None
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return Machine(usable_cores(), _free_memory(), shared, descriptors)
-
-
-def _free_memory() -> Optional[float]:
-    """Returns the free bytes of memory, or of those that a container may use."""
-    free: List[float] = []
-    with suppress(OSError):
-        with open("/proc/meminfo", encoding="ascii") as file:
-            found = re.search(r"^MemAvailable: *(\d+) kB", file.read(), re.MULTILINE)
-        free += [1024.0 * int(found.group(1))] if found else []
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
-    ):
-        with suppress(OSError, ValueError):  # "max" is no limit
-            with open(limit, encoding="ascii") as first, open(used, encoding="ascii") as second:
-                free.append(float(int(first.read()) - int(second.read())))
-    return min(free) if free else None
+    return Machine(usable_cores(), available_bytes(root), shared, descriptors)
 
 
 def check_machine(machine: Machine) -> Iterator[Finding]:
