@@ -84,13 +84,7 @@ def read_groups(arguments: Sequence[str]) -> Groups:
     groups: Groups = {}
     problems: List[CommandError] = []
     for argument in arguments:
-        name, equals, pattern = argument.partition("=")
-        if not equals or os.path.isdir(argument):
-            name, pattern = "", argument
-        found = [pattern] if os.path.isdir(pattern) else sorted(glob.glob(pattern))
-        directories = [each for each in found if os.path.isdir(each)]
-        if not directories:
-            raise CommandError(_no_such(pattern))
+        name, directories = _named(argument)
         for directory in directories:
             own = name or os.path.basename(os.path.abspath(directory))
             try:
@@ -104,6 +98,17 @@ def read_groups(arguments: Sequence[str]) -> Groups:
     for problem in problems:
         sys.stderr.write(f"skipped: {problem}\n")
     return groups
+
+
+def _named(argument: str) -> Tuple[str, List[str]]:
+    """A name, or "", and directories; "=" belongs to their paths where there are such."""
+    name, _, rest = argument.partition("=")
+    for name, pattern in (("", argument), (name, rest)):
+        found = [pattern] if os.path.isdir(pattern) else sorted(glob.glob(pattern))
+        directories = [each for each in found if os.path.isdir(each)]
+        if directories:
+            return name, directories
+    raise CommandError(_no_such(rest or argument))
 
 
 def choose_scalars(groups: Groups, patterns: Sequence[str]) -> List[str]:

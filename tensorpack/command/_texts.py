@@ -25,6 +25,15 @@ def printable(text: str) -> str:
     )
 
 
+def label_text(text: str) -> str:
+    """Returns a text as matplotlib shows it literally, which reads `$` as a formula.
+
+    A legend leaves out labels that begin with `_`.
+    """
+    text = printable(text).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
 def json_text(value: Any) -> str:
     """Returns a value as JSON; NaN and infinite numbers become null."""
     return json.dumps(_finite(value), indent=1, allow_nan=False)

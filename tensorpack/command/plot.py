@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 from ._codes import FINE, CommandError
 from ._curves import LABELS, Band, Groups, choose_scalars, make_band, read_groups, smooth
 from ._text_plot import Look, draw_text
-from ._texts import json_text, printable, table_text
+from ._texts import json_text, label_text, printable, table_text
 
 __all__ = ["HELP", "add_arguments", "run"]
 
@@ -134,7 +134,7 @@ def _draw_picture(plots: Plots, args: Any) -> None:
         for number, (group, band) in enumerate(bands.items()):
             _draw_band(axes, group, band, _COLOURS[number % len(_COLOURS)])
         smoothed = f", smoothed by {args.smooth:g}" if args.smooth else ""
-        axes.set(title=name + smoothed, xlabel=LABELS.get(args.x, args.x))
+        axes.set(title=label_text(name + smoothed), xlabel=label_text(LABELS.get(args.x, args.x)))
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     figure.tight_layout()
@@ -148,7 +148,7 @@ def _draw_picture(plots: Plots, args: Any) -> None:
 
 
 def _draw_band(axes: Any, group: str, band: Band, colour: str) -> None:
-    label = f"{group} ({band.runs} runs)" if band.runs > 1 else group
+    label = label_text(f"{group} ({band.runs} runs)" if band.runs > 1 else group)
     marker = "o" if len(band.x) < 3 else None
     axes.plot(band.x, band.mean, label=label, color=colour, marker=marker, linewidth=1.5)
     if band.runs > 1:

@@ -179,6 +179,40 @@ def test_a_picture(tensorpack, write_run, tmp_path, suffix, begin):
         assert "smoothed by 0.5" in out.read_text()
 
 
+def texts_of(svg):
+    """What is drawn, from the comments that matplotlib writes before each text."""
+    return [line.strip()[5:-4] for line in svg.read_text().splitlines() if "<!-- " in line]
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_are_drawn_as_they_are(tensorpack, write_run, tmp_path):
+    pytest.importorskip("matplotlib")
+    odd = ["$x$", "$\\frac$", "_hidden", "a\\$b$"]
+    runs = [write_run(name, [4, 2], **{"cost_$_{$": 1}) for name in odd]
+    out = tmp_path / "curves.svg"
+    done = tensorpack("plot", *runs, "-o", out, "-s", "cost", "-s", "cost_*")
+    assert (done.code, done.err) == (0, "")
+    drawn = texts_of(out)
+    for name in [*odd, "cost_$_{$"]:
+        assert name in [each.strip() for each in drawn], drawn
+
+
+def test_a_path_that_exists_wins_over_a_name(tensorpack, write_run, tmp_path):
+    for name in ("lr=0.1", "lr=0.2", "other"):
+        write_run(name, [1, 2])
+
+    def groups(argument):
+        found = scalars_of(tensorpack("plot", f"{tmp_path}/{argument}", "-s", "cost", "--json"))
+        return list(found["cost"])
+
+    assert groups("lr=0.1") == ["lr=0.1"]
+    assert groups("lr=*") == ["lr=0.1", "lr=0.2"]
+    named = tensorpack("plot", f"x=y={tmp_path}/lr=*", "-s", "cost", "--json")
+    assert named.code == 2  # the name ends at the first "="
+    found = scalars_of(tensorpack("plot", f"x={tmp_path}/lr=*", "-s", "cost", "--json"))
+    assert found["cost"]["x"]["runs"] == 2
+
+
 def test_without_matplotlib(tensorpack, write_run, monkeypatch, tmp_path):
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
