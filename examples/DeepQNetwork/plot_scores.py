@@ -153,7 +153,7 @@ def draw(
 
 
 def _plain(text: str) -> str:
-    """A text as matplotlib shows it literally: no formula, and no label that a legend leaves out."""
+    """A text as matplotlib shows it literally: no formula, nor a label that legends leave out."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 

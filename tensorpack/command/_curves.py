@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from ._codes import CommandError, did_you_mean
+from ._texts import printable
 
 _STATS = "stats.json"
 _MOST_BYTES = 256 << 20
@@ -96,14 +97,14 @@ def read_groups(arguments: Sequence[str]) -> Groups:
     if not groups:
         raise problems[0]
     for problem in problems:
-        sys.stderr.write(f"skipped: {problem}\n")
+        sys.stderr.write(printable(f"skipped: {problem}") + "\n")
     return groups
 
 
 def _named(argument: str) -> Tuple[str, List[str]]:
     """A name, or "", and directories; "=" belongs to their paths where there are such."""
-    name, _, rest = argument.partition("=")
-    for name, pattern in (("", argument), (name, rest)):
+    before, _, rest = argument.partition("=")
+    for name, pattern in (("", argument), (before, rest)):
         found = [pattern] if os.path.isdir(pattern) else sorted(glob.glob(pattern))
         directories = [each for each in found if os.path.isdir(each)]
         if directories:

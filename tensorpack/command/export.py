@@ -8,6 +8,7 @@ from tensorpack.utils._sizes import size_text
 
 from ._checkpoints import Saved, matching, open_saved
 from ._codes import FINE, CommandError, did_you_mean
+from ._texts import printable
 
 __all__ = ["HELP", "add_arguments", "run"]
 
@@ -97,7 +98,7 @@ def _write_weights(saved: Saved, args: Any) -> None:
     with open_atomic(args.out) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     size = size_text(os.path.getsize(args.out))
-    args.write(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size}).")
+    args.write(printable(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size})."))
 
 
 def _chosen(saved: Saved, args: Any) -> List[str]:
@@ -141,7 +142,8 @@ def _write_model(saved: Saved, kind: str, args: Any) -> None:
             }[kind](args.out)
     except _cli.CommandError as error:
         raise CommandError(str(error)) from error
-    args.write(f"The model {args.model} with the weights of {saved.path} is in {args.out}.")
+    text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
+    args.write(printable(text))
 
 
 def _exporter(model: Any, saved: Saved, args: Any) -> Any:

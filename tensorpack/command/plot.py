@@ -57,12 +57,13 @@ def run(args: Any) -> int:
         args.write(json_text({"x": args.x, "scalars": shown}))
         return FINE
     if args.out:
-        args.write(f"{args.out} shows {', '.join(map(printable, plots))}.")
+        args.write(printable(f"{args.out} shows {', '.join(plots)}."))
     else:
         look = _look(args.ascii)
         for name, bands in plots.items():
             curves = {printable(each): (band.x, band.mean) for each, band in bands.items()}
-            args.write(draw_text(printable(name), curves, LABELS.get(args.x, args.x), look) + "\n")
+            text = draw_text(printable(name), curves, LABELS.get(args.x, printable(args.x)), look)
+            args.write(text + "\n", coloured=True)
     args.write(_summary(plots, LABELS.get(args.x, args.x)))
     return FINE
 

@@ -13,6 +13,7 @@ from tensorpack._version import __version__
 
 from ._codes import INTERRUPTED, WRONG, CommandError, did_you_mean
 from ._table import SUBCOMMANDS
+from ._texts import printable
 
 __all__ = ["main", "make_parser"]
 
@@ -34,7 +35,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     name = argv[0] if argv else ""
     try:
         args = _parse(argv)
-        name, args.write = args.command, lambda text: _print(stdout, text)
+        name = args.command
+        args.write = lambda text, coloured=False: _print(stdout, text, coloured)
         with contextlib.redirect_stdout(sys.stderr):
             return int(args.run(args))
     except KeyboardInterrupt:
@@ -96,10 +98,16 @@ def _parse(argv: List[str]) -> Any:
     return args
 
 
-def _print(stream: Any, text: str) -> None:
-    """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`)."""
+def _print(stream: Any, text: str, coloured: bool = False) -> None:
+    """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`).
+
+    Names and texts of files are in most of them, so control characters are escaped, unless a
+    subcommand has done that itself and put in colours.
+    """
     if stream is None:
         return
+    if not coloured:
+        text = "\n".join(map(printable, text.split("\n")))
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         stream.write((text + "\n").encode(encoding, "backslashreplace").decode(encoding))

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tensorpack._version import __version__
@@ -45,6 +46,31 @@ def test_the_page_has_every_subcommand_and_no_other():
     page = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[(`.*)\]\(#", page, re.MULTILINE)
     assert sorted(re.findall("`(.*?)`", " ".join(rows))) == sorted(SUBCOMMANDS)
+
+
+def test_control_characters_of_names_are_escaped(tensorpack, tmp_path):
+    folder = tmp_path / "a\033[2J\nb\udcff"
+    folder.mkdir()
+    first, second = folder / "\033[31mx.npz", folder / "y.npz"
+    for path in (first, second):
+        np.savez(str(path), **{"\033[1mW\n": np.full(2, path == first, "float32")})
+    (folder / "\033[5mlog.index").write_text("")
+    for line in (
+        ["inspect", first],
+        ["inspect", first, "--json"],
+        ["inspect", first, second],
+        ["diff", first, second],
+        ["export", first, folder / "out.npz"],
+        ["export", first, folder / "out.npz"],  # exists
+        ["inspect", folder],
+        ["inspect", folder / "\033[31mz.npz"],
+        ["report", folder],
+        ["plot", folder, folder],
+    ):
+        done = tensorpack(*line)
+        shown = done.out + done.err
+        assert shown and "\033" not in shown and "\r" not in shown, (line, shown)
+        assert "export" not in line or shown.count("\n") == 1
 
 
 def test_help_loads_nothing_heavy():
