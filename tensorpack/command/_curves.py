@@ -2,18 +2,16 @@
 
 import fnmatch
 import glob
-import json
-import math
 import os
 import sys
-from contextlib import suppress
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from tensorpack.utils._epochs import Epoch, read_epochs
 
 from ._codes import CommandError, did_you_mean
 from ._texts import printable
 
 _STATS = "stats.json"
-_MOST_BYTES = 256 << 20
 # What the axes are called in stats.json, and the factor that makes their unit of it.
 _AXES = {
     "step": [("global_step", 1.0)],
@@ -22,7 +20,6 @@ _AXES = {
 }
 LABELS = {"step": "step", "epoch": "epoch", "time": "hours"}
 
-Epoch = Dict[str, Any]
 Groups = Dict[str, List["Run"]]  # by name, in the order of the command line
 
 
@@ -36,7 +33,7 @@ class Run(NamedTuple):
         """The scalars that have a finite value, in the order in which they first appear."""
         found: Dict[str, None] = {}
         for epoch in self.epochs:
-            found.update(dict.fromkeys(name for name in epoch if _number(epoch[name]) is not None))
+            found.update(dict.fromkeys(name for name in epoch if epoch[name] is not None))
         return list(found)
 
     def curve(self, name: str, axis: str) -> Tuple[List[float], List[float]]:
@@ -54,7 +51,7 @@ class Run(NamedTuple):
         x_name, factor = choices[0]
         points = []
         for epoch in self.epochs:
-            x, y = _number(epoch.get(x_name)), _number(epoch.get(name))
+            x, y = epoch.get(x_name), epoch.get(name)
             if x is not None and y is not None:
                 points.append((x * factor, y))
         points.sort(key=lambda point: point[0])
@@ -171,29 +168,12 @@ def make_band(curves: Sequence[Tuple[List[float], List[float]]]) -> Band:
     return Band(grid, mean, low, high, len(curves))
 
 
-def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # an integer beyond all floats
-        return None
-
-
 def _read_run(directory: str) -> Run:
-    from tensorpack.utils.untrusted import read_untrusted
-
     path = os.path.join(directory, _STATS)
     try:
-        text = read_untrusted(path, _MOST_BYTES).decode("utf-8", "replace")
+        epochs = read_epochs(path).epochs
     except FileNotFoundError:
         raise CommandError(f"{directory} has no {_STATS}.{_runs_below(directory)}") from None
-    epochs: List[Epoch] = []
-    decoder, end = json.JSONDecoder(), 0
-    with suppress(ValueError, RecursionError):  # a run that was killed may have cut it off
-        while True:
-            epoch, end = decoder.raw_decode(text, text.index("{", end))
-            epochs.append(epoch)
     if not epochs:
         raise CommandError(f"{path} has no epoch yet. Wait for the first one to end.")
     return Run(directory, epochs)

@@ -117,11 +117,7 @@ def _link(run: Run, name: str, links_from: str) -> str:
     path = os.path.relpath(os.path.join(run.directory, name), links_from)
     # Behind "./" no name is taken for a protocol.
     link = "./" + quote(os.fsencode(path).replace(os.sep.encode(), b"/"))
-    return f'<a href="{escape(link)}">{escape(_shown(name))}</a>'
-
-
-def _shown(name: str) -> str:
-    return os.fsencode(name).decode("utf-8", "replace")
+    return f'<a href="{escape(link)}">{escape(name)}</a>'
 
 
 def _what(name: str) -> str:
