@@ -4,7 +4,7 @@ import argparse
 from typing import Any, Dict, List
 
 from ._checkpoints import Saved, matching, open_saved
-from ._codes import FINE, PROBLEM, CommandError, did_you_mean
+from ._codes import FINE, PROBLEM, CommandError, did_you_mean, number
 from ._texts import json_text, table_text
 
 __all__ = ["HELP", "add_arguments", "run"]
@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("second", metavar="B", help="another one")
     add("--select", metavar="REGEX", help="only variables whose names have a match")
     text = "differences up to X count as none (%(default)s)"
-    add("--tolerance", type=_tolerance, default=0.0, metavar="X", help=text)
+    tolerance = number("of at least 0", lambda value: value >= 0)
+    add("--tolerance", type=tolerance, default=0.0, metavar="X", help=text)
     add("--all", action="store_true", help="list equal variables as well")
     add("--json", action="store_true", help="print an object of JSON")
 
@@ -47,16 +48,6 @@ def run(args: Any) -> int:
         _write_table(first, second, rows, args)
         args.write(f"{len(differing)} of {len(found)} variables differ.")
     return PROBLEM if differing else FINE
-
-
-def _tolerance(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
-    return value
 
 
 def _difference(name: str, first: Saved, second: Saved, tolerance: float) -> Dict[str, Any]:

@@ -1,8 +1,7 @@
 """`tensorpack launch [options] SCRIPT [ARG ...]` is `python -m tensorpack.launch`."""
 
+import argparse
 from typing import Any
-
-from tensorpack.launch._arguments import add_arguments
 
 from ._pass_on import become
 
@@ -10,6 +9,11 @@ __all__ = ["HELP", "TAKES_ALL", "add_arguments", "run"]
 
 HELP = "start, watch and end the processes of a distributed run"
 TAKES_ALL = True
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what completion and `tensorpack --help` need: the program itself reads its arguments."""
+    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="[options] SCRIPT [ARG ...]")
 
 
 def run(args: Any) -> int:

@@ -6,8 +6,7 @@ import os
 import sys
 import traceback
 from importlib import import_module
-from types import ModuleType
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
 from tensorpack._version import __version__
 
@@ -59,7 +58,8 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tensorpack {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, module in _modules().items():
+    for name, path in SUBCOMMANDS.items():
+        module = import_module(path)
         text = module.HELP
         each = commands.add_parser(
             name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=_EPILOG
@@ -70,10 +70,6 @@ def make_parser() -> argparse.ArgumentParser:
             text = "with an error, show where it comes from"
             each.add_argument("--traceback", action="store_true", help=text)
     return parser
-
-
-def _modules() -> Dict[str, ModuleType]:
-    return {name: import_module(path) for name, path in SUBCOMMANDS.items()}
 
 
 def _parse(argv: List[str]) -> Any:
@@ -101,13 +97,11 @@ def _parse(argv: List[str]) -> Any:
 def _print(stream: Any, text: str, coloured: bool = False) -> None:
     """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`).
 
-    Names and texts of files are in most of them, so control characters are escaped, unless a
-    subcommand has done that itself and put in colours.
+    Control characters, which names of files may hold, are escaped in what is not `coloured`.
     """
     if stream is None:
         return
-    if not coloured:
-        text = "\n".join(map(printable, text.split("\n")))
+    text = text if coloured else printable(text, "\n")
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         stream.write((text + "\n").encode(encoding, "backslashreplace").decode(encoding))

@@ -16,13 +16,14 @@ from tensorpack.utils.cluster import Cluster
 from tensorpack.utils.signals import SignalListener
 
 from . import _hosts
-from ._arguments import DEFAULT_PORT, make_parser
 from ._environment import environments, shares
 from ._group import Group, Outcome
 from ._output import say
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
+_PROGRAM = "python -m tensorpack.launch"
+_DEFAULT_PORT = 2222
 _USAGE_ERROR = 2
 _NOT_RESTARTED = (0, _USAGE_ERROR, 128 + signal.SIGINT, 128 + signal.SIGTERM)
 _MISSED_CALLS = 3  # about one a second
@@ -141,7 +142,7 @@ def _place(args: argparse.Namespace) -> Callable[[], List[Cluster]]:
     try:
         hosts = _hosts.read_hosts(Path(args.hosts).read_text(encoding="utf-8"))
         here = [args.host] if args.host is not None else _hosts.names_of_this_machine()
-        clusters = _hosts.on_host(hosts, here, args.port or DEFAULT_PORT)
+        clusters = _hosts.on_host(hosts, here, args.port or _DEFAULT_PORT)
     except ValueError as error:
         raise ValueError(f"{args.hosts}: {error}") from error
     return lambda: clusters
@@ -167,6 +168,57 @@ class _WorkersElsewhere:
         self._missed = 0 if running else self._missed + 1
         to_come = len(self._seen) < len(self._awaited)
         return bool(self._awaited) and (to_come or self._missed < _MISSED_CALLS)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Returns the parser of the program."""
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        usage=f"{_PROGRAM} [options] SCRIPT [ARGUMENTS]\n"
+        f"       {_PROGRAM} [options] -m MODULE [ARGUMENTS]",
+        description="Starts a script in several processes, which find each other by the variable "
+        "TF_CONFIG, and ends all when one fails.",
+        epilog="Exit codes: 0 all workers finished, 2 a wrong command line, 130 Ctrl-C, 143 "
+        "SIGTERM, else that of the process that failed first (128 + n if signal n ended it). What "
+        "the processes print is passed on line by line, with their names before it.",
+    )
+    add = parser.add_argument
+    text = "how many workers to start (1); worker 0 is the chief"
+    add("--workers", type=_number(1), metavar="N", help=text)
+    add("--ps", type=_number(0), metavar="N", help="how many parameter servers to start (0)")
+    text = "run on several machines: a file with a line 'host[:port] [workers=N] [ps=N]' for each. "
+    text += "Give the same command on each machine; it starts the processes of that machine"
+    add("--hosts", metavar="FILE", help=text)
+    text = "which lines of FILE are this machine's (those with its host name)"
+    add("--host", metavar="NAME", help=text)
+    text = f"port of the first process of a machine (a free one; with --hosts {_DEFAULT_PORT})"
+    add("--port", type=_number(1, most=65535), metavar="PORT", help=text)
+    text = "restart the group after a failure, up to N times (%(default)s). The script resumes "
+    text += 'from its last state if it asks for that, by resume="auto"'
+    add("--max-restarts", type=_number(0), default=0, metavar="N", help=text)
+    text = "time to end after Ctrl-C or SIGTERM, before the processes are killed (%(default)g)"
+    add("--grace", type=_seconds, default=30.0, metavar="S", help=text)
+    text = "run a module instead of a script; what follows its name are its arguments"
+    add("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help=text)
+    text = "the Python script and its arguments"
+    add("command", nargs=argparse.REMAINDER, metavar="SCRIPT", help=text)
+    return parser
+
+
+def _number(least: int, most: int = 10000) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {least} to {most}")
+        return int(text)
+
+    return convert
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
 
 
 if __name__ == "__main__":
