@@ -4,6 +4,7 @@ import fnmatch
 import glob
 import os
 import sys
+from contextlib import suppress
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from tensorpack.utils._epochs import Epoch, read_epochs
@@ -31,10 +32,7 @@ class Run(NamedTuple):
 
     def names(self) -> List[str]:
         """The scalars that have a finite value, in the order in which they first appear."""
-        found: Dict[str, None] = {}
-        for epoch in self.epochs:
-            found.update(dict.fromkeys(name for name in epoch if epoch[name] is not None))
-        return list(found)
+        return list({name: 0 for each in self.epochs for name in each if each[name] is not None})
 
     def curve(self, name: str, axis: str) -> Tuple[List[float], List[float]]:
         """Returns x and y of a scalar, x ascending, without epochs that do not have both.
@@ -46,8 +44,9 @@ class Run(NamedTuple):
         choices = [each for each in _AXES.get(axis, [(axis, 1.0)]) if each[0] in known]
         if not choices:
             near = did_you_mean(axis, [*_AXES, *known])
+            path = os.path.join(self.directory, _STATS)
             advice = near or " Give --x step, --x epoch, or the name of a scalar."
-            raise CommandError(f"{self._path()} has nothing for --x {axis}.{advice}")
+            raise CommandError(f"{path} has nothing for --x {axis}.{advice}")
         x_name, factor = choices[0]
         points = []
         for epoch in self.epochs:
@@ -56,9 +55,6 @@ class Run(NamedTuple):
                 points.append((x * factor, y))
         points.sort(key=lambda point: point[0])
         return [x for x, _ in points], [y for _, y in points]
-
-    def _path(self) -> str:
-        return os.path.join(self.directory, _STATS)
 
 
 class Band(NamedTuple):
@@ -117,11 +113,10 @@ def choose_scalars(groups: Groups, patterns: Sequence[str]) -> List[str]:
     Raises:
       CommandError: a pattern matches none.
     """
-    known: Dict[str, None] = {}
-    for runs in groups.values():
-        for run in runs:
-            known.update(dict.fromkeys(run.names()))
+    known = {name: None for runs in groups.values() for run in runs for name in run.names()}
     names = [name for name in known if name not in ("epoch_num", "global_step")]
+    if not names:
+        raise CommandError("No run has a scalar with a finite value. Wait for the next epoch.")
     if not patterns:
         wanted = ("score", "accuracy", "error", "cost", "loss", "reward")
         ranked = [name for word in wanted for name in names if word in name.lower()]
@@ -170,8 +165,10 @@ def make_band(curves: Sequence[Tuple[List[float], List[float]]]) -> Band:
 
 def _read_run(directory: str) -> Run:
     path = os.path.join(directory, _STATS)
+    epochs: List[Epoch] = []
     try:
-        epochs = read_epochs(path).epochs
+        with suppress(ValueError):  # a run that was killed may have cut it off
+            epochs.extend(read_epochs(path))
     except FileNotFoundError:
         raise CommandError(f"{directory} has no {_STATS}.{_runs_below(directory)}") from None
     if not epochs:

@@ -82,10 +82,7 @@ def number_text(value: Optional[float]) -> str:
 
 
 def smoothed(points: Sequence[Point], width: int, every: int = 1) -> List[Point]:
-    """Returns moving averages over `width` points, as many before each point as after it.
-
-    They are those of the first and each `every`-th one after it: more are not to be told apart.
-    """
+    """Returns moving averages over `width` points, around the first and each `every`-th one."""
     values = [y for _, y in points]
     found: List[Point] = []
     for i in range(0, len(points), every):

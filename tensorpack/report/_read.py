@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from tensorpack.utils._epochs import MOST_VALUES, Epoch, Epochs, read_epochs
+from tensorpack.utils._epochs import MOST_VALUES, Epoch, read_epochs
 from tensorpack.utils._run_record import read_record
 from tensorpack.utils.untrusted import open_untrusted
 
@@ -23,7 +23,7 @@ _MOST_EARLIER = 5  # statistics of earlier runs
 _MOST_FILES = 300
 _TIME_LINE = re.compile(r"^\[(\d{4} [\d:]+) .*?\] (Where the time goes.*)$", re.MULTILINE)
 _TABLE_TITLE, _TABLE = "Model Parameters:", re.compile(r" *\n.*\n[- ]+\n((?:.+\n)+?)Total #vars")
-_ROW = re.compile(r"^(\S+) +\[([\d, ]*)\] +\d+$")
+_ROW, _DIGITS = re.compile(r"^(\S+) +\[([\d, ]*)\] +\d+$"), re.compile(r"\d+")
 
 _MOST_SIZES, _MOST_SIZE = 64, 1 << 63  # of a shape
 
@@ -117,26 +117,23 @@ def _statistics(
 ) -> List[Tuple[str, List[Epoch]]]:
     """The epochs in files, of each what those before it, of which most are copies, have not."""
     known: Set[int] = set()
-
-    def is_new(epoch: Epoch) -> bool:
-        key = hash(frozenset(epoch.items()))
-        is_new = key not in known
-        known.add(key)
-        return is_new
-
-    found, left = [], MOST_VALUES
+    found: List[Tuple[str, List[Epoch]]] = []
+    left = MOST_VALUES
     for name in names:
-        path, read = os.path.join(directory, name), Epochs([], True)
+        found.append((name, []))
         try:
-            read = read_epochs(path, is_new, left)
+            for epoch in read_epochs(os.path.join(directory, name)):
+                if left <= 0:
+                    raise ValueError(f"{name} has more than is shown: {MOST_VALUES} values in all.")
+                key = hash(frozenset(epoch.items()))
+                if key not in known:
+                    found[-1][1].append(epoch)
+                    left -= len(epoch) + 4
+                known.add(key)
         except FileNotFoundError:
             pass
-        except OSError as error:
+        except (OSError, ValueError) as error:
             troubles.append(str(error))
-        if not read.whole:
-            troubles.append(f"{path} cannot be read to its end; its first {read.count} epochs can.")
-        left -= read.values
-        found.append((name, read.epochs))
     return found
 
 
@@ -147,25 +144,23 @@ def _times(directory: str, log: str, troubles: List[str]) -> List[Dict[str, Any]
         with suppress(ValueError, RecursionError):  # the first and the last line may be cut off
             report = json.loads(line)
             if isinstance(report, dict) and isinstance(report.get("text"), str):
-                found.append(report)
+                plain = (int, float, str, type(None))
+                found.append({k: v for k, v in report.items() if isinstance(v, plain)})
     return found or [{"at": at, "text": text} for at, text in _TIME_LINE.findall(log)]
 
 
 def _parameters(record: Dict[str, Any], log: str) -> List[Parameter]:
     """The trainable variables, from the record, or else from the table in the log."""
+    rows = record.get("parameters")
+    table = _TABLE.match(log.rpartition(_TABLE_TITLE)[2])
+    if table and not (isinstance(rows, list) and rows):
+        lines = map(_ROW.match, map(str.strip, table.group(1).splitlines()))
+        rows = [(row.group(1), _DIGITS.findall(row.group(2)), "") for row in lines if row]
     found: List[Parameter] = []
-    listed = record.get("parameters")
-    for each in listed if isinstance(listed, list) else []:
+    for each in rows if isinstance(rows, list) else []:
         with suppress(TypeError, ValueError, OverflowError):
             name, shape, dtype = each
             found.append(Parameter(str(name), _shape(shape), str(dtype)))
-    table = _TABLE.match(log.rpartition(_TABLE_TITLE)[2]) if not found else None
-    for line in table.group(1).splitlines() if table else []:
-        row = _ROW.match(line.strip())
-        with suppress(ValueError):
-            if row is not None:
-                sizes = [each for each in row.group(2).split(",") if each.strip()]
-                found.append(Parameter(row.group(1), _shape(sizes), ""))
     return found
 
 

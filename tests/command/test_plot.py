@@ -159,6 +159,26 @@ def test_lines_in_dots_and_colours():
     assert "1.5 " in draw_text("y", {"a": ([3], [1])}, "x", look)
 
 
+@pytest.mark.parametrize("values", [[1e308, -1e308], [float("nan")] * 2, [10**400, 5e-324]])
+def test_numbers_that_cannot_be_drawn_are_left_out(tensorpack, write_run, tmp_path, values):
+    run = write_run("run", [*values, 1, 2])
+    for arguments in (["--ascii"], ["--smooth", "0.5"], ["--list"], ["-x", "cost"]):
+        done = tensorpack("plot", run, "-s", "cost", *arguments)
+        assert (done.code, done.err) == (0, "")
+    shown = scalars_of(tensorpack("plot", run, "-s", "cost", "--json"))
+    assert shown["cost"]["run"]["mean"][-2:] == [1, 2]
+    (run / "stats.json").write_text('[{"global_step": NaN, "cost": 1}]')
+    assert "has no epoch yet" in tensorpack("plot", run).err
+
+
+def test_a_run_without_a_number_is_said_to_have_none(tensorpack, write_run, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "stats.json").write_text('[{"global_step": 1, "cost": null}]')
+    for arguments in ([], ["-o", tmp_path / "x.svg"], ["-s", "cost"]):
+        done = tensorpack("plot", tmp_path / "run", *arguments)
+        assert done.code == 2 and "No run has a scalar with a finite value" in done.err
+
+
 def test_numbers_on_an_axis():
     assert [axis_text(value, 1e-3) for value in (0.5011, 0.5012)] == ["0.5011", "0.5012"]
     assert axis_text(250000, 1e5) == "250000"

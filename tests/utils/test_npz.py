@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from tensorpack.utils import npz
 from tensorpack.utils.npz import read_npz
 
 ARRAYS = {
@@ -33,6 +34,17 @@ def test_what_numpy_writes_is_read(tmp_path, save):
     assert all(array.flags.writeable for array in read_npz(path).values())
     save(path)
     assert read_npz(path) == {}
+
+
+@pytest.mark.fault_row(51)
+def test_a_small_archive_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    path = str(tmp_path / "a.npz")
+    monkeypatch.setattr(npz, "_FREE_BYTES", 10**6)
+    np.savez_compressed(path, a=np.zeros(10**5), b=np.zeros(10**5))
+    with pytest.raises(ValueError, match=r"its \d\.\d kB would take 1\.6 MB of memory"):
+        read_npz(path)
+    np.savez(path, a=np.zeros(10**5), b=np.zeros(10**5))
+    assert len(read_npz(path)) == 2
 
 
 @pytest.mark.fault_row(51)
