@@ -49,19 +49,27 @@ def read_runs(arguments: Sequence[str]) -> Runs:
 
     Args:
       arguments: log directories, each with `NAME=` in front or not; a pattern such as `log/fast-*`
-        stands for all directories that match.
+        stands for all directories that match. A directory that exists with "=" in its path is one.
 
     Raises:
       ValueError: one is not the log directory of a run.
     """
     runs: Runs = {}
     for argument in arguments:
-        name, equals, pattern = argument.partition("=")
-        if not equals:
-            name, pattern = os.path.basename(os.path.normpath(argument)), argument
-        for directory in sorted(filter(os.path.isdir, glob.glob(pattern))) or [pattern]:
-            runs.setdefault(name, []).append(read_run(directory))
+        own, directories = os.path.basename(os.path.normpath(argument)), _directories(argument)
+        if not directories:  # then "=" is not a part of a path
+            name, equals, rest = argument.partition("=")
+            own = name if equals else own
+            directories = _directories(rest) or [rest or argument]
+        for directory in directories:
+            runs.setdefault(own, []).append(read_run(directory))
     return runs
+
+
+def _directories(pattern: str) -> List[str]:
+    return (
+        [pattern] if os.path.isdir(pattern) else sorted(filter(os.path.isdir, glob.glob(pattern)))
+    )
 
 
 def play_at_random(player: Player, games: int, seed: int = 0) -> List[float]:
@@ -132,7 +140,9 @@ def draw(
         _draw_published(axes, published)
     every = f"; a point of training is the mean of {window:,} agent steps"
     known = any(len(run.steps) for group in runs.values() for run in group)
-    axes.set(xlabel=AXIS_LABELS[axis] + every * known, ylabel="score of a game", title=title)
+    axes.set(
+        xlabel=AXIS_LABELS[axis] + every * known, ylabel="score of a game", title=_plain(title)
+    )
     axes.set_xlim(left=0)
     if axes.dataLim.ymin >= 0:
         axes.set_ylim(bottom=0)
@@ -140,6 +150,12 @@ def draw(
     axes.xaxis.set_major_formatter("{x:,g}")
     axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, bbox_inches="tight")
+
+
+def _plain(text: str) -> str:
+    """A text as matplotlib shows it literally: no formula, nor a label that legends leave out."""
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def _draw_band(
@@ -153,7 +169,8 @@ def _draw_band(
         band = make_band(curves)
         if not len(band.x):
             continue
-        axes.plot(band.x, band.mean, label=f"{name}: {kind}{several}", color=color, **style)
+        label = _plain(f"{name}: {kind}{several}")
+        axes.plot(band.x, band.mean, label=label, color=color, **style)
         if several:
             axes.fill_between(band.x, band.low, band.high, color=color, alpha=0.2, linewidth=0)
 
@@ -162,7 +179,7 @@ def _draw_published(axes: Any, published: Published) -> None:
     """Draws each score as a line over its window."""
     for (name, scores), line in zip(published.scores.items(), _LINES):
         for i, ((first, last), score) in enumerate(zip(published.windows, scores)):
-            label = name if i == 0 else None
+            label = _plain(name) if i == 0 else None
             axes.plot([first, last], [score] * 2, color="0.35", linestyle=line, label=label)
 
 

@@ -4,6 +4,7 @@ What the manifest of a checkpoint says is read from there, without TensorFlow; v
 checkpoints that another program wrote, need TensorFlow.
 """
 
+import functools
 import os
 import re
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
@@ -31,15 +32,8 @@ class Variable(NamedTuple):
     @property
     def nbytes(self) -> Optional[int]:
         """What they take in memory; None for strings and the like."""
-        import numpy as np
-
-        if self.dtype in ("bfloat16", "float16", "half"):
-            return 2 * self.size
-        try:
-            itemsize = np.dtype(self.dtype).itemsize
-        except TypeError:
-            return None
-        return itemsize * self.size if self.dtype != "string" else None
+        bits = re.search("[0-9]{1,4}", {"bool": "8"}.get(self.dtype, self.dtype))
+        return int(bits.group()) // 8 * self.size if bits else None
 
 
 class Saved(NamedTuple):
@@ -77,24 +71,20 @@ def open_saved(path: str) -> Saved:
     prefix = find_prefix(path)
     if prefix.endswith(".npz"):
         return _open_archive(prefix)
-    from tensorpack.utils.checkpoints.files import read_manifest
+    from tensorpack.utils.checkpoints.files import CheckpointCorrupt, read_manifest
 
     manifest = read_manifest(prefix)
     described = (manifest or {}).get("variables")
-    if not _is_description(described):
+    if described is None:
         described = _reader(prefix).variables
+    elif not _is_description(described):
+        raise CheckpointCorrupt(prefix, "its manifest does not describe variables")
     variables = {
-        name: Variable(str(each["dtype"]), tuple(each["shape"]))
+        name: Variable(each["dtype"], tuple(each["shape"]))
         for name, each in sorted(described.items())
     }
-    opened: List[Any] = []
-
-    def read(name: str) -> Any:
-        if not opened:
-            opened.append(_reader(prefix))
-        return opened[0].read(name)
-
-    return Saved(prefix, variables, manifest, read)
+    reader = functools.lru_cache(maxsize=None)(lambda: _reader(prefix))
+    return Saved(prefix, variables, manifest, lambda name: reader().read(name))
 
 
 def find_prefix(path: str) -> str:
@@ -188,12 +178,24 @@ def _open_archive(path: str) -> Saved:
 
 def _is_description(described: Any) -> bool:
     return isinstance(described, dict) and all(
-        isinstance(each, dict) and {"dtype", "shape"} <= each.keys() for each in described.values()
+        isinstance(each, dict)
+        and isinstance(each.get("dtype"), str)
+        and isinstance(each.get("shape"), list)
+        and all(type(size) is int and 0 <= size < 1 << 63 for size in each["shape"])
+        for each in described.values()
     )
 
 
 def _reader(prefix: str) -> Any:
-    """Returns a `CheckpointReader`; this loads TensorFlow."""
+    """Returns a `CheckpointReader`; this loads TensorFlow, which reads links and FIFOs too."""
+    from tensorpack.utils.checkpoints import verify
+    from tensorpack.utils.untrusted import open_untrusted
+
+    verify(prefix, content=False)
+    if os.path.lexists(prefix):  # as it was until 2016
+        open_untrusted(prefix).close()
+    if prefix.encode("utf-8", "replace") != os.fsencode(prefix):
+        raise CommandError(f"TensorFlow opens no path that is not UTF-8: rename {prefix}.")
     try:
         from tensorpack.tfutils.checkpoint import CheckpointReader
     except ModuleNotFoundError as error:

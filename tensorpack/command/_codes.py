@@ -1,7 +1,13 @@
 """What the subcommands agree on: exit codes, the error of a user's mistake, advice on names."""
 
+import argparse
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import Iterable
+from typing import Callable, Iterable
+
+from tensorpack.dataflow._cli import CommandError
+
+__all__ = ["FINE", "INTERRUPTED", "PROBLEM", "WRONG", "CommandError", "did_you_mean", "number"]
 
 FINE = 0
 PROBLEM = 1  # a problem was found, or two things differ
@@ -9,8 +15,16 @@ WRONG = 2  # the command line, or what it names, cannot be used
 INTERRUPTED = 130
 
 
-class CommandError(Exception):
-    """An argument cannot be used; the message says in one line why, and what can."""
+def number(what: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
+    """Returns a type of argparse: a number that fits; an error says that it is not one `what`."""
+
+    def convert(text: str) -> float:
+        with suppress(ValueError):
+            if fits(float(text)):
+                return float(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number {what}")
+
+    return convert
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

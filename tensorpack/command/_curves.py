@@ -2,17 +2,17 @@
 
 import fnmatch
 import glob
-import json
-import math
 import os
 import sys
 from contextlib import suppress
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from tensorpack.utils._epochs import Epoch, read_epochs
 
 from ._codes import CommandError, did_you_mean
+from ._texts import printable
 
 _STATS = "stats.json"
-_MOST_BYTES = 256 << 20
 # What the axes are called in stats.json, and the factor that makes their unit of it.
 _AXES = {
     "step": [("global_step", 1.0)],
@@ -21,7 +21,6 @@ _AXES = {
 }
 LABELS = {"step": "step", "epoch": "epoch", "time": "hours"}
 
-Epoch = Dict[str, Any]
 Groups = Dict[str, List["Run"]]  # by name, in the order of the command line
 
 
@@ -33,10 +32,7 @@ class Run(NamedTuple):
 
     def names(self) -> List[str]:
         """The scalars that have a finite value, in the order in which they first appear."""
-        found: Dict[str, None] = {}
-        for epoch in self.epochs:
-            found.update(dict.fromkeys(name for name in epoch if _number(epoch[name]) is not None))
-        return list(found)
+        return list({name: 0 for each in self.epochs for name in each if each[name] is not None})
 
     def curve(self, name: str, axis: str) -> Tuple[List[float], List[float]]:
         """Returns x and y of a scalar, x ascending, without epochs that do not have both.
@@ -48,19 +44,17 @@ class Run(NamedTuple):
         choices = [each for each in _AXES.get(axis, [(axis, 1.0)]) if each[0] in known]
         if not choices:
             near = did_you_mean(axis, [*_AXES, *known])
+            path = os.path.join(self.directory, _STATS)
             advice = near or " Give --x step, --x epoch, or the name of a scalar."
-            raise CommandError(f"{self._path()} has nothing for --x {axis}.{advice}")
+            raise CommandError(f"{path} has nothing for --x {axis}.{advice}")
         x_name, factor = choices[0]
         points = []
         for epoch in self.epochs:
-            x, y = _number(epoch.get(x_name)), _number(epoch.get(name))
+            x, y = epoch.get(x_name), epoch.get(name)
             if x is not None and y is not None:
                 points.append((x * factor, y))
         points.sort(key=lambda point: point[0])
         return [x for x, _ in points], [y for _, y in points]
-
-    def _path(self) -> str:
-        return os.path.join(self.directory, _STATS)
 
 
 class Band(NamedTuple):
@@ -84,13 +78,7 @@ def read_groups(arguments: Sequence[str]) -> Groups:
     groups: Groups = {}
     problems: List[CommandError] = []
     for argument in arguments:
-        name, equals, pattern = argument.partition("=")
-        if not equals or os.path.isdir(argument):
-            name, pattern = "", argument
-        found = [pattern] if os.path.isdir(pattern) else sorted(glob.glob(pattern))
-        directories = [each for each in found if os.path.isdir(each)]
-        if not directories:
-            raise CommandError(_no_such(pattern))
+        name, directories = _named(argument)
         for directory in directories:
             own = name or os.path.basename(os.path.abspath(directory))
             try:
@@ -102,8 +90,19 @@ def read_groups(arguments: Sequence[str]) -> Groups:
     if not groups:
         raise problems[0]
     for problem in problems:
-        sys.stderr.write(f"skipped: {problem}\n")
+        sys.stderr.write(printable(f"skipped: {problem}") + "\n")
     return groups
+
+
+def _named(argument: str) -> Tuple[str, List[str]]:
+    """A name, or "", and directories; "=" belongs to their paths where there are such."""
+    before, _, rest = argument.partition("=")
+    for name, pattern in (("", argument), (before, rest)):
+        found = [pattern] if os.path.isdir(pattern) else sorted(glob.glob(pattern))
+        directories = [each for each in found if os.path.isdir(each)]
+        if directories:
+            return name, directories
+    raise CommandError(_no_such(rest or argument))
 
 
 def choose_scalars(groups: Groups, patterns: Sequence[str]) -> List[str]:
@@ -114,11 +113,10 @@ def choose_scalars(groups: Groups, patterns: Sequence[str]) -> List[str]:
     Raises:
       CommandError: a pattern matches none.
     """
-    known: Dict[str, None] = {}
-    for runs in groups.values():
-        for run in runs:
-            known.update(dict.fromkeys(run.names()))
+    known = {name: None for runs in groups.values() for run in runs for name in run.names()}
     names = [name for name in known if name not in ("epoch_num", "global_step")]
+    if not names:
+        raise CommandError("No run has a scalar with a finite value. Wait for the next epoch.")
     if not patterns:
         wanted = ("score", "accuracy", "error", "cost", "loss", "reward")
         ranked = [name for word in wanted for name in names if word in name.lower()]
@@ -165,29 +163,14 @@ def make_band(curves: Sequence[Tuple[List[float], List[float]]]) -> Band:
     return Band(grid, mean, low, high, len(curves))
 
 
-def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # an integer beyond all floats
-        return None
-
-
 def _read_run(directory: str) -> Run:
-    from tensorpack.utils.untrusted import read_untrusted
-
     path = os.path.join(directory, _STATS)
+    epochs: List[Epoch] = []
     try:
-        text = read_untrusted(path, _MOST_BYTES).decode("utf-8", "replace")
+        with suppress(ValueError):  # a run that was killed may have cut it off
+            epochs.extend(read_epochs(path))
     except FileNotFoundError:
         raise CommandError(f"{directory} has no {_STATS}.{_runs_below(directory)}") from None
-    epochs: List[Epoch] = []
-    decoder, end = json.JSONDecoder(), 0
-    with suppress(ValueError, RecursionError):  # a run that was killed may have cut it off
-        while True:
-            epoch, end = decoder.raw_decode(text, text.index("{", end))
-            epochs.append(epoch)
     if not epochs:
         raise CommandError(f"{path} has no epoch yet. Wait for the first one to end.")
     return Run(directory, epochs)

@@ -9,7 +9,9 @@ import shutil
 import sys
 import tempfile
 from contextlib import suppress
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Tuple
+
+from tensorpack.utils._sizes import size_text
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 
@@ -111,40 +113,38 @@ def _check_for_tensorflow1(packages: Packages) -> Iterator[Finding]:
             yield Finding(PROBLEM, "TensorFlow", text, f"pip install '{name}<{bound}'")
 
 
+_ODD_VARIABLES = (  # name, values, what they do, the next move
+    (
+        "TF_ENABLE_ONEDNN_OPTS",
+        "0",
+        "turns oneDNN off: a CPU computes more slowly",
+        "unset it, unless results must not depend on it",
+    ),
+    ("TF_CPP_MIN_LOG_LEVEL", "[3-9].*", "hides TensorFlow's errors", "set it to 2"),
+    ("OMP_NUM_THREADS", "1", "lets one thread compute", "unset it"),
+    (
+        "TF_CONFIG",
+        "(?s).+",
+        "makes every training a part of a group, and wait for the others",
+        "unset it, unless this is meant",
+    ),
+    ("PYTHONOPTIMIZE", "(?s).+", "turns the assertions off", "unset it"),
+)
+
+
 def check_environment(environ: Mapping[str, str], packages: Packages) -> Iterator[Finding]:
     """Looks at variables that change what TensorFlow does."""
-    count = 0
-    for finding in _odd_variables(environ, packages):
-        count += 1
-        yield finding
-    if not count:
-        yield Finding(OK, "environment", "no variable that is known to make trouble")
-
-
-def _odd_variables(environ: Mapping[str, str], packages: Packages) -> Iterator[Finding]:
-    def finding(name: str, text: str, advice: str = "") -> Finding:
-        return Finding(WARNING, "environment", f"{name}={environ[name]} {text}", advice)
-
+    odd = [each for each in _ODD_VARIABLES if re.fullmatch(each[1], environ.get(each[0], ""))]
     if environ.get("TF_USE_LEGACY_KERAS", "0").lower() in ("1", "true"):
+        text, advice = "makes tf.keras that of tf-keras", ""
         if "tf-keras" not in packages:
+            text = "needs tf-keras, which is not installed"
             advice = "unset TF_USE_LEGACY_KERAS, or pip install tf-keras"
-            yield finding("TF_USE_LEGACY_KERAS", "needs tf-keras, which is not installed", advice)
-        else:
-            yield finding("TF_USE_LEGACY_KERAS", "makes tf.keras that of tf-keras")
-    if environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
-        text = "turns oneDNN off: a CPU computes more slowly"
-        yield finding(
-            "TF_ENABLE_ONEDNN_OPTS", text, "unset it, unless results must not depend on it"
-        )
-    if environ.get("TF_CPP_MIN_LOG_LEVEL", "0") >= "3":
-        yield finding("TF_CPP_MIN_LOG_LEVEL", "hides TensorFlow's errors", "set it to 2")
-    if environ.get("OMP_NUM_THREADS") == "1":
-        yield finding("OMP_NUM_THREADS", "lets one thread compute", "unset it")
-    if environ.get("TF_CONFIG"):
-        text = "makes every training a part of a group, and wait for the others"
-        yield finding("TF_CONFIG", text, "unset it, unless this is meant")
-    if "PYTHONOPTIMIZE" in environ and environ["PYTHONOPTIMIZE"]:
-        yield finding("PYTHONOPTIMIZE", "turns the assertions off", "unset it")
+        odd.insert(0, ("TF_USE_LEGACY_KERAS", "", text, advice))
+    for name, _, text, advice in odd:
+        yield Finding(WARNING, "environment", f"{name}={environ[name]} {text}", advice)
+    if not odd:
+        yield Finding(OK, "environment", "no variable that is known to make trouble")
 
 
 class Machine(NamedTuple):
@@ -156,59 +156,37 @@ class Machine(NamedTuple):
     descriptors: int
 
 
-def look_at_machine() -> Machine:
-    """Returns what this process may use."""
+def look_at_machine(root: str = "/") -> Machine:
+    """Returns what this process may use; `/proc` and `/sys` are in `root`."""
     import resource
 
+    from tensorpack.utils.memory import available_bytes
     from tensorpack.utils.processes import usable_cores
 
     shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else None
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return Machine(usable_cores(), _free_memory(), shared, descriptors)
-
-
-def _free_memory() -> Optional[float]:
-    """Returns the free bytes of memory, or of those that a container may use."""
-    free: List[float] = []
-    with suppress(OSError):
-        with open("/proc/meminfo", encoding="ascii") as file:
-            found = re.search(r"^MemAvailable: *(\d+) kB", file.read(), re.MULTILINE)
-        free += [1024.0 * int(found.group(1))] if found else []
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
-    ):
-        with suppress(OSError, ValueError):  # "max" is no limit
-            with open(limit, encoding="ascii") as first, open(used, encoding="ascii") as second:
-                free.append(float(int(first.read()) - int(second.read())))
-    return min(free) if free else None
+    return Machine(usable_cores(), available_bytes(root), shared, descriptors)
 
 
 def check_machine(machine: Machine) -> Iterator[Finding]:
     """Looks at cores, memory, shared memory and file descriptors."""
     yield Finding(OK, "cores", str(machine.cores))
     if machine.memory is not None:
-        text = f"{machine.memory / _GB:.1f} GB are free"
+        level, advice = OK, ""
         if machine.memory < 0.5 * _GB:
-            yield Finding(
-                PROBLEM, "memory", text, "End other programs: TensorFlow alone takes 0.5 GB"
-            )
+            level, advice = PROBLEM, "End other programs: TensorFlow alone takes 0.5 GB"
         elif machine.memory < 4 * _GB:
-            advice = "Give a replay memory or a queue a smaller size"
-            yield Finding(WARNING, "memory", text, advice)
-        else:
-            yield Finding(OK, "memory", text)
+            level, advice = WARNING, "Give a replay memory or a queue a smaller size"
+        yield Finding(level, "memory", f"{size_text(machine.memory)} are free", advice)
     if machine.shared_memory is None:
         yield Finding(WARNING, "shared memory", "there is no /dev/shm", "Mount a tmpfs there")
-    elif machine.shared_memory < 256 * _MB:
-        text = f"{machine.shared_memory / _MB:.0f} MB are free in /dev/shm: processes share batches"
-        yield Finding(WARNING, "shared memory", text, "With docker: --shm-size=2g")
     else:
-        text = f"{machine.shared_memory / _GB:.1f} GB are free in /dev/shm"
-        yield Finding(OK, "shared memory", text)
+        level, advice = OK, ""
+        text = f"{size_text(machine.shared_memory)} are free in /dev/shm"
+        if machine.shared_memory < 256 * _MB:
+            text, level = f"{text}: processes share batches", WARNING
+            advice = "With docker: --shm-size=2g"
+        yield Finding(level, "shared memory", text, advice)
     level = WARNING if machine.descriptors < 1024 else OK
     advice = "ulimit -n 4096" if level == WARNING else ""
     yield Finding(level, "open files", f"at most {machine.descriptors} at a time", advice)
@@ -229,7 +207,7 @@ def check_folder(topic: str, path: str, level: str) -> Iterator[Finding]:
         advice = f"Choose a folder in which you may write, or chown {existing}"
         yield Finding(level, topic, f"{path} cannot be written to: {error.strerror}", advice)
         return
-    text = f"{path} can be written to; {free / _GB:.1f} GB are free"
+    text = f"{path} can be written to; {size_text(free)} are free"
     if free < _GB:
         yield Finding(WARNING, topic, text, "Make room: a run keeps 10 checkpoints by default")
     else:

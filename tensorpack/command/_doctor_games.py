@@ -1,12 +1,10 @@
 """What `tensorpack doctor` finds out about games: packages, ROMs, and whether they play."""
 
-import json
 import os
-import subprocess
-import sys
 from typing import Iterator, List, Mapping
 
 from ._doctor_checks import OK, WARNING, Finding
+from ._doctor_tensorflow import probe, why
 
 _SECONDS = 60.0  # for a game of a moment
 _ENVIRONMENT = "CartPole-v1"  # which gymnasium and gym have
@@ -43,24 +41,13 @@ def check_atari(package: str, roms: List[str]) -> Finding:
 
 
 def _played(topic: str, package: str, kind: str, game: str) -> Finding:
-    command = [sys.executable, "-m", "tensorpack.command._probe_games", kind, game]
     name = os.path.basename(game)
-    advice = f"{' '.join(command[1:])} shows all"
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        text = f"{package}; {name} did not end in {_SECONDS:.0f} seconds"
+    probed = probe("_probe_games", [kind, game], _SECONDS)
+    if probed.code != 0 or not probed.found:
+        text = f"{package}; {name} cannot be played: {why(probed)}"
+        advice = f"python -m tensorpack.command._probe_games {kind} {game} shows all"
         return Finding(WARNING, topic, text, advice)
-    if done.returncode != 0:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        why = lines[-1].strip() if lines else f"the process ended with {done.returncode}"
-        return Finding(WARNING, topic, f"{package}; {name} cannot be played: {why[:200]}", advice)
-    found = json.loads(done.stdout.decode().splitlines()[-1])
+    found = probed.found[-1]
     how = "several at once by its vector" if found["backend"] == "vector" else "one by one"
     text = f"{package}; {name} plays, {how}, {found['speed']:.0f} steps a second"
     return Finding(OK, topic, text)

@@ -2,17 +2,21 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from ._doctor_checks import OK, PROBLEM, WARNING, Finding
 
 _IMPORT_SECONDS = 240.0  # on a slow network disk
 _DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
+_NO_GPU = re.compile(
+    "Could not load dynamic library|Cannot dlopen|failed call to cuInit|CUDA_ERROR"
+)
 _LOST = 0.9  # of the first cost: one that has not fallen below has learnt nothing
 
 
@@ -26,9 +30,9 @@ class Probed(NamedTuple):
 
 def check_tensorflow(seconds: float) -> Iterator[Finding]:
     """Imports TensorFlow, looks for GPUs, and trains for some seconds; 0 for not at all."""
-    probed = _probe(seconds)
+    probed = probe("_probe", [str(seconds)], _IMPORT_SECONDS + 10 * seconds)
     if not probed.found:
-        yield Finding(PROBLEM, "TensorFlow", f"cannot be imported: {_why(probed)}", _ADVICE)
+        yield Finding(PROBLEM, "TensorFlow", f"cannot be imported: {why(probed)}", _ADVICE)
         return
     facts = probed.found[0]
     kind = "for CUDA" if facts["cuda"] else "for CPUs"
@@ -67,16 +71,10 @@ def check_gpus(
         text = "none: there is a driver, but this TensorFlow is built for CPUs"
         advice = "pip uninstall -y tensorflow-cpu; pip install 'tensorflow[and-cuda]'"
         return Finding(WARNING, "GPU", text, advice)
-    words = (
-        "Could not load dynamic library",
-        "Cannot dlopen",
-        "failed call to cuInit",
-        "CUDA_ERROR",
-    )
-    reasons = [line for line in errors.splitlines() if any(word in line for word in words)]
-    reason = (
-        reasons[0].partition("] ")[2] or reasons[0] if reasons else "TensorFlow gives no reason"
-    )
+    reasons = [line for line in errors.splitlines() if _NO_GPU.search(line)] or [
+        "TensorFlow gives no reason"
+    ]
+    reason = reasons[0].partition("] ")[2] or reasons[0]
     advice = (
         "pip install 'tensorflow[and-cuda]'; does nvidia-smi work, and is its driver new enough?"
     )
@@ -86,7 +84,7 @@ def check_gpus(
 def check_training(probed: Probed) -> Finding:
     """Tells how the training went."""
     if len(probed.found) < 2 or probed.code != 0:
-        text = f"failed: {_why(probed)}"
+        text = f"failed: {why(probed)}"
         return Finding(PROBLEM, "training", text, "python -m tensorpack.command._probe 5 shows all")
     result = probed.found[1]
     first, last = result["first"], result["last"]
@@ -101,23 +99,15 @@ def check_training(probed: Probed) -> Finding:
     return Finding(OK, "training", text)
 
 
-def _probe(seconds: float) -> Probed:
+def probe(module: str, arguments: Sequence[str], seconds: float) -> Probed:
+    """Runs a module of this package, for so many seconds at most."""
     # What a program writes to a pipe that nobody reads holds it up: both go to files.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tensorpack.command._probe", str(seconds)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
-        )
+        command = [sys.executable, "-m", f"tensorpack.command.{module}", *arguments]
+        streams: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": errors}
         code: Optional[int] = None
-        try:
-            with suppress(subprocess.TimeoutExpired):
-                code = process.wait(_IMPORT_SECONDS + 10 * seconds)
-        finally:
-            if code is None:
-                process.kill()
-                process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            code = subprocess.run(command, timeout=seconds, **streams).returncode
         output.seek(0)
         errors.seek(0)
         text = errors.read().decode("utf-8", "replace")
@@ -133,7 +123,7 @@ def _objects(text: str) -> List[Dict[str, Any]]:
     return found
 
 
-def _why(probed: Probed) -> str:
+def why(probed: Probed) -> str:
     """Returns in a line how a process failed."""
     if probed.code is None:
         return "it did not end in time and was killed"

@@ -1,8 +1,9 @@
 """Writes shapes, tables and JSON for the subcommands."""
 
 import json
-import math
 from typing import Any, Iterable, Sequence
+
+from tensorpack.dataflow._cli import printable
 
 
 def shape_text(shape: Iterable[int]) -> str:
@@ -18,23 +19,13 @@ def table_text(rows: Iterable[Sequence[Any]], headers: Sequence[str] = ()) -> st
     return tabulate(shown, headers=headers, tablefmt="simple" if headers else "plain")
 
 
-def printable(text: str) -> str:
-    """Returns a text whose control characters are escaped: files may hold any."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
+def label_text(text: str) -> str:
+    """Returns a text as matplotlib shows it literally: no formula, and not left out of a legend."""
+    text = printable(text).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def json_text(value: Any) -> str:
     """Returns a value as JSON; NaN and infinite numbers become null."""
-    return json.dumps(_finite(value), indent=1, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    return value
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    return json.dumps(finite, indent=1, allow_nan=False)

@@ -46,11 +46,14 @@ def run(args: Any) -> int:
 
 
 def _commands(parser: argparse.ArgumentParser) -> Dict[str, _Command]:
+    from tensorpack.launch.__main__ import make_parser as launch_parser
+
     # argparse has no public way to ask a parser for what it takes.
     (sub,) = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     helps = {each.dest: each.help or "" for each in sub._choices_actions}
     found = {}
     for name, each in sub.choices.items():
+        each = launch_parser() if name == "launch" else each
         options = [_option(each, action) for action in each._actions if action.option_strings]
         given = [action for action in each._actions if not action.option_strings]
         choices = [str(one) for action in given for one in action.choices or ()]

@@ -4,12 +4,13 @@ import argparse
 from typing import Any, Dict, List
 
 from ._checkpoints import Saved, matching, open_saved
-from ._codes import FINE, PROBLEM, CommandError, did_you_mean
+from ._codes import FINE, PROBLEM, CommandError, did_you_mean, number
 from ._texts import json_text, table_text
 
 __all__ = ["HELP", "add_arguments", "run"]
 
 HELP = "compare the variables of two checkpoints, log directories or .npz archives"
+_PIECE = 1 << 20  # elements that are compared at a time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("second", metavar="B", help="another one")
     add("--select", metavar="REGEX", help="only variables whose names have a match")
     text = "differences up to X count as none (%(default)s)"
-    add("--tolerance", type=_tolerance, default=0.0, metavar="X", help=text)
+    tolerance = number("of at least 0", lambda value: value >= 0)
+    add("--tolerance", type=tolerance, default=0.0, metavar="X", help=text)
     add("--all", action="store_true", help="list equal variables as well")
     add("--json", action="store_true", help="print an object of JSON")
 
@@ -48,16 +50,6 @@ def run(args: Any) -> int:
     return PROBLEM if differing else FINE
 
 
-def _tolerance(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
-    return value
-
-
 def _difference(name: str, first: Saved, second: Saved, tolerance: float) -> Dict[str, Any]:
     """Returns `what`, and where the values differ `max` and `mean` of the absolute differences."""
     ours, theirs = first.variables.get(name), second.variables.get(name)
@@ -73,24 +65,32 @@ def _difference(name: str, first: Saved, second: Saved, tolerance: float) -> Dic
 def _difference_of_values(ours: Any, theirs: Any, tolerance: float) -> Dict[str, Any]:
     import numpy as np
 
-    ours, theirs = np.asarray(ours), np.asarray(theirs)
-    if not ours.size:
-        return {"what": "equal"}
+    ours, theirs = np.asarray(ours).ravel(), np.asarray(theirs).ravel()
     if ours.dtype.kind not in "fiucbV" or ours.dtype.names:
         count = int(np.sum(ours != theirs))
         return {"what": f"{count} elements differ" if count else "equal"}
-    wide = np.complex128 if ours.dtype.kind == "c" else np.float64
-    with np.errstate(invalid="ignore"):
-        ours, theirs = ours.astype(wide), theirs.astype(wide)
-        distances = np.abs(ours - theirs)
-    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
-    distances = np.where(same, 0.0, distances)
-    # One that is not finite in A or B alone is infinitely far.
-    distances = np.where(np.isnan(distances), np.inf, distances)
-    largest, mean = float(distances.max()), float(distances.mean())
+    largest = total = 0.0
+    for start in range(0, ours.size, _PIECE):
+        distances = _distances(ours[start : start + _PIECE], theirs[start : start + _PIECE])
+        largest, total = max(largest, float(distances.max())), total + float(distances.sum())
     if largest <= tolerance:
         return {"what": "equal"}
-    return {"what": "values differ", "max": largest, "mean": mean}
+    return {"what": "values differ", "max": largest, "mean": total / ours.size}
+
+
+def _distances(ours: Any, theirs: Any) -> Any:
+    """Absolute differences; of a number that is not finite in one of them alone, infinite."""
+    import numpy as np
+
+    same = ours == theirs  # before a cast, in which large integers become equal
+    if ours.dtype.kind in "iub":
+        first, second = ours.astype(np.uint64), theirs.astype(np.uint64)  # modulo 2 ** 64
+        return np.where(ours > theirs, first - second, second - first).astype(np.float64)
+    wide = np.result_type(ours, np.float64) if ours.dtype.kind in "fc" else np.float64
+    ours, theirs = ours.astype(wide), theirs.astype(wide)
+    with np.errstate(invalid="ignore", over="ignore"):
+        distances = np.where(same | (np.isnan(ours) & np.isnan(theirs)), 0, np.abs(ours - theirs))
+    return np.where(np.isnan(distances), np.inf, distances)
 
 
 def _write_table(first: Saved, second: Saved, rows: Dict[str, Dict[str, Any]], args: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Iterator, List
 from tensorpack._version import __version__
 
 from . import _doctor_checks as checks
-from ._codes import FINE, PROBLEM
+from ._codes import FINE, PROBLEM, number
 from ._texts import json_text, printable
 
 __all__ = ["HELP", "add_arguments", "run"]
@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "where runs are to write (%(default)s); nothing is left there"
     add("--logdir", default="train_log", metavar="DIR", help=text)
-    add("--seconds", type=_seconds, default=_SECONDS, metavar="S", help="of training (%(default)g)")
+    seconds = number("of seconds above 0", lambda value: 0 < value <= 3600)
+    add("--seconds", type=seconds, default=_SECONDS, metavar="S", help="of training (%(default)g)")
     add("--no-training", action="store_true", help="do not train, only import TensorFlow")
     add("--json", action="store_true", help="print an object of JSON")
 
@@ -49,16 +50,6 @@ def run(args: Any) -> int:
     else:
         args.write(f"\n{problems} problems, {warnings} warnings.")
     return PROBLEM if problems else FINE
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return value
 
 
 def _findings(args: Any) -> Iterator[checks.Finding]:

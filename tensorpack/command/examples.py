@@ -79,7 +79,8 @@ def _files(source: str, only: Optional[List[str]]) -> List[str]:
 def _list(source: str, files: List[str], args: Any) -> None:
     scripts: Dict[str, str] = {}
     for each in _scripts(source, files):
-        scripts[each] = _first_line(os.path.join(source, each))
+        text = ast.get_docstring(ast.parse(_text(source, each))) or ""
+        scripts[each] = text.split("\n")[0]
     if args.json:
         args.write(json_text({"directory": source, "scripts": scripts}))
         return
@@ -89,30 +90,20 @@ def _list(source: str, files: List[str], args: Any) -> None:
 
 def _scripts(source: str, files: List[str]) -> List[str]:
     """Returns those files that are programs."""
-    found = []
-    for each in files:
-        if each.endswith(".py"):
-            with open(os.path.join(source, each), encoding="utf-8") as file:
-                if '\nif __name__ == "__main__":' in file.read():
-                    found.append(each)
-    return found
+    main = '\nif __name__ == "__main__":'
+    return [each for each in files if each.endswith(".py") and main in _text(source, each)]
 
 
 def _has_fake(path: str) -> bool:
     """Whether a script, or a module beside it, knows the flag for generated data."""
     folder = os.path.dirname(path)
-    for name in os.listdir(folder):
-        if name.endswith(".py"):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                if '"--fake"' in file.read():
-                    return True
-    return False
+    modules = [name for name in os.listdir(folder) if name.endswith(".py")]
+    return any('"--fake"' in _text(folder, name) for name in modules)
 
 
-def _first_line(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        text = ast.get_docstring(ast.parse(file.read())) or ""
-    return text.split("\n")[0]
+def _text(folder: str, name: str) -> str:
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return file.read()
 
 
 def _copy(source: str, files: List[str], directory: str) -> List[str]:

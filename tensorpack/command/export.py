@@ -110,7 +110,7 @@ def _write_weights(saved: Saved, args: Any) -> None:
     with open_atomic(args.out) as file:
         write_npz(file, arrays)
     size = size_text(os.path.getsize(args.out))
-    args.write(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size}).")
+    args.write(printable(f"{len(arrays)} variables of {saved.path} are in {args.out} ({size})."))
 
 
 def _chosen(saved: Saved, args: Any) -> List[str]:
@@ -140,21 +140,18 @@ def _write_model(saved: Saved, kind: str, args: Any) -> None:
     source, _, name = args.model.rpartition(":")
     if not (source and name):
         raise CommandError(f"--model {args.model!r} is not path/to/file.py:NAME or module:NAME.")
-    from tensorpack.dataflow import _cli
     from tensorpack.dataflow._cli.flow import loaded_source
 
-    try:
-        with loaded_source(source) as module:
-            exporter = _exporter(_find_model(module, args.model, name), saved, args)
-            {
-                "npz": exporter.export_npz,
-                "frozen": exporter.export_compact,
-                "tflite": exporter.export_tflite,
-                "serving": exporter.export_serving,
-            }[kind](args.out)
-    except _cli.CommandError as error:
-        raise CommandError(str(error)) from error
-    args.write(f"The model {args.model} with the weights of {saved.path} is in {args.out}.")
+    with loaded_source(source) as module:
+        exporter = _exporter(_find_model(module, args.model, name), saved, args)
+        {
+            "npz": exporter.export_npz,
+            "frozen": exporter.export_compact,
+            "tflite": exporter.export_tflite,
+            "serving": exporter.export_serving,
+        }[kind](args.out)
+    text = f"The model {args.model} with the weights of {saved.path} is in {args.out}."
+    args.write(printable(text))
 
 
 def _exporter(model: Any, saved: Saved, args: Any) -> Any:

@@ -17,6 +17,7 @@ HELP = "show what is in a checkpoint, a log directory or an .npz archive"
 _PATH = (
     "a checkpoint such as train_log/run/model-5000, a log directory (its newest one), or an .npz"
 )
+_MOST_STATE_BYTES = 128 << 20
 _RECORDS = ("log.log", "stats.json", "run.json", "settings.json", "episodes.csv", "report.html")
 
 
@@ -70,7 +71,7 @@ def _facts(saved: Saved) -> Dict[str, Any]:
     folder, name = os.path.split(saved.path)
     names = sorted(os.listdir(folder or "."))
     own = [each for each in names if each == name or each.startswith(name + ".")]
-    sizes = {each: os.path.getsize(os.path.join(folder, each)) for each in own}
+    sizes = {each: os.lstat(os.path.join(folder, each)).st_size for each in own}
     facts: Dict[str, Any] = {
         "path": saved.path,
         "format": "npz" if saved.is_archive else "checkpoint",
@@ -88,9 +89,10 @@ def _facts(saved: Saved) -> Dict[str, Any]:
 
 def _step(saved: Saved) -> Optional[int]:
     if saved.manifest is not None:
-        return int(saved.manifest["step"])
-    step = saved.variables.get("global_step")
-    if step is not None and step.shape == () and "int" in step.dtype:
+        step = saved.manifest.get("step")
+        return step if type(step) is int else None
+    variable = saved.variables.get("global_step")
+    if variable is not None and variable.shape == () and "int" in variable.dtype:
         return int(saved.read("global_step"))
     number = saved.path.rpartition("-")[2]
     return int(number) if number.isdigit() else None
@@ -104,6 +106,8 @@ def _state(saved: Saved, sizes: Dict[str, int]) -> str:
     from tensorpack.utils.checkpoints.restore import segments_of
 
     text = f"{name} ({size_text(sizes[name])})"
+    if sizes[name] > _MOST_STATE_BYTES:
+        return f"{text}: too large to look into"
     try:
         segments = segments_of(saved.path)
     except (CheckpointCorrupt, UnsupportedState) as error:

@@ -1,15 +1,17 @@
 """`tensorpack plot DIR...`: curves of the scalars of runs, as a picture or in the terminal."""
 
 import argparse
+import itertools
 import os
 import shutil
 import sys
+from collections import Counter
 from typing import Any, Dict, List
 
-from ._codes import FINE, CommandError
+from ._codes import FINE, CommandError, number
 from ._curves import LABELS, Band, Groups, choose_scalars, make_band, read_groups, smooth
 from ._text_plot import Look, draw_text
-from ._texts import json_text, printable, table_text
+from ._texts import json_text, label_text, printable, table_text
 
 __all__ = ["HELP", "add_arguments", "run"]
 
@@ -34,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "step, epoch, time (hours), or the name of a scalar such as agent_steps (%(default)s)"
     add("-x", "--x", default="step", metavar="AXIS", help=text)
     text = "weight of earlier values in a moving average, from 0 up to below 1 (%(default)s)"
-    add("--smooth", type=_weight, default=0.0, metavar="W", help=text)
+    weight = number("from 0 up to below 1", lambda value: 0 <= value < 1)
+    add("--smooth", type=weight, default=0.0, metavar="W", help=text)
     text = "the picture: .png, .svg or .pdf; needs matplotlib. Without it, draws in the terminal"
     add("-o", "--out", metavar="FILE", help=text)
     add("--ascii", action="store_true", help="in the terminal, use no other characters than ASCII")
@@ -57,32 +60,20 @@ def run(args: Any) -> int:
         args.write(json_text({"x": args.x, "scalars": shown}))
         return FINE
     if args.out:
-        args.write(f"{args.out} shows {', '.join(map(printable, plots))}.")
+        args.write(printable(f"{args.out} shows {', '.join(plots)}."))
     else:
         look = _look(args.ascii)
         for name, bands in plots.items():
             curves = {printable(each): (band.x, band.mean) for each, band in bands.items()}
-            args.write(draw_text(printable(name), curves, LABELS.get(args.x, args.x), look) + "\n")
+            text = draw_text(printable(name), curves, LABELS.get(args.x, printable(args.x)), look)
+            args.write(text + "\n", coloured=True)
     args.write(_summary(plots, LABELS.get(args.x, args.x)))
     return FINE
 
 
-def _weight(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up to below 1")
-    return value
-
-
 def _list(groups: Groups, args: Any) -> int:
-    counts: Dict[str, int] = {}
     runs = [run for each in groups.values() for run in each]
-    for run in runs:
-        for name in run.names():
-            counts[name] = counts.get(name, 0) + 1
+    counts = Counter(name for run in runs for name in run.names())
     if args.json:
         args.write(json_text({"scalars": counts, "runs": len(runs)}))
     else:
@@ -131,10 +122,10 @@ def _draw_picture(plots: Plots, args: Any) -> None:
     figure = require("matplotlib.figure", "matplotlib").Figure(figsize=(8, 3.2 * len(plots)))
     canvas = agg.FigureCanvasAgg(figure)  # draws without a screen
     for axes, (name, bands) in zip(figure.subplots(len(plots), squeeze=False)[:, 0], plots.items()):
-        for number, (group, band) in enumerate(bands.items()):
-            _draw_band(axes, group, band, _COLOURS[number % len(_COLOURS)])
+        for (group, band), colour in zip(bands.items(), itertools.cycle(_COLOURS)):
+            _draw_band(axes, group, band, colour)
         smoothed = f", smoothed by {args.smooth:g}" if args.smooth else ""
-        axes.set(title=name + smoothed, xlabel=LABELS.get(args.x, args.x))
+        axes.set(title=label_text(name + smoothed), xlabel=label_text(LABELS.get(args.x, args.x)))
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     figure.tight_layout()
@@ -148,7 +139,7 @@ def _draw_picture(plots: Plots, args: Any) -> None:
 
 
 def _draw_band(axes: Any, group: str, band: Band, colour: str) -> None:
-    label = f"{group} ({band.runs} runs)" if band.runs > 1 else group
+    label = label_text(f"{group} ({band.runs} runs)" if band.runs > 1 else group)
     marker = "o" if len(band.x) < 3 else None
     axes.plot(band.x, band.mean, label=label, color=colour, marker=marker, linewidth=1.5)
     if band.runs > 1:

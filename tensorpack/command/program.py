@@ -7,13 +7,13 @@ import signal
 import sys
 import traceback
 from importlib import import_module
-from types import ModuleType
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
 from tensorpack._version import __version__
 
 from ._codes import INTERRUPTED, WRONG, CommandError, did_you_mean
 from ._table import SUBCOMMANDS
+from ._texts import printable
 
 __all__ = ["main", "make_parser"]
 
@@ -37,7 +37,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         args = _parse(argv)
-        name, args.write = args.command, lambda text: _print(stdout, text)
+        name = args.command
+        args.write = lambda text, coloured=False: _print(stdout, text, coloured)
         with contextlib.redirect_stdout(sys.stderr):
             return int(args.run(args))
     except KeyboardInterrupt:
@@ -60,7 +61,8 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tensorpack {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, module in _modules().items():
+    for name, path in SUBCOMMANDS.items():
+        module = import_module(path)
         text = module.HELP
         each = commands.add_parser(
             name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=_EPILOG
@@ -71,10 +73,6 @@ def make_parser() -> argparse.ArgumentParser:
             text = "with an error, show where it comes from"
             each.add_argument("--traceback", action="store_true", help=text)
     return parser
-
-
-def _modules() -> Dict[str, ModuleType]:
-    return {name: import_module(path) for name, path in SUBCOMMANDS.items()}
 
 
 def _parse(argv: List[str]) -> Any:
@@ -99,10 +97,14 @@ def _parse(argv: List[str]) -> Any:
     return args
 
 
-def _print(stream: Any, text: str) -> None:
-    """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`)."""
+def _print(stream: Any, text: str, coloured: bool = False) -> None:
+    """Prints a text; does nothing once the reader has gone, or without a stream (`>&-`).
+
+    Control characters, which names of files may hold, are escaped in what is not `coloured`.
+    """
     if stream is None:
         return
+    text = text if coloured else printable(text, "\n")
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         stream.write((text + "\n").encode(encoding, "backslashreplace").decode(encoding))

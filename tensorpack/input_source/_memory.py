@@ -5,6 +5,7 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from tensorpack.utils import logger
+from tensorpack.utils._sizes import size_text
 from tensorpack.utils.memory import available_bytes
 
 __all__ = ["check_room", "waiting_bytes"]
@@ -37,13 +38,13 @@ def check_room(
     queue, buffers = capacity * each, waiting_bytes(ds, each)
     if queue > available:
         raise ValueError(
-            f"The input queue may hold {capacity} datapoints of {_text(each)}, {_text(queue)} in "
-            f"all, but {_text(available)} of memory are free: use smaller batches, or "
-            f"QueueInput(capacity={max(available // each // 2, 1)})."
+            f"The input queue may hold {capacity} datapoints of {size_text(each)}, "
+            f"{size_text(queue)} in all, but {size_text(available)} of memory are free: "
+            f"use smaller batches, or QueueInput(capacity={max(available // each // 2, 1)})."
         )
     words = (
-        f"The input queue may hold {_text(queue)}, and buffers of the dataflow {_text(buffers)}; "
-        f"{_text(available)} of memory are free."
+        f"The input queue may hold {size_text(queue)}, and buffers of the dataflow "
+        f"{size_text(buffers)}; {size_text(available)} of memory are free."
     )
     if queue + buffers > available:
         logger.warning(f"{words} Give a smaller buffer_bytes, or QueueInput(capacity=).")
@@ -64,7 +65,3 @@ def waiting_bytes(ds: Any, each: int) -> int:
         total += sum(min(count * each, nbytes) for count, nbytes in limits)
         ds = getattr(ds, "ds", None)
     return total
-
-
-def _text(nbytes: int) -> str:
-    return f"{nbytes / 1e9:.1f} GB" if nbytes >= 1e8 else f"{nbytes / 1e6:.1f} MB"

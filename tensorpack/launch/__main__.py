@@ -24,7 +24,7 @@ from ._environment import environments, shares
 from ._group import Group, Outcome
 from ._output import say
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 _PROGRAM = "python -m tensorpack.launch"
 _DEFAULT_PORT = 2222
@@ -49,14 +49,14 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
       SystemExit: with code 2 where the command line is wrong, 0 after `--help`.
     """
     open_standard_descriptors()
-    parser = _make_parser()
+    parser = make_parser()
     args = parser.parse_args(argv)
     try:
         command = _command(args)
         place = _place(args)
         clusters = place()
     except (ValueError, OSError) as error:
-        parser.error(f"{error}.")
+        parser.error(str(error).rstrip(".") + ".")
     addresses = [*clusters[0].workers, *clusters[0].ps]
     if not all(map(_hosts.is_loopback, addresses)):
         say(_WARNING)
@@ -174,7 +174,8 @@ class _WorkersElsewhere:
         return bool(self._awaited) and (to_come or self._missed < _MISSED_CALLS)
 
 
-def _make_parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Returns the parser of the program."""
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
         usage=f"{_PROGRAM} [options] SCRIPT [ARGUMENTS]\n"
@@ -201,7 +202,8 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--max-restarts", type=_number(0), default=0, metavar="N", help=text)
     text = "time to end after Ctrl-C or SIGTERM, before the processes are killed (%(default)g)"
     add("--grace", type=_seconds, default=30.0, metavar="S", help=text)
-    add("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    text = "run a module instead of a script; what follows its name are its arguments"
+    add("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help=text)
     text = "the Python script and its arguments"
     add("command", nargs=argparse.REMAINDER, metavar="SCRIPT", help=text)
     return parser

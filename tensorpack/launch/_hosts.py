@@ -75,7 +75,7 @@ def on_host(hosts: Sequence[Host], here: Sequence[str], port: int) -> List[Clust
     mine: List[Tuple[str, int]] = []
     next_ports: Dict[str, int] = {}
     for host in hosts:
-        first = host.port or next_ports.get(host.name, port)
+        first = next_ports.get(host.name, port) if host.port is None else host.port
         next_ports[host.name] = first + host.workers + host.ps
         jobs = ["worker"] * host.workers + ["ps"] * host.ps
         for offset, job in enumerate(jobs):

@@ -4,6 +4,8 @@ import math
 from html import escape
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
+from tensorpack.utils._epochs import as_finite
+
 __all__ = ["Line", "draw_chart", "number_text", "smoothed"]
 
 Point = Tuple[float, Optional[float]]
@@ -15,7 +17,7 @@ _MOST_DOTS = 60  # with a value to read by pointing at it
 _SMOOTH_FROM = 40  # points, from which noise is smoothed by a second line ...
 _ROUGH = 5.0  # ... if the way up and down is so many times the range
 _LOG_RATIO = 20.0  # from the median to the largest value, for a logarithmic axis
-_HUGE = 1e150
+_TINY = 1e-290  # below which a power of ten may be 0
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -48,7 +50,7 @@ def draw_chart(
       marks: steps at which a vertical line is drawn.
       span: the least and the greatest step of the axis; by default those of the lines.
     """
-    lines = [line._replace(points=[_within(*point) for point in line.points]) for line in lines]
+    lines = [each._replace(points=[(x, as_finite(y)) for x, y in each.points]) for each in lines]
     known = [(x, y) for line in lines for x, y in line.points if y is not None]
     if not known:
         return ""
@@ -79,27 +81,24 @@ def number_text(value: Optional[float]) -> str:
     return f"{value:.3g}"
 
 
-def smoothed(points: Sequence[Point], width: int) -> List[Point]:
-    """Returns moving averages over `width` points, as many before each point as after it."""
+def smoothed(points: Sequence[Point], width: int, every: int = 1) -> List[Point]:
+    """Returns moving averages over `width` points, around the first and each `every`-th one."""
     values = [y for _, y in points]
     found: List[Point] = []
-    for i, (x, y) in enumerate(points):
+    for i in range(0, len(points), every):
+        x, y = points[i]
         reach = min(width // 2, i, len(points) - 1 - i)  # not more on one side
         near = [value for value in values[i - reach : i + reach + 1] if value is not None]
         found.append((x, sum(near) / len(near) if y is not None else None))
     return found
 
 
-def _within(x: float, y: Optional[float]) -> Point:
-    """A point without a value that cannot be computed with."""
-    return (x, y if y is not None and abs(y) < _HUGE else None)
-
-
 def _drawn(line: Line, across: _Axis, up: _Axis) -> List[str]:
     smooths = line.kind == "now" and _is_rough([y for _, y in line.points if y is not None])
     parts = [_path(_thinned(line.points), across, up, f"{line.kind} raw" if smooths else line.kind)]
     if smooths:
-        average = smoothed(line.points, max(5, len(line.points) // 15))
+        count = len(line.points)
+        average = smoothed(line.points, max(5, count // 15), 1 + count // (4 * _MOST_POINTS))
         parts.append(_path(_thinned(average), across, up, line.kind))
     if len(line.points) <= (_MOST_DOTS if line.kind == "now" else 1):
         parts += [_dot(x, y, across, up, line) for x, y in line.points if y is not None]
@@ -161,7 +160,7 @@ def _y_axis(values: Sequence[float]) -> _Axis:
     low, high = min(values), max(values)
     median = sorted(values)[len(values) // 2]
     bottom, top = _HEIGHT - _BOTTOM, _TOP
-    if not (low > 0 and high > _LOG_RATIO * median):
+    if not (low > _TINY and high > _LOG_RATIO * median):
         return _linear(low, high, bottom, top, 4)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     inner = _linear(first, last, bottom, top, 4)
@@ -172,7 +171,7 @@ def _y_axis(values: Sequence[float]) -> _Axis:
 
 def _linear(low: float, high: float, start: float, end: float, count: int) -> _Axis:
     """An axis from the place `start` to the place `end`, with about so many ticks."""
-    if not high - low > max(abs(low), abs(high)) * 1e-9 + 1e-290:
+    if not high - low > max(abs(low), abs(high)) * 1e-9 + _TINY:
         room = abs(low) * 0.1 or 1.0
         low, high = low - room, high + room
     rough = high / count - low / count

@@ -1,12 +1,13 @@
 """The section of curves: every scalar of the run, what the run is about first."""
 
-import math
 import re
 from html import escape
 from typing import Any, Dict, List, Optional, Tuple
 
+from tensorpack.utils._epochs import Epoch
+
 from ._chart import Line, draw_chart, number_text
-from ._read import Epochs, Run
+from ._read import Run
 
 __all__ = ["curves_of"]
 
@@ -44,22 +45,14 @@ def curves_of(run: Run) -> str:
     return "\n".join(parts)
 
 
-def _series_of(epochs: Epochs) -> Dict[str, Points]:
+def _series_of(epochs: List[Epoch]) -> Dict[str, Points]:
     series: Dict[str, Points] = {}
     for epoch in epochs:
         for name, value in epoch.items():
             if name not in _NOT_SCALARS:
                 points = series.setdefault(name, [])
-                points.append((float(epoch["global_step"]), _as_value(value)))
+                points.append((epoch["global_step"] or 0.0, value))
     return {name: sorted(points, key=lambda point: point[0]) for name, points in series.items()}
-
-
-def _as_value(value: Any) -> Optional[float]:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    try:
-        return float(value) if is_number and math.isfinite(value) else None
-    except OverflowError:  # an integer beyond all floats
-        return None
 
 
 def _marks(run: Run) -> List[float]:

@@ -32,7 +32,7 @@ def headline_of(run: Run) -> str:
     result = _result_of(last)
     parts = [f'<span class="badge {_CLASSES.get(result, "bad")}">{escape(result)}</span>']
     if last.get("message"):
-        parts.append(f"<b>{escape(str(last['message']))}</b>")
+        parts.append(f"<b>{escape(_plain(last['message']))}</b>")
     elif result == "lost":
         parts.append(_LOST)
     seconds = _total_seconds(run.sittings)
@@ -85,8 +85,8 @@ def _sitting_row(sitting: Dict[str, Any]) -> str:
         sitting.get("step", ""),
         _result_of(sitting),
         sitting.get("host", ""),
-        str(_dict(sitting, "git").get("commit") or "")[:10],
-        textwrap.shorten(str(sitting.get("message", "")), 80, placeholder=" ..."),
+        _plain(_dict(sitting, "git").get("commit"))[:10],
+        textwrap.shorten(_plain(sitting.get("message")), 80, placeholder=" ..."),
     ]
     return "".join(f"<td>{escape(_plain(each))}</td>" for each in cells)
 
@@ -104,10 +104,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _result_of(sitting: Dict[str, Any]) -> str:
-    result = sitting.get("result")
-    if result:
-        return str(result)
-    return "running" if _lives(sitting) else "lost"
+    return _plain(sitting.get("result")) or ("running" if _lives(sitting) else "lost")
 
 
 def _lives(sitting: Dict[str, Any]) -> bool:
@@ -132,7 +129,7 @@ def _command(sitting: Dict[str, Any]) -> str:
     command = sitting.get("command")
     if not isinstance(command, list) or not command:
         return ""
-    return _code(" ".join(shlex.quote(str(each)) for each in command))
+    return _code(" ".join(shlex.quote(_plain(each)) for each in command))
 
 
 def _times(sitting: Dict[str, Any]) -> str:
@@ -171,33 +168,40 @@ def _commit(git: Dict[str, Any]) -> str:
     return _code(git.get("commit") or "none") + escape(branch + state)
 
 
+_TRAINING = {
+    "trainer": "{}",
+    "model": "model {}",
+    "input": "data from {}",
+    "workers": "{} workers",
+    "towers": "{} towers",
+    "precision": "precision {}",
+    "xla": "XLA",
+    "steps_per_epoch": "{} steps per epoch",
+    "resumed_from": "resumed from {}",
+}
+
+
 def _training(training: Dict[str, Any]) -> str:
-    inputs = training.get("input")
-    inputs = inputs if isinstance(inputs, list) else []
-    parts = [
-        _plain(training.get("trainer")),
-        f"model {training['model']}" if training.get("model") else "",
-        f"data from {', '.join(map(str, inputs))}" if inputs else "",
-        f"{training['workers']} workers" if training.get("workers", 1) != 1 else "",
-        f"{training['towers']} towers" if training.get("towers", 1) != 1 else "",
-        f"precision {training['precision']}" if training.get("precision") else "",
-        "XLA" if training.get("xla") else "",
-        f"{training['steps_per_epoch']} steps per epoch" if "steps_per_epoch" in training else "",
-        f"resumed from {training['resumed_from']}" if training.get("resumed_from") else "",
-    ]
-    return escape(", ".join(each for each in parts if each))
+    usual = {"workers": 1, "towers": 1}
+    known = {key: value for key, value in training.items() if value and value != usual.get(key)}
+    inputs = known.get("input")
+    if isinstance(inputs, list):
+        known["input"] = ", ".join(map(_plain, inputs))
+    texts = [form.format(_plain(known[key])) for key, form in _TRAINING.items() if key in known]
+    return escape(", ".join(texts))
 
 
 def _seeds(training: Dict[str, Any]) -> str:
     if "seed" not in training:
         return ""
     seed = training["seed"]
-    text = "not fixed: this run cannot be repeated exactly" if seed is None else f"{seed}"
+    text = str(seed) if type(seed) is int else _plain(seed)
+    text = "not fixed: this run cannot be repeated exactly" if seed is None else text
     return escape(text + (", deterministic" if training.get("deterministic") else ""))
 
 
 def _pairs(values: Dict[str, Any]) -> str:
-    return escape(", ".join(f"{name} {value}" for name, value in values.items() if value))
+    return escape(", ".join(f"{name} {_plain(value)}" for name, value in values.items() if value))
 
 
 def _dict(values: Dict[str, Any], name: str) -> Dict[str, Any]:
@@ -214,8 +218,11 @@ def _size(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    return "" if value is None else f"{value:,}" if type(value) is int else str(value)
+    """A value of the record as text: "" for what has parts, which none of those shown has."""
+    if value is None or isinstance(value, (dict, list)):
+        return ""
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 def _code(value: Any) -> str:
-    return f"<code>{escape(str(value))}</code>" if value else ""
+    return f"<code>{escape(_plain(value))}</code>" if value else ""

@@ -1,5 +1,6 @@
 """Puts the page together. All text of a run is escaped: it may come from anybody."""
 
+import os
 from html import escape
 from typing import Any, List
 
@@ -24,7 +25,7 @@ def page_of(run: Run, links_from: str) -> str:
       run: what was read.
       links_from: the folder where the page is going to be; its links begin there.
     """
-    title = escape(_name_of(run))
+    title = escape(os.path.basename(run.directory) or run.directory)
     sections: List[Any] = [
         ("", facts_of(run)),
         ("Sittings", sittings_of(run)),
@@ -48,10 +49,6 @@ def page_of(run: Run, links_from: str) -> str:
         f"<header><h1>{title}</h1>\n{headline_of(run)}</header>\n{_notes(run)}{body}\n"
         f'<footer><p class="soft">Written {utc_now()}.</p></footer>\n</body>\n</html>\n'
     )
-
-
-def _name_of(run: Run) -> str:
-    return run.directory.rstrip("/").rpartition("/")[2] or run.directory
 
 
 def _notes(run: Run) -> str:

@@ -1,31 +1,31 @@
 """Reads what the log directory of a run holds; any file there may be missing or damaged."""
 
 import json
-import math
 import os
 import re
+import stat
 from contextlib import suppress
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
+from tensorpack.utils._epochs import MOST_VALUES, Epoch, read_epochs
 from tensorpack.utils._run_record import read_record
-from tensorpack.utils.untrusted import read_untrusted
+from tensorpack.utils.untrusted import open_untrusted
 
 from ._samples import Sample, find_samples
 
-__all__ = ["Epochs", "File", "Parameter", "Run", "read_run"]
+__all__ = ["File", "Parameter", "Run", "read_run"]
 
 STATS, LOG, TIMES = "stats.json", "log.log", "time_reports.jsonl"
 _BACKUP = re.compile(r"\.\d{4}-\d{6}(-\d+)?$")  # see `utils.atomic.backup_name`
-_MOST_BYTES = 256 << 20
-_LOG_BYTES = 1 << 20  # the end of a log
+_TAIL_BYTES = 1 << 20  # of a log, or of time reports
 _LOG_LINES = 60
 _MOST_EARLIER = 5  # statistics of earlier runs
 _MOST_FILES = 300
 _TIME_LINE = re.compile(r"^\[(\d{4} [\d:]+) .*?\] (Where the time goes.*)$", re.MULTILINE)
-_TABLE = re.compile(r"Model Parameters: *\n.*\n[- ]+\n((?:.+\n)+?)Total #vars")
-_ROW = re.compile(r"^(\S+) +\[([\d, ]*)\] +\d+$")
+_TABLE_TITLE, _TABLE = "Model Parameters:", re.compile(r" *\n.*\n[- ]+\n((?:.+\n)+?)Total #vars")
+_ROW, _DIGITS = re.compile(r"^(\S+) +\[([\d, ]*)\] +\d+$"), re.compile(r"\d+")
 
-Epochs = List[Dict[str, Any]]
+_MOST_SIZES, _MOST_SIZE = 64, 1 << 63  # of a shape
 
 
 class File(NamedTuple):
@@ -48,8 +48,8 @@ class Run(NamedTuple):
 
     directory: str
     sittings: List[Dict[str, Any]]  # of `run.json`, the newest last
-    epochs: Epochs
-    earlier: List[Tuple[str, Epochs]]  # what files that were put aside have alone
+    epochs: List[Epoch]
+    earlier: List[Tuple[str, List[Epoch]]]  # what files that were put aside have alone
     times: List[Dict[str, Any]]  # time reports, each with a "text"
     parameters: List[Parameter]
     samples: List[Sample]
@@ -77,15 +77,11 @@ def read_run(directory: str) -> Run:
     record = _record(directory, troubles)
     log = _tail(os.path.join(directory, LOG), troubles)
     backups = [name for name in names if name.startswith(STATS) and _BACKUP.search(name)]
-    epochs = _epochs(os.path.join(directory, STATS), troubles)
-    earlier = [
-        (name, _without(_epochs(os.path.join(directory, name), troubles), epochs))
-        for name in backups[-_MOST_EARLIER:]
-    ]
+    now, *earlier = _statistics(directory, [STATS, *backups[-_MOST_EARLIER:]], troubles)
     return Run(
         directory,
         record.get("sittings", []),
-        epochs,
+        now[1],
         [(name, dropped) for name, dropped in earlier if dropped],
         _times(directory, log, troubles),
         _parameters(record, log),
@@ -104,9 +100,11 @@ def _record(directory: str, troubles: List[str]) -> Dict[str, Any]:
         return {}
 
 
-def _text(path: str, troubles: List[str]) -> str:
+def _tail(path: str, troubles: List[str]) -> str:
     try:
-        return read_untrusted(path, _MOST_BYTES).decode("utf-8", "replace")
+        with open_untrusted(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            return file.read(_TAIL_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -114,68 +112,64 @@ def _text(path: str, troubles: List[str]) -> str:
         return ""
 
 
-def _tail(path: str, troubles: List[str]) -> str:
-    return _text(path, troubles)[-_LOG_BYTES:]
-
-
-def _epochs(path: str, troubles: List[str]) -> Epochs:
-    """The epochs in a file; the first ones that are whole, if it is damaged."""
-    text = _text(path, troubles)
-    if not text.strip():
-        return []
-    decoder, found = json.JSONDecoder(parse_constant=lambda name: None), []
-    end, whole = text.find("[") + 1, False
-    with suppress(ValueError, RecursionError):
-        while end > 0 and not whole:
-            epoch, end = decoder.raw_decode(text, text.index("{", end))
-            if not isinstance(epoch, dict) or not _is_number(epoch.get("global_step")):
-                break
-            found.append(epoch)
-            whole = text[end:].lstrip().startswith("]")
-    if not whole:
-        troubles.append(f"{path} cannot be read to its end; its first {len(found)} epochs can.")
+def _statistics(
+    directory: str, names: List[str], troubles: List[str]
+) -> List[Tuple[str, List[Epoch]]]:
+    """The epochs in files, of each what those before it, of which most are copies, have not."""
+    known: Set[int] = set()
+    found: List[Tuple[str, List[Epoch]]] = []
+    left = MOST_VALUES
+    for name in names:
+        found.append((name, []))
+        try:
+            for epoch in read_epochs(os.path.join(directory, name)):
+                if left <= 0:
+                    raise ValueError(f"{name} has more than is shown: {MOST_VALUES} values in all.")
+                key = hash(frozenset(epoch.items()))
+                if key not in known:
+                    found[-1][1].append(epoch)
+                    left -= len(epoch) + 4
+                known.add(key)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            troubles.append(str(error))
     return found
-
-
-def _without(epochs: Epochs, others: Epochs) -> Epochs:
-    """Those of an earlier file that the present one, of which most are copies, has not."""
-    known = {json.dumps(each, sort_keys=True) for each in others}
-    return [each for each in epochs if json.dumps(each, sort_keys=True) not in known]
-
-
-def _is_number(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
 
 
 def _times(directory: str, log: str, troubles: List[str]) -> List[Dict[str, Any]]:
     """The time reports in their file, or else in the log."""
     found: List[Dict[str, Any]] = []
-    for line in _text(os.path.join(directory, TIMES), troubles).splitlines():
-        with suppress(ValueError, RecursionError):  # the last line may be cut off
+    for line in _tail(os.path.join(directory, TIMES), troubles).splitlines():
+        with suppress(ValueError, RecursionError):  # the first and the last line may be cut off
             report = json.loads(line)
             if isinstance(report, dict) and isinstance(report.get("text"), str):
-                found.append(report)
+                plain = (int, float, str, type(None))
+                found.append({k: v for k, v in report.items() if isinstance(v, plain)})
     return found or [{"at": at, "text": text} for at, text in _TIME_LINE.findall(log)]
 
 
 def _parameters(record: Dict[str, Any], log: str) -> List[Parameter]:
     """The trainable variables, from the record, or else from the table in the log."""
+    rows = record.get("parameters")
+    table = _TABLE.match(log.rpartition(_TABLE_TITLE)[2])
+    if table and not (isinstance(rows, list) and rows):
+        lines = map(_ROW.match, map(str.strip, table.group(1).splitlines()))
+        rows = [(row.group(1), _DIGITS.findall(row.group(2)), "") for row in lines if row]
     found: List[Parameter] = []
-    listed = record.get("parameters")
-    for each in listed if isinstance(listed, list) else []:
-        with suppress(TypeError, ValueError):
+    for each in rows if isinstance(rows, list) else []:
+        with suppress(TypeError, ValueError, OverflowError):
             name, shape, dtype = each
-            found.append(Parameter(str(name), tuple(int(size) for size in shape), str(dtype)))
-    if found:
-        return found
-    tables = _TABLE.findall(log)
-    rows = [_ROW.match(line.strip()) for line in tables[-1].splitlines()] if tables else []
-    for row in rows:
-        if row is not None:
-            shape = tuple(int(size) for size in row.group(2).split(",") if size.strip())
-            found.append(Parameter(row.group(1), shape, ""))
+            found.append(Parameter(str(name), _shape(shape), str(dtype)))
     return found
+
+
+def _shape(sizes: Any) -> Tuple[int, ...]:
+    """A shape; ValueError for what no variable has, such as a number of thousands of digits."""
+    shape = tuple(int(size) for size in sizes)
+    if len(shape) > _MOST_SIZES or not all(0 <= size < _MOST_SIZE for size in shape):
+        raise ValueError("not the shape of a variable")
+    return shape
 
 
 def _files(directory: str, names: List[str]) -> List[File]:
@@ -183,5 +177,6 @@ def _files(directory: str, names: List[str]) -> List[File]:
     for name in [name for name in names if not name.startswith(".")][:_MOST_FILES]:
         path = os.path.join(directory, name)
         with suppress(OSError):  # it may be deleted meanwhile
-            found.append(File(name, None if os.path.isdir(path) else os.lstat(path).st_size))
+            info = os.lstat(path)
+            found.append(File(name, None if stat.S_ISDIR(info.st_mode) else info.st_size))
     return found

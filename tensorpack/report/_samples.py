@@ -3,11 +3,12 @@
 import base64
 import os
 import re
+import subprocess
+import sys
 from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from tensorpack.utils.optional import require
-from tensorpack.utils.untrusted import read_untrusted
+from tensorpack.utils.untrusted import open_untrusted, read_untrusted
 
 __all__ = ["Sample", "find_samples"]
 
@@ -23,6 +24,9 @@ _KINDS = {
     "gif": re.compile(rb"GIF8[79]a"),
     "webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
 }
+# Of a video, too. Others of OpenCV's many formats name further files, of which it reads any.
+_CONTAINERS = re.compile(rb"RIFF....AVI |....ftyp|\x1aE\xdf\xa3", re.DOTALL)
+_FRAME_SECONDS = 20.0
 _SERIES = re.compile(r"^(.*?)[-_]?(?:ep(?:och)?)?(\d+)((?:-\d+)?)\.\w+$")
 
 
@@ -46,8 +50,9 @@ def find_samples(directory: str, names: List[str], troubles: List[str]) -> List[
     left_out = total = 0
     paths = _listed(directory, names)
     for path in _newest_of_series([each for each in paths if _has(each, _IMAGES)]):
-        uri = _as_uri(_content(os.path.join(directory, path)))
-        if uri is None or len(found) == _MOST or total + len(uri) > _ALL_BYTES:
+        is_full = len(found) == _MOST
+        uri = None if is_full else _as_uri(_content(os.path.join(directory, path)))
+        if uri is None or total + len(uri) > _ALL_BYTES:
             left_out += 1
             continue
         total += len(uri)
@@ -116,18 +121,18 @@ def _as_uri(content: bytes) -> Optional[str]:
 
 def _last_frame(path: str) -> bytes:
     """A video's last frame as a PNG; nothing without OpenCV, or if it cannot be read."""
-    try:
-        cv2: Any = require("cv2")
-    except ImportError:
-        return b""
-    if os.path.islink(path) or not os.path.isfile(path):
-        return b""
-    video = cv2.VideoCapture(path)
-    try:
-        count = int(video.get(cv2.CAP_PROP_FRAME_COUNT))
-        video.set(cv2.CAP_PROP_POS_FRAMES, max(count - 1, 0))
-        read, frame = video.read()
-        encoded, png = cv2.imencode(".png", frame) if read else (False, None)
-        return png.tobytes() if encoded else b""
-    finally:
-        video.release()
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_frame.py")
+    with suppress(OSError, subprocess.SubprocessError):
+        with open_untrusted(path) as file:
+            if not _CONTAINERS.match(file.read(16)):
+                return b""
+            file.seek(0)
+            return subprocess.run(
+                [sys.executable, program],
+                stdin=file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                check=True,
+                timeout=_FRAME_SECONDS,
+            ).stdout
+    return b""

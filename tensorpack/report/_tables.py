@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, List, Optional, Sequence, Tuple
 from urllib.parse import quote
 
+from tensorpack.utils._epochs import as_finite
 from tensorpack.utils._sizes import size_text
 
 from ._read import Run
@@ -59,12 +60,8 @@ def _time_text(report: Any) -> str:
 
 
 def _share_bar(report: Any) -> str:
-    shares = [(report.get(name), css, label) for name, css, label in _SHARES]
-    known = [
-        (float(share), css, label)
-        for share, css, label in shares
-        if isinstance(share, (int, float)) and 0 <= share <= 1
-    ]
+    shares = [(as_finite(report.get(name)), css, label) for name, css, label in _SHARES]
+    known = [(each, *words) for each, *words in shares if each is not None and 0 <= each <= 1]
     if not known:
         return ""
     bars = "".join(f'<i class="{css}" style="width:{share:.1%}"></i>' for share, css, _ in known)
@@ -117,11 +114,7 @@ def _link(run: Run, name: str, links_from: str) -> str:
     path = os.path.relpath(os.path.join(run.directory, name), links_from)
     # Behind "./" no name is taken for a protocol.
     link = "./" + quote(os.fsencode(path).replace(os.sep.encode(), b"/"))
-    return f'<a href="{escape(link)}">{escape(_shown(name))}</a>'
-
-
-def _shown(name: str) -> str:
-    return os.fsencode(name).decode("utf-8", "replace")
+    return f'<a href="{escape(link)}">{escape(name)}</a>'
 
 
 def _what(name: str) -> str:

@@ -37,5 +37,5 @@ def write_report(directory: str, out: Optional[str] = None) -> str:
     links_from = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(links_from):
         raise FileNotFoundError(errno.ENOENT, "No such folder", links_from)
-    write_atomic(path, page_of(run, links_from).encode("utf-8"))
+    write_atomic(path, page_of(run, links_from).encode("utf-8", "backslashreplace"))
     return path

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional
 
 from . import logger
 from .atomic import move_to_backup, write_atomic
-from .untrusted import read_untrusted
+from .untrusted import parse_json, read_untrusted
 
 __all__ = ["FILENAME", "LOST", "RunRecord", "read_record", "utc_now"]
 
@@ -20,7 +20,7 @@ FILENAME = "run.json"
 LOST = "lost"  # the result of a sitting whose process has left without a word
 
 _FORMAT = 1
-_MOST_BYTES = 64 << 20
+_MOST_BYTES = 8 << 20
 
 
 def utc_now() -> str:
@@ -44,8 +44,8 @@ def read_record(directory: str) -> Optional[Dict[str, Any]]:
     except FileNotFoundError:
         return None
     try:
-        record = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        record = parse_json(content)
+    except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from error
     sittings = record.get("sittings") if isinstance(record, dict) else None
     if not isinstance(sittings, list) or not all(isinstance(each, dict) for each in sittings):

@@ -9,7 +9,9 @@ def size_text(nbytes: Optional[float], unknown: str = "?") -> str:
     """Returns a number of bytes such as `12.3 MB` (of a million each); `unknown` for None."""
     if nbytes is None:
         return unknown
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.1f} {name}"
-    return f"{nbytes:.0f} B"
+    for name, digits in (("B", 0), ("kB", 1), ("MB", 1), ("GB", 1)):
+        text = f"{nbytes:.{digits}f}"
+        if float(text) < 1000:
+            return f"{text} {name}"
+        nbytes /= 1000
+    return f"{nbytes:.1f} TB"

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Dict, Mapping
 
 import numpy as np
 
+from ._sizes import size_text
 from .packed_arrays import dtype_of, nbytes_of
 from .untrusted import open_untrusted
 
@@ -21,6 +22,7 @@ __all__ = ["read_npz", "write_npz"]
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {1: struct.Struct("<H"), 2: struct.Struct("<I"), 3: struct.Struct("<I")}
 _MAX_HEADER_BYTES = 1 << 16
+_FREE_BYTES, _MOST_RATIO = 128 << 20, 10  # of what is compressed
 _MAX_EMPTY = 1 << 24  # along one axis of an array without elements
 # As numpy writes it; numbers of Python 2 end with L.
 _HEADER = re.compile(
@@ -86,7 +88,10 @@ def read_npz(path: str) -> Dict[str, np.ndarray]:
 
 
 def _check_complete(archive: zipfile.ZipFile, file: BinaryIO) -> None:
-    """Raises ValueError unless the members fill the archive: one that is missing leaves a gap."""
+    """Raises ValueError unless the members fill the archive: one that is missing leaves a gap.
+
+    So does a small archive that would fill the memory.
+    """
     position = 0
     for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
         if info.header_offset != position or info.flag_bits & ~_FLAGS:
@@ -103,6 +108,9 @@ def _check_complete(archive: zipfile.ZipFile, file: BinaryIO) -> None:
         listed += _LISTED_BYTES + len(name) + len(info.extra)
     if archive.comment or file.tell() - position - listed not in _END_BYTES:
         raise ValueError("its list of members is incomplete")
+    packed, size = file.tell(), sum(info.file_size for info in archive.infolist())
+    if size > _FREE_BYTES + _MOST_RATIO * packed:
+        raise ValueError(f"its {size_text(packed)} would take {size_text(size)} of memory")
 
 
 def _array_of(data: bytes) -> np.ndarray:

@@ -7,14 +7,24 @@ read.
 
 import errno
 import hashlib
+import json
 import os
 import stat
 from typing import Any, BinaryIO, Optional, Tuple
 
-__all__ = ["UnsafeFile", "hash_untrusted", "open_regular", "open_untrusted", "read_untrusted"]
+__all__ = [
+    "UnsafeFile",
+    "hash_untrusted",
+    "open_regular",
+    "open_untrusted",
+    "parse_json",
+    "read_untrusted",
+]
 
 _FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _ADVICE = "remove it, or use another directory"
+_MOST_PARTS = 500000  # lists and objects in JSON, of which an empty one may take 250 bytes
+_MOST_DIGITS = 20
 _PIECE_BYTES = 1 << 20  # hashed while the processor still has it in its cache
 
 
@@ -98,3 +108,23 @@ def hash_untrusted(path: str, memory: Optional[Any] = None) -> Tuple[int, str]:
                 return size, digest.hexdigest()
             digest.update(view[:count])
             size += count
+
+
+def parse_json(data: bytes) -> Any:
+    """Returns what JSON says that another person may have written.
+
+    Raises:
+      ValueError: it is not JSON, or would take far more time or memory than its size tells.
+    """
+    if data.count(b"[") + data.count(b"{") > _MOST_PARTS:
+        raise ValueError(f"more than {_MOST_PARTS} lists and objects")
+    try:
+        return json.loads(data.decode("utf-8"), parse_int=_integer)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:  # thousands of them take Python long, or raise
+        raise ValueError("a number of too many digits")
+    return int(digits)

@@ -41,6 +41,13 @@ def test_options_choices_and_files(complete):
     assert complete("plot", "-") == ["-h", "--help", *complete("plot", "-")[2:]]
 
 
+def test_the_options_of_launch(complete):
+    assert complete("launch", "--h") == ["--help", "--hosts", "--host"]
+    assert complete("launch", "--workers", "-") == []
+    assert "-m" in complete("launch", "-")
+    assert complete("launch", "") == []  # files: the script
+
+
 def test_the_script_is_what_the_command_prints(tensorpack):
     done = tensorpack("completion", "bash")
     assert (done.code, done.err) == (0, "")

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tensorpack.command import diff
 from tests.conftest import HAS_TENSORFLOW
 
 FIRST = {
@@ -76,6 +77,30 @@ def test_a_nan_on_one_side_is_infinitely_far(tensorpack, archive):
     found = json.loads(tensorpack("diff", archive("a.npz"), other, "--json").out)["variables"]["b"]
     assert found == {"what": "values differ", "max": None, "mean": None}
     assert "inf" in tensorpack("diff", archive("a.npz"), other).out
+
+
+@pytest.mark.parametrize(
+    "ours, theirs, largest",
+    [
+        (np.int64(2**53), np.int64(2**53 + 1), 1.0),
+        (np.int64(-(2**63)), np.int64(2**63 - 1), 2.0**64),
+        (np.uint64(2**64 - 1), np.uint64(2**64 - 2), 1.0),
+        (np.uint8(3), np.uint8(250), 247.0),
+        (np.bool_(True), np.bool_(False), 1.0),
+        (np.longdouble(1), np.nextafter(np.longdouble(1), np.longdouble(2)), None),
+        (np.array([1, 2], "datetime64[s]"), np.array([1, 3], "datetime64[s]"), None),
+    ],
+)
+def test_values_are_compared_before_they_are_cast(
+    tensorpack, archive, ours, theirs, largest, monkeypatch
+):
+    monkeypatch.setattr(diff, "_PIECE", 1)
+    first, second = archive("a.npz", x=ours), archive("b.npz", x=theirs)
+    done = tensorpack("diff", first, second, "--json")
+    found = json.loads(done.out)["variables"]["x"]
+    assert done.code == 1, found
+    assert largest is None or found == {"what": "values differ", "max": largest, "mean": largest}
+    assert tensorpack("diff", first, first).code == 0
 
 
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")

@@ -93,6 +93,22 @@ def test_the_machine():
     assert here.cores >= 1 and here.descriptors > 0
 
 
+def test_the_page_cache_of_a_container_is_free_memory(tmp_path):
+    files = {
+        "proc/meminfo": "MemAvailable: 30000000 kB\n",
+        "proc/self/cgroup": "0::/\n",
+        "sys/fs/cgroup/memory.max": "8000000000\n",
+        "sys/fs/cgroup/memory.current": "7900000000\n",
+        "sys/fs/cgroup/memory.stat": "inactive_file 7000000000\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    machine = checks.look_at_machine(str(tmp_path))
+    assert machine.memory == 7.1e9
+    assert PROBLEM not in levels(checks.check_machine(machine))
+
+
 def test_folders(tmp_path):
     (found,) = checks.check_folder("log", str(tmp_path / "new" / "run"), PROBLEM)
     assert found.level in (OK, WARNING) and "can be written to" in found.text

@@ -25,7 +25,7 @@ def test_a_file_that_is_no_game(tmp_path):
     assert found.level == WARNING
     assert "page.bin cannot be played: ValueError" in found.text
     assert found.advice == (
-        f"-m tensorpack.command._probe_games atari {tmp_path / 'page.bin'} shows all"
+        f"python -m tensorpack.command._probe_games atari {tmp_path / 'page.bin'} shows all"
     )
 
 

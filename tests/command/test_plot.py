@@ -174,6 +174,26 @@ def test_lines_in_dots_and_colours():
     assert "1.5 " in draw_text("y", {"a": ([3], [1])}, "x", look)
 
 
+@pytest.mark.parametrize("values", [[1e308, -1e308], [float("nan")] * 2, [10**400, 5e-324]])
+def test_numbers_that_cannot_be_drawn_are_left_out(tensorpack, write_run, tmp_path, values):
+    run = write_run("run", [*values, 1, 2])
+    for arguments in (["--ascii"], ["--smooth", "0.5"], ["--list"], ["-x", "cost"]):
+        done = tensorpack("plot", run, "-s", "cost", *arguments)
+        assert (done.code, done.err) == (0, "")
+    shown = scalars_of(tensorpack("plot", run, "-s", "cost", "--json"))
+    assert shown["cost"]["run"]["mean"][-2:] == [1, 2]
+    (run / "stats.json").write_text('[{"global_step": NaN, "cost": 1}]')
+    assert "has no epoch yet" in tensorpack("plot", run).err
+
+
+def test_a_run_without_a_number_is_said_to_have_none(tensorpack, write_run, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "stats.json").write_text('[{"global_step": 1, "cost": null}]')
+    for arguments in ([], ["-o", tmp_path / "x.svg"], ["-s", "cost"]):
+        done = tensorpack("plot", tmp_path / "run", *arguments)
+        assert done.code == 2 and "No run has a scalar with a finite value" in done.err
+
+
 def test_numbers_on_an_axis():
     assert [axis_text(value, 1e-3) for value in (0.5011, 0.5012)] == ["0.5011", "0.5012"]
     assert axis_text(250000, 1e5) == "250000"
@@ -192,6 +212,40 @@ def test_a_picture(tensorpack, write_run, tmp_path, suffix, begin):
     assert out.read_bytes().startswith(begin)
     if suffix == "svg":
         assert "smoothed by 0.5" in out.read_text()
+
+
+def texts_of(svg):
+    """What is drawn, from the comments that matplotlib writes before each text."""
+    return [line.strip()[5:-4] for line in svg.read_text().splitlines() if "<!-- " in line]
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_are_drawn_as_they_are(tensorpack, write_run, tmp_path):
+    pytest.importorskip("matplotlib")
+    odd = ["$x$", "$\\frac$", "_hidden", "a\\$b$"]
+    runs = [write_run(name, [4, 2], **{"cost_$_{$": 1}) for name in odd]
+    out = tmp_path / "curves.svg"
+    done = tensorpack("plot", *runs, "-o", out, "-s", "cost", "-s", "cost_*")
+    assert (done.code, done.err) == (0, "")
+    drawn = texts_of(out)
+    for name in [*odd, "cost_$_{$"]:
+        assert name in [each.strip() for each in drawn], drawn
+
+
+def test_a_path_that_exists_wins_over_a_name(tensorpack, write_run, tmp_path):
+    for name in ("lr=0.1", "lr=0.2", "other"):
+        write_run(name, [1, 2])
+
+    def groups(argument):
+        found = scalars_of(tensorpack("plot", f"{tmp_path}/{argument}", "-s", "cost", "--json"))
+        return list(found["cost"])
+
+    assert groups("lr=0.1") == ["lr=0.1"]
+    assert groups("lr=*") == ["lr=0.1", "lr=0.2"]
+    named = tensorpack("plot", f"x=y={tmp_path}/lr=*", "-s", "cost", "--json")
+    assert named.code == 2  # the name ends at the first "="
+    found = scalars_of(tensorpack("plot", f"x={tmp_path}/lr=*", "-s", "cost", "--json"))
+    assert found["cost"]["x"]["runs"] == 2
 
 
 def test_without_matplotlib(tensorpack, write_run, monkeypatch, tmp_path):

@@ -1,11 +1,13 @@
 """The program `tensorpack`: its table, its errors and exit codes."""
 
+import importlib
 import os
 import re
 import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tensorpack._version import __version__
@@ -36,7 +38,7 @@ def test_help_lists_every_subcommand(tensorpack):
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_a_subcommand_keeps_the_protocol(name):
-    module = program._modules()[name]
+    module = importlib.import_module(SUBCOMMANDS[name])
     assert module.HELP[0].islower()
     assert not module.HELP.endswith(".") and "\n" not in module.HELP
     assert callable(module.add_arguments) and callable(module.run)
@@ -49,6 +51,31 @@ def test_the_page_has_every_subcommand_and_no_other():
     missing, more = sorted(set(SUBCOMMANDS) - on_page), sorted(on_page - set(SUBCOMMANDS))
     assert not missing, f"docs/command.md lacks a row for {missing}"
     assert not more, f"docs/command.md has a row for {more}, which is not in SUBCOMMANDS"
+
+
+def test_control_characters_of_names_are_escaped(tensorpack, tmp_path):
+    folder = tmp_path / "a\033[2J\nb\udcff"
+    folder.mkdir()
+    first, second = folder / "\033[31mx.npz", folder / "y.npz"
+    for path in (first, second):
+        np.savez(str(path), **{"\033[1mW\n": np.full(2, path == first, "float32")})
+    (folder / "\033[5mlog.index").write_text("")
+    for line in (
+        ["inspect", first],
+        ["inspect", first, "--json"],
+        ["inspect", first, second],
+        ["diff", first, second],
+        ["export", first, folder / "out.npz"],
+        ["export", first, folder / "out.npz"],  # exists
+        ["inspect", folder],
+        ["inspect", folder / "\033[31mz.npz"],
+        ["report", folder],
+        ["plot", folder, folder],
+    ):
+        done = tensorpack(*line)
+        shown = done.out + done.err
+        assert shown and "\033" not in shown and "\r" not in shown, (line, shown)
+        assert "export" not in line or shown.count("\n") == 1
 
 
 def test_help_loads_nothing_heavy():

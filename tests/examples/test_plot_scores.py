@@ -36,6 +36,28 @@ def test_a_name_stands_for_several_runs(logs):
     assert names == ["fast-1", "fast-2", "slow"] and len(found["slow"]) == 1
 
 
+def test_a_path_that_exists_wins_over_a_name(logs):
+    (logs / "slow").rename(logs / "lr=0.1")
+    (logs / "fast-1").rename(logs / "lr=0.2")
+    for argument, name, count in [
+        ("lr=0.1", "lr=0.1", 1),
+        ("lr=*", "lr=*", 2),
+        ("lr=0.[12]/", "lr=0.[12]", 2),
+    ]:
+        found = plot_scores.read_runs([f"{logs}/{argument}"])
+        assert {name: len(runs) for name, runs in found.items()} == {name: count}
+    assert len(plot_scores.read_runs([f"x={logs}/lr=*"])["x"]) == 2
+
+
+def test_names_are_drawn_as_they_are(logs):
+    (logs / "slow").rename(logs / "_a$_{$")
+    picture = logs / "scores.svg"
+    runs = plot_scores.read_runs([f"{logs}/_a$_{{$"])
+    plot_scores.draw(str(picture), runs, "$\\frac$", window=100)
+    text = picture.read_text()
+    assert "<!-- $\\frac$ -->" in text and "_a$_{$: training -->" in text
+
+
 def test_the_picture_has_every_curve_and_what_it_is_a_mean_of(logs):
     picture = logs / "scores.svg"
     runs = plot_scores.read_runs([f"fast={logs}/fast-*", f"{logs}/slow"])

@@ -36,7 +36,7 @@ def test_a_queue_that_does_not_fit_is_refused_with_what_does():
     check(50, 100 * 10**6)
     with pytest.raises(ValueError) as refused:
         check(51, 100 * 10**6)
-    assert "51 datapoints of 2.0 MB, 0.1 GB in all, but 0.1 GB of memory" in str(refused.value)
+    assert "51 datapoints of 2.0 MB, 102.0 MB in all, but 100.0 MB of memory" in str(refused.value)
     assert "QueueInput(capacity=25)" in str(refused.value)
 
 
@@ -53,7 +53,7 @@ def buffered():
     "available, logged",
     [
         (900, ""),
-        (899, "] The input queue may hold 50.0 MB, and buffers of the dataflow 40.0 MB; 0.9 GB"),
+        (899, "] The input queue may hold 50.0 MB, and buffers of the dataflow 40.0 MB; 899.0"),
         (90, "90.0 MB of memory are free.\n"),
         (89, "are free. Give a smaller buffer_bytes, or QueueInput(capacity=).\n"),
     ],
@@ -88,5 +88,5 @@ def test_what_waits_in_flows(make, number):
 def test_a_run_that_would_fill_the_memory_ends_at_its_first_datapoint():
     flow = DataFromList([[np.ones(10**6, np.float32)] * 2])
     queue = QueueInput(flow, capacity=2 * 10**9)
-    with pytest.raises(ValueError, match=r"2000000000 datapoints of 8.0 MB, 16000000\.0 GB in all"):
+    with pytest.raises(ValueError, match=r"2000000000 datapoints of 8.0 MB, 16000\.0 TB in all"):
         SimpleTrainer(config(model=TinyModel(), data=queue)).train()

@@ -53,6 +53,11 @@ def test_a_port_too_high_is_refused():
         _hosts.on_host(_hosts.read_hosts("a:65535 workers=2"), ["a"], 1)
 
 
+def test_port_zero_is_refused_and_not_taken_for_none():
+    with pytest.raises(ValueError, match="worker 0 is 'a:0'"):
+        _hosts.on_host(_hosts.read_hosts("a:0"), ["a"], 1)
+
+
 def test_a_group_on_this_machine():
     first, second, server = _hosts.on_this_machine(2, 1, port=3000)
     assert (second.name, second.address, server.address) == (

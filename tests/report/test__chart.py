@@ -1,4 +1,5 @@
 import re
+import time
 
 import pytest
 
@@ -34,12 +35,25 @@ def test_long_lines_keep_their_peaks_and_become_short():
     assert min(y for _, y in places) == pytest.approx(10, abs=1)
 
 
+def test_values_below_the_powers_of_ten_are_drawn():
+    assert "<svg" in draw_chart("x", [Line([(0, 5e-324), (1, 1e-310), (2, 1.0)])])
+
+
+@pytest.mark.timed
+def test_a_long_noisy_curve_takes_no_time():
+    noisy = [(i, float(i % 2)) for i in range(300000)]
+    started = time.monotonic()
+    assert "raw" in draw_chart("x", [Line(noisy)])
+    assert time.monotonic() - started < 20
+
+
 def test_only_noise_is_smoothed_and_the_average_does_not_lag():
     steady = [(i, float(i)) for i in range(100)]
     assert "raw" not in draw_chart("x", [Line(steady)])
     noisy = [(i, float(i % 2)) for i in range(100)]
     assert "raw" in draw_chart("x", [Line(noisy)])
     assert smoothed(steady, 11) == steady
+    assert smoothed(steady, 11, every=7) == steady[::7]
     assert smoothed([(0, 1.0), (1, None), (2, 3.0)], 3) == [(0, 1.0), (1, None), (2, 3.0)]
 
 

@@ -6,13 +6,14 @@ import os
 import re
 import socket
 import struct
+import time
 import zlib
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pytest
 
-from tensorpack.report import write_report
+from tensorpack.report import _read, _samples, write_report
 from tensorpack.utils._run_record import RunRecord
 
 EVIL = "\"><script>alert('x')</script>&amp;"
@@ -185,6 +186,17 @@ def test_records_of_odd_shapes(tmp_path):
         page_of(tmp_path)
 
 
+def test_of_many_statistics_the_first_are_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr(_read, "MOST_VALUES", 30)
+    (tmp_path / "stats.json").write_text(stats(*range(3)))
+    for i in (1, 2):
+        (tmp_path / f"stats.json.0131-12000{i}").write_text(stats(*range(3), *[i] * 5))
+    page = page_of(tmp_path)
+    assert "stats.json.0131-120001 has more than is shown: 30 values in all" in page.text
+    assert "stats.json.0131-120002 has more" in page.text
+    assert page.source.count('class="line earlier"') == 1
+
+
 def test_the_whole_epochs_of_a_truncated_file_are_drawn(tmp_path):
     (tmp_path / "stats.json").write_text(stats(1, 2, 3)[:-20])
     page = page_of(tmp_path)
@@ -208,15 +220,127 @@ def test_the_last_frame_of_a_video(tmp_path):
     np = pytest.importorskip("numpy")
     (tmp_path / "log.log").write_text("")
     (tmp_path / "videos").mkdir()
-    path = str(tmp_path / "videos" / "game-5.avi")
-    video = cv2.VideoWriter(path, cv2.VideoWriter_fourcc(*"MJPG"), 10, (32, 32))
-    for shade in (0, 100, 250):
-        video.write(np.full((32, 32, 3), shade, np.uint8))
-    video.release()
+    write_video(tmp_path / "videos" / "game-5.avi", (0, 100, 250))
     page = page_of(tmp_path)
     assert len(page.images) == 1 and "the last frame of the newest video" in page.text
     content = np.frombuffer(base64.b64decode(page.images[0].partition(",")[2]), np.uint8)
     assert cv2.imdecode(content, 1).mean() > 230
+
+
+def write_video(path, shades, size=32):
+    cv2 = pytest.importorskip("cv2")
+    np = pytest.importorskip("numpy")
+    video = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 10, (size, size))
+    for shade in shades:
+        video.write(np.full((size, size, 3), shade, np.uint8))
+    video.release()
+
+
+def test_of_a_video_no_other_file_is_read(tmp_path):
+    here, outside = tmp_path / "here", tmp_path / "outside"
+    here.mkdir(), outside.mkdir()
+    (here / "log.log").write_text("")
+    write_video(outside / "1.avi", [0, 250])
+    os.symlink(str(outside / "1.avi"), str(here / "link"))
+    os.mkfifo(str(here / "fifo"))
+    for text in (
+        f"ffconcat version 1.0\nfile {outside}/1.avi\n",
+        "ffconcat version 1.0\nfile link\n",
+        "ffconcat version 1.0\nfile fifo\n",
+        "#EXTM3U\n#EXTINF:1,\nlink\n",
+        "GIF89a",
+    ):
+        (here / "a.avi").write_text(text)
+        assert page_of(here).images == []
+    (here / "a.avi").unlink()
+    os.symlink(str(outside / "1.avi"), str(here / "a.avi"))
+    assert page_of(here).images == []
+    os.remove(str(here / "a.avi"))
+    os.mkfifo(str(here / "a.avi"))
+    assert page_of(here).images == []
+    (here / "a.avi").unlink()
+    write_video(here / "%01d.avi", [250])  # to OpenCV a pattern of files
+    os.symlink(str(outside / "1.avi"), str(here / "1.avi"))
+    os.utime(str(here / "%01d.avi"), (2**32, 2**32))
+    page = page_of(here)
+    assert len(page.images) == 1 and "%01d.avi, the last frame" not in page.text
+
+
+def test_a_frame_that_is_too_large_or_takes_too_long_is_left_out(tmp_path, monkeypatch):
+    (tmp_path / "log.log").write_text("")
+    write_video(tmp_path / "a.avi", [0, 250])
+    assert len(page_of(tmp_path).images) == 1
+    monkeypatch.setattr(_samples, "_FRAME_SECONDS", 1e-9)
+    assert page_of(tmp_path).images == []
+
+
+def test_the_end_of_a_log_of_any_size_is_shown(tmp_path):
+    with open(str(tmp_path / "log.log"), "wb") as file:
+        file.truncate(300 << 20)  # which takes no room on the disk
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nthe end\n")
+    page = page_of(tmp_path)
+    assert "the end" in page.text and "bytes" not in page.text
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "9" * 400, "1e400"])
+def test_odd_numbers_and_characters_in_a_record(tmp_path, text):
+    value = f'"{text}"' if "ud" in text else text
+    fields = '"message", "checkpoint", "step", "seconds", "process", "host"'.split(", ")
+    facts = ", ".join(f"{each}: {value}" for each in fields)
+    shapes = f'[["a", [{value}], "f"], ["b", [2], "f"], [{value}, [3], "f"]]'
+    content = f'{{"sittings": [{{{facts}}}, {{{facts}}}], "parameters": {shapes}}}'
+    (tmp_path / "run.json").write_text(content)
+    (tmp_path / "stats.json").write_text(f'[{{"global_step": {value}, "cost": {value}}}]')
+    (tmp_path / "log.log").write_text("a line\n")
+    page = page_of(tmp_path)
+    assert "a line" in page.text
+
+
+def test_an_enormous_step_does_not_hide_what_comes_before(tmp_path):
+    epochs = [{"global_step": 1, "score": 2}, {"global_step": 10**400, "score": 3}]
+    (tmp_path / "stats.json").write_text(json.dumps(epochs))
+    page = page_of(tmp_path)
+    assert "last 2, from 2 to 2" in page.text and "its first 1 epochs" in page.text
+
+
+def test_shapes_that_no_variable_has_are_left_out(tmp_path):
+    shapes = [[10**5000], [-1], [2] * 100, ["x"], [float("inf")], {"a": 1}, 3]
+    rows = [["no", each, "f"] for each in shapes[1:]] + [["yes", [3, 2], "f"]]
+    (tmp_path / "run.json").write_text(json.dumps({"sittings": [], "parameters": rows}))
+    assert "1 variables, 6 numbers" in page_of(tmp_path).text
+    (tmp_path / "run.json").unlink()
+    (tmp_path / "log.log").write_text(
+        f"Model Parameters: \nname\n----\nno [{'9' * 5000}] 1\nyes [3, 2] 6\nTotal #vars"
+    )
+    assert "1 variables, 6 numbers" in page_of(tmp_path).text
+
+
+def test_an_image_whose_name_is_not_utf8(tmp_path):
+    (tmp_path / "log.log").write_text("")
+    with open(os.fsencode(str(tmp_path)) + b"/\xff.png", "wb") as file:
+        file.write(png())
+    page = page_of(tmp_path)
+    assert len(page.images) == 1 and "\\udcff.png" in page.text
+    assert "./%FF.png" in page.links
+
+
+@pytest.mark.timed
+def test_a_log_that_looks_like_many_tables_takes_no_time(tmp_path):
+    (tmp_path / "log.log").write_text("Model Parameters: \n-\n-\n" * 40000)
+    started = time.monotonic()
+    page_of(tmp_path)
+    assert time.monotonic() - started < 5
+
+
+def test_many_images_are_not_all_read(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(_samples, "read_untrusted", lambda path, most: read.append(path) or png())
+    (tmp_path / "log.log").write_text("")
+    for i in range(50):
+        (tmp_path / f"{chr(97 + i % 26)}{chr(97 + i // 26)}.png").write_bytes(b"")
+    page = page_of(tmp_path)
+    assert len(page.images) == len(read) == 24 and "26 images are not shown" in page.text
 
 
 def test_links_lead_to_the_files_from_wherever_the_page_is(tmp_path):

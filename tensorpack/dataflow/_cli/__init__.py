@@ -2,8 +2,6 @@
 
 from typing import Iterable, Tuple
 
-from tabulate import tabulate
-
 
 class CommandError(Exception):
     """An argument of a command cannot be used; the message says why, and what can."""
@@ -19,6 +17,8 @@ def printable(text: str, kept: str = "") -> str:
 
 def facts_table(facts: Iterable[Tuple[str, str]]) -> str:
     """Returns names and values in two columns."""
+    from tabulate import tabulate
+
     rows = [(name, printable(value)) for name, value in facts]
     return tabulate(rows, tablefmt="plain", disable_numparse=True)
 

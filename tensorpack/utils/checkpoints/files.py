@@ -15,7 +15,7 @@ import shutil
 from contextlib import suppress
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
-from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, read_untrusted
+from ..untrusted import UnsafeFile, hash_untrusted, open_untrusted, parse_json, read_untrusted
 
 __all__ = [
     "CheckpointCorrupt",
@@ -40,7 +40,7 @@ INDEX = ".index"
 MANIFEST = ".manifest.json"
 
 _FORMAT = 1
-_MAX_MANIFEST_BYTES = 1 << 24
+_MAX_MANIFEST_BYTES = 1 << 23
 _NAME = re.compile(r"model-([0-9]{1,18})")
 # What follows the prefix in the name of a file: never a path to another directory.
 _SUFFIX = re.compile(r"\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
@@ -114,7 +114,7 @@ def read_manifest(prefix: str) -> Optional[Dict[str, Any]]:
     except OSError as error:
         raise corrupt(prefix, error) from error
     try:
-        content = json.loads(data.decode("ascii"), parse_int=_integer)
+        content = parse_json(data)
         is_ours = type(content) is dict and _encode(content) == data
     except (ValueError, RecursionError) as error:
         raise CheckpointCorrupt(prefix, f"{path} is not JSON: {error or 'too deep'}") from error
@@ -281,12 +281,6 @@ def _is_entry(suffix: Any, entry: Any) -> bool:
         and type(entry["sha256"]) is str
         and bool(_SHA256.fullmatch(entry["sha256"]))
     )
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > 20:  # thousands of them take Python long, or raise
-        raise ValueError("a number of too many digits")
-    return int(digits)
 
 
 def _encode(content: Dict[str, Any]) -> bytes:

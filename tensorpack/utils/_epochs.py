@@ -1,0 +1,58 @@
+"""Reads the scalars of each epoch from a `stats.json` that may be damaged, or made by anybody."""
+
+import io
+import json
+from contextlib import suppress
+from typing import Any, Dict, Iterator, Optional
+
+from .untrusted import open_untrusted
+
+__all__ = ["MOST_VALUES", "Epoch", "as_finite", "read_epochs"]
+
+MOST_VALUES = 2000000  # that are kept, where an epoch counts as four more: some 200 MB
+_PIECE = 1 << 20  # characters that are read at a time; no epoch is longer
+_MOST_BYTES = 256 << 20
+_MOST_NAMES = 20000
+_HUGE = 1e150  # from which squares and sums have no place among the floats
+
+Epoch = Dict[str, Optional[float]]  # None is what is not a finite number
+
+
+def as_finite(value: Any) -> Optional[float]:
+    """Returns a number that can be computed with; None for all else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        with suppress(OverflowError):  # an integer beyond all floats
+            return float(value) if abs(float(value)) < _HUGE else None
+    return None
+
+
+def read_epochs(path: str) -> Iterator[Epoch]:
+    """Yields the epochs of a file, each with a finite `global_step`.
+
+    Raises:
+      FileNotFoundError: there is none.
+      OSError: it cannot be read, or it is a link, a FIFO or huge.
+      ValueError: there were all epochs before what is damaged, or more values than are kept.
+    """
+    decoder = json.JSONDecoder(parse_int=float)  # an int of many digits takes long
+    names: Dict[str, str] = {}  # each is kept once
+    end = count = values = 0
+    raw: Any = open_untrusted(path, _MOST_BYTES)
+    with io.TextIOWrapper(io.BufferedReader(raw), "utf-8", "replace") as file:
+        text = file.read(_PIECE)
+        while values < MOST_VALUES and len(names) < _MOST_NAMES:
+            try:
+                content, after = decoder.raw_decode(text, text.index("{", end))
+            except (ValueError, RecursionError):  # perhaps the rest is still to be read
+                more = file.read(_PIECE)
+                text, end = text[end:] + more, 0
+                if not more or len(text) > 2 * _PIECE:
+                    break
+                continue
+            if as_finite(content.get("global_step")) is None:
+                break
+            end, count, values = after, count + 1, values + len(content) + 4
+            yield {names.setdefault(k, k): as_finite(v) for k, v in content.items()}
+    rest = "".join(text[end:].split())
+    if not (rest.startswith("]") if count else rest in ("", "[]")):
+        raise ValueError(f"{path} cannot be read to its end; its first {count} epochs can.")

@@ -1,0 +1,102 @@
+"""The epochs of a file that may be damaged, or made by anybody."""
+
+import json
+import os
+
+import pytest
+
+from tensorpack.utils import _epochs
+from tensorpack.utils._epochs import as_finite, read_epochs
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Reads a text as a file; returns the epochs, and whether there are no more."""
+
+    def read(text):
+        path = tmp_path / "stats.json"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+        found = []
+        try:
+            found.extend(read_epochs(str(path)))
+        except ValueError as error:
+            assert f"{path} cannot be read to its end; its first {len(found)} epochs" in str(error)
+            return found, False
+        return found, True
+
+    return read
+
+
+def epochs(*costs):
+    return [{"epoch_num": i, "global_step": 10 * i, "cost": each} for i, each in enumerate(costs)]
+
+
+def test_numbers_that_can_be_computed_with():
+    assert [as_finite(each) for each in (3, -2.5, 1e149, 0)] == [3, -2.5, 1e149, 0]
+    others = [float("nan"), float("inf"), 1e150, -1e308, 10**400, True, None, "3", [3], {}]
+    assert [as_finite(each) for each in others] == [None] * len(others)
+
+
+def test_what_is_no_finite_number_is_none(read):
+    values = '"a": NaN, "b": -Infinity, "c": 1e999, "d": [1], "e": {"f": 1}, "g": 2'
+    wanted = dict(zip("abcde", [None] * 5), global_step=1, g=2)
+    assert read(f'[{{"global_step": 1, {values}}}]') == ([wanted], True)
+
+
+@pytest.mark.parametrize("piece", [100, 1 << 20])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_file_is_read_in_pieces_and_to_where_it_is_cut(read, monkeypatch, piece, indent):
+    wanted = epochs(*range(20))
+    text = json.dumps(wanted, indent=indent).replace("cost", "k\u00f6{st}").encode("utf-8")
+    wanted = json.loads(text.decode("utf-8"))
+    monkeypatch.setattr(_epochs, "_PIECE", piece)
+    assert read(text) == (wanted, True)
+    for cut in range(0, len(text), 7):
+        found, whole = read(text[:cut])
+        assert found == wanted[: len(found)] and whole == (cut == 0)
+    assert len(found) >= 18
+
+
+@pytest.mark.parametrize("end, whole", [("]", True), ("]rest", True), ("", False), (", 3]", False)])
+def test_whether_a_file_has_no_more(read, end, whole):
+    assert read('[{"global_step": 1}' + end) == ([{"global_step": 1}], whole)
+
+
+def test_an_empty_file_has_no_epoch_and_is_whole(read):
+    assert read(" \n") == read("[ ]") == ([], True)
+
+
+@pytest.mark.parametrize(
+    "second",
+    ["{}", '{"global_step": null}', '{"global_step": 1e400}', "[" * 100000, '{"global_step": '],
+)
+def test_what_is_no_epoch_ends_the_file(read, second):
+    assert read('[{"global_step": 1}, ' + second) == ([{"global_step": 1}], False)
+
+
+def test_numbers_of_many_digits_take_no_time(read):
+    first, second = "7" * 10**6, "9" * 10**6
+    found, whole = read(f'[{{"global_step": 1, "a": {first}}}, {{"global_step": {second}}}]')
+    assert (found, whole) == ([{"global_step": 1, "a": None}], False)
+
+
+def test_what_is_kept_is_bounded(read, monkeypatch):
+    wanted = epochs(*range(20))
+    monkeypatch.setattr(_epochs, "_PIECE", 100)
+    assert read(json.dumps([*wanted, {"global_step": 1, "a" * 300: 1}])) == (wanted, False)
+    monkeypatch.setattr(_epochs, "_MOST_NAMES", 5)
+    names = json.dumps([{"global_step": i, f"name {i}": i} for i in range(9)])
+    found, whole = read(names)
+    assert (len(found), whole) == (4, False)
+    monkeypatch.setattr(_epochs, "MOST_VALUES", 21)
+    assert read(json.dumps(wanted)) == (wanted[:3], False)
+
+
+def test_links_and_fifos_are_not_read(tmp_path):
+    os.mkfifo(str(tmp_path / "fifo"))
+    os.symlink("/etc/hostname", str(tmp_path / "link"))
+    for name in ("fifo", "link"):
+        with pytest.raises(OSError, match="regular file|symbolic link"):
+            list(read_epochs(str(tmp_path / name)))
+    with pytest.raises(FileNotFoundError):
+        list(read_epochs(str(tmp_path / "none")))
