@@ -149,12 +149,9 @@ class DumpTensors(ProcessTensors):
 
     def _dump(self, *values: np.ndarray) -> None:
         path = os.path.join(self._directory, f"DumpTensor-{self.global_step}.npz")
-        write_npz(path, dict(zip(self._names, map(_without_objects, values))))
-
-
-def _without_objects(value: np.ndarray) -> np.ndarray:
-    array = np.asarray(value)  # strings are objects, which np.load would take for pickles
-    return array.astype("S") if array.dtype == object else array
+        arrays = map(np.asarray, values)  # strings are objects, which np.load takes for pickles
+        plain = [each.astype("S") if each.dtype == object else each for each in arrays]
+        write_npz(path, dict(zip(self._names, plain)))
 
 
 DumpTensor = DumpTensors

@@ -15,12 +15,7 @@ def have_gpus() -> bool:
 
 
 def as_towers(owner: Any, name: str, towers: Any) -> List[Any]:
-    """Returns a list of what `tower_device` takes, each once.
-
-    Raises:
-      TypeError: it is not a list, or one is neither an integer nor a name.
-      ValueError: there are none, or one twice.
-    """
+    """Returns a list of what `tower_device` takes, each once; or raises TypeError, ValueError."""
     towers = as_list(owner, name, towers)
     if not all(is_integer(each) or isinstance(each, str) for each in towers):
         raise TypeError(f"{name} must be a list of GPU ids, such as [0, 1], got {towers}.")

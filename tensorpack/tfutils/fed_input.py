@@ -11,39 +11,31 @@ import numpy as np
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-__all__ = ["FedInput", "cast", "describe"]
+__all__ = ["FedInput", "cast", "describe", "kind_of"]
 
-_FAMILIES = {"b": "bool", "i": "integer", "u": "integer", "f": "float", "c": "complex"}
+_KINDS = {"b": "bool", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
 
 
 class FedInput:
     """Turns the values that are given for one input into arrays that can be fed.
 
-    A value that is an array with `dtype` and the shape `seen` can be fed as it is.
-
     Args:
       name: of the input, for messages.
       dtype: its `tf.DType`.
       shape: its `tf.TensorShape`.
-
-    Attributes:
-      dtype: of NumPy.
-      seen: the shape of an array that passed; None before that, and always for strings, whose
-        elements are checked each time.
-      expected: dtype and shape as text.
     """
 
     def __init__(self, name: str, dtype: tf.DType, shape: tf.TensorShape) -> None:
-        self.name = name
-        self.dtype = np.dtype(dtype.as_numpy_dtype)
-        self.seen: Optional[Tuple[int, ...]] = None
+        self._name = name
+        self._dtype = np.dtype(dtype.as_numpy_dtype)
+        self._seen: Optional[Tuple[int, ...]] = None  # a right shape; strings are checked each time
         self._dims = None if shape.ndims is None else shape.as_list()
         self._is_string = dtype == tf.string
-        self._conversion_logged = False
-        self.expected = f"{dtype.name} {'of any shape' if self._dims is None else self._dims}"
+        self._logged = False
+        self._expected = f"{dtype.name} {'of any shape' if self._dims is None else self._dims}"
 
-    def convert(self, value: Any) -> np.ndarray:
-        """Returns `value` as an array of the right dtype and shape.
+    def feed(self, value: Any, giver: str = "the call") -> np.ndarray:
+        """Returns `value` as an array of the right dtype and shape, itself if it is that already.
 
         float64 becomes float32, int64 becomes int32 and the like, where all values fit, and the log
         says so once; bool and integers are widened as numpy's safe casts do. NaN passes.
@@ -53,26 +45,32 @@ class FedInput:
             number).
           ValueError: the shape, or the range of a number is wrong.
         """
+        if type(value) is np.ndarray and value.shape == self._seen and value.dtype == self._dtype:
+            return value
+        try:
+            return self._convert(value)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
+                f"{self._name}: the model takes {self._expected}, {giver} gave {describe(value)}: "
+                f"{error}."
+            ) from error
+
+    def _convert(self, value: Any) -> np.ndarray:
         array = _to_strings(value) if self._is_string else _to_numbers(value)
         self._check_shape(array.shape)
         if self._is_string:
             return array
-        converted = cast(array, self.dtype)
-        if array is value and not np.can_cast(array.dtype, self.dtype, "safe"):
-            self._log_conversion(array.dtype)  # a Python number has no dtype to be corrected
-        self.seen = array.shape
+        converted = cast(array, self._dtype)
+        # A Python number has no dtype to be corrected.
+        if array is value and not (self._logged or np.can_cast(array.dtype, self._dtype, "safe")):
+            self._logged = True
+            logger.info(
+                f"There is {array.dtype} in {self._name} where the model takes {self._dtype}: "
+                "converting it. Give the latter to save the time."
+            )
+        self._seen = array.shape
         return converted
-
-    def feed(self, value: Any, giver: str = "the call") -> np.ndarray:
-        """As `convert`; an error also names the input, what it takes and what it was given."""
-        try:
-            return self.convert(value)
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(
-                f"{self.name}: the model takes {self.expected}, {giver} gave {describe(value)}: "
-                f"{error}."
-            ) from error
 
     def _check_shape(self, shape: Sequence[int]) -> None:
         dims = self._dims
@@ -84,36 +82,32 @@ class FedInput:
             if needed is not None and size != needed:
                 raise ValueError(f"its size along axis {axis} is {size} instead of {needed}")
 
-    def _log_conversion(self, source: np.dtype) -> None:
-        if not self._conversion_logged:
-            self._conversion_logged = True
-            logger.info(
-                f"There is {source} in {self.name} where the model takes {self.dtype}: converting "
-                "it. Give the latter to save the time."
-            )
-
 
 def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Returns `array` as `dtype` without changing its values, itself if it is that already.
 
     Numbers may change to a wider dtype of any kind (bool to int, int to float), to a narrower one
     of the same kind, and integers to a float that holds all of them exactly. NaN and infinity stay
-    what they are. Raises as `FedInput.convert` does.
+    what they are. Raises as `FedInput.feed` does.
     """
     if array.dtype == dtype:
         return array
-    source, target = _FAMILIES.get(array.dtype.kind), _FAMILIES.get(dtype.kind)
-    if source is None:
-        raise TypeError(f"{array.dtype} is not a dtype of numbers")
+    source, target = kind_of(array.dtype), kind_of(dtype)
     if np.can_cast(array.dtype, dtype, "safe"):
         return array.astype(dtype)
-    if source == "integer" and target in ("integer", "float"):
+    if source == "integer" and (target == "integer" or dtype.kind == "f"):  # not bfloat16
         return _narrow_integers(array, dtype)
-    if source == target or (source == "float" and target is None):  # None: bfloat16
+    if source == target != "other":
         return _narrow_floats(array, dtype)
     raise TypeError(
         f"a cast from {array.dtype} to {dtype} changes what the values are: do it first"
     )
+
+
+def kind_of(dtype: np.dtype) -> str:
+    """Returns whether a dtype is "bool", "integer", "floating", "complex" or "other"."""
+    # NumPy itself has no bfloat16, and does not know that it is one of floating point
+    return _KINDS.get(dtype.kind) or ("floating" if "float" in dtype.name else "other")
 
 
 def _narrow_integers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -7,8 +7,6 @@ Here they are analysed once, and ops are run instead of fetched, which is cheape
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-import numpy as np
-
 from tensorpack.compat import make_raw_callable
 from tensorpack.compat import tfv1 as tf
 
@@ -50,18 +48,22 @@ def prepare(
       in_caller: whether the thread that calls also computes, which is for graphs of an op or two.
       waits: whether `operation_timeout_in_ms` of the session does not count here.
     """
-    fetched = _Fetched(sess.graph, [each.name for each in feeds if isinstance(each, tf.Tensor)])
+    graph = sess.graph
+    fetched = _Fetched(graph, [each.name for each in feeds if isinstance(each, tf.Tensor)])
     try:
         where = [fetched.find(each) for each in structures]
-        fed = [_feedable(sess.graph, each) for each in feeds]
+        if not all(
+            _input(each) and graph.is_feedable(graph.as_graph_element(each)) for each in feeds
+        ):
+            raise _Unusual
     except (KeyError, TypeError, ValueError):  # as_graph_element raises all of them
         return _prepare_unusual(sess, structures, feeds)
     if not fetched.tensors and not fetched.ops:  # a callable that computes nothing cannot be made
         return Prepared(lambda *arrays: [], where)
-    call = make_raw_callable(sess, fetched.tensors, fetched.ops, fed, in_caller, waits)
+    call = make_raw_callable(sess, fetched.tensors, fetched.ops, feeds, in_caller, waits)
     if call is None:
         return _prepare_unusual(sess, structures, feeds)
-    return Prepared(_checking(call, fed) if fed else call, where)
+    return Prepared(_checking(call, feeds) if feeds else call, where)
 
 
 def pick(values: Sequence[Any], where: Any) -> Any:
@@ -111,12 +113,6 @@ class _Fetched:
         return self._places[found.name]
 
 
-def _feedable(graph: tf.Graph, feed: Any) -> tf.Tensor:
-    if _input(feed) is None or not graph.is_feedable(graph.as_graph_element(feed)):
-        raise _Unusual
-    return feed
-
-
 def _prepare_unusual(sess: Any, structures: Sequence[Any], feeds: Sequence[Any]) -> Prepared:
     # an empty list, unlike None, would take the slow way through Session.run
     call = sess.make_callable(list(structures), feed_list=list(feeds) or None)
@@ -129,13 +125,7 @@ def _checking(call: Callable[..., Any], feeds: Sequence[Any]) -> Callable[..., A
     def run(*values: Any) -> Any:
         if len(values) != len(inputs):
             raise TypeError(f"{len(inputs)} tensors are fed here, got {len(values)} values.")
-        arrays = [
-            value
-            if own is None
-            or (type(value) is np.ndarray and value.shape == own.seen and value.dtype == own.dtype)
-            else own.feed(value)
-            for own, value in zip(inputs, values)
-        ]
+        arrays = [each.feed(value) if each else value for each, value in zip(inputs, values)]
         try:
             return call(*arrays)
         except tf.errors.CancelledError as error:

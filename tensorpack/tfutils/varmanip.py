@@ -17,6 +17,7 @@ from .checkpoint import (
     names_without_output,
     save_checkpoint_vars,
 )
+from .fed_input import cast, kind_of
 
 __all__ = [
     "CheckpointCorrupt",
@@ -41,7 +42,6 @@ dump_chkpt_vars = load_checkpoint_vars
 save_chkpt_vars = save_checkpoint_vars
 
 
-# What the optimizers of TensorFlow call the variables that they keep for each trained variable.
 class SessionUpdate:
     """Gives variables new values in a session, in one run and without adding to the graph.
 
@@ -161,31 +161,16 @@ def fit_value(value: Any, var: tf.Variable, reshape: bool = False) -> np.ndarray
 
 
 def _cast(array: np.ndarray, var: tf.Variable) -> np.ndarray:
-    source, target = tf.as_dtype(array.dtype), var.dtype.base_dtype
-    if source == target:
+    source, target = array.dtype, np.dtype(var.dtype.base_dtype.as_numpy_dtype)
+    if tf.as_dtype(source) == var.dtype.base_dtype:
         return array
-    if _kind(source) != _kind(target) or _kind(target) == "other":
-        raise TypeError(
-            f"The variable {var.op.name} is {target.name}, the value for it {source.name}: "
-            "convert it first."
-        )
-    with np.errstate(over="ignore"):
-        result = array.astype(target.as_numpy_dtype)
-    if not target.is_integer:
-        fits = bool(np.all(np.isfinite(result) == np.isfinite(array)))
-    else:
-        fits = array.size == 0 or target.min <= int(array.min()) <= int(array.max()) <= target.max
-    if not fits:
-        raise ValueError(
-            f"The variable {var.op.name} is {target.name}, the value for it is {source.name} "
-            f"and does not fit: it reaches from {array.min()} to {array.max()}."
-        )
-    return result
-
-
-def _kind(dtype: tf.DType) -> str:
-    kinds = ("floating", "integer", "complex")
-    return next((kind for kind in kinds if getattr(dtype, "is_" + kind)), "other")
+    expected = f"The variable {var.op.name} is {target}, the value for it {source}"
+    if kind_of(source) != kind_of(target) or kind_of(target) == "other":
+        raise TypeError(f"{expected}: convert it first.")
+    try:
+        return cast(array, target)
+    except ValueError as error:
+        raise ValueError(f"{expected}: {error}.") from error
 
 
 def dump_session_params(path: PathLike) -> None:

@@ -49,11 +49,10 @@ _DAMAGE = (
 
 
 def write_npz(file: Any, arrays: Mapping[str, Any]) -> None:
-    """Writes arrays by name, any name: `np.savez` takes some for its own arguments.
+    """Writes arrays to a path or file, under any name: `np.savez` takes some for its own arguments.
 
-    Args:
-      file: a path, or a binary file.
-      arrays: of no objects, which would be pickled.
+    Raises:
+      ValueError: one has objects, which would be pickled.
     """
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
