@@ -41,8 +41,8 @@ def headline_of(run: Run) -> str:
         facts.append(f"after {duration_text(seconds)}")
     if last.get("checkpoint"):
         facts.append(f"last checkpoint {_plain(last['checkpoint'])}")
-    best = last.get("best")
-    facts += [f"best {_plain(each)}" for each in (best if isinstance(best, list) else [])]
+    best: Any = last.get("best")
+    facts += [f"best {_plain(each)}" for each in best] if isinstance(best, list) else []
     return f'<p class="result">{" ".join(parts)} {escape(", ".join(facts))}</p>'
 
 

@@ -110,8 +110,8 @@ def _check_complete(archive: zipfile.ZipFile, file: BinaryIO) -> None:
     packed, size = file.tell(), sum(info.file_size for info in archive.infolist())
     if size > _FREE_BYTES + _MOST_RATIO * packed:
         raise ValueError(
-            f"its {size_text(packed)} would take {size_text(size)} of memory; if you trust it, give "
-            "what numpy.load reads"
+            f"its {size_text(packed)} would take {size_text(size)} of memory; if you trust it, "
+            "give what numpy.load reads"
         )
 
 
