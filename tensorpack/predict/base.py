@@ -92,7 +92,8 @@ class AsyncPredictorBase(PredictorBase):
 class OnlinePredictor(PredictorBase):
     """Predicts in a session that it does not own, such as that of a trainer.
 
-    Several threads may call it at once; a call reads the current values of the variables.
+    Several threads may call it at once; a call reads the current values of the variables. Arguments
+    are checked as the data of a trainer is: float64 becomes float32, but no float an integer.
 
     With several inputs, a single list is taken for all of them. With one, `predictor([a])` is taken
     for `predictor(a)` if `a` has as many dimensions as the input, and for a batch otherwise; where
