@@ -69,6 +69,27 @@ CALLBACKS = [
     lambda: cb.Watchdog(),
 ]
 
+# Those that run in each worker of a group, and not in the chief alone.
+IN_EACH_WORKER = {
+    *["CheckNumerics", "GPUUtilizationTracker", "HookToCallback", "HostMemoryTracker"],
+    *["HumanHyperParamSetter", "HyperParamSetter", "HyperParamSetterWithFunc"],
+    *["MaintainStepCounter", "Monitors", "MovingAverageSummary", "ProgressBar", "RunOp"],
+    *["RunUpdateOps", "SampleCounter", "SampleScheduledHyperParamSetter"],
+    *["ScheduledHyperParamSetter", "SessionRunTimeout", "StartProcOrThread"],
+    *["StatMonitorParamSetter", "StopIfNonFinite", "TFLocalCLIDebugHook", "Watchdog"],
+}
+
+
+def test_callbacks_that_run_in_each_worker_of_a_group():
+    classes = {name: getattr(cb, name) for name in dir(cb)}
+    callbacks = {
+        name: each
+        for name, each in classes.items()
+        if isinstance(each, type) and issubclass(each, cb.Callback)
+    }
+    assert len(callbacks) > 50
+    assert {name for name, each in callbacks.items() if not each._chief_only} == IN_EACH_WORKER
+
 
 class TestEveryCallback(CallbackContract):
     @pytest.fixture(params=CALLBACKS, ids=lambda make: make.__code__.co_names[1], autouse=True)

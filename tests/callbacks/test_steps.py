@@ -11,9 +11,8 @@ from tensorpack.callbacks import (
     steps,
 )
 from tensorpack.compat import tfv1 as tf
-from tensorpack.train import SimpleTrainer
 from tests.callbacks.driver import MiniTrainer, log_lines
-from tests.helpers import FakeClock, config
+from tests.helpers import FakeClock
 
 
 class StepReader(Callback):
@@ -121,16 +120,3 @@ def test_a_run_that_takes_too_long_fails():
     queue = tf.FIFOQueue(1, [tf.float32])
     with pytest.raises(tf.errors.DeadlineExceededError):
         MiniTrainer([SessionRunTimeout(50)], train_op=queue.dequeue()).train()
-
-
-def test_it_fails_on_each_worker_of_a_group():
-    queue = tf.FIFOQueue(1, [tf.float32])
-
-    class Waits(SimpleTrainer):
-        is_chief = False
-
-        def _setup(self):
-            self.train_op = queue.dequeue().op
-
-    with pytest.raises(tf.errors.DeadlineExceededError):
-        Waits(config([SessionRunTimeout(50)], steps_per_epoch=1)).train()
