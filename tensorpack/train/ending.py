@@ -48,7 +48,7 @@ class Ending(NamedTuple):
     def judge(cls, error: Optional[BaseException], raises: Optional[BaseException]) -> "Ending":
         """Returns what it means that the trainer `raises` this, after the main thread an error."""
         if isinstance(raises, TrainingInterrupted):
-            return cls(raises, "stopped", signal.Signals(raises.signum).name, raises.code)
+            return cls(raises, "stopped", signal.Signals(raises.signum).name, 128 + raises.signum)
         if raises is None:
             text = f"StopTraining: {error}" if str(error) else "StopTraining"
             return cls(None, "finished", text if isinstance(error, StopTraining) else "", 0)
