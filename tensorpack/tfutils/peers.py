@@ -68,12 +68,13 @@ class PeerWatch:
         Raises:
           PeerLost: some have not.
         """
-        missing, found = dict(self._peers), dict.fromkeys(self._peers, "")
+        missing, found = dict(self._peers), {}
 
         def all_have() -> bool:
-            found.update((name, self._name_of(name)) for name in list(missing))
-            for name in [each for each in missing if found[each]]:
-                del missing[name]
+            for name in list(missing):
+                found[name] = self._name_of(name)
+                if found[name]:
+                    del missing[name]
             return not missing
 
         if not wait_for(lambda: _list(missing), all_have, check_stop, timeout):
@@ -147,25 +148,16 @@ def wait_for(
     check: Callable[[], None] = lambda: None,
     limit: float = math.inf,
 ) -> bool:
-    """Blocks until something is so; logs now and then what is waited for.
-
-    Args:
-      what: returns that for the log.
-      done: asked several times a second.
-      check: called as often; may raise.
-      limit: seconds.
-
-    Returns:
-      False if it is not so within the limit.
+    """Blocks until `done`, which is asked several times a second, and logs now and then `what` it
+    waits for; returns False after `limit` seconds. `check` is called as often, and may raise.
     """
     start = reported = time.monotonic()
     while not done():
         check()
-        now = time.monotonic()
-        if now - start > limit:
+        if time.monotonic() - start > limit:
             return False
-        if now - reported > _REPORT_SECONDS:
-            reported = now
+        if time.monotonic() - reported > _REPORT_SECONDS:
+            reported = time.monotonic()
             logger.info(f"Waiting for {what()} ...")
         time.sleep(_LOOK_SECONDS)
     return True

@@ -39,6 +39,7 @@ from .config import TrainConfig
 from .multi_tower import MultiTowerTrainer
 from .run_state import saver_of_states
 from .timers import Timers
+from .tower import CostFn, OptFn
 from .worker_group import FAILED, FINISHED, INTERRUPTED, GroupOfWorkers
 
 __all__ = ["CollectiveTrainer"]
@@ -117,9 +118,8 @@ class CollectiveTrainer(MultiTowerTrainer):
     def setup(self) -> None:
         """As the base class, when all workers are there."""
         self._join()
-        config = self._require_config()
         if self._group is not None:
-            choose_state(config, self._state, self._gather)
+            choose_state(self._require_config(), self._state, self._gather)
         super().setup()
 
     def _gather(self, values: Sequence[float]) -> np.ndarray:
@@ -149,10 +149,7 @@ class CollectiveTrainer(MultiTowerTrainer):
             self._group.broadcast(self.graph, self._broadcast, self.check_stop)
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         if self._group is not None:
             cluster = self._group.cluster

@@ -1,6 +1,6 @@
 """Trainers of several processes: workers, and parameter servers with the variables."""
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
@@ -13,6 +13,7 @@ from tensorpack.tfutils.variables import VariablePairs
 
 from .distributed_base import DistributedTrainerBase, EndAsked, Towers
 from .distributed_graph import StepTurns, is_assigned, move_to_servers, vote_tensor
+from .tower import CostFn, OptFn
 
 __all__ = [
     "DistributedReplicatedTrainer",
@@ -56,10 +57,7 @@ class DistributedReplicatedTrainer(DistributedTrainerBase):
     vs_name_for_predictor = "tower0"
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         optimizer = get_opt_fn()  # here, so that its hyper-parameters belong to the worker
         get_global_step_var()
@@ -158,10 +156,7 @@ class DistributedTrainerParameterServer(DistributedTrainerBase):
         self._caching_device = caching_device
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         optimizer = get_opt_fn()
         get_global_step_var()

@@ -149,18 +149,14 @@ class Group:
             link.join(_TELL_SECONDS)
 
     def wait_for(self, what: str, done: Callable[[], bool], check: Callable[[], None]) -> None:
-        """As the function of this name, without a limit.
+        """As `tensorpack.tfutils.peers.wait_for`, without a limit.
 
         Raises:
           PeerLost: a process is lost.
         """
-
-        def check_all() -> None:
-            check()
-            if self.lost is not None:
-                raise self.lost
-
-        wait_for(lambda: what, done, check_all)
+        wait_for(lambda: what, lambda: self.lost is not None or done(), check)
+        if self.lost is not None:
+            raise self.lost
 
     def gather(self, values: Sequence[float], check: Callable[[], None]) -> np.ndarray:
         """Returns the values of all workers, float64 `[workers, values]`; each calls it as often.
@@ -191,10 +187,8 @@ class Group:
 
     def explain(self) -> Optional[PeerLost]:
         """Returns what is behind an error of TensorFlow; None if every process seems to live."""
-        deadline = time.monotonic() + _TELL_SECONDS
         self._gone_seconds = 0.0
-        while self.lost is None and time.monotonic() < deadline:
-            time.sleep(_LOOK_SECONDS)
+        wait_for(str, lambda: self.lost is not None, limit=_TELL_SECONDS)
         return self.lost
 
     def alive(self, index: int) -> bool:

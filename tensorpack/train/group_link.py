@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Callable, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from tensorpack.compat import tfv1 as tf
 
@@ -74,7 +74,7 @@ class Link(threading.Thread):
     def run(self) -> None:
         """Asks until the group stops; called by `start`."""
         stopping = self._group.stopping
-        while not _accepts(self.address):
+        while _trouble_at(self.address):
             if stopping.wait(_LOOK_SECONDS):
                 return
         with tf.Graph().as_default() as graph, tf.device(f"{self.device}/device:CPU:0"):
@@ -158,26 +158,16 @@ def shared_variable(name: str, dtype: tf.DType, shape: Any) -> tf.Tensor:
     return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
 
 
-def _connection(address: str) -> Any:
+def _trouble_at(address: str) -> Optional[OSError]:
+    """Returns the error of a connection to "host:port", None if something accepts it."""
     host, _, port = address.rpartition(":")
-    return socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS)
-
-
-def _accepts(address: str) -> bool:
-    """Whether something accepts connections at an address "host:port"."""
     try:
-        _connection(address).close()
-    except OSError:
-        return False
-    return True
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except OSError as error:
+        return error
+    return None
 
 
 def refuses(address: str) -> bool:
     """Whether the machine of an address answers that nothing accepts connections there."""
-    try:
-        _connection(address).close()
-    except ConnectionRefusedError:
-        return True
-    except OSError:
-        pass
-    return False
+    return isinstance(_trouble_at(address), ConnectionRefusedError)

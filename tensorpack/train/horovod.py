@@ -2,7 +2,7 @@
 
 import importlib
 import importlib.util
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
@@ -11,6 +11,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.utils import logger
 
 from .collective import CollectiveTrainer
+from .tower import CostFn, OptFn
 
 __all__ = ["BytePSTrainer", "HorovodTrainer"]
 
@@ -82,10 +83,7 @@ class HorovodTrainer(CollectiveTrainer):
         self.broadcast()
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         callbacks = super()._setup_graph(input, get_cost_fn, get_opt_fn)
         if self.hvd is not None:

@@ -20,7 +20,7 @@ from tensorpack.utils.checks import as_count, is_integer
 
 from .config import TrainConfig
 from .feedfree import FeedfreeTrainerBase
-from .tower import SingleCostTrainer
+from .tower import CostFn, OptFn, SingleCostTrainer
 
 __all__ = ["MultiGPUTrainerBase", "MultiTowerTrainer"]
 
@@ -131,8 +131,8 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
     def build_towers(
         self,
         input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        get_cost_fn: CostFn,
+        get_opt_fn: OptFn,
         devices: Sequence[Any],
         var_strategy: str = "shared",
     ) -> List[List[Any]]:

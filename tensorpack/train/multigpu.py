@@ -1,6 +1,6 @@
 """Trainers of one cost on several towers of this process."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tensorpack.utils.argtools import accepts_old_keywords
 
 from .config import TrainConfig
 from .multi_tower import MultiGPUTrainerBase, MultiTowerTrainer
+from .tower import CostFn, OptFn
 
 __all__ = [
     "AsyncMultiGPUTrainer",
@@ -57,10 +58,7 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
         self._ps_device = ps_device
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         devices = self.variable_devices(self._ps_device)
         grads = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
@@ -126,10 +124,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         self._average, self._mode = average, mode
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         devices = self.devices
         towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices, "replicated")
@@ -220,10 +215,7 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
         self._scale_gradient = scale_gradient
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         if self.config is not None and self.config.deterministic:
             raise ValueError(

@@ -1,6 +1,6 @@
 """Trainers with one tower."""
 
-from typing import Any, Callable, List, Optional
+from typing import Any, List, Optional
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
@@ -10,7 +10,7 @@ from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.tower import TowerContext
 
 from .config import TrainConfig
-from .tower import SingleCostTrainer
+from .tower import CostFn, OptFn, SingleCostTrainer
 
 __all__ = ["NoOpTrainer", "QueueInputTrainer", "SimpleTrainer"]
 
@@ -35,10 +35,7 @@ class SimpleTrainer(SingleCostTrainer):
         return FeedInput(dataflow)
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         gpu = self.config.tower[0] if self.config else 0
         with TowerContext("", is_training=True), tf.device(tower_device(gpu)):
@@ -69,10 +66,7 @@ class QueueInputTrainer(SimpleTrainer):
         return QueueInput(dataflow, self._input_queue)
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         _check_has_queue(input)
         return super()._setup_graph(input, get_cost_fn, get_opt_fn)

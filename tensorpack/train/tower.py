@@ -21,8 +21,10 @@ from tensorpack.utils.argtools import call_only_once, memoized_ignoreargs
 
 from .base import Trainer
 
-__all__ = ["SingleCostTrainer", "TowerTrainer"]
+__all__ = ["CostFn", "OptFn", "SingleCostTrainer", "TowerTrainer"]
 
+CostFn = Callable[..., tf.Tensor]
+OptFn = Callable[[], tf.train.Optimizer]
 _GATE_NONE, _GATE_OP = tf.train.Optimizer.GATE_NONE, tf.train.Optimizer.GATE_OP
 
 
@@ -248,8 +250,8 @@ class SingleCostTrainer(TowerTrainer):
         self,
         input_signature: Sequence[tf.TensorSpec],
         input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        get_cost_fn: CostFn,
+        get_opt_fn: OptFn,
     ) -> None:
         """Builds the training graph.
 
@@ -274,10 +276,7 @@ class SingleCostTrainer(TowerTrainer):
             _warn_about_unused_losses()
 
     def _setup_graph(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
         """Override to build the towers and `train_op`; returns callbacks that they need.
 
@@ -289,10 +288,7 @@ class SingleCostTrainer(TowerTrainer):
         raise NotImplementedError(f"{type(self).__name__} must override _setup_graph().")
 
     def _make_get_grad_fn(
-        self,
-        input: InputSource,
-        get_cost_fn: Callable[..., tf.Tensor],
-        get_opt_fn: Callable[[], tf.train.Optimizer],
+        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> Callable[[], List[Any]]:
         """Returns a function that builds a tower and returns its (gradient, variable) pairs,
         without the variables it does not reach; called inside a `TowerContext`.

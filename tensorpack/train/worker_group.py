@@ -1,7 +1,6 @@
 """A process as one of a group of workers: its server, its exchanges with the others, their ends."""
 
 import threading
-import time
 from contextlib import suppress
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -24,7 +23,6 @@ FAILED = 2
 INTERRUPTED = 100
 
 _START_TIMEOUTS = 5  # how many times the time-out the others may take to start
-_POLL_SECONDS = 0.05
 _STAY_SECONDS = 3.0  # that a worker with another list stays, so that the others see it, too
 _LAST_SECONDS = 2.0  # that the thread of the exchanges may take to close its session
 _NAME_SECONDS = 5.0  # from the error of a collective until a lost worker is known
@@ -212,9 +210,7 @@ class GroupOfWorkers:
 
     def _fail_with(self, error: Exception) -> None:
         """Ends the group because of an error of a collective, or better, of its reason."""
-        deadline = time.monotonic() + _NAME_SECONDS
-        while self.error is None and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
+        wait_for(str, lambda: self.error is not None, limit=_NAME_SECONDS)
         failure = RuntimeError(
             f"The exchange with the other workers failed, and all of them answer: {error}"
         )

@@ -11,10 +11,9 @@ from tensorpack.callbacks import (
     steps,
 )
 from tensorpack.compat import tfv1 as tf
-from tensorpack.train import SimpleTrainer
 from tests.callbacks.driver import MiniTrainer, log_lines
 from tests.contracts.callback import contract_of
-from tests.helpers import FakeClock, config
+from tests.helpers import FakeClock
 
 TestProgressBar = contract_of(lambda: ProgressBar(["cost"]))
 TestSessionRunTimeout = contract_of(lambda: SessionRunTimeout(60000))
@@ -126,16 +125,3 @@ def test_a_run_that_takes_too_long_fails():
     queue = tf.FIFOQueue(1, [tf.float32])
     with pytest.raises(tf.errors.DeadlineExceededError):
         MiniTrainer([SessionRunTimeout(50)], train_op=queue.dequeue()).train()
-
-
-def test_it_fails_on_each_worker_of_a_group():
-    queue = tf.FIFOQueue(1, [tf.float32])
-
-    class Waits(SimpleTrainer):
-        is_chief = False
-
-        def _setup(self):
-            self.train_op = queue.dequeue().op
-
-    with pytest.raises(tf.errors.DeadlineExceededError):
-        Waits(config([SessionRunTimeout(50)], steps_per_epoch=1)).train()
