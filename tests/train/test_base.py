@@ -13,7 +13,7 @@ from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import SimpleTrainer, StopTraining, TrainConfig, Trainer
-from tensorpack.utils.stopping import Failed
+from tensorpack.utils.stopping import Failed, Finished
 from tests.checks import ROOT
 from tests.helpers import HOOKS, CallbackSpy, TinyModel, config
 
@@ -80,6 +80,53 @@ def test_the_first_error_wins():
 
     with pytest.raises(KeyError, match="first"):
         Counting(config([Breaks()])).train()
+
+
+def test_an_error_at_the_end_is_that_of_a_run_in_order():
+    class Breaks(Callback):
+        def _after_train(self):
+            raise ValueError("cannot be closed")
+
+    trainer = Counting(config([Breaks()]))
+    with pytest.raises(ValueError, match="cannot be closed"):
+        trainer.train()
+    assert trainer.global_step == 2
+    with pytest.raises(RuntimeError, match="[Cc]losed"):
+        trainer.sess.run(trainer.counter)
+
+
+def test_an_error_in_closing_the_session_is_that_of_a_run_in_order():
+    class Session(tf.Session):
+        def close(self):
+            super().close()
+            raise ValueError("the server is gone")
+
+    class Creator:
+        def create_session(self):
+            sess = Session()
+            sess.run(tf.global_variables_initializer())
+            return sess
+
+    with pytest.raises(ValueError, match="the server is gone"):
+        Counting(config(session_creator=Creator())).train()
+
+
+def test_a_stop_that_is_requested_while_the_session_is_created_ends_the_run_there():
+    class Stops(NewSessionCreator):
+        def create_session(self):
+            trainer.stop_token.request(Finished())
+            return super().create_session()
+
+    class Fails(JustCurrentSession):
+        def init(self, sess):
+            raise ValueError("variables are loaded")
+
+    spy = CallbackSpy()
+    trainer = Counting(config([spy], session_creator=Stops(), session_init=Fails()))
+    trainer.train()
+    assert spy.tape == ["setup_graph"]
+    with pytest.raises(RuntimeError, match="[Cc]losed"):
+        trainer.sess.run(trainer.counter)
 
 
 def test_stop_training_is_an_end_in_order():

@@ -10,7 +10,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import DataParallelFeedInput, FeedInput, QueueInput, StagingInput
 from tensorpack.models import BatchNorm, BatchRenorm
-from tensorpack.tfutils.dependency import dependency_of_fetches
+from tensorpack.tfutils.dependency import ancestors, dependency_of_fetches
 from tensorpack.tfutils.sessinit import SaverRestore
 from tensorpack.train import (
     AsyncMultiGPUTrainer,
@@ -111,6 +111,23 @@ def test_copies_of_averages_follow_their_tower_where_the_training_reads_them(see
     for index, average in enumerate(averages):
         means = [each[0].mean() for each in uneven()][index : index + 3 : 2]
         np.testing.assert_allclose(average, [0.09 * means[0] + 0.1 * means[1]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", SYNCHRONOUS)
+def test_averages_are_updated_behind_all_gradients_in_a_deterministic_run(kind, seeded):
+    class Keeps(kind):
+        def build_towers(self, *args, **options):
+            self.built = super().build_towers(*args, **options)
+            return self.built
+
+    options = {"model": Normalized(False), "dataflow": uneven(), "deterministic": True}
+    trainer = Keeps(two_towers(extra_callbacks=[RunUpdateOps()], **options))
+    trainer.setup()
+    with trainer.sess, trainer.graph.as_default():
+        gradients = {gradient.op for tower in trainer.built for gradient, _ in tower}
+        updates = {*ancestors(tf.get_collection(tf.GraphKeys.UPDATE_OPS))} - {*ancestors(gradients)}
+        assigned = [op for op in updates if op.type.startswith("Assign")]
+        assert assigned and all(gradients <= {*ancestors([op])} for op in assigned)
 
 
 class StopAt(Callback):

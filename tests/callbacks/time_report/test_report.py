@@ -345,6 +345,32 @@ def test_the_slowest_callback_is_named(hook, first, capsys):
     assert "Callbacks take" in line and "most often seen at work: Callback;" in line
 
 
+def test_the_callback_that_is_named_was_the_slowest_in_the_time_reported(waits, capsys):
+    class Sampled(Callback):
+        def __init__(self, samples):
+            self.samples = samples
+
+        def _trigger_step(self):
+            for _ in range(self.samples):
+                report._sampler.sample(threading.get_ident())
+
+    class Other(Sampled):
+        pass
+
+    first, second = Sampled(9), Other(0)
+    report, costs, trainer = reported(40, max_epoch=2, others=[first, second], after_seconds=1e9)
+    costs.outside = 0.2
+    with trainer.session():
+        trainer.callbacks.before_train()
+        for epoch in (1, 2):
+            trainer.run_epoch(epoch)
+            report.trigger()
+            first.samples, second.samples = 0, 1
+    lines = paragraphs(capsys)
+    assert ["seen at work: Sampled;" in line for line in lines] == [True, False]
+    assert ["seen at work: Other;" in line for line in lines] == [False, True]
+
+
 def test_a_hook_that_is_part_of_stepping_is_not_named(waits):
     found = []
 
