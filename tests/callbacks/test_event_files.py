@@ -57,6 +57,14 @@ def test_only_the_second_record_is_a_mark(tmp_path):
     assert marked_files(str(tmp_path), "me") == [names[0], names[4]]
 
 
+def test_a_file_of_other_records_is_of_nobody(tmp_path):
+    name = "events.out.tfevents.0000000000.host"
+    with tf.io.TFRecordWriter(str(tmp_path / name)) as writer:
+        for record in (b"", b"\xff of something else"):
+            writer.write(record)
+    assert marked_files(str(tmp_path)) == marked_files(str(tmp_path), "me") == []
+
+
 def test_a_file_that_cannot_be_read_is_of_nobody(tmp_path, monkeypatch):
     names = [f"events.out.tfevents.000000000{i}.host" for i in range(2)]
     for name in names:

@@ -63,6 +63,17 @@ def test_what_is_written_is_in_the_file_after_each_epoch(tmp_path):
     assert seen == [[], [(2, "epoch", 1.0)]]
 
 
+def test_what_a_run_has_put_before_it_failed_is_in_the_file(tmp_path):
+    def fail(callback):
+        callback.trainer.monitors.put_scalar("last", 7.0)
+        raise ValueError("on purpose")
+
+    writer = TFEventWriter(str(tmp_path))
+    with pytest.raises(ValueError, match="on purpose"):
+        MiniTrainer([when(trigger_step=fail)], [writer]).train()
+    assert scalars(tmp_path) == [(1, "last", 7.0)]
+
+
 def test_a_long_queue_is_written_early(tmp_path):
     counts = []
 

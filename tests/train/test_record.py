@@ -93,6 +93,7 @@ def test_a_setup_that_fails_is_recorded(log_dir):
         train(Breaks())
     (run,) = sittings(log_dir)
     assert (run["result"], run["message"]) == ("failed", "ValueError: no such tensor")
+    assert run["training"]["trainer"] == "SimpleTrainer"
 
 
 def test_a_signal_and_a_stop_are_told_apart(log_dir):
