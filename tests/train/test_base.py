@@ -1,5 +1,7 @@
 """The phases of a run, in order, whatever happens in them."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -13,7 +15,7 @@ from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import SimpleTrainer, StopTraining, TrainConfig, Trainer
-from tensorpack.utils.stopping import Failed, Finished
+from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopToken
 from tests.checks import ROOT
 from tests.helpers import HOOKS, CallbackSpy, TinyModel, config
 
@@ -80,6 +82,33 @@ def test_the_first_error_wins():
 
     with pytest.raises(KeyError, match="first"):
         Counting(config([Breaks()])).train()
+
+
+def test_a_signal_asks_at_a_token_of_its_own_where_a_trainer_has_one():
+    class Interrupts(Callback):
+        def _trigger_step(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert trainer.signal_token.wait(5)
+            assert not trainer.stop_token.requested
+
+    trainer = Counting(config([Interrupts()], steps_per_epoch=1))
+    trainer.signal_token = StopToken()
+    trainer.train()
+    assert trainer.signal_token.reason == Interrupted(signal.SIGINT)
+
+
+def test_the_stop_token_says_that_the_run_is_over_before_the_callbacks_end():
+    reasons = []
+
+    class Looks(Callback):
+        def _trigger_step(self):
+            reasons.append(self.trainer.stop_token.reason)
+
+        def _after_train(self):
+            reasons.append(self.trainer.stop_token.reason)
+
+    Counting(config([Looks()], steps_per_epoch=1)).train()
+    assert reasons == [None, Finished()]
 
 
 def test_an_error_at_the_end_is_that_of_a_run_in_order():
