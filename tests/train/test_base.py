@@ -194,6 +194,21 @@ def test_a_failure_reported_by_anybody_is_raised_with_its_traceback():
     assert "broken" in [entry.name for entry in caught.traceback]
 
 
+def test_a_run_starts_with_the_values_that_its_config_gives():
+    class Five(JustCurrentSession):
+        def init(self, sess):
+            sess.run(trainer.counter.assign(5))
+
+    class Reads(Callback):
+        def _after_train(self):
+            self.read = self.trainer.sess.run(self.trainer.counter)
+
+    reads = Reads()
+    trainer = Counting(config([reads], session_init=Five()))
+    trainer.train()
+    assert reads.read == 7
+
+
 def test_the_graph_is_finalised_before_training():
     class Adds(Callback):
         def _before_train(self):

@@ -279,7 +279,7 @@ def copy_of_weight():
 
 
 @pytest.mark.parametrize("every_epoch", [True, False])
-def test_copies_are_set_to_the_main_variables(every_epoch):
+def test_copies_are_set_to_the_main_variables(every_epoch, capsys):
     class Disturbs(Callback):
         def _setup_graph(self):
             self._op = tf.assign(tf.trainable_variables()[0], 5.0).op
@@ -302,6 +302,7 @@ def test_copies_are_set_to_the_main_variables(every_epoch):
     trainer.train()
     main, copy = disturbs.seen
     assert main == 5 and (copy == 5) == every_epoch
+    assert "] Running Op sync" in capsys.readouterr().out
 
 
 def test_the_op_of_2017_sets_the_copies():
