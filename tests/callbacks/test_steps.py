@@ -1,3 +1,6 @@
+import types
+
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
@@ -9,6 +12,7 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.helpers import FakeClock
 
 
 class StepReader(Callback):
@@ -61,6 +65,21 @@ def test_there_is_a_bar_for_each_epoch(capsys):
     MiniTrainer([ProgressBar()], steps_per_epoch=7, max_epoch=2).train()
     shown = capsys.readouterr().err
     assert shown.count("|7/7[") == shown.count("100%|") == 2
+
+
+def test_what_is_shown_behind_the_bar_is_computed_only_when_it_is_drawn(capsys, monkeypatch):
+    computed = []
+
+    def compute():
+        computed.append(1)
+        return np.float32(3.14159)
+
+    tf.identity(tf.py_func(compute, [], tf.float32), name="pi")
+    clock = types.SimpleNamespace(monotonic=FakeClock(5.0))
+    monkeypatch.setattr("tensorpack.callbacks.steps.time", clock)
+    MiniTrainer([ProgressBar(["pi"])], steps_per_epoch=7).train()
+    assert computed == [1]  # in the first step: then no time passes
+    assert "pi=3.142" in capsys.readouterr().err
 
 
 def test_a_bar_that_was_interrupted_is_closed_and_has_the_steps_that_were_done(capsys):

@@ -11,7 +11,7 @@ from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import DataParallelFeedInput, FeedInput, QueueInput, StagingInput
 from tensorpack.models import BatchNorm, BatchRenorm
 from tensorpack.tfutils.dependency import ancestors, dependency_of_fetches
-from tensorpack.tfutils.sessinit import SaverRestore
+from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore
 from tensorpack.train import (
     AsyncMultiGPUTrainer,
     MultiGPUTrainerBase,
@@ -303,6 +303,28 @@ def test_copies_are_set_to_the_main_variables(every_epoch, capsys):
     main, copy = disturbs.seen
     assert main == 5 and (copy == 5) == every_epoch
     assert "] Running Op sync" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("is_chief", [True, False])
+def test_copies_have_what_the_main_variables_begin_with_in_each_worker(is_chief):
+    class Five(JustCurrentSession):
+        def init(self, sess):
+            with sess.as_default():
+                tf.trainable_variables()[0].load(5.0)
+
+    class Looks(Callback):
+        _chief_only = False
+
+        def _before_epoch(self):
+            self.seen = tf.get_default_session().run(copy_of_weight())
+
+    looks = Looks()
+    trainer = SyncMultiGPUTrainerReplicated(
+        two_towers([looks], steps_per_epoch=0, session_init=Five())
+    )
+    trainer.is_chief = is_chief
+    trainer.train()
+    assert looks.seen == 5
 
 
 def test_the_op_of_2017_sets_the_copies():
