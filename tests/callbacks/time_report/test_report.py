@@ -133,6 +133,18 @@ def test_the_source_knows_more(given, waits, capsys):
     assert paragraphs(capsys) == [PARAGRAPH.format(env, "a hint about data")]
 
 
+def test_a_clock_that_stands_still_is_no_error(waits, capsys):
+    source = types.SimpleNamespace(env_steps=7)
+    report, costs, trainer = reported(50, after_seconds=1e9, source=source)
+    costs.inside = costs.outside = 0.0
+    with trainer.session():
+        trainer.callbacks.before_train()
+        trainer.run_epoch(1)
+        trainer.callbacks.cbs[1].trigger()
+    (line,) = paragraphs(capsys)
+    assert "of 0 seconds with 30 steps" in line and ", 0 environment steps/s" in line
+
+
 def test_short_epochs_add_up_and_their_ends_do_not_count(waits, capsys):
     _, _, trainer = reported(100, max_epoch=5)
     trainer.train()
