@@ -66,7 +66,19 @@ def test_what_is_written_is_in_the_file_after_each_epoch(tmp_path):
     assert seen == [[], [(2, "epoch", 1.0)]]
 
 
-def test_a_long_queue_is_written_early(tmp_path):
+def test_what_a_run_has_put_before_it_failed_is_in_the_file(tmp_path):
+    def fail(callback):
+        callback.trainer.monitors.put_scalar("last", 7.0)
+        raise ValueError("on purpose")
+
+    writer = TFEventWriter(str(tmp_path))
+    with pytest.raises(ValueError, match="on purpose"):
+        MiniTrainer([when(trigger_step=fail)], [writer]).train()
+    assert scalars(tmp_path) == [(1, "last", 7.0)]
+
+
+@pytest.mark.parametrize("split_files", [False, True])
+def test_a_long_queue_is_written_early(split_files, tmp_path):
     counts = []
 
     def put_many(callback):
@@ -74,8 +86,8 @@ def test_a_long_queue_is_written_early(tmp_path):
             callback.trainer.monitors.put_scalar("many", i)
             counts.append(len(scalars(tmp_path)))
 
-    run(tmp_path, put_many, max_epoch=1, max_queue=2)
-    assert counts == [0, 3, 3, 3, 6]
+    run(tmp_path, put_many, max_epoch=2, max_queue=2, split_files=split_files)
+    assert counts == [0, 3, 3, 3, 6] + [6, 9, 9, 9, 12]
 
 
 def test_images_and_events_are_written(tmp_path):

@@ -112,8 +112,12 @@ def test_ops_that_overlap_have_threads_of_their_own():
         if each["ph"] == "X"
     }
     assert found == {"a": (0, 0, 10), "b": (1, 5, 10), "c": (0, 10, 3), "d": (0, 13, 1)}
-    names = [each["args"]["name"] for each in trace["traceEvents"] if each["ph"] == "M"]
-    assert names == ["/device:CPU:0", "lane 0", "lane 1"]
+    about_all = {"ph": "M", "pid": 0, "ts": 0}
+    assert [each for each in trace["traceEvents"] if each["ph"] == "M"] == [
+        {**about_all, "name": "process_name", "tid": 0, "args": {"name": "/device:CPU:0"}},
+        {**about_all, "name": "thread_name", "tid": 0, "args": {"name": "lane 0"}},
+        {**about_all, "name": "thread_name", "tid": 1, "args": {"name": "lane 1"}},
+    ]
 
 
 def test_a_run_without_ops_is_a_trace_too():

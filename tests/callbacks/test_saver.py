@@ -253,6 +253,13 @@ def test_the_best_is_kept(tmp_path, kind, values, name, step):
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-6")
 
 
+def test_the_best_and_its_step_are_the_state(tmp_path):
+    saver = MinSaver("cost", checkpoint_dir=str(tmp_path))
+    assert saver.state_dict() == {}
+    saver.load_state_dict({"step": 4, "value": 0.5})
+    assert saver.best == (4, 0.5) and saver.state_dict() == {"step": 4, "value": 0.5}
+
+
 def test_it_says_so_and_the_name_can_be_given(tmp_path, capsys):
     best(tmp_path, MinSaver, [3.0, 4.0], filename="best")
     line = "Model at global_step=2 with minimum val/error=3 saved."

@@ -1,5 +1,6 @@
 import types
 
+import numpy as np
 import pytest
 
 from tensorpack.callbacks import (
@@ -84,6 +85,21 @@ def test_a_bar_moves_with_the_steps_when_it_is_time(monkeypatch):
     monkeypatch.setattr(steps, "time", types.SimpleNamespace(monotonic=clock))
     MiniTrainer([bar, looks], steps_per_epoch=5).train()
     assert looks.seen == [(1, 5), (1, 5), (3, 5), (3, 5), (5, 5)]
+
+
+def test_what_is_shown_behind_the_bar_is_computed_only_when_it_is_drawn(capsys, monkeypatch):
+    computed = []
+
+    def compute():
+        computed.append(1)
+        return np.float32(3.14159)
+
+    tf.identity(tf.py_func(compute, [], tf.float32), name="pi")
+    clock = types.SimpleNamespace(monotonic=FakeClock(5.0))
+    monkeypatch.setattr("tensorpack.callbacks.steps.time", clock)
+    MiniTrainer([ProgressBar(["pi"])], steps_per_epoch=7).train()
+    assert computed == [1]  # in the first step: then no time passes
+    assert "pi=3.142" in capsys.readouterr().err
 
 
 def test_a_bar_that_was_interrupted_is_closed_and_has_the_steps_that_were_done(capsys):

@@ -1,5 +1,7 @@
 """The phases of a run, in order, whatever happens in them."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -13,7 +15,7 @@ from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import SimpleTrainer, StopTraining, TrainConfig, Trainer
-from tensorpack.utils.stopping import Failed
+from tensorpack.utils.stopping import Failed, Finished, Interrupted, StopToken
 from tests.checks import ROOT
 from tests.helpers import HOOKS, CallbackSpy, TinyModel, config
 
@@ -82,6 +84,80 @@ def test_the_first_error_wins():
         Counting(config([Breaks()])).train()
 
 
+def test_a_signal_asks_at_a_token_of_its_own_where_a_trainer_has_one():
+    class Interrupts(Callback):
+        def _trigger_step(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert trainer.signal_token.wait(5)
+            assert not trainer.stop_token.requested
+
+    trainer = Counting(config([Interrupts()], steps_per_epoch=1))
+    trainer.signal_token = StopToken()
+    trainer.train()
+    assert trainer.signal_token.reason == Interrupted(signal.SIGINT)
+
+
+def test_the_stop_token_says_that_the_run_is_over_before_the_callbacks_end():
+    reasons = []
+
+    class Looks(Callback):
+        def _trigger_step(self):
+            reasons.append(self.trainer.stop_token.reason)
+
+        def _after_train(self):
+            reasons.append(self.trainer.stop_token.reason)
+
+    Counting(config([Looks()], steps_per_epoch=1)).train()
+    assert reasons == [None, Finished()]
+
+
+def test_an_error_at_the_end_is_that_of_a_run_in_order():
+    class Breaks(Callback):
+        def _after_train(self):
+            raise ValueError("cannot be closed")
+
+    trainer = Counting(config([Breaks()]))
+    with pytest.raises(ValueError, match="cannot be closed"):
+        trainer.train()
+    assert trainer.global_step == 2
+    with pytest.raises(RuntimeError, match="[Cc]losed"):
+        trainer.sess.run(trainer.counter)
+
+
+def test_an_error_in_closing_the_session_is_that_of_a_run_in_order():
+    class Session(tf.Session):
+        def close(self):
+            super().close()
+            raise ValueError("the server is gone")
+
+    class Creator:
+        def create_session(self):
+            sess = Session()
+            sess.run(tf.global_variables_initializer())
+            return sess
+
+    with pytest.raises(ValueError, match="the server is gone"):
+        Counting(config(session_creator=Creator())).train()
+
+
+def test_a_stop_that_is_requested_while_the_session_is_created_ends_the_run_there():
+    class Stops(NewSessionCreator):
+        def create_session(self):
+            trainer.stop_token.request(Finished())
+            return super().create_session()
+
+    class Fails(JustCurrentSession):
+        def init(self, sess):
+            raise ValueError("variables are loaded")
+
+    spy = CallbackSpy()
+    trainer = Counting(config([spy], session_creator=Stops(), session_init=Fails()))
+    trainer.train()
+    assert spy.tape == ["setup_graph"]
+    with pytest.raises(RuntimeError, match="[Cc]losed"):
+        trainer.sess.run(trainer.counter)
+
+
 def test_stop_training_is_an_end_in_order():
     class Stops(Callback):
         def _trigger_step(self):
@@ -116,6 +192,21 @@ def test_a_failure_reported_by_anybody_is_raised_with_its_traceback():
     with pytest.raises(OSError, match="disk on fire") as caught:
         Counting(config([Reports()])).train()
     assert "broken" in [entry.name for entry in caught.traceback]
+
+
+def test_a_run_starts_with_the_values_that_its_config_gives():
+    class Five(JustCurrentSession):
+        def init(self, sess):
+            sess.run(trainer.counter.assign(5))
+
+    class Reads(Callback):
+        def _after_train(self):
+            self.read = self.trainer.sess.run(self.trainer.counter)
+
+    reads = Reads()
+    trainer = Counting(config([reads], session_init=Five()))
+    trainer.train()
+    assert reads.read == 7
 
 
 def test_the_graph_is_finalised_before_training():

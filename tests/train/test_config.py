@@ -7,6 +7,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromGenerator, FakeData
 from tensorpack.input_source import QueueInput
 from tensorpack.tfutils.sesscreate import NewSessionCreator
+from tensorpack.tfutils.sessinit import JustCurrentSession
 from tensorpack.train import DEFAULT_CALLBACKS, DEFAULT_MONITORS, TrainConfig
 from tests.helpers import TinyModel
 
@@ -26,6 +27,7 @@ def test_defaults_of_the_reference_page():
     assert (config.starting_epoch, config.steps_per_epoch, config.max_epoch) == (1, 7, 99999)
     assert (config.nr_tower, config.tower, config.predict_tower) == (1, [0], [0])
     assert isinstance(config.session_creator, NewSessionCreator)
+    assert type(config.session_init) is JustCurrentSession
 
 
 def test_callbacks_are_those_given_and_then_the_extra_ones():
@@ -94,6 +96,7 @@ def test_an_argument_that_is_mistyped():
             "model must be a ModelDescBase, got str",
         ),
         ({"dataflow": flow(), "callbacks": Callback()}, TypeError, "callbacks must be a list"),
+        ({"dataflow": flow(), "session_init": 3}, TypeError, "session_init must be a SessionInit"),
         ({"dataflow": flow(), "callbacks": [1]}, TypeError, "each of callbacks must be a Callback"),
         ({"dataflow": flow(), "monitors": [Callback()]}, TypeError, "must be a MonitorBase"),
         (

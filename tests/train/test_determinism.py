@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.models import Dropout
 from tensorpack.tfutils import load_checkpoint_vars
 from tensorpack.train import SimpleTrainer, TrainConfig
-from tensorpack.train.determinism import fix_draws, fix_graph_seed
+from tensorpack.train.determinism import fix_draws, fix_graph_seed, one_thread
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import _streams
 from tests import helpers
@@ -151,3 +153,21 @@ def test_a_resumed_run_draws_what_an_unbroken_one_draws(stop_at, tmp_path, capsy
     assert {*resumed} == {*weights}
     assert all(np.array_equal(resumed[name], weights[name]) for name in weights)
     assert "draw random numbers" not in capsys.readouterr().out
+
+
+def test_one_thread_runs_the_ops_whatever_sessions_there_were_before():
+    running, most = [], []
+
+    def run():
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.02)
+        running.pop()
+        return np.float32(1)
+
+    ops = [tf.py_func(run, [], tf.float32) for _ in range(4)]
+    with tf.Session(config=tf.ConfigProto(inter_op_parallelism_threads=4)) as sess:
+        sess.run(tf.constant(1))  # makes the threads that other sessions share
+    with tf.Session(config=one_thread()) as sess:
+        sess.run(ops)
+    assert most == [1] * 4

@@ -10,8 +10,8 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.input_source import DataParallelFeedInput, FeedInput, QueueInput, StagingInput
 from tensorpack.models import BatchNorm, BatchRenorm
-from tensorpack.tfutils.dependency import dependency_of_fetches
-from tensorpack.tfutils.sessinit import SaverRestore
+from tensorpack.tfutils.dependency import ancestors, dependency_of_fetches
+from tensorpack.tfutils.sessinit import JustCurrentSession, SaverRestore
 from tensorpack.train import (
     AsyncMultiGPUTrainer,
     MultiGPUTrainerBase,
@@ -111,6 +111,23 @@ def test_copies_of_averages_follow_their_tower_where_the_training_reads_them(see
     for index, average in enumerate(averages):
         means = [each[0].mean() for each in uneven()][index : index + 3 : 2]
         np.testing.assert_allclose(average, [0.09 * means[0] + 0.1 * means[1]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", SYNCHRONOUS)
+def test_averages_are_updated_behind_all_gradients_in_a_deterministic_run(kind, seeded):
+    class Keeps(kind):
+        def build_towers(self, *args, **options):
+            self.built = super().build_towers(*args, **options)
+            return self.built
+
+    options = {"model": Normalized(False), "dataflow": uneven(), "deterministic": True}
+    trainer = Keeps(two_towers(extra_callbacks=[RunUpdateOps()], **options))
+    trainer.setup()
+    with trainer.sess, trainer.graph.as_default():
+        gradients = {gradient.op for tower in trainer.built for gradient, _ in tower}
+        updates = {*ancestors(tf.get_collection(tf.GraphKeys.UPDATE_OPS))} - {*ancestors(gradients)}
+        assigned = [op for op in updates if op.type.startswith("Assign")]
+        assert assigned and all(gradients <= {*ancestors([op])} for op in assigned)
 
 
 class StopAt(Callback):
@@ -262,7 +279,7 @@ def copy_of_weight():
 
 
 @pytest.mark.parametrize("every_epoch", [True, False])
-def test_copies_are_set_to_the_main_variables(every_epoch):
+def test_copies_are_set_to_the_main_variables(every_epoch, capsys):
     class Disturbs(Callback):
         def _setup_graph(self):
             self._op = tf.assign(tf.trainable_variables()[0], 5.0).op
@@ -285,6 +302,29 @@ def test_copies_are_set_to_the_main_variables(every_epoch):
     trainer.train()
     main, copy = disturbs.seen
     assert main == 5 and (copy == 5) == every_epoch
+    assert "] Running Op sync" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("is_chief", [True, False])
+def test_copies_have_what_the_main_variables_begin_with_in_each_worker(is_chief):
+    class Five(JustCurrentSession):
+        def init(self, sess):
+            with sess.as_default():
+                tf.trainable_variables()[0].load(5.0)
+
+    class Looks(Callback):
+        _chief_only = False
+
+        def _before_epoch(self):
+            self.seen = tf.get_default_session().run(copy_of_weight())
+
+    looks = Looks()
+    trainer = SyncMultiGPUTrainerReplicated(
+        two_towers([looks], steps_per_epoch=0, session_init=Five())
+    )
+    trainer.is_chief = is_chief
+    trainer.train()
+    assert looks.seen == 5
 
 
 def test_the_op_of_2017_sets_the_copies():

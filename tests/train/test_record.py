@@ -93,6 +93,7 @@ def test_a_setup_that_fails_is_recorded(log_dir):
         train(Breaks())
     (run,) = sittings(log_dir)
     assert (run["result"], run["message"]) == ("failed", "ValueError: no such tensor")
+    assert run["training"]["trainer"] == "SimpleTrainer"
 
 
 def test_a_signal_and_a_stop_are_told_apart(log_dir):
@@ -119,6 +120,17 @@ def test_the_seed_is_known_if_it_was_fixed(log_dir, monkeypatch):
     train()
     training = sittings(log_dir)[0]["training"]
     assert training["seed"] == 7 and training["graph_seed"] is not None
+
+
+def test_the_commit_of_the_script_is_known_from_the_start(log_dir, tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("c0ffee00" * 5 + "\n")
+    (tmp_path / "train.py").write_text("")
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "train.py")])
+    seen = []
+    train(Does(lambda _: seen.append(sittings(log_dir)[0]["git"])), steps_per_epoch=1)
+    seen.append(sittings(log_dir)[0]["git"])
+    assert [each["commit"] for each in seen] == ["c0ffee00" * 5] * 2
 
 
 def test_other_workers_and_runs_without_a_directory_write_nothing(log_dir):

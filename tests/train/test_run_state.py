@@ -11,10 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback, JSONWriter, ModelSaver, PeriodicTrigger, TFEventWriter
+from tensorpack.callbacks import (
+    Callback,
+    JSONWriter,
+    MinSaver,
+    ModelSaver,
+    PeriodicTrigger,
+    TFEventWriter,
+)
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList, MapData
-from tensorpack.tfutils.checkpoint import load_checkpoint_vars
+from tensorpack.tfutils.checkpoint import CheckpointStore, load_checkpoint_vars
 from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.train import SimpleTrainer, Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed, get_rng, logger
@@ -145,6 +152,7 @@ def test_the_streams_of_the_process_continue():
     first, saver = Draws(), Never()
     with pytest.raises(Dies):
         run([first, Leaves([], saver, at=2 * (STEPS + 2))], saver)
+    fix_rng_seed(99)
     np.random.seed(99)
     second = Draws()
     run([second], Never(), resume="must")
@@ -268,6 +276,22 @@ def test_an_asynchronous_save_holds_the_values_of_its_step(log_dir):
         assert (values["counter"], values["global_step"]) == (epoch * STEPS, epoch * STEPS)
     trainer = run([], ModelSaver(asynchronous=True), resume="must", max_epoch=EPOCHS + 1)
     assert trainer.global_step == STEPS * (EPOCHS + 1)
+
+
+def test_the_best_is_copied_when_its_save_in_the_background_has_been_written(log_dir, monkeypatch):
+    class Puts(Callback):
+        def _trigger_epoch(self):
+            self.trainer.monitors.put_scalar("cost", -self.epoch_num)
+
+    def save(*arguments):
+        time.sleep(0.1)
+        return saves(*arguments)
+
+    saves = CheckpointStore.save
+    monkeypatch.setattr(CheckpointStore, "save", save)
+    run([Puts(), MinSaver("cost")], ModelSaver(asynchronous=True))
+    values = load_checkpoint_vars(str(log_dir / "min-cost"))
+    assert values["counter"] == EPOCHS * STEPS
 
 
 class Interrupts(Callback):

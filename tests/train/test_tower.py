@@ -1,5 +1,7 @@
 """Predictors of a trainer see the weights as they are being trained."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,18 @@ def test_predictor_follows_the_training():
     trainer(predicts).train()
     assert not np.allclose(predicts.seen[0], predicts.seen[-1])
     np.testing.assert_allclose(predicts.seen[-1], [5, 8], atol=0.5)
+
+
+def test_a_predictor_asked_for_when_there_is_a_session_uses_it():
+    class AsksLater(Predicts):
+        def _before_train(self):
+            predict = self.trainer.get_predictor(["x"], ["predicted"])
+            with ThreadPoolExecutor(1) as pool:  # a thread has no default session
+                self.first = pool.submit(predict, X).result()[0]
+
+    predicts = AsksLater()
+    trainer(predicts, steps_per_epoch=1).train()
+    assert predicts.first.tolist() == [0, 0]
 
 
 def test_predictors_of_one_tower_share_it(capfd):

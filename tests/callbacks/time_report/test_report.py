@@ -136,6 +136,18 @@ def test_the_source_knows_more(given, waits, capsys):
     assert paragraphs(capsys) == [PARAGRAPH.format(env, "a hint about data")]
 
 
+def test_a_clock_that_stands_still_is_no_error(waits, capsys):
+    source = types.SimpleNamespace(env_steps=7)
+    report, costs, trainer = reported(50, after_seconds=1e9, source=source)
+    costs.inside = costs.outside = 0.0
+    with trainer.session():
+        trainer.callbacks.before_train()
+        trainer.run_epoch(1)
+        trainer.callbacks.cbs[1].trigger()
+    (line,) = paragraphs(capsys)
+    assert "of 0 seconds with 30 steps" in line and ", 0 environment steps/s" in line
+
+
 def test_short_epochs_add_up_and_their_ends_do_not_count(waits, capsys):
     _, _, trainer = reported(100, max_epoch=5)
     trainer.train()
@@ -346,6 +358,32 @@ def test_the_slowest_callback_is_named(hook, first, capsys):
     StepTrainer(both, train_op=tf.no_op(), steps_per_epoch=45).train()
     (line,) = paragraphs(capsys)[-1:]
     assert "Callbacks take" in line and "most often seen at work: Callback;" in line
+
+
+def test_the_callback_that_is_named_was_the_slowest_in_the_time_reported(waits, capsys):
+    class Sampled(Callback):
+        def __init__(self, samples):
+            self.samples = samples
+
+        def _trigger_step(self):
+            for _ in range(self.samples):
+                report._sampler.sample(threading.get_ident())
+
+    class Other(Sampled):
+        pass
+
+    first, second = Sampled(9), Other(0)
+    report, costs, trainer = reported(40, max_epoch=2, others=[first, second], after_seconds=1e9)
+    costs.outside = 0.2
+    with trainer.session():
+        trainer.callbacks.before_train()
+        for epoch in (1, 2):
+            trainer.run_epoch(epoch)
+            report.trigger()
+            first.samples, second.samples = 0, 1
+    lines = paragraphs(capsys)
+    assert ["seen at work: Sampled;" in line for line in lines] == [True, False]
+    assert ["seen at work: Other;" in line for line in lines] == [False, True]
 
 
 def test_a_hook_that_is_part_of_stepping_is_not_named(waits):

@@ -1,0 +1,105 @@
+"""What the workers of a group resume from, here with the answers of the others given."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorpack.callbacks import ModelSaver
+from tensorpack.compat import tfv1 as tf
+from tensorpack.train import Trainer
+from tensorpack.train.common_state import choose_state, common_step
+from tensorpack.train.run_state import RunState
+from tensorpack.utils import logger
+from tests.helpers import config
+
+
+class Counting(Trainer):
+    """Its step adds one to a variable."""
+
+    def _setup(self):
+        counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
+        self.train_op = counter.assign_add(1).op
+
+
+@pytest.fixture
+def saved(log_dir):
+    """A log directory with the states at the steps 2, 4 and 6."""
+    with tf.Graph().as_default():
+        Counting(config([ModelSaver()], max_epoch=3)).train()
+    return Path(log_dir)
+
+
+def gathering(*others, damaged=()):
+    """Adds to the numbers of this worker those of others, each with states at these steps.
+
+    Args:
+      damaged: whether the state that is asked about is damaged at the others, question by question.
+    """
+    answers = iter(damaged)
+
+    def gather(values):
+        values = np.asarray(values, np.float64)
+        if len(values) == 1:
+            return np.stack([values] + [np.float64([not next(answers, False)])] * len(others))
+        rows = [[*steps, *[-1] * (len(values) - len(steps))] for steps in others]
+        return np.stack([values, *np.float64(rows)])
+
+    return gather
+
+
+@pytest.mark.parametrize(
+    "others, step",
+    [([[2, 4, 6]], 6), ([[2, 4]], 4), ([[6, 8]], 6), ([[2, 4, 6], [2, 8]], 2)],
+)
+def test_it_is_the_newest_one_that_all_have(others, step, saved):
+    assert common_step(str(saved), gathering(*others)) == step
+
+
+def test_one_that_is_damaged_at_any_worker_is_skipped(saved, capsys):
+    gather = gathering([2, 4, 6], damaged=[True])
+    assert common_step(str(saved), gather) == 4
+    assert "The state at step 6 is damaged at a worker" in capsys.readouterr().out
+    (saved / "model-6.data-00000-of-00001").write_bytes(b"")
+    assert common_step(str(saved), gathering([2, 4, 6])) == 4
+    assert "model-6 cannot be used" in capsys.readouterr().out
+    assert common_step(str(saved), gathering([2, 4, 6], damaged=[False, True])) == 2
+
+
+def test_a_group_that_was_ended_in_its_first_save_starts_again(saved, tmp_path):
+    (tmp_path / "empty").mkdir()
+    empty = str(tmp_path / "empty")
+    assert common_step(empty, gathering([], [])) is None
+    assert common_step(empty, gathering([2], [])) is None
+
+
+def test_states_without_a_common_one_are_an_error_that_names_the_newest(saved):
+    said = r"no state in common; their newest ones are at the steps \[6, 5, None\]"
+    with pytest.raises(RuntimeError, match=said):
+        common_step(str(saved), gathering([3, 5], []))
+
+
+def chosen(resume, gather, *callbacks):
+    """What a worker resumes from: its policy and its step, afterwards."""
+    trainer = Counting(config([*callbacks, ModelSaver()], max_epoch=4))
+    trainer.config.resume = resume
+    state = RunState(trainer)
+    choose_state(trainer.config, state, gather)
+    return trainer.config.resume, state.step
+
+
+def test_the_policy_of_a_worker(saved):
+    assert chosen("never", None) == ("never", None)
+    assert chosen("auto", gathering([2, 4])) == ("auto", 4)
+    assert chosen("must", gathering([2, 4])) == ("must", 4)
+    with pytest.raises(ValueError, match='resume with "auto" or "must", .* got resume='):
+        chosen(str(saved), None)
+
+
+def test_without_a_state_must_is_an_error_and_auto_a_new_run(log_dir):
+    assert chosen("auto", gathering([])) == ("never", None)
+    with pytest.raises(FileNotFoundError, match='resume="must" needs one'):
+        chosen("must", gathering([]))
+    logger.close_logger_dir()
+    with pytest.raises(RuntimeError, match="call logger.set_logger_dir"):
+        chosen("auto", None)
