@@ -78,6 +78,7 @@ def test_passes_that_are_left_at_once(name, small_pipes):
         leave_passes(flow, 250)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLOWS)
 def test_ten_thousand_passes(name):
@@ -85,7 +86,9 @@ def test_ten_thousand_passes(name):
         leave_passes(flow, 10000)
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(10000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count", [250, pytest.param(10000, marks=[pytest.mark.slow, pytest.mark.nightly])]
+)
 def test_a_remote_flow(receive, count):
     pytest.importorskip("zmq")
     flow = receive()
