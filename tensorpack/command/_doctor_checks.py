@@ -21,6 +21,7 @@ _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", 
 # Package, and what needs it.
 _OPTIONAL = (
     ("opencv-python-headless", "images and their augmentors, Atari games"),
+    ("pillow", "images in files"),
     ("ale-py", "Atari games"),
     ("gymnasium", "tensorpack.RL.GymEnv"),
     ("matplotlib", "tensorpack plot --out"),
