@@ -28,6 +28,8 @@ def stat(last_k):
 COUNTS = [
     ("every_k_steps", lambda number: PeriodicTrigger(CallbackSpy(), every_k_steps=number)),
     ("every_k_epochs", lambda number: PeriodicCallback(CallbackSpy(), every_k_epochs=number)),
+    ("every_k_epochs", lambda number: PeriodicTrigger(CallbackSpy(), every_k_epochs=number)),
+    ("every_k_steps", lambda number: PeriodicCallback(CallbackSpy(), every_k_steps=number)),
     ("every_k_steps", lambda number: PeriodicRunHooks(CallbackSpy(), number)),
     ("last_k_epochs", EstimatedTimeLeft),
     ("timeout_in_ms", SessionRunTimeout),
