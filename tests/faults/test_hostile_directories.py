@@ -207,6 +207,7 @@ def test_a_foreign_directory_gives_a_page_or_one_line(name, children, place):
     check_directory(children, place, name)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.fault_row(56)
 @pytest.mark.parametrize("name", sorted(DIRECTORIES))
