@@ -5,7 +5,6 @@ import os
 from contextlib import suppress
 from typing import Any, Dict, List
 
-from tensorpack.utils._run_record import read_record
 from tensorpack.utils._sizes import size_text
 
 from ._checkpoints import Saved, matching, open_saved
@@ -67,6 +66,8 @@ def run(args: Any) -> int:
 
 def _best_in(path: str) -> List[Any]:
     """Returns what the record of a log directory, of which the newest is taken, calls the best."""
+    from tensorpack.utils._run_record import read_record
+
     with suppress(OSError, ValueError, LookupError, TypeError):
         return list(read_record(path)["sittings"][-1]["best"])  # type: ignore[index]
     return []
