@@ -11,6 +11,8 @@ import re
 import sys
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
+from tensorpack.utils.signals import interrupt_kept
+
 # Level 1 leaves out what the C++ code says of each process alike (the instructions of the CPU, the
 # services of XLA); warnings and errors are shown. It is read when TensorFlow logs its first line,
 # in 1.15 when a session is made, so it must stay set. Whoever sets it, or loads TensorFlow first,
@@ -18,7 +20,8 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 if "tensorflow" not in sys.modules:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-import tensorflow.compat.v1 as tfv1
+with interrupt_kept():
+    import tensorflow.compat.v1 as tfv1
 
 try:
     from tensorflow.core.protobuf.config_pb2 import CallableOptions as _CallableOptions

@@ -1,6 +1,6 @@
 """A predictor that is fed by an input source."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, List, Sequence
 
 import numpy as np
@@ -60,7 +60,8 @@ class FeedfreePredictor(PredictorBase):
             on_error.callback(self.sess.close)
             on_error.callback(self._end, callbacks, queues)
             self._hooked_sess = HookedSession(self.sess, callbacks.get_hooks(), callbacks.run_along)
-            with self.sess.as_default():
+            # Data that has ended already, or an error of it, is that of a call.
+            with self.sess.as_default(), suppress(StopRequested):
                 callbacks.before_train()
             self._on_close = on_error.pop_all()
 

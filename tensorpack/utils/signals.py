@@ -12,12 +12,39 @@ import select
 import signal
 import socket
 import threading
-from contextlib import suppress
-from typing import Any, Callable, Dict, Optional, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-__all__ = ["SignalListener"]
+__all__ = ["SignalListener", "interrupt_kept"]
 
 _POKE = 0  # no signal has this number
+
+
+@contextmanager
+def interrupt_kept() -> Iterator[None]:
+    """Raises KeyboardInterrupt at the end of the block if the block has swallowed one.
+
+    For imports of large libraries, which try optional parts and catch whatever these raise. A
+    program that handles SIGINT itself, or another thread than the main one, goes its own way.
+    """
+    heard: List[int] = []
+
+    def interrupt(signum: int, frame: Any) -> None:
+        heard.append(signum)
+        raise KeyboardInterrupt
+
+    default = signal.default_int_handler
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not default:
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, default)
+    if heard:
+        raise KeyboardInterrupt
 
 
 class SignalListener:

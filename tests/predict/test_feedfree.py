@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromGenerator, DataFromList
 from tensorpack.input_source import FeedInput, QueueInput, StagingInput, TensorInput
@@ -83,6 +84,25 @@ def test_an_error_of_the_dataflow_is_raised(source):
 
     with FeedfreePredictor(config(), source(DataFromGenerator(generate))) as predictor:
         predictor()
+        with pytest.raises(OSError, match="the disk"):
+            predictor()
+
+
+def test_data_that_fails_before_the_first_call_gives_what_there_is_and_then_its_error():
+    def generate():
+        yield [X, X]
+        raise OSError("the disk")
+
+    class Waits(Callback):
+        def _before_train(self):
+            assert self.trainer.stop_token.wait(30)
+
+    class Source(QueueInput):
+        def _get_callbacks(self):
+            return [*super()._get_callbacks(), Waits()]
+
+    with FeedfreePredictor(config(), Source(DataFromGenerator(generate))) as predictor:
+        np.testing.assert_array_equal(predictor(), [[4, 7]])
         with pytest.raises(OSError, match="the disk"):
             predictor()
 

@@ -9,10 +9,36 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
-from tensorpack.utils.signals import SignalListener
+from tensorpack.utils.signals import SignalListener, interrupt_kept
+
+
+def test_an_interrupt_that_a_block_swallows_is_raised_at_its_end():
+    after = []
+    with pytest.raises(KeyboardInterrupt):
+        with interrupt_kept():
+            with suppress(BaseException):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(10)  # it ends here
+            after.append(1)
+    assert after == [1] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with interrupt_kept():
+        after.append(2)
+    assert after == [1, 2] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_of_a_program_with_a_handler_of_its_own_is_left_to_it():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda signum, _: heard.append(signum))
+    try:
+        with interrupt_kept():
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
 
 
 @pytest.mark.timed
