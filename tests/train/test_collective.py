@@ -7,10 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback
+from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.launch import _hosts
+from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.peers import PeerLost
 from tensorpack.train import CollectiveTrainer, StopTraining, TrainingInterrupted, collective
 from tensorpack.utils.stopping import Interrupted
@@ -37,8 +38,20 @@ class At(Callback):
         self.weights = self.trainer.sess.run(self.variables)
 
 
+class Counting(TinyModel):
+    """With a variable that no gradient changes, so that each worker has its own."""
+
+    def build_graph(self, x, y):
+        tf.get_variable("own", [], initializer=tf.zeros_initializer(), trainable=False)
+        return super().build_graph(x, y)
+
+
 class Workers:
     """Two workers that train until one does something in its third step.
+
+    Args:
+      action: what worker 1 calls with its trainer.
+      save_in: the directory in which each has a directory for its checkpoints, None for no saver.
 
     Attributes:
       addresses: of both.
@@ -47,7 +60,8 @@ class Workers:
       errors: what each has raised, None for nothing.
     """
 
-    def __init__(self, action):
+    def __init__(self, action, save_in=None):
+        self._save_in = save_in
         clusters = _hosts.on_this_machine(2, 0)
         self.addresses = [each.address for each in clusters]
         self.steps, self.weights, self.errors = [None, None], [None, None], [None, None]
@@ -59,10 +73,13 @@ class Workers:
 
     def _train(self, index, cluster, action):
         look = At(3, action)
+        callbacks = [look]
+        if self._save_in is not None:
+            callbacks.append(ModelSaver(checkpoint_dir=str(self._save_in / str(index))))
         data = DataFromList([[np.float32([1, index]), np.float32([2, 3])]])
         with tf.Graph().as_default():
             trainer = CollectiveTrainer(
-                config([look], model=TinyModel(), dataflow=data, steps_per_epoch=10000),
+                config(callbacks, model=Counting(), dataflow=data, steps_per_epoch=10000),
                 cluster,
                 timeout=20.0,
             )
@@ -109,3 +126,17 @@ def test_an_error_at_one_is_named_by_the_other(train):
     lost, error = train(fail).errors
     assert isinstance(error, KeyError)
     assert type(lost) is PeerLost and "has failed, so all workers end. Its own log" in str(lost)
+
+
+def test_a_signal_at_one_saves_both_and_each_what_is_its_own(train, tmp_path):
+    train(lambda trainer: trainer.signal_token.request(Interrupted(signal.SIGTERM)), tmp_path)
+    chief, other = [set(load_checkpoint_vars(str(tmp_path / each / "model-4"))) for each in "01"]
+    assert {"global_step", "weight", "bias", "own"} <= chief
+    assert {"global_step", "own"} <= other and not {"weight", "bias"} & other
+
+
+def test_the_workers_are_those_of_the_environment_unless_it_is_alone(monkeypatch):
+    cluster = _hosts.on_this_machine(2, 0)[1]
+    monkeypatch.setenv("TF_CONFIG", cluster.as_tf_config())
+    assert CollectiveTrainer().cluster == cluster
+    assert CollectiveTrainer(alone=True).cluster is None

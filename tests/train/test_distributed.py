@@ -1,6 +1,7 @@
 """Trainers with parameter servers; the processes of a cluster are threads of this one here."""
 
 import contextlib
+import signal
 import threading
 
 import numpy as np
@@ -25,8 +26,13 @@ from tensorpack.train import (
     SimpleTrainer,
     StopTraining,
     TrainConfig,
+    TrainingInterrupted,
+    distributed_base,
+    group,
     launch_train_with_config,
 )
+from tensorpack.train.timers import Timers
+from tensorpack.utils.stopping import Interrupted
 from tests.helpers import config
 
 STEPS, BATCH = 5, 4
@@ -316,6 +322,89 @@ def test_one_that_stops_training_ends_the_others_in_order(error):
         return trainer.loop.steps_taken
 
     assert Servers(2).run(train) == [3, 3]
+
+
+class At(Callback):
+    """Calls a function with the trainer behind a step of one worker."""
+
+    _chief_only = False
+
+    def __init__(self, step, action):
+        self._step, self._action = step, action
+
+    def _trigger_step(self):
+        if self.global_step == self._step:
+            self._action(self.trainer)
+
+
+def ends(callbacks):
+    """Trains with a callback for each worker; returns the trainers, and what each has raised."""
+
+    def train(server, index):
+        trainer = DistributedReplicatedTrainer(
+            config(
+                [callbacks[index]],
+                model=Regression(sgd),
+                dataflow=DataFromList(batches(index)),
+                steps_per_epoch=1000,
+            ),
+            server,
+        )
+        try:
+            trainer.train()
+        except BaseException as error:
+            return trainer, error
+
+    return zip(*Servers(len(callbacks)).run(train))
+
+
+def interrupt(trainer):
+    trainer.signal_token.request(Interrupted(signal.SIGTERM))
+
+
+def test_a_signal_at_one_ends_all_at_one_step():
+    trainers, errors = ends([Callback(), At(3, interrupt)])
+    assert [type(each) for each in errors] == [TrainingInterrupted] * 2
+    assert [each.code for each in errors] == [143, 143]
+    assert len({each.loop.steps_taken for each in trainers}) == 1
+    # nothing goes on: no timer, and no session
+    assert not [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+    for each in trainers:
+        with pytest.raises(RuntimeError, match="closed"):
+            each.sess.run(each.train_op)
+
+
+def test_a_signal_ends_a_worker_that_waits_in_vain_for_the_others(monkeypatch):
+    class Hasty(Timers):
+        def after(self, seconds, *args):
+            super().after(seconds / 50, *args)
+
+    monkeypatch.setattr(distributed_base, "Timers", Hasty)
+    monkeypatch.setattr(group, "_TELL_SECONDS", 0.1)
+    ended = threading.Event()
+
+    class WaitsForTheOther(At):
+        def _after_train(self):
+            ended.set()
+
+    callbacks = [At(3, lambda trainer: ended.wait(60)), WaitsForTheOther(3, interrupt)]
+    trainers, errors = ends(callbacks)
+    assert ended.is_set() and type(errors[1]) is TrainingInterrupted
+    assert trainers[1].loop.steps_taken == 3
+
+
+def test_a_chief_that_resumes_has_the_moving_averages_that_it_had(tmp_path):
+    def train(resume, epochs):
+        saver = ModelSaver(checkpoint_dir=str(tmp_path))
+        data = DataFromList([[np.float32(np.eye(4, 3))]])
+        options = {"model": Normalised(), "dataflow": data, "resume": resume, "max_epoch": epochs}
+        own = config([RunUpdateOps(), saver], **options)
+        return lambda server, index: DistributedReplicatedTrainer(own, server).train()
+
+    Servers(1).run(train("never", 1))
+    Servers(1).run(train("must", 2))
+    mean = load_checkpoint_vars(str(tmp_path / "model-4"))["bn/mean/EMA"]
+    np.testing.assert_allclose(mean, [0.25 * (1 - 0.9**4)] * 3, rtol=1e-5)
 
 
 def test_what_cannot_be_trained_is_refused():
