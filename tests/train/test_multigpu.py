@@ -246,3 +246,20 @@ def test_asynchronous_towers_share_what_an_optimizer_keeps(wrap):
     config = helpers.config([look], model=Wrapped(), dataflow=flow(), steps_per_epoch=100)
     launch_train_with_config(config, AsyncMultiGPUTrainer(2))
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+
+
+@pytest.mark.parametrize(
+    "train, cpus",
+    [
+        (lambda own: SyncMultiGPUTrainer(own).train(), {0, 1}),
+        (lambda own: launch_train_with_config(own, SyncMultiGPUTrainer()), {0, 1}),
+        (lambda own: launch_train_with_config(own, SyncMultiGPUTrainer([0, 1])), {0}),
+    ],
+    ids=["a config", "nothing", "towers"],
+)
+def test_the_variables_are_on_the_gpus_unless_towers_are_given(train, cpus):
+    session_config = tf.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=True)
+    own = {"tower": [0, 1], "session_config": session_config}
+    train(helpers.config(model=TinyModel(), dataflow=flow(), **own))
+    devices = [tf.DeviceSpec.from_string(each.device) for each in tf.trainable_variables()]
+    assert {each.device_index for each in devices} == cpus
