@@ -10,7 +10,7 @@ from tensorpack.launch import _hosts
 from tensorpack.train import group as group_module
 from tensorpack.train import group_link
 from tensorpack.train.group import FAILED, JOINED, LEFT, READY, Group
-from tests.processes import wait_until
+from tests.processes import in_thread, wait_until
 
 
 class Member:
@@ -186,6 +186,21 @@ def test_a_server_that_accepts_connections_but_does_not_answer_is_named(monkeypa
         assert all(each.daemon for each in links)  # so one left behind holds no process
     Member(other)  # answers, which ends it here
     wait_until(lambda: not any(each.is_alive() for each in links))
+
+
+def test_workers_gather_the_values_of_all_as_often_as_they_like(members):
+    for each in members:
+        each.join()
+    wait_until(lambda: all(each.group.connected() for each in members))
+    tables = []
+
+    def gather(group):
+        for number in range(2):
+            tables.append(group.gather([number, group.index], lambda: None).tolist())
+
+    for thread, _ in [in_thread(gather, each.group) for each in members[1:]]:
+        thread.join(30)
+    assert sorted(tables) == [[[0, 0], [0, 1]]] * 2 + [[[1, 0], [1, 1]]] * 2
 
 
 @pytest.mark.slow

@@ -248,18 +248,33 @@ def test_asynchronous_towers_share_what_an_optimizer_keeps(wrap):
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
+def by_config(kind):
+    return lambda towers, own: kind(own(towers)).train()
+
+
+def by_towers(kind):
+    return lambda towers, own: launch_train_with_config(own([0]), kind(towers))
+
+
+def by_launch(kind):
+    return lambda towers, own: launch_train_with_config(own(towers), kind())
+
+
 @pytest.mark.parametrize(
-    "train, cpus",
+    "train, towers, cpus",
     [
-        (lambda own: SyncMultiGPUTrainer(own).train(), {0, 1}),
-        (lambda own: launch_train_with_config(own, SyncMultiGPUTrainer()), {0, 1}),
-        (lambda own: launch_train_with_config(own, SyncMultiGPUTrainer([0, 1])), {0}),
+        (by_config(SyncMultiGPUTrainer), 3, {0, 1}),
+        (by_launch(SyncMultiGPUTrainer), 3, {0, 1}),
+        (by_towers(SyncMultiGPUTrainer), 2, {0}),
+        (by_config(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
+        (by_launch(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
+        (by_towers(SyncMultiGPUTrainerParameterServer), 2, {0, 1}),
+        (by_towers(SyncMultiGPUTrainerParameterServer), 3, {0}),
     ],
-    ids=["a config", "nothing", "towers"],
 )
-def test_the_variables_are_on_the_gpus_unless_towers_are_given(train, cpus):
-    session_config = tf.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=True)
-    own = {"tower": [0, 1], "session_config": session_config}
-    train(helpers.config(model=TinyModel(), dataflow=flow(), **own))
+def test_where_the_two_variables_are_by_default(train, towers, cpus):
+    session_config = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=True)
+    options = {"model": TinyModel(), "dataflow": flow(), "session_config": session_config}
+    train(list(range(towers)), lambda tower: helpers.config(tower=tower, **options))
     devices = [tf.DeviceSpec.from_string(each.device) for each in tf.trainable_variables()]
     assert {each.device_index for each in devices} == cpus
