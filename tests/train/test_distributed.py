@@ -16,6 +16,7 @@ from tensorpack.models import BatchNorm
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.gradproc import GlobalNormClip
 from tensorpack.tfutils.optimizer import AccumGradOptimizer, apply_grad_processors
+from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator, ReuseSessionCreator
 from tensorpack.tfutils.sessinit import DictRestore
 from tensorpack.tfutils.tower import TowerContext
@@ -393,18 +394,32 @@ def test_a_signal_ends_a_worker_that_waits_in_vain_for_the_others(monkeypatch):
     assert trainers[1].loop.steps_taken == 3
 
 
-def test_a_chief_that_resumes_has_the_moving_averages_that_it_had(tmp_path):
+def test_a_chief_starts_with_the_moving_averages_that_it_loads_or_resumes(tmp_path):
+    start = DictRestore({"bn/mean/EMA": np.float32([1, 1, 1])})
+
     def train(resume, epochs):
         saver = ModelSaver(checkpoint_dir=str(tmp_path))
         data = DataFromList([[np.float32(np.eye(4, 3))]])
         options = {"model": Normalised(), "dataflow": data, "resume": resume, "max_epoch": epochs}
-        own = config([RunUpdateOps(), saver], **options)
+        own = config([RunUpdateOps(), saver], session_init=start, **options)
         return lambda server, index: DistributedReplicatedTrainer(own, server).train()
 
     Servers(1).run(train("never", 1))
     Servers(1).run(train("must", 2))
     mean = load_checkpoint_vars(str(tmp_path / "model-4"))["bn/mean/EMA"]
-    np.testing.assert_allclose(mean, [0.25 * (1 - 0.9**4)] * 3, rtol=1e-5)
+    np.testing.assert_allclose(mean, [0.25 + 0.75 * 0.9**4] * 3, rtol=1e-5)
+
+
+def test_a_precision_is_tried_on_the_server_of_the_worker(monkeypatch):
+    tried = []
+
+    def check(self, config, target=""):
+        tried.append((self.precision, target))
+
+    monkeypatch.setattr(ComputeOptions, "check", check)
+    servers = Servers(1)
+    train_all(servers, sgd, precision="fp32")
+    assert tried == [("fp32", servers.workers[0].target)]
 
 
 def test_what_cannot_be_trained_is_refused():
