@@ -170,7 +170,9 @@ def test_a_server_that_accepts_connections_but_does_not_answer_is_named(monkeypa
     monkeypatch.setattr(group_module, "_TELL_SECONDS", 0.2)  # and is not waited for
     server, other, worker = sorted(_hosts.on_this_machine(1, 2), key=lambda each: each.name)
     host, _, port = other.address.rpartition(":")
-    with socket.create_server((host, int(port))):
+    with socket.socket() as listener:
+        listener.bind((host, int(port)))
+        listener.listen(5)
         server, worker = Member(server), Member(worker)
         for each in (server, worker):
             each.join()
