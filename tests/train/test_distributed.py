@@ -364,12 +364,14 @@ def interrupt(trainer):
 
 
 def test_a_signal_at_one_ends_all_at_one_step():
+    before = set(threading.enumerate())
     trainers, errors = ends([Callback(), At(3, interrupt)])
     assert [type(each) for each in errors] == [TrainingInterrupted] * 2
     assert [each.code for each in errors] == [143, 143]
     assert len({each.loop.steps_taken for each in trainers}) == 1
     # nothing goes on: no timer, and no session
-    assert not [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+    new = set(threading.enumerate()) - before
+    assert not [each for each in new if isinstance(each, threading.Timer)]
     for each in trainers:
         with pytest.raises(RuntimeError, match="closed"):
             each.sess.run(each.train_op)
