@@ -101,6 +101,25 @@ def test_a_group_ends_without_waiting_for_its_next_look(monkeypatch):
     assert not [link for each in made for link in each.group._links if link.is_alive()]
 
 
+def test_nothing_is_left_open_at_the_server(monkeypatch, members):
+    opened, opens = [], group_link.Link.session
+
+    def opening(link, graph):
+        opened.append(opens(link, graph))
+        return opened[-1]
+
+    monkeypatch.setattr(group_link.Link, "session", opening)
+    for each in members:
+        each.join()
+    wait_until(lambda: all(each.group.connected() for each in members))
+    for each in members:
+        each.group.leave(failed=False)
+    assert len(opened) == 3
+    for each in opened:
+        with pytest.raises(RuntimeError, match="closed"):
+            each.run([])
+
+
 def test_workers_must_have_epochs_of_the_same_length(members):
     server, chief, other = members
     other.plan = 12
