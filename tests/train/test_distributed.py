@@ -1,8 +1,10 @@
 """Trainers with parameter servers; the processes of a cluster are threads of this one here."""
 
 import contextlib
+import gc
 import signal
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +36,7 @@ from tensorpack.train import (
 )
 from tensorpack.train.timers import Timers
 from tensorpack.utils.stopping import Interrupted
+from tests.callbacks.driver import log_lines
 from tests.helpers import config
 
 STEPS, BATCH = 5, 4
@@ -363,12 +366,14 @@ def interrupt(trainer):
     trainer.signal_token.request(Interrupted(signal.SIGTERM))
 
 
-def test_a_signal_at_one_ends_all_at_one_step():
+def test_a_signal_at_one_ends_all_at_one_step(capsys):
     before = set(threading.enumerate())
     trainers, errors = ends([Callback(), At(3, interrupt)])
     assert [type(each) for each in errors] == [TrainingInterrupted] * 2
     assert [each.code for each in errors] == [143, 143]
     assert len({each.loop.steps_taken for each in trainers}) == 1
+    said = "Asked to end: all workers end after the same step."
+    assert log_lines(capsys).count(said) == 1
     # nothing goes on: no timer, and no session
     new = set(threading.enumerate()) - before
     assert not [each for each in new if isinstance(each, threading.Timer)]
@@ -410,6 +415,26 @@ def test_a_chief_starts_with_the_moving_averages_that_it_loads_or_resumes(tmp_pa
     Servers(1).run(train("must", 2))
     mean = load_checkpoint_vars(str(tmp_path / "model-4"))["bn/mean/EMA"]
     np.testing.assert_allclose(mean, [0.25 + 0.75 * 0.9**4] * 3, rtol=1e-5)
+
+
+@pytest.mark.parametrize("lost, calls", [(None, {"close", "__del__"}), ("a worker", set())])
+def test_a_session_is_let_go_unless_that_would_wait_for_a_lost_process(lost, calls, monkeypatch):
+    gc.collect()  # sessions of other tests
+    tape = []
+    for name in ("close", "__del__"):
+        real = getattr(tf.Session, name)
+
+        def noting(session, name=name, real=real):
+            tape.append(name)
+            real(session)
+
+        monkeypatch.setattr(tf.Session, name, noting, raising=False)
+    group_of = SimpleNamespace(lost=lost)
+    session = distributed_base._WorkerSession(group_of, "", tf.Graph(), None)
+    session.close()
+    del session
+    gc.collect()
+    assert set(tape) == calls
 
 
 def test_a_precision_is_tried_on_the_server_of_the_worker(monkeypatch):
