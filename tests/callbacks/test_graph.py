@@ -9,6 +9,7 @@ from tensorpack.callbacks import (
     RunOp,
     RunUpdateOps,
 )
+from tensorpack.callbacks.hooks import sees_runs
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
 from tests.contracts.callback import contract_of
@@ -81,9 +82,11 @@ def test_update_ops_run_with_each_step(capsys):
     assert log_lines(capsys) == ["Applying UPDATE_OPS collection of 2 ops."]
 
 
-def test_no_update_ops_no_word(capsys):
-    MiniTrainer([RunUpdateOps()]).train()
+def test_without_update_ops_no_word_is_said_and_no_op_is_run(capsys):
+    callback = RunUpdateOps()
+    MiniTrainer([callback]).train()
     assert log_lines(capsys) == []
+    assert not sees_runs(callback)
 
 
 def test_values_are_handed_to_the_function():

@@ -141,6 +141,17 @@ def test_a_round_under_way_names_those_that_had_their_turn(hook):
     assert trainer.callbacks.unfinished_round(True) == (None, [])
 
 
+def test_no_round_is_under_way_in_a_step():
+    rounds = []
+
+    class Looks(CallbackSpy):
+        def _before_run(self, ctx):
+            rounds.append(self.trainer.callbacks.unfinished_round(True))
+
+    MiniTrainer([Looks()], steps_per_epoch=3).train()
+    assert rounds == [(None, [])] * 3
+
+
 @pytest.mark.parametrize("hook", ROUNDS)
 def test_a_round_that_was_left_is_finished_by_another_group(hook):
     tape = []

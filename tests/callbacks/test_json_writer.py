@@ -211,6 +211,20 @@ def test_a_failing_disk_costs_one_warning(tmp_path, capsys):
     assert lines[0].startswith(f"Cannot write {tmp_path / 'stats.json'}, the training continues: ")
 
 
+def test_a_disk_that_fails_later_costs_one_warning(tmp_path, capsys):
+    path = tmp_path / "stats.json"
+
+    class Breaking(Putting):
+        def _before_epoch(self):
+            if self.epoch_num == 2:
+                path.unlink()
+                path.mkdir()
+
+    run(tmp_path, Breaking(), max_epoch=4)
+    said = f"Cannot write {path}, the training continues: "
+    assert [line.startswith(said) for line in log_lines(capsys)] == [True]
+
+
 def test_a_disk_that_recovers_gets_all_epochs(tmp_path):
     run(tmp_path, Blocking(tmp_path / "stats.json", until=2), max_epoch=2)
     assert stats(tmp_path) == TWO_EPOCHS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import JSONWriter, MonitorBase, Monitors, TrainingMonitor
-from tensorpack.callbacks._images import to_png
+from tensorpack.callbacks._images import image_summary, to_png
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer
 from tests.contracts.callback import contract_of
@@ -118,6 +118,12 @@ def test_an_image_is_a_png(channels):
         assert np.array_equal(sess.run(tf.image.decode_png(to_png(image))), image)
 
 
+def test_a_summary_of_images_has_each_as_a_png():
+    images = np.arange(2 * 4 * 5 * 3, dtype=np.uint8).reshape(2, 4, 5, 3)
+    values = image_summary("frames", images).value
+    assert [each.image.encoded_image_string for each in values] == [to_png(it) for it in images]
+
+
 def test_an_event_gets_its_step_and_time(monitors, spy):
     event = tf.Event()
     monitors.put_event(event)
@@ -178,6 +184,18 @@ def test_a_monitor_of_ours_has_the_methods_of_2017():
     writer.process_scalar("cost", 2)
     writer.put_scalar("score", 1)
     assert writer._scalars == {"cost": 4, "score": 2}
+
+
+def test_a_monitor_may_have_a_base_that_looks_at_its_subclasses():
+    class Named:
+        def __init_subclass__(cls, name, **kwargs):
+            super().__init_subclass__(**kwargs)
+            cls.known_as = name
+
+    class Both(MonitorBase, Named, name="both"):
+        pass
+
+    assert Both.known_as == "both"
 
 
 def test_the_spelling_of_2017():

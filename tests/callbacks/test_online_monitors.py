@@ -111,6 +111,11 @@ def test_wandb_gets_scalars_and_images(tape):
     assert tape == [("init", {"id": "id1", "resume": "allow", "project": "mnist"}), *sent]
 
 
+def test_comet_tags_an_experiment_that_is_given(tape):
+    CometMLMonitor(RecordedExperiment(tape, "", {}), tags=["a", "b"])
+    assert tape == [("", {}), ("tags", ["a", "b"])]
+
+
 @pytest.mark.parametrize("kind, name", [(CometMLMonitor, "experiment"), (WandbMonitor, "run")])
 def test_one_that_is_given_is_neither_opened_nor_ended(kind, name, tape):
     given = RecordedExperiment(tape, "", {}) if name == "experiment" else RecordedRun(tape, {})

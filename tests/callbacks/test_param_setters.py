@@ -278,8 +278,10 @@ class OnlySet(HyperParam):
 
 
 def test_a_parameter_that_cannot_be_read_is_not_put(capsys):
-    assert history(2.0, ScheduledHyperParamSetter(OnlySet(), [(0, 1.0)])) == []
-    assert "rate at epoch 1 will change to 1.00000000" in log_lines(capsys)
+    setter = ScheduledHyperParamSetter(OnlySet(), [(0, 1.0), (4, 1.0)], "linear")
+    assert history(2.0, setter) == []
+    said = [line for line in log_lines(capsys) if "will change" in line]
+    assert said == ["rate at epoch 1 will change to 1.00000000"]
 
 
 def test_a_change_to_the_same_value_is_not_said(capsys):

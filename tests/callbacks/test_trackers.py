@@ -139,7 +139,10 @@ def test_a_gpu_that_tensorflow_does_not_have_is_refused(monkeypatch):
             cb.PeakMemoryTracker(devices)
 
 
-def test_where_tensorflow_has_no_gpu_memory_is_not_tracked(capsys):
+@pytest.mark.parametrize("built_with_cuda", [False, True])
+def test_where_tensorflow_has_no_gpu_memory_is_not_tracked(built_with_cuda, monkeypatch, capsys):
+    monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: built_with_cuda)
+    monkeypatch.setattr(trackers, "gpu_memory_peak", lambda device: "not to be asked")
     assert train(cb.GPUMemoryTracker()) == []
     assert log_lines(capsys) == [
         "GPUMemoryTracker does nothing: TensorFlow has no GPU in this process."

@@ -127,3 +127,11 @@ def test_a_condition_is_asked_before_a_run_and_holds_until_after_it():
 def test_the_condition_gets_the_callback():
     when = run(lambda inside: EnableCallbackIf(inside, lambda callback: callback.local_step == 1))
     assert when.steps == [2, 5, 8, 11]
+
+
+@pytest.mark.parametrize("on, triggers", [(True, [1, 2]), (False, [])])
+def test_a_trigger_that_comes_from_outside_asks_the_condition(on, triggers):
+    def make(inside):
+        return PeriodicTrigger(EnableCallbackIf(inside, lambda callback: on), every_k_steps=1)
+
+    assert run(make, steps_per_epoch=2, max_epoch=1).triggers == triggers

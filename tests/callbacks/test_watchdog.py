@@ -30,6 +30,8 @@ def reports(capsys):
 def test_a_halt_is_reported_once_with_queues_and_stacks(capsys):
     clock, queue = FakeClock(), tf.FIFOQueue(50, tf.float32, name="my_queue")
     enqueue = queue.enqueue(1.0)
+    single = tf.FIFOQueue(1, tf.float32, name="single")
+    single.enqueue(1.0)
     watchdog, trainer = watched(clock)
     with trainer.session() as sess:
         trainer.callbacks.before_train()
@@ -44,7 +46,7 @@ def test_a_halt_is_reported_once_with_queues_and_stacks(capsys):
         watchdog.check()
         printed = capsys.readouterr().out
         assert printed.count("No step finished and no callback returned for 10 seconds") == 1
-        assert "  my_queue: 1 of 50\n" in printed
+        assert "  my_queue: 1 of 50\n" in printed and "  single: 0 of 1\n" in printed
         assert "MainThread:\n" in printed and "in test_a_halt_is_reported" in printed
         assert "Watchdog:\n" in printed
         assert printed.endswith("Processes:\n  none\n")

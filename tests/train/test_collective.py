@@ -7,10 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from tensorpack.callbacks import Callback
+from tensorpack.callbacks import Callback, ModelSaver
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.launch import _hosts
+from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.peers import PeerLost
 from tensorpack.train import CollectiveTrainer, StopTraining, TrainingInterrupted, collective
 from tensorpack.utils.stopping import Interrupted
@@ -35,22 +36,38 @@ class At(Callback):
 
     def _after_train(self):
         self.weights = self.trainer.sess.run(self.variables)
+        self.devices = self.trainer.sess.list_devices()
+
+
+class Counting(TinyModel):
+    """With a variable that no gradient changes, so that each worker has its own."""
+
+    def build_graph(self, x, y):
+        tf.get_variable("own", [], initializer=tf.zeros_initializer(), trainable=False)
+        return super().build_graph(x, y)
 
 
 class Workers:
     """Two workers that train until one does something in its third step.
 
+    Args:
+      action: what worker 1 calls with its trainer.
+      save_in: the directory in which each has a directory for its checkpoints, None for no saver.
+
     Attributes:
       addresses: of both.
       steps: how many each has taken.
       weights: those of each at the end.
+      devices: those that the session of each sees.
       errors: what each has raised, None for nothing.
     """
 
-    def __init__(self, action):
+    def __init__(self, action, save_in=None):
+        self._save_in = save_in
         clusters = _hosts.on_this_machine(2, 0)
         self.addresses = [each.address for each in clusters]
         self.steps, self.weights, self.errors = [None, None], [None, None], [None, None]
+        self.devices = [None, None]
         # worker 1 on another thread, as only the main one hears of signals
         other = threading.Thread(target=self._train, args=[1, clusters[1], action])
         other.start()
@@ -59,10 +76,13 @@ class Workers:
 
     def _train(self, index, cluster, action):
         look = At(3, action)
+        callbacks = [look]
+        if self._save_in is not None:
+            callbacks.append(ModelSaver(checkpoint_dir=str(self._save_in / str(index))))
         data = DataFromList([[np.float32([1, index]), np.float32([2, 3])]])
         with tf.Graph().as_default():
             trainer = CollectiveTrainer(
-                config([look], model=TinyModel(), dataflow=data, steps_per_epoch=10000),
+                config(callbacks, model=Counting(), dataflow=data, steps_per_epoch=10000),
                 cluster,
                 timeout=20.0,
             )
@@ -71,6 +91,7 @@ class Workers:
             except BaseException as error:
                 self.errors[index] = error
         self.steps[index], self.weights[index] = trainer.loop.steps_taken, look.weights
+        self.devices[index] = look.devices
 
 
 @pytest.fixture
@@ -88,6 +109,8 @@ def test_one_that_stops_ends_the_other_in_order_after_its_step(train, capsys):
     workers = train(stop)
     assert workers.errors == [None, None]
     assert workers.steps == [3, 3] and workers.weights[0] == workers.weights[1]
+    tasks = [{tf.DeviceSpec.from_string(each.name).task for each in of} for of in workers.devices]
+    assert tasks == [{0}, {1}]  # so the end of one is no error of the other's session
     at = workers.addresses[1]
     assert f"worker 1 at {at} has ended its training, so all workers do." in log_lines(capsys)
 
@@ -101,6 +124,16 @@ def test_a_signal_at_one_ends_both_after_the_same_step(train, capsys):
     assert log_lines(capsys).count(said) == 2
 
 
+def test_a_step_is_one_with_the_twofold_batch(train):
+    x, y = np.float32([1, 0, 1, 1]), np.float32([2, 3, 2, 3])
+    weight = bias = 0.0
+    for _ in range(3):
+        error = x * weight + bias - y
+        weight, bias = weight - 0.2 * np.mean(error * x), bias - 0.2 * np.mean(error)
+    for found in train(stop).weights:
+        np.testing.assert_allclose(found, [weight, bias], rtol=1e-5)
+
+
 def fail(trainer):
     raise KeyError("broken")
 
@@ -109,3 +142,17 @@ def test_an_error_at_one_is_named_by_the_other(train):
     lost, error = train(fail).errors
     assert isinstance(error, KeyError)
     assert type(lost) is PeerLost and "has failed, so all workers end. Its own log" in str(lost)
+
+
+def test_a_signal_at_one_saves_both_and_each_what_is_its_own(train, tmp_path):
+    train(lambda trainer: trainer.signal_token.request(Interrupted(signal.SIGTERM)), tmp_path)
+    chief, other = [set(load_checkpoint_vars(str(tmp_path / each / "model-4"))) for each in "01"]
+    assert {"global_step", "weight", "bias", "own"} <= chief
+    assert {"global_step", "own"} <= other and not {"weight", "bias"} & other
+
+
+def test_the_workers_are_those_of_the_environment_unless_it_is_alone(monkeypatch):
+    cluster = _hosts.on_this_machine(2, 0)[1]
+    monkeypatch.setenv("TF_CONFIG", cluster.as_tf_config())
+    assert CollectiveTrainer().cluster == cluster
+    assert CollectiveTrainer(alone=True).cluster is None

@@ -74,6 +74,8 @@ def test_number_of_towers():
     assert config.tower == [0, 1]
     config.nr_tower = 3
     assert config.tower == [0, 1, 2]
+    with pytest.raises(ValueError, match="^TrainConfig: nr_tower must be .* got 0"):
+        config.nr_tower = 0
     assert TrainConfig(dataflow=flow(), tower=[1, 3]).nr_tower == 2
 
 

@@ -1,7 +1,10 @@
 """Trainers with parameter servers; the processes of a cluster are threads of this one here."""
 
 import contextlib
+import gc
+import signal
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from tensorpack.models import BatchNorm
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
 from tensorpack.tfutils.gradproc import GlobalNormClip
 from tensorpack.tfutils.optimizer import AccumGradOptimizer, apply_grad_processors
+from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator, ReuseSessionCreator
 from tensorpack.tfutils.sessinit import DictRestore
 from tensorpack.tfutils.tower import TowerContext
@@ -25,8 +29,14 @@ from tensorpack.train import (
     SimpleTrainer,
     StopTraining,
     TrainConfig,
+    TrainingInterrupted,
+    distributed_base,
+    group,
     launch_train_with_config,
 )
+from tensorpack.train.timers import Timers
+from tensorpack.utils.stopping import Interrupted
+from tests.callbacks.driver import log_lines
 from tests.helpers import config
 
 STEPS, BATCH = 5, 4
@@ -316,6 +326,127 @@ def test_one_that_stops_training_ends_the_others_in_order(error):
         return trainer.loop.steps_taken
 
     assert Servers(2).run(train) == [3, 3]
+
+
+class At(Callback):
+    """Calls a function with the trainer behind a step of one worker."""
+
+    _chief_only = False
+
+    def __init__(self, step, action):
+        self._step, self._action = step, action
+
+    def _trigger_step(self):
+        if self.global_step == self._step:
+            self._action(self.trainer)
+
+
+def ends(callbacks):
+    """Trains with a callback for each worker; returns the trainers, and what each has raised."""
+
+    def train(server, index):
+        trainer = DistributedReplicatedTrainer(
+            config(
+                [callbacks[index]],
+                model=Regression(sgd),
+                dataflow=DataFromList(batches(index)),
+                steps_per_epoch=1000,
+            ),
+            server,
+        )
+        try:
+            trainer.train()
+        except BaseException as error:
+            return trainer, error
+
+    return zip(*Servers(len(callbacks)).run(train))
+
+
+def interrupt(trainer):
+    trainer.signal_token.request(Interrupted(signal.SIGTERM))
+
+
+def test_a_signal_at_one_ends_all_at_one_step(capsys):
+    before = set(threading.enumerate())
+    trainers, errors = ends([Callback(), At(3, interrupt)])
+    assert [type(each) for each in errors] == [TrainingInterrupted] * 2
+    assert [each.code for each in errors] == [143, 143]
+    assert len({each.loop.steps_taken for each in trainers}) == 1
+    said = "Asked to end: all workers end after the same step."
+    assert log_lines(capsys).count(said) == 1
+    # nothing goes on: no timer, and no session
+    new = set(threading.enumerate()) - before
+    assert not [each for each in new if isinstance(each, threading.Timer)]
+    for each in trainers:
+        with pytest.raises(RuntimeError, match="closed"):
+            each.sess.run(each.train_op)
+
+
+def test_a_signal_ends_a_worker_that_waits_in_vain_for_the_others(monkeypatch):
+    class Hasty(Timers):
+        def after(self, seconds, *args):
+            super().after(seconds / 50, *args)
+
+    monkeypatch.setattr(distributed_base, "Timers", Hasty)
+    monkeypatch.setattr(group, "_TELL_SECONDS", 0.1)
+    ended = threading.Event()
+
+    class WaitsForTheOther(At):
+        def _after_train(self):
+            ended.set()
+
+    callbacks = [At(3, lambda trainer: ended.wait(60)), WaitsForTheOther(3, interrupt)]
+    trainers, errors = ends(callbacks)
+    assert ended.is_set() and type(errors[1]) is TrainingInterrupted
+    assert trainers[1].loop.steps_taken == 3
+
+
+def test_a_chief_starts_with_the_moving_averages_that_it_loads_or_resumes(tmp_path):
+    start = DictRestore({"bn/mean/EMA": np.float32([1, 1, 1])})
+
+    def train(resume, epochs):
+        saver = ModelSaver(checkpoint_dir=str(tmp_path))
+        data = DataFromList([[np.float32(np.eye(4, 3))]])
+        options = {"model": Normalised(), "dataflow": data, "resume": resume, "max_epoch": epochs}
+        own = config([RunUpdateOps(), saver], session_init=start, **options)
+        return lambda server, index: DistributedReplicatedTrainer(own, server).train()
+
+    Servers(1).run(train("never", 1))
+    Servers(1).run(train("must", 2))
+    mean = load_checkpoint_vars(str(tmp_path / "model-4"))["bn/mean/EMA"]
+    np.testing.assert_allclose(mean, [0.25 + 0.75 * 0.9**4] * 3, rtol=1e-5)
+
+
+@pytest.mark.parametrize("lost, calls", [(None, {"close", "__del__"}), ("a worker", set())])
+def test_a_session_is_let_go_unless_that_would_wait_for_a_lost_process(lost, calls, monkeypatch):
+    gc.collect()  # sessions of other tests
+    tape = []
+    for name in ("close", "__del__"):
+        real = getattr(tf.Session, name)
+
+        def noting(session, name=name, real=real):
+            tape.append(name)
+            real(session)
+
+        monkeypatch.setattr(tf.Session, name, noting, raising=False)
+    group_of = SimpleNamespace(lost=lost)
+    session = distributed_base._WorkerSession(group_of, "", tf.Graph(), None)
+    session.close()
+    del session
+    gc.collect()
+    assert set(tape) == calls
+
+
+def test_a_precision_is_tried_on_the_server_of_the_worker(monkeypatch):
+    tried = []
+
+    def check(self, config, target=""):
+        tried.append((self.precision, target))
+
+    monkeypatch.setattr(ComputeOptions, "check", check)
+    servers = Servers(1)
+    train_all(servers, sgd, precision="fp32")
+    assert tried == [("fp32", servers.workers[0].target)]
 
 
 def test_what_cannot_be_trained_is_refused():

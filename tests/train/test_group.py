@@ -1,12 +1,16 @@
 """The group of the processes of a run: what each hears of the others."""
 
+import contextlib
+import socket
+
 import pytest
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
+from tensorpack.train import group as group_module
 from tensorpack.train import group_link
 from tensorpack.train.group import FAILED, JOINED, LEFT, READY, Group
-from tests.processes import wait_until
+from tests.processes import in_thread, wait_until
 
 
 class Member:
@@ -22,6 +26,7 @@ class Member:
         server = tf.train.Server(
             tf.train.ClusterSpec(cluster.as_dict()), cluster.job, cluster.index
         )
+        self.target = server.target
         self._server = server
         self.group = Group(cluster, server.target, timeout=timeout, **options)
         self.lost = []
@@ -33,13 +38,20 @@ class Member:
         self.group.join(self.lost.append, self.left.append, lambda: self.step, self.plan)
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Has all tell and hear several times a second, so that no test waits for that."""
+    monkeypatch.setattr(group_link, "_BEAT_SECONDS", 0.05)
+
+
 @pytest.fixture
-def members():
+def members(quick):
     """One parameter server, which starts first, and two workers."""
     made = [Member(each) for each in sorted(_hosts.on_this_machine(2, 1), key=lambda c: c.job)]
     yield made
     for each in made:
-        each.group.leave(failed=False)
+        if not each.group.stopping.is_set():
+            each.group.leave(failed=False)
 
 
 def states(member):
@@ -89,6 +101,25 @@ def test_a_group_ends_without_waiting_for_its_next_look(monkeypatch):
     assert not [link for each in made for link in each.group._links if link.is_alive()]
 
 
+def test_nothing_is_left_open_at_the_server(monkeypatch, members):
+    opened, opens = [], group_link.Link.session
+
+    def opening(link, graph):
+        opened.append(opens(link, graph))
+        return opened[-1]
+
+    monkeypatch.setattr(group_link.Link, "session", opening)
+    for each in members:
+        each.join()
+    wait_until(lambda: all(each.group.connected() for each in members))
+    for each in members:
+        each.group.leave(failed=False)
+    assert len(opened) == 3
+    for each in opened:
+        with pytest.raises(RuntimeError, match="closed"):
+            each.run([])
+
+
 def test_workers_must_have_epochs_of_the_same_length(members):
     server, chief, other = members
     other.plan = 12
@@ -99,6 +130,98 @@ def test_workers_must_have_epochs_of_the_same_length(members):
         chief.lost[0]
     )
     assert server.lost == []
+
+
+def test_one_that_fails_returns_when_the_host_knows_it(monkeypatch, members):
+    monkeypatch.setattr(group_module, "_TELL_SECONDS", 30.0)
+    server, chief, other = members
+    for each in members:
+        each.join()
+    wait_until(lambda: states(other) == [JOINED] * 3)
+    other.group.fail()  # its process may end now
+    assert states(other)[1] == FAILED
+    wait_until(lambda: chief.lost)
+    assert str(chief.lost[0]) == f"{chief.group.who(1)} failed: its own log says why."
+
+
+def test_a_host_without_its_table_was_started_again(monkeypatch, members):
+    monkeypatch.setattr(group_module, "_TELL_SECONDS", 0.1)  # it hears no last words
+    server, chief, other = members
+    for each in members:
+        each.join()
+    wait_until(lambda: states(other) == [JOINED] * 3)
+    with tf.Graph().as_default(), tf.device("/job:ps/task:0/device:CPU:0"):
+        table = group_link.shared_variable(group_link.TABLE, tf.int64, [3, 5])
+        lose = tf.raw_ops.DestroyResourceOp(resource=table)
+        with tf.Session(server.target) as session:
+            session.run(lose)
+    at = server.group.cluster.address
+    text = f"ps 0 at {at} was started again: the variables that it had are lost."
+    wait_until(lambda: chief.lost and other.lost)
+    assert [str(each) for each in chief.lost + other.lost] == [text] * 2
+
+
+def test_what_workers_wait_for_is_ended_once():
+    def end():
+        return tf.FIFOQueue(100, [tf.int64], [[]], shared_name="ends").enqueue(0)
+
+    clusters = sorted(_hosts.on_this_machine(1, 1), key=lambda each: each.job)
+    server, worker = [Member(each, closing=end) for each in clusters]
+    with contextlib.ExitStack() as stack:
+        for each in (server, worker):
+            each.join()
+            stack.callback(each.group.leave, failed=False)
+        worker.group.release()
+
+        def told(signum):
+            worker.group.vote(signum)
+            return wait_until(lambda: server.group.votes() == signum)
+
+        assert told(2) and told(3)  # two rows after that
+        with tf.Graph().as_default(), tf.device("/job:ps/task:0/device:CPU:0"):
+            ends = tf.FIFOQueue(100, [tf.int64], [[]], shared_name="ends").size()
+            with tf.Session(server.target) as session:
+                assert session.run(ends) == 1
+
+
+def test_a_server_that_accepts_connections_but_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setattr(group_link, "_CALL_SECONDS", 0.2)
+    monkeypatch.setattr(group_module, "_TELL_SECONDS", 0.2)  # and is not waited for
+    server, other, worker = sorted(_hosts.on_this_machine(1, 2), key=lambda each: each.name)
+    host, _, port = other.address.rpartition(":")
+    with socket.socket() as listener:
+        listener.bind((host, int(port)))
+        listener.listen(5)
+        server, worker = Member(server), Member(worker)
+        for each in (server, worker):
+            each.join()
+        wait_until(lambda: worker.group.table[0].state == JOINED)
+        assert not worker.group.connected()
+        monkeypatch.setattr(group_module, "_START_FACTOR", 0.1)
+        wait_until(lambda: worker.lost)
+        text = f"{other.name} at {other.address} has not started for 0.5 seconds."
+        assert [str(each) for each in worker.lost] == [text]
+        links = [*server.group._links, *worker.group._links]
+        for each in (server, worker):
+            each.group.leave(failed=True)
+        assert all(each.daemon for each in links)  # so one left behind holds no process
+    Member(other)  # answers, which ends it here
+    wait_until(lambda: not any(each.is_alive() for each in links))
+
+
+def test_workers_gather_the_values_of_all_as_often_as_they_like(members):
+    for each in members:
+        each.join()
+    wait_until(lambda: all(each.group.connected() for each in members))
+    tables = []
+
+    def gather(group):
+        for number in range(2):
+            tables.append(group.gather([number, group.index], lambda: None).tolist())
+
+    for thread, _ in [in_thread(gather, each.group) for each in members[1:]]:
+        thread.join(30)
+    assert sorted(tables) == [[[0, 0], [0, 1]]] * 2 + [[[1, 0], [1, 1]]] * 2
 
 
 @pytest.mark.slow

@@ -99,3 +99,14 @@ def test_with_horovod_that_reduces_and_broadcasts(horovod):
     assert weight == 100.0 - 2 * 2 * 3.0
     assert horovod == ["init", {"compression": "half"}]
     assert (trainer.is_chief, trainer.mpi_enabled(), trainer.cluster) == (False, True, None)
+
+
+@pytest.mark.parametrize("options, weight", [({}, -6.0), ({"average": False}, -12.0)])
+def test_byteps_adds_up_and_divides_unless_told_not_to(options, weight, horovod, monkeypatch):
+    module = sys.modules["horovod.tensorflow"]
+    module.push_pull = lambda tensor, average: tensor if average else tensor * 2.0
+    monkeypatch.setitem(sys.modules, "byteps", SimpleNamespace(__spec__=SimpleNamespace()))
+    monkeypatch.setitem(sys.modules, "byteps.tensorflow", module)
+    learned, trainer = weight_after(lambda: BytePSTrainer(**options))
+    assert learned == 100.0 + weight
+    assert (trainer.is_chief, trainer.mpi_enabled(), trainer.cluster) == (False, False, None)

@@ -246,3 +246,35 @@ def test_asynchronous_towers_share_what_an_optimizer_keeps(wrap):
     config = helpers.config([look], model=Wrapped(), dataflow=flow(), steps_per_epoch=100)
     launch_train_with_config(config, AsyncMultiGPUTrainer(2))
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
+
+
+def by_config(kind):
+    return lambda towers, own: kind(own(towers)).train()
+
+
+def by_towers(kind):
+    return lambda towers, own: launch_train_with_config(own([0]), kind(towers))
+
+
+def by_launch(kind):
+    return lambda towers, own: launch_train_with_config(own(towers), kind())
+
+
+@pytest.mark.parametrize(
+    "train, towers, cpus",
+    [
+        (by_config(SyncMultiGPUTrainer), 3, {0, 1}),
+        (by_launch(SyncMultiGPUTrainer), 3, {0, 1}),
+        (by_towers(SyncMultiGPUTrainer), 2, {0}),
+        (by_config(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
+        (by_launch(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
+        (by_towers(SyncMultiGPUTrainerParameterServer), 2, {0, 1}),
+        (by_towers(SyncMultiGPUTrainerParameterServer), 3, {0}),
+    ],
+)
+def test_where_the_two_variables_are_by_default(train, towers, cpus):
+    session_config = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=True)
+    options = {"model": TinyModel(), "dataflow": flow(), "session_config": session_config}
+    train(list(range(towers)), lambda tower: helpers.config(tower=tower, **options))
+    devices = [tf.DeviceSpec.from_string(each.device) for each in tf.trainable_variables()]
+    assert {each.device_index for each in devices} == cpus

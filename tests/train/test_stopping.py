@@ -1,6 +1,7 @@
 """How a run ends, in this process; `tests/faults` has the signals and errors of real processes."""
 
 import importlib
+import itertools
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ from tensorpack.callbacks import Callback, ModelSaver, StartProcOrThread
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow, DataFromList
-from tensorpack.input_source import FeedInput, TensorInput
+from tensorpack.input_source import FeedInput, QueueInput, TensorInput
 from tensorpack.train import (
     DataEnded,
     QueueClosed,
@@ -22,10 +23,12 @@ from tensorpack.train import (
     SimpleTrainer,
     TrainingInterrupted,
 )
+from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.concurrency import ShareSessionThread
-from tensorpack.utils.stopping import Failed, Finished
+from tensorpack.utils.stopping import Failed, Finished, Interrupted
 from tests import helpers
 from tests.helpers import CallbackSpy, TinyModel
+from tests.processes import wait_until
 
 
 def config(**options):
@@ -383,3 +386,21 @@ def test_games_in_threads_fill_the_users_own_shuffle_queue(kind, capfd):
     assert not any(each.is_alive() for each in players)
     printed = capfd.readouterr()
     assert "Skipping cancelled" not in printed.err
+
+
+def test_a_deterministic_run_waits_for_the_data_of_its_step():
+    fix_rng_seed(1)
+
+    class Late(DataFlow):
+        def __iter__(self):
+            for number in itertools.count():
+                if number == 2:
+                    wait_until(lambda: trainer.loop.in_step)
+                    trainer.signal_token.request(Interrupted(signal.SIGTERM))
+                    time.sleep(1.0)  # longer than another run waits for its step
+                yield [np.float32([1]), np.float32([2])]
+
+    trainer = SimpleTrainer(config(model=TinyModel(), data=QueueInput(Late()), deterministic=True))
+    with pytest.raises(TrainingInterrupted):
+        trainer.train()
+    assert trainer.loop.steps_taken == 3

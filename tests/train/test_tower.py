@@ -8,6 +8,7 @@ import pytest
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
+from tensorpack.input_source import FeedInput
 from tensorpack.predict import MultiThreadAsyncPredictor
 from tensorpack.tfutils.devices import device_text
 from tensorpack.train import SimpleTrainer
@@ -94,6 +95,19 @@ def test_names_and_devices_in_both_spellings(options, where, name, device):
     with run.sess:
         assert run.towers[name]["predicted"].op.device == device
         assert run.towers[name]["predicted"].name == f"{name}/predicted:0"
+
+
+def test_an_inference_tower_is_on_the_first_device_for_predictions():
+    class Infers(Callback):
+        def _setup_graph(self):
+            source = FeedInput(DataFromList([[X, X]]))
+            (self.tower,), _ = self.trainer.build_inference_towers(source, [("infer", None)])
+
+    infers = Infers()
+    run = trainer(infers, predict_tower=["/cpu:2", "/cpu:1"], session_config=CPUS)
+    run.setup()
+    with run.sess:
+        assert infers.tower["predicted"].op.device == "/device:CPU:2"
 
 
 def test_the_factory_of_a_trainer_knows_its_towers():

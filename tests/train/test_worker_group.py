@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 
+from tensorpack.compat import tfv1 as tf
 from tensorpack.launch import _hosts
 from tensorpack.tfutils import peers
 from tensorpack.train import worker_group
@@ -36,8 +37,8 @@ def both(*functions):
 def make_group():
     made = []
 
-    def make(cluster):
-        group = GroupOfWorkers(cluster, 5.0, lambda error: None, lambda flags: None)
+    def make(cluster, on_failure=lambda error: None):
+        group = GroupOfWorkers(cluster, 5.0, on_failure, lambda flags: None)
         made.append(group)
         return group
 
@@ -83,3 +84,16 @@ def test_the_log_says_for_whom_a_worker_waits(make_group, monkeypatch, capsys):
 
     tables = both(lambda: zero.gather([1.0], 5, lambda: None), come_late)
     np.testing.assert_array_equal(tables, [[[1.0], [2.0]]] * 2)
+
+
+def test_an_op_that_fails_ends_the_group_once(make_group, monkeypatch):
+    monkeypatch.setattr(worker_group, "_NAME_SECONDS", 0.0)
+    told = []
+    group = make_group(_hosts.on_this_machine(2, 0)[0], told.append)
+    with tf.Graph().as_default() as graph:
+        op = tf.debugging.Assert(False, ["broken op"])
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="(?s)and all of them answer: .*broken op") as raised:
+            group.broadcast(graph, op, lambda: None)
+        assert told == [raised.value] == [group.error]
+    assert isinstance(raised.value.__cause__, tf.errors.InvalidArgumentError)
