@@ -216,9 +216,9 @@ class Callbacks(Callback):
 def of_other_workers(callbacks: Sequence[Callback]) -> List[Callback]:
     """Returns those that run on each worker of a group, and logs which run on the chief only."""
     skipped = [str(each) for each in callbacks if each.chief_only]
-    logger.warning(
-        f"These callbacks run on the chief only and are skipped here: {', '.join(skipped)}."
-    )
+    if skipped:
+        names = ", ".join(skipped)
+        logger.warning(f"These callbacks run on the chief only and are skipped here: {names}.")
     return [each for each in callbacks if not each.chief_only]
 
 
