@@ -217,8 +217,6 @@ class Progress(Callback):
             "episodes": self._expreplay.num_episodes,
             "hours": self._so_far() / 3600,
         }
-        if hasattr(self._expreplay, "exploration"):
-            scalars["exploration"] = self._expreplay.exploration
         for name, value in scalars.items():
             self.trainer.monitors.put_scalar(name, value)
 

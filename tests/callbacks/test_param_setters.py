@@ -284,7 +284,7 @@ def test_a_parameter_that_cannot_be_read_is_not_put(capsys):
     assert said == ["rate at epoch 1 will change to 1.00000000"]
 
 
-def test_a_change_to_the_same_value_is_not_said(capsys):
+def test_the_first_value_is_said_and_then_each_change_but_none_to_the_same_value(capsys):
     history(0.1, ScheduledHyperParamSetter("rate", [(0, 0.1), (1, 0.1), (2, 0.5)]))
     said = [line for line in log_lines(capsys) if "will change" in line]
-    assert said == ["rate at epoch 3 will change to 0.50000000"]
+    assert said == [f"rate at epoch {n} will change to {v:.8f}" for n, v in [(1, 0.1), (3, 0.5)]]

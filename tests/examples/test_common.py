@@ -184,7 +184,7 @@ def test_an_evaluation_that_is_cancelled_is_repeated_with_the_same_games():
 
 def test_progress_continues_over_the_sittings_of_a_run():
     clock = FakeClock()
-    source = SimpleNamespace(env_steps=1000, num_episodes=3, exploration=0.5)
+    source = SimpleNamespace(env_steps=1000, num_episodes=3)
 
     def sitting(seconds, state=None):
         progress, trainer = Progress(source, 4, clock), FakeTrainer(None)
@@ -198,7 +198,7 @@ def test_progress_continues_over_the_sittings_of_a_run():
     state, first = sitting(5400)
     clock.advance(10**6)  # between two sittings
     _, second = sitting(1800, state)
-    steps = {"agent_steps": 1000, "emulator_frames": 4000, "episodes": 3, "exploration": 0.5}
+    steps = {"agent_steps": 1000, "emulator_frames": 4000, "episodes": 3}
     assert first == {**steps, "hours": 1.5}
     assert second == {**steps, "hours": 2.0}
 

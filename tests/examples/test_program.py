@@ -91,7 +91,6 @@ setting            value
 -----------------  ---------
 algo               Double
 optimizer_epsilon  0.001
-atoms              0
 double             True
 dueling            False
 noisy              False
