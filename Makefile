@@ -61,7 +61,7 @@ test-slow:
 nightly:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
 	@test -x .venv-tf1/bin/python || { echo "make nightly needs the environments of .ci/run" >&2; exit 1; }
-	@status=0; VENV="$(VENV)" scripts/test -m nightly || status=1; \
+	@status=0; SAMPLE=1 VENV="$(VENV)" scripts/test -m nightly || status=1; \
 		VENV=.venv-tf1 scripts/test -m nightly || status=1; exit $$status
 
 reliability:

@@ -6,6 +6,7 @@ when a test below `tests/` needs it, so the rows without TensorFlow use this fil
 """
 
 import contextlib
+import gc
 import importlib.util
 import multiprocessing
 import os
@@ -80,6 +81,12 @@ def pytest_configure(config):
         return
     settings.register_profile("tensorpack", deadline=None, derandomize=True, database=None)
     settings.load_profile("tensorpack")
+
+
+def pytest_collection_finish():
+    """Takes what is loaded, and the tests themselves, out of each collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def needs_tensorflow(path):

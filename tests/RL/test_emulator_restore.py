@@ -7,6 +7,7 @@ from tensorpack.RL import _emulator, _emulator_restore
 from tensorpack.RL.atari import AtariPlayers
 from tests.contracts.player import PlayerContract
 from tests.RL.players import any_rom, breakout_rom, play
+from tests.tiers import first_fast
 
 
 def make(rom, **options):
@@ -138,7 +139,7 @@ def test_a_machine_that_is_not_the_one_that_was_saved_is_not_taken(saved, monkey
     assert_goes_on(state, steps)
 
 
-@pytest.mark.parametrize("part", ["ram", "screens", "lives", "log", "begun_with"])
+@pytest.mark.parametrize("part", first_fast(["ram", "screens", "lives", "log", "begun_with"], 2))
 def test_a_game_that_goes_otherwise_when_played_again_is_refused(saved, part):
     state, _ = saved
     one = list(emulators(state))[1]

@@ -14,6 +14,7 @@ from tensorpack.utils.aligned import stays_as_it_is
 from tensorpack.utils.stopping import Interrupted
 from tests.examples.catch import CatchPlayer, CountingCatch
 from tests.examples.small_dqn import make_config, read_stats, small_catch, train
+from tests.tiers import first_fast
 
 
 def make_expreplay(player, **options):
@@ -80,7 +81,7 @@ class RecordingCatch(CatchPlayer):
         return super()._step(actions)
 
 
-@pytest.mark.parametrize("repeat, least, most", [(1, 0.2, 0.45), (100, 0.5, 0.9)])
+@pytest.mark.parametrize("repeat, least, most", first_fast([(100, 0.5, 0.9), (1, 0.2, 0.45)]))
 def test_random_actions_are_repeated_as_the_flag_says(repeat, least, most, log_dir):
     player = RecordingCatch()
     config = make_config(player, "--random-repeat", f"{repeat}", "--init-memory-size", "400")
@@ -132,6 +133,7 @@ def test_games_that_end_while_populating_count_for_the_first_epoch(log_dir):
     assert -1 <= first["expreplay/mean_score"] <= first["expreplay/max_score"] <= 1
 
 
+@pytest.mark.slow
 def test_an_epoch_without_a_finished_game_has_no_score(log_dir):
     class Endless(CatchPlayer):
         def _step(self, actions):
@@ -220,6 +222,7 @@ def test_a_hint_names_the_flag_that_helps(num_envs, limit, hint, log_dir):
     assert make_expreplay(small_catch(num_envs)).bottleneck_hint(limit) == hint
 
 
+@pytest.mark.slow
 def test_the_example_reports_where_its_time_goes(log_dir, capsys):
     with open(log_dir + "/report", "w"):
         pass

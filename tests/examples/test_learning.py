@@ -11,6 +11,7 @@ from munchausen import munchausen_bonus
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext
 from tests.examples.references import Reference
+from tests.tiers import first_fast
 
 BATCH, ACTIONS = 5, 2
 SIZE, SIZE_NOT_PADDED = 12, 36  # of frames
@@ -141,7 +142,7 @@ def expected(algorithm, once):
     return compute
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", first_fast(CASES, 4))
 def test_cost_and_gradients(name):
     algorithm = CASES[name]
     once = Once(algorithm)

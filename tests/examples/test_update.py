@@ -7,6 +7,7 @@ from DQNModel import Model
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext
+from tests.tiers import first_fast
 
 STEPS = 20
 BATCH = 8
@@ -104,7 +105,7 @@ def plain(algo, start, max_norm):
 # In the last one all gradients are clipped.
 @pytest.mark.parametrize(
     "algo, max_norm",
-    [("Double", MAX_NORM), ("DQN", MAX_NORM), ("Dueling", MAX_NORM), ("Double", 0.05)],
+    first_fast([("Double", MAX_NORM), ("DQN", MAX_NORM), ("Dueling", MAX_NORM), ("Double", 0.05)]),
 )
 def test_twenty_updates(algo, max_norm):
     before, after = ours(algo, max_norm)

@@ -50,6 +50,7 @@ with open(sys.argv[2], "w") as file:
 
 
 @pytest.mark.skipif(not is_tfv2(), reason="TensorFlow 1 has all of it")
+@pytest.mark.slow
 def test_what_is_gone_raises_an_error_that_names_a_replacement(tmp_path):
     pytest.importorskip("tf_slim")
     script, results = tmp_path / "probe.py", tmp_path / "errors.json"

@@ -95,6 +95,7 @@ def test_bf16_costs_and_gradients_are_near_those_of_fp32(has_bf16):
     np.testing.assert_allclose(costs16, costs, atol=0.02 * costs[0])
 
 
+@pytest.mark.slow
 def test_xla_computes_the_same():
     costs, first, nodes = run(ComputeOptions(), 20)
     costs_compiled, first_compiled, compiled_nodes = run(ComputeOptions(xla=True), 20)

@@ -38,6 +38,7 @@ from tensorpack.train.timers import Timers
 from tensorpack.utils.stopping import Interrupted
 from tests.callbacks.driver import log_lines
 from tests.helpers import config
+from tests.tiers import first_fast
 
 STEPS, BATCH = 5, 4
 
@@ -167,11 +168,13 @@ def check_close(found, expected):
 
 @pytest.mark.parametrize(
     "make_optimizer",
-    [
-        lambda: tf.train.MomentumOptimizer(0.1, 0.9),
-        lambda: tf.train.AdamOptimizer(0.01),
-        lambda: apply_grad_processors(sgd(), [GlobalNormClip(0.1)]),
-    ],
+    first_fast(
+        [
+            lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+            lambda: tf.train.AdamOptimizer(0.01),
+            lambda: apply_grad_processors(sgd(), [GlobalNormClip(0.1)]),
+        ]
+    ),
     ids=["Momentum", "Adam", "GlobalNormClip"],
 )
 def test_a_step_is_an_update_by_each_worker_in_turn(make_optimizer):
@@ -283,6 +286,7 @@ def test_the_chief_saves_what_any_trainer_loads_and_others_start_with_what_it_lo
     np.testing.assert_allclose(predict.output, output, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_asynchronous_workers_converge():
     def train(server, index):
         trainer = DistributedTrainerParameterServer(1, server, ["cpu", "gpu"][index])

@@ -28,6 +28,7 @@ from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import _streams
 from tests import helpers
 from tests.helpers import TinyModel
+from tests.tiers import first_fast
 from tests.train.test_multigpu import BATCH, OPTIMIZERS, Regression, Result, batches
 from tests.train.test_simple import LastValues, flow
 
@@ -140,7 +141,7 @@ class StopAt(Callback):
 
 
 @pytest.mark.parametrize("stop_at", [2, 4])
-@pytest.mark.parametrize("kind", SYNCHRONOUS)
+@pytest.mark.parametrize("kind", first_fast(SYNCHRONOUS))
 def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, seeded, tmp_path):
     def run(directory, *callbacks, resume="never"):
         result = Result()
@@ -171,7 +172,7 @@ def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, seeded, tmp_path):
 
 
 @pytest.mark.parametrize("first, second", [(1, 2), (2, 1)])
-@pytest.mark.parametrize("optimizer", ["adam", "accumulated"])
+@pytest.mark.parametrize("optimizer", first_fast(["adam", "accumulated"]))
 def test_checkpoints_of_any_number_of_towers_are_exchangeable(first, second, optimizer, tmp_path):
     def run(towers, *callbacks, session_init=None, data=None, steps=3):
         kind = SyncMultiGPUTrainerReplicated if towers == 2 else SimpleTrainer

@@ -28,6 +28,7 @@ from tensorpack.train import (
 )
 from tests import helpers
 from tests.helpers import TinyModel
+from tests.tiers import first_fast
 from tests.train.test_simple import LastValues, TinyModelOf2017, flow
 
 STEPS, BATCH = 6, 4  # of all towers together
@@ -182,14 +183,16 @@ def replicated(mode):
 
 @pytest.mark.parametrize(
     "device, optimizer, towers",
-    [("gpu", "adam", 2), ("cpu", "clipped", 4), ("gpu", "accumulated", 2), ("gpu", "sgd", 4)],
+    first_fast(
+        [("gpu", "adam", 2), ("cpu", "clipped", 4), ("gpu", "accumulated", 2), ("gpu", "sgd", 4)], 2
+    ),
 )
 def test_towers_with_shared_variables_train_as_one(device, optimizer, towers):
     result = train(parameter_server(device), OPTIMIZERS[optimizer], towers)
     check_like_one_tower(result, optimizer)
 
 
-@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+@pytest.mark.parametrize("optimizer", first_fast(sorted(OPTIMIZERS), 3))
 def test_towers_with_copies_of_the_variables_train_as_one(optimizer):
     result = train(replicated("cpu"), OPTIMIZERS[optimizer], 2)
     check_like_one_tower(result, optimizer)

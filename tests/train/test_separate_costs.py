@@ -14,6 +14,7 @@ from tensorpack.train import (
     SyncMultiGPUTrainerParameterServer,
     SyncMultiGPUTrainerReplicated,
 )
+from tests.tiers import first_fast
 from tests.train.test_multigpu import train
 
 STEPS, BATCH = 6, 4  # of all towers together
@@ -93,7 +94,9 @@ def test_each_variable_is_updated_by_its_own_cost():
 @pytest.mark.parametrize("make_optimizer", [per_scope, accumulated])
 @pytest.mark.parametrize(
     "kind",
-    [SyncMultiGPUTrainerParameterServer, SyncMultiGPUTrainerReplicated, CollectiveTrainer],
+    first_fast(
+        [SyncMultiGPUTrainerParameterServer, SyncMultiGPUTrainerReplicated, CollectiveTrainer]
+    ),
 )
 def test_towers_train_as_one(kind, make_optimizer):
     expected = run(SimpleTrainer, make_optimizer, 1)

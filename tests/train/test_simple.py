@@ -232,6 +232,7 @@ def nodes_of_a_run(**options):
 
 
 @pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.slow
 def test_xla_compiles_training_and_prediction(asked):
     for nodes in nodes_of_a_run(xla=asked):
         assert compiled(nodes) == asked

@@ -27,6 +27,7 @@ from tensorpack.train import (
 )
 from tensorpack.utils import fix_rng_seed
 from tests import helpers
+from tests.tiers import first_fast
 
 STEPS, BATCH = 5, 6  # of all towers together
 NAMES = ["fc/W", "bn/gamma", "bn/beta", "bn/mean/EMA", "bn/variance/EMA", "out/W"]
@@ -104,11 +105,13 @@ INPUTS = {
 
 @pytest.mark.parametrize(
     "trainer, towers, data",
-    [
-        (SyncMultiGPUTrainerReplicated, 3, "fed"),
-        (SyncMultiGPUTrainerReplicated, 2, "staged"),
-        (SyncMultiGPUTrainerParameterServer, 2, "queue"),
-    ],
+    first_fast(
+        [
+            (SyncMultiGPUTrainerParameterServer, 2, "queue"),
+            (SyncMultiGPUTrainerReplicated, 3, "fed"),
+            (SyncMultiGPUTrainerReplicated, 2, "staged"),
+        ]
+    ),
 )
 def test_layers_with_the_statistics_of_all_towers_train_as_one(trainer, towers, data):
     _, expected = train(SimpleTrainer, 1)
