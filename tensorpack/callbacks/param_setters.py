@@ -53,9 +53,11 @@ class HyperParamSetter(Callback):
     def _noted(self, value: Optional[float]) -> Optional[float]:
         if value is not None and value != self._last:
             self._last = value
-            changes = not self._began or not self._is_present(value)  # the first one is always told
-            if changes and self._logged_epoch != self.epoch_num:
-                self._logged_epoch = self.epoch_num  # it may change in every step
+            # It may change in every step. The first value is always told.
+            if self._logged_epoch != self.epoch_num and not (
+                self._began and self._is_present(value)
+            ):
+                self._logged_epoch = self.epoch_num
                 name = self.param.readable_name
                 logger.info(f"{name} at {self._moment()} will change to {value:.8f}")
         return value
