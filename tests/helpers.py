@@ -87,21 +87,3 @@ def array_at(offset, size):
     memory = np.zeros(size * 4 + 128, np.uint8)
     start = -memory.ctypes.data % 64 + offset
     return memory[start : start + size * 4].view(np.float32)
-
-
-class FakeClock:
-    """A clock that moves only when it is told to.
-
-    Args:
-      now: what it shows at first, in seconds.
-    """
-
-    def __init__(self, now=0.0):
-        self.now = now
-
-    def __call__(self):
-        return self.now
-
-    def advance(self, seconds):
-        """Moves the clock on."""
-        self.now += seconds

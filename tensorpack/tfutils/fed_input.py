@@ -169,6 +169,7 @@ def _to_strings(value: Any) -> np.ndarray:
 
 
 def describe(value: Any) -> str:
+    """Returns what a value is, for an error: "float64 [2, 3]", "a list of length 2"."""
     if value is None:
         return "None"
     if isinstance(value, (np.ndarray, np.generic)):

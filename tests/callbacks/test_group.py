@@ -5,7 +5,8 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.utils.stopping import Finished, StopRequested
 from tests.callbacks.driver import MiniTrainer, log_lines, when
-from tests.helpers import HOOKS, CallbackSpy, FakeClock, LargeState
+from tests.clock import FakeClock
+from tests.helpers import HOOKS, CallbackSpy, LargeState
 
 
 class Failing(CallbackSpy):

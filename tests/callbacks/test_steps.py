@@ -13,8 +13,8 @@ from tensorpack.callbacks import (
 )
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, log_lines
+from tests.clock import FakeClock
 from tests.contracts.callback import contract_of
-from tests.helpers import FakeClock
 
 TestProgressBar = contract_of(lambda: ProgressBar(["cost"]))
 TestSessionRunTimeout = contract_of(lambda: SessionRunTimeout(60000))

@@ -4,8 +4,8 @@ from tensorpack.callbacks import Callback, PeriodicCallback, PeriodicTrigger, Th
 from tensorpack.compat import tfv1 as tf
 from tests.callbacks.driver import MiniTrainer, when
 from tests.callbacks.resuming import Killer, ResumableTrainer
+from tests.clock import FakeClock
 from tests.contracts.callback import contract_of
-from tests.helpers import FakeClock
 
 NAME = "Throughput (samples/sec)"
 

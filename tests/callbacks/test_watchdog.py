@@ -10,8 +10,8 @@ from tensorpack.utils.processes import ProcessGroup
 from tensorpack.utils.stopping import Failed, StopRequested
 from tensorpack.utils.worker import make_worker
 from tests.callbacks.driver import MiniTrainer, when
+from tests.clock import FakeClock
 from tests.contracts.callback import contract_of
-from tests.helpers import FakeClock
 from tests.utils import worker_targets as targets
 
 TestWatchdog = contract_of(Watchdog)

@@ -14,10 +14,9 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.varmanip import load_checkpoint_vars, save_checkpoint_vars
 from tensorpack.train import TrainingInterrupted
 from tensorpack.utils import logger
-from tensorpack.utils.stopping import Interrupted
 from tests.examples.catch import CatchPlayer
 from tests.examples.conftest import EXAMPLES
-from tests.examples.small_dqn import read_stats, refusal
+from tests.examples.small_dqn import StopAt, read_stats, refusal
 from tests.examples.test_a3c_model import ACTIONS, VARIABLES
 from tests.harness import NEVER, Child
 from tests.RL.players import breakout_rom
@@ -61,17 +60,6 @@ def test_a_run_writes_its_scalars_and_a_model_each_epoch(log_dir):
     assert stats[1]["learning_rate"] == pytest.approx(3.5e-4)
     saved = load_checkpoint_vars(str(Path(log_dir, "model-20")))
     assert {name: saved[name].shape[:1] for name in VARIABLES}  # all are there
-
-
-class StopAt(tp.Callback):
-    """Asks the run to end in a step, as Ctrl-C does."""
-
-    def __init__(self, step):
-        self._step = step
-
-    def _trigger_step(self):
-        if self.global_step == self._step:
-            self.trainer.stop_token.request(Interrupted(signal.SIGINT))
 
 
 @pytest.mark.one_row

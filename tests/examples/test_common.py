@@ -9,9 +9,9 @@ from common import EpochTimeWithoutGPU, Evaluator, Progress, play_n_episodes
 
 from tensorpack.RL import Player, PlayerStep
 from tensorpack.utils.stopping import Interrupted, StopRequested, StopToken
+from tests.clock import FakeClock
 from tests.examples.catch import CatchPlayer
 from tests.examples.small_dqn import FakeTrainer, read_video
-from tests.helpers import FakeClock
 
 
 class Lengths(Player):

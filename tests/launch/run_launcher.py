@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 from tests.checks import ROOT
+from tests.processes import gone, wait_until
 
 PRELUDE = """
 import os, signal, sys, time
@@ -64,15 +64,6 @@ def started(path, body, *options):
         process.wait()
 
 
-def is_gone(pid, seconds=5):
-    """Whether a process ends within so many seconds."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-                if file.read().rpartition(") ")[2][0] == "Z":
-                    return True
-        except OSError:
-            return True
-        time.sleep(0.01)
-    return False
+def is_gone(pid):
+    """Waits until a process has ended, which it must within five seconds; returns True."""
+    return wait_until(lambda: gone(pid), 5)

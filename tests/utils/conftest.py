@@ -13,6 +13,7 @@ import pytest
 
 from tensorpack.utils import logger
 from tests.checks import ROOT
+from tests.clock import FakeClock
 
 
 @pytest.fixture
@@ -65,20 +66,10 @@ def run_in_terminal(run_python):
     return run
 
 
-class FakeClock:
-    """A clock that is set by hand."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
     """A clock that is set by hand, in seconds: `clock.now += 2`."""
-    return FakeClock()
+    return FakeClock(100.0)
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ from tensorpack.input_source import FeedInput, QueueInput
 from tensorpack.input_source.dequeue import WaitProbe, WaitReading
 from tensorpack.train import SimpleTrainer
 from tests.callbacks.driver import MiniTrainer, log_directory, log_lines, when
+from tests.clock import FakeClock
 from tests.contracts.callback import contract_of
-from tests.helpers import FakeClock, config
+from tests.helpers import config
 
 TestTimeReport = contract_of(TimeReport)
 
