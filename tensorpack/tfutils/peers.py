@@ -20,7 +20,7 @@ _TASK = re.compile(rb"/job:(\w+)/replica:0/task:(\d+)/")  # in the names of devi
 _CHANNEL = [
     ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1000),  # so long may a connection take, on a busy machine
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 _PERIOD_SECONDS = 1.0
@@ -99,10 +99,14 @@ class PeerWatch:
 
     def _name_of(self, name: str) -> str:
         """Returns what a process calls itself, "" if it does not answer."""
-        try:
-            task = _TASK.search(self._ask(name).result(timeout=_PERIOD_SECONDS))
-        except (self._grpc.RpcError, self._grpc.FutureTimeoutError):
-            return ""
+        # By a connection of its own: after one that failed, gRPC does not try for some seconds.
+        options = [*_CHANNEL, ("grpc.use_local_subchannel_pool", 1)]
+        with self._grpc.insecure_channel(self._peers[name], options) as channel:
+            call = channel.unary_unary(_STATUS).future(b"", timeout=_PERIOD_SECONDS)
+            try:
+                task = _TASK.search(call.result(timeout=_PERIOD_SECONDS))
+            except (self._grpc.RpcError, self._grpc.FutureTimeoutError):
+                return ""
         return b" ".join(task.groups()).decode() if task else name
 
     def _ask(self, name: str) -> Any:

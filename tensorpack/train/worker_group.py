@@ -24,6 +24,7 @@ INTERRUPTED = 100
 
 _START_TIMEOUTS = 5  # how many times the time-out the others may take to start
 _STAY_SECONDS = 3.0  # that a worker with another list stays, so that the others see it, too
+_NOT_KNOWN = "not known"
 _LAST_SECONDS = 2.0  # that the thread of the exchanges may take to close its session
 _NAME_SECONDS = 5.0  # from the error of a collective until a lost worker is known
 
@@ -76,21 +77,35 @@ class GroupOfWorkers:
         """
         self._config = worker_config(self.cluster, config)
         self.target = make_server(self.cluster, config).target
-        own = ", ".join(self.cluster.workers)
-        _list_of_workers(self.target, self._config, own)
+        _list_of_workers(self.target, self._config, ", ".join(self.cluster.workers))
         names = self._watch.wait_for_all(_START_TIMEOUTS * self._timeout, check_stop)
         self._watch.start()
         for name, called in names.items():
             if name != called:
-                at = self.cluster.workers[int(name.split()[1])]
-                device = "/job:{}/task:{}".format(*called.split())
-                limits = tf.ConfigProto(device_filters=[device], operation_timeout_in_ms=2000)
-                other = _list_of_workers(f"grpc://{at}", limits)
-                wait_for(str, lambda: False, check_stop, _STAY_SECONDS)
-                raise ValueError(
-                    f"{name} at {at} takes itself for {called}: its list of workers is {other}, "
-                    f"that of {self.cluster.name} is {own}. Give all the same list, in one order."
-                )
+                raise ValueError(self._clash(name, called, check_stop))
+
+    def _clash(self, name: str, called: str, check_stop: Callable[[], None]) -> str:
+        """Returns what is wrong with a worker that takes itself for another one; stays until that
+        worker can have found out the same.
+        """
+        at = self.cluster.workers[int(name.split()[1])]
+        device = "/job:{}/task:{}".format(*called.split())
+        limits = tf.ConfigProto(device_filters=[device], operation_timeout_in_ms=2000)
+        theirs = [_NOT_KNOWN]
+
+        def has_written() -> bool:
+            theirs[0] = _list_of_workers(f"grpc://{at}", limits)
+            return theirs[0] != _NOT_KNOWN
+
+        # A server answers before its process has written the list, and then looks at the others.
+        limit = _START_TIMEOUTS * self._timeout
+        wait_for(lambda: f"the list of {name}", has_written, check_stop, limit)
+        wait_for(str, lambda: False, check_stop, _STAY_SECONDS)
+        return (
+            f"{name} at {at} takes itself for {called}: its list of workers is {theirs[0]}, that "
+            f"of {self.cluster.name} is {', '.join(self.cluster.workers)}. Give all the same list, "
+            "in one order."
+        )
 
     def gather(
         self, values: Sequence[float], key: int, check_stop: Callable[[], None]
@@ -237,4 +252,4 @@ def _list_of_workers(target: str, config: tf.ConfigProto, own: str = "") -> str:
                 sess.run(write)
             return sess.run(read).decode()
     except tf.errors.OpError:
-        return "not known"
+        return _NOT_KNOWN

@@ -188,7 +188,6 @@ def test_ctrl_c_at_all_workers_ends_them_in_order(start_group):
     assert zero["weights"] == one["weights"]
 
 
-@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(53)
 def test_workers_that_take_themselves_for_the_same_end_with_both_lists(start_group):

@@ -51,8 +51,21 @@ def join(group):
     return lambda: group.join(None, lambda: None)
 
 
-@pytest.mark.parametrize("index", [0, 1])
-def test_workers_whose_lists_have_another_order_name_both(index, make_group, monkeypatch):
+@pytest.mark.parametrize("index, late", [(0, False), (1, False), (0, True)])
+def test_workers_whose_lists_have_another_order_name_both(index, late, make_group, monkeypatch):
+    """`late` means that one is asked for its list before it has written it."""
+    asked = threading.Event()
+
+    def list_of_workers(target, config, own=""):
+        if late and own == ", ".join(theirs.workers):
+            assert asked.wait(30)
+        found = function(target, config, own)
+        if not own:
+            asked.set()
+        return found
+
+    function = worker_group._list_of_workers
+    monkeypatch.setattr(worker_group, "_list_of_workers", list_of_workers)
     monkeypatch.setattr(worker_group, "_STAY_SECONDS", 0.0)
     first, second = _hosts.on_this_machine(2, 0)
     ours = dataclasses.replace((first, second)[index], index=index)
