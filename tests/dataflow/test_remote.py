@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from tensorpack.dataflow import DataFlowTerminated, DataFromGenerator
-from tensorpack.dataflow._remote.message import DATA, END, SYNC, Message, encode
+from tensorpack.dataflow._remote.message import DATA, END, SYNC, Message, decode, encode
 from tensorpack.dataflow.remote import RemoteDataZMQ, RemoteSender, send_dataflow_zmq
+from tensorpack.utils.serialize import MAX_BYTES
 from tests.contracts.dataflow import DataFlowContract, assert_same
 from tests.dataflow.flows import ResetsCounted, consumer_of, flow_of, numbers
 from tests.dataflow.remote_peers import ANY_PORT, SECONDS, A, B, Sending, Until, drain, free_address
@@ -159,6 +160,16 @@ def test_a_sender_that_binds_continues_with_another_receiver(receive, raw):
         assert os.listdir(f"{folder}/new") == []
     finally:
         shutil.rmtree(folder)
+
+
+def test_a_sender_asks_again_when_the_one_that_it_asked_has_gone(raw):
+    addr = free_address()
+    sending = Sending(numbers(1), addr, bind=True, passes=1)
+    first = raw(zmq.ROUTER, addr)
+    kinds = [decode(first.recv_multipart()[1], MAX_BYTES).kind for _ in range(2)]
+    assert kinds == [DATA, SYNC]
+    first.close()
+    drain(raw(zmq.ROUTER, addr), sending)
 
 
 def test_a_sender_continues_when_the_receiver_is_started_again_and_says_what_was_lost(receive):

@@ -1,6 +1,7 @@
 """The sending end of a connection."""
 
 import os
+import time
 from contextlib import suppress
 from typing import Any, Callable, Dict, Optional
 
@@ -13,6 +14,7 @@ from .message import DATA, END, SYNC, Answer, Message, encode, split
 from .socket import Hub, attach
 
 _LAST_SECONDS = 1.0  # for what was sent to leave, where the sender fails or is interrupted
+_FIRST_PAUSE = 1.0  # seconds without an answer until the receiver is asked again; then twice as many
 _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver has told its limit
 
 
@@ -104,7 +106,7 @@ class Sender:
     def _ask(self) -> None:
         """Waits for the answer to a SYNC, which comes after those to all messages before it."""
         self._answered = -1
-        self._send(encode(Message(SYNC, self._id, self.count)))
+        self._send(encode(self._sync()))
         self._wait(lambda: self._answered == SYNC)
 
     def _end(self, missing: Optional[str]) -> None:
@@ -138,10 +140,28 @@ class Sender:
             raise self._nothing_taken() from error
 
     def _wait(self, condition: Callable[[], bool]) -> None:
+        """Reads answers until the condition holds.
+
+        Asks again in longer and longer intervals, because a receiver that was just closed has not
+        read what it was asked.
+        """
+        pause, since = _FIRST_PAUSE, time.monotonic()
         while not condition():
-            if not self._socket.poll(None if self._timeout is None else self._milliseconds):
+            end = since + (float("inf") if self._timeout is None else self._timeout)
+            left = end - time.monotonic()
+            if self._socket.poll(max(0, int(1000 * min(pause, left)))):
+                before = self._total
+                self._read()
+                since = since if self._total == before else time.monotonic()
+            elif left <= pause:
                 raise self._nothing_taken()
-            self._read()
+            else:
+                pause *= 2
+                with suppress(self._zmq.Again):
+                    self._socket.send(encode(self._sync()), self._zmq.NOBLOCK)
+
+    def _sync(self) -> Message:
+        return Message(SYNC, self._id, self.count)
 
     def _read(self) -> None:
         answer = Answer.decode(self._socket.recv())
