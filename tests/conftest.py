@@ -37,6 +37,9 @@ WITHOUT_TENSORFLOW = {
     "test_public_names.py",
 }
 
+# Those of them that do not load it; scripts/test runs them apart from the others.
+LIGHT = WITHOUT_TENSORFLOW - {"command"} if HAS_TENSORFLOW else WITHOUT_TENSORFLOW
+
 # Set by libraries when they are imported, not by us; PYTEST_CURRENT_TEST by pytest itself.
 FOREIGN_VARIABLES = {
     "ENABLE_RUNTIME_UPTIME_TELEMETRY",

@@ -10,6 +10,7 @@ from tensorpack.RL.atari import AtariPlayers
 from tensorpack.RL.wrappers import ProxyPlayer
 from tests.contracts.player import PlayerContract
 from tests.RL.players import any_rom, breakout_rom, needs_vector, play
+from tests.tiers import first_fast
 
 # Breakout's actions.
 NOOP, FIRE, RIGHT, LEFT = range(4)
@@ -92,7 +93,7 @@ def test_many_do_not_play_in_step():
     assert len({frame.tobytes() for frame in step.frames}) == 6
 
 
-@pytest.mark.parametrize("backend", ["single", "vector"])
+@pytest.mark.parametrize("backend", first_fast(["single", "vector"]))
 def test_sticky_actions_repeat_the_one_before_in_each_frame(backend):
     if backend == "vector":
         needs_vector()
@@ -131,7 +132,7 @@ def test_a_state_from_before_these_settings_is_of_games_without_them():
         player.load_state_dict(state)
 
 
-@pytest.mark.parametrize("backend", ["single", "vector"])
+@pytest.mark.parametrize("backend", first_fast(["single", "vector"]))
 def test_fire_is_pressed_at_the_start_and_after_a_lost_life(backend):
     if backend == "vector":
         needs_vector()
@@ -232,6 +233,7 @@ def test_only_the_marked_game_is_truncated_in_the_vector():
     assert step.reset.tolist() == [False, True]
 
 
+@pytest.mark.slow
 def test_a_game_truncated_at_its_last_step_can_be_truncated_again():
     # The vector interface plays one more step of a truncated game; here the game ends in it.
     needs_vector()

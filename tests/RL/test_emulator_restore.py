@@ -83,6 +83,7 @@ def emulators(state):
     return state["inside"]["emulators"].values()
 
 
+@pytest.mark.slow
 def test_both_ways_repeat_the_same_frames_of_sticky_actions(monkeypatch):
     with sticky(breakout_rom()) as player:
         player.reset()
@@ -107,6 +108,7 @@ def test_both_ways_lead_to_the_same(saved, monkeypatch):
     assert_goes_on(state, steps)
 
 
+@pytest.mark.slow
 def test_what_another_version_saved_is_played_again(saved, monkeypatch):
     state, steps = saved
     for one in emulators(state):
@@ -131,6 +133,7 @@ def test_only_the_first_game_is_played_again_where_later_ones_begin_otherwise(mo
             player.load_state_dict(first)
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_not_the_one_that_was_saved_is_not_taken(saved, monkeypatch):
     state, steps = saved
     clones = iter([b"another"] * 2)

@@ -21,6 +21,7 @@ def fill(memory, count, start=1, ends=("goes on",)):
         append(memory, numbers, [ends[tick % len(ends)]] * lanes)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(sizes(), st.sampled_from([None, 1, 2, 5, 100]), st.data())
 def test_a_restored_memory_continues_like_the_one_that_was_saved(life, piece, data):

@@ -39,6 +39,7 @@ from tests.callbacks.driver import MiniTrainer, log_lines
 from tests.contracts.callback import CallbackContract
 from tests.helpers import TinyModel
 from tests.input_source.run_source import FlowOf
+from tests.tiers import first_fast
 
 X = np.arange(10, dtype=np.float32)
 COST = float(np.mean(np.square(3 * X)))  # of a model that predicts 0
@@ -400,7 +401,7 @@ class Interrupt(Collect):
         self.loaded = state
 
 
-@pytest.mark.parametrize("kind", [FeedInput, QueueInput])
+@pytest.mark.parametrize("kind", first_fast([FeedInput, QueueInput]))
 @pytest.mark.parametrize("at", [4, 5])
 def test_an_interrupted_validation_is_run_again_on_the_same_data(tmp_path, kind, at):
     def run(directory, at=None, resume="never"):

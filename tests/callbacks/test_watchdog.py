@@ -53,6 +53,7 @@ def test_a_halt_is_reported_once_with_queues_and_stacks(capsys):
         assert not trainer.stop_token.requested
 
 
+@pytest.mark.slow
 def test_the_report_shows_what_the_processes_do(capsys):
     context, clock = multiprocessing.get_context("spawn"), FakeClock()
     ready = [context.Event() for _ in range(2)]

@@ -22,6 +22,7 @@ from tests.contracts.dataflow import assert_same
 from tests.dataflow.flows import Canary
 from tests.dataflow.lmdb_files import write_raw
 from tests.dataflow.old_bytes import pack_of_2017
+from tests.tiers import first_fast
 
 
 def test_a_list_of_keys_of_2017(tmp_path, capsys):
@@ -63,7 +64,7 @@ PICKLED = [
 ]
 
 
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("protocol", first_fast(range(2, pickle.HIGHEST_PROTOCOL + 1), 2))
 def test_an_old_file_of_pickles(tmp_path, protocol):
     items = [(b"%08d" % i, pickle.dumps(each, protocol)) for i, each in enumerate(PICKLED)]
     path = write_raw(tmp_path / "old", items)

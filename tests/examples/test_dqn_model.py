@@ -8,6 +8,7 @@ from DQNModel import HEADS, Model
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import TowerContext, TowerFunc
 from tensorpack.utils import fix_rng_seed
+from tests.tiers import first_fast
 
 SHAPES = """
 conv0 input: [None, 84, 84, 4]
@@ -184,7 +185,7 @@ def test_the_noise_of_an_actor_is_another_one_at_each_visit_of_a_state():
     assert not np.allclose(noises[0], of_another_actor[0], rtol=0.1)
 
 
-@pytest.mark.parametrize("learns", ["values", "c51", "qr", "iqn"])
+@pytest.mark.parametrize("learns", first_fast(["values", "c51", "qr", "iqn"]))
 def test_a_predictor_alone_has_the_weights_that_actors_get(learns):
     built = Built(NOISY._replace(learns=learns, atoms=0), frame_shape=(12, 12))
     sent = names(built.model.weights())

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from exploration import RandomActions
 
+from tests.tiers import first_fast
+
 
 def draw_many(repeat, epsilon, ticks=20000, seed=0):
     """Returns the actions of two environments, `[ticks, 2]`, -1 where they are not random."""
@@ -18,7 +20,7 @@ def lengths(column):
     return [len(run) for run in np.split(column, edges) if run[0] >= 0]
 
 
-@pytest.mark.parametrize("repeat", [1, 2, 100])
+@pytest.mark.parametrize("repeat", first_fast([1, 2, 100], 2))
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
 def test_epsilon_is_the_share_of_random_actions(repeat, epsilon):
     actions = draw_many(repeat, epsilon)

@@ -81,6 +81,7 @@ class RecordingCatch(CatchPlayer):
         return super()._step(actions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeat, least, most", first_fast([(100, 0.5, 0.9), (1, 0.2, 0.45)]))
 def test_random_actions_are_repeated_as_the_flag_says(repeat, least, most, log_dir):
     player = RecordingCatch()
@@ -91,7 +92,7 @@ def test_random_actions_are_repeated_as_the_flag_says(repeat, least, most, log_d
     assert least < np.mean(alike) < most
 
 
-@pytest.mark.parametrize("num_envs", [1, 8])
+@pytest.mark.parametrize("num_envs", first_fast([1, 8]))
 def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, log_dir):
     player, alive = small_catch(num_envs, CountingCatch), []
     config = make_config(player, "--eval-every", "9")
@@ -112,6 +113,7 @@ def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, l
         player.reset()
 
 
+@pytest.mark.slow
 def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(log_dir):
     player, played, names = small_catch(kind=CountingCatch), [], set()
 
@@ -126,6 +128,7 @@ def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(l
     assert not names & {"EnqueueThread", "SimulatorThread"}
 
 
+@pytest.mark.slow
 def test_games_that_end_while_populating_count_for_the_first_epoch(log_dir):
     # 60 transitions are ten games; not another one ends in the two epochs of one step
     train(small_catch(), "--steps-per-epoch", "1", "--update-freq", "1", "--eval-every", "9")
@@ -144,13 +147,13 @@ def test_an_epoch_without_a_finished_game_has_no_score(log_dir):
     assert [name for epoch in read_stats(log_dir) for name in epoch if "score" in name] == []
 
 
-@pytest.mark.parametrize("at_step", [10, 75])
+@pytest.mark.parametrize("at_step", first_fast([10, 75]))
 def test_an_error_while_populating_or_playing_ends_the_run_with_that_error(at_step, log_dir):
     with pytest.raises(OSError, match="the emulator broke"):
         train(BreakingCatch(at_step), "--steps-per-epoch", "5000")
 
 
-@pytest.mark.parametrize("at_step", [10, 80])
+@pytest.mark.parametrize("at_step", first_fast([10, 80]))
 def test_a_signal_while_populating_or_playing_ends_the_run(at_step, log_dir):
     player = BreakingCatch(at_step)
 
@@ -178,6 +181,7 @@ def test_a_signal_at_the_begin_of_a_step_loses_nothing_of_a_deterministic_run(lo
     assert os.path.exists(os.path.join(log_dir, "model-7.index"))
 
 
+@pytest.mark.slow
 def test_the_training_begins_with_a_whole_transition(log_dir):
     sizes = ["--init-memory-size", "8", "--max-epoch", "1", "--eval-every", "9"]
     train(small_catch(8), *sizes)

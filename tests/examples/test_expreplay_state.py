@@ -260,6 +260,7 @@ def test_a_player_that_hangs_is_named(monkeypatch):
         playing.expreplay.state_dict()
 
 
+@pytest.mark.slow
 def test_a_state_taken_while_threads_play_has_no_half_done_tick(log_dir):
     player = small_catch(kind=CountingCatch)
     player.during_step = lambda: time.sleep(0.001)

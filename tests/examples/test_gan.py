@@ -13,6 +13,7 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import BatchData, DataFromList, MapData
 from tests.examples.small_dqn import read_stats, refusal
 from tests.helpers import CallbackSpy
+from tests.tiers import first_fast
 
 SIZE = ["--size", "8", "--filters", "2", "--z-dim", "3"]
 
@@ -80,7 +81,7 @@ class Shift(GANModelDesc):
         return tf.train.AdamOptimizer(0.1)
 
 
-@pytest.mark.parametrize("kind", [GANTrainer, SeparateGANTrainer])
+@pytest.mark.parametrize("kind", first_fast([GANTrainer, SeparateGANTrainer]))
 def test_towers_train_as_one_with_all_of_their_batches(kind):
     def weights(towers):
         numbers = DataFromList([[number] for number in range(24)], shuffle=False)

@@ -53,6 +53,7 @@ def test_fp32_is_the_default(exact):
     assert ops_in(tf.bfloat16, nodes) == [] and not compiled(nodes)
 
 
+@pytest.mark.slow
 def test_bf16_learns_what_fp32_learns(exact):
     need_bf16()
     costs, nodes, q = learn(precision="bf16")

@@ -61,6 +61,7 @@ def run(algorithm, towers=1, **options):
     return config, look.seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "towers, deterministic",
     [(1, False), pytest.param(2, True, marks=[pytest.mark.slow, pytest.mark.one_row])],

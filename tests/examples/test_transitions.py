@@ -13,6 +13,7 @@ from simulator import Agent, Simulator
 
 from tensorpack.RL import AtariPlayers, Player, PlayerStep, ReplayMemory
 from tests.RL.players import breakout_rom, needs_vector
+from tests.tiers import first_fast
 
 HISTORY = 4
 STEPS = [1, 2, 3, 7]
@@ -218,7 +219,7 @@ def test_games_that_begin_again_before_their_end(life_loss_ends):
 
 
 @pytest.mark.parametrize("interface", ["single", "vector"])
-@pytest.mark.parametrize("life_loss_ends", [True, False])
+@pytest.mark.parametrize("life_loss_ends", first_fast([True, False]))
 def test_breakout(interface, life_loss_ends):
     if interface == "vector":
         needs_vector()

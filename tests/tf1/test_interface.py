@@ -20,6 +20,7 @@ needs_extra = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_a_script_for_sessions():
     assert run_script(SCRIPTS / "sessions.py").returncode == 0
 

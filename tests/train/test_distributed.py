@@ -184,7 +184,7 @@ def test_a_step_is_an_update_by_each_worker_in_turn(make_optimizer):
         assert values["global_step"] == STEPS
 
 
-@pytest.mark.parametrize("make", [sgd, lambda: AccumGradOptimizer(sgd(), 2)])
+@pytest.mark.parametrize("make", first_fast([sgd, lambda: AccumGradOptimizer(sgd(), 2)]))
 def test_plain_gradient_descent_does_what_one_does_with_the_n_fold_batch_and_rate(make):
     class AllBatches(Regression):
         pass
@@ -317,7 +317,7 @@ class StopAt(Callback):
             raise self._error
 
 
-@pytest.mark.parametrize("error", [StopTraining(), SystemExit(0)])
+@pytest.mark.parametrize("error", first_fast([StopTraining(), SystemExit(0)]))
 def test_one_that_stops_training_ends_the_others_in_order(error):
     def train(server, index):
         data = DataFromList(batches(index))
@@ -386,6 +386,7 @@ def test_a_signal_at_one_ends_all_at_one_step(capsys):
             each.sess.run(each.train_op)
 
 
+@pytest.mark.slow
 def test_a_signal_ends_a_worker_that_waits_in_vain_for_the_others(monkeypatch):
     class Hasty(Timers):
         def after(self, seconds, *args):
@@ -405,6 +406,7 @@ def test_a_signal_ends_a_worker_that_waits_in_vain_for_the_others(monkeypatch):
     assert trainers[1].loop.steps_taken == 3
 
 
+@pytest.mark.slow
 def test_a_chief_starts_with_the_moving_averages_that_it_loads_or_resumes(tmp_path):
     start = DictRestore({"bn/mean/EMA": np.float32([1, 1, 1])})
 

@@ -33,6 +33,7 @@ def test_learns(kind):
     np.testing.assert_allclose(look.values, [3, 2], atol=0.1)
 
 
+@pytest.mark.slow
 def test_xla_compiles_training_and_prediction():
     nodes = Nodes()
     _, options = config(model=Deep(), **SOURCES["tensors"](), xla=True, steps_per_epoch=1)

@@ -17,6 +17,7 @@ from tensorpack.train import (
 )
 from tensorpack.train.feedfree import FeedfreeTrainerBase
 from tests import helpers
+from tests.tiers import first_fast
 
 DEVICES = ["/device:CPU:0", "/device:CPU:1"]
 
@@ -151,13 +152,15 @@ def later(kind, steps):
 
 @pytest.mark.parametrize(
     "make, kind, steps",
-    [
-        (of_2017, TrainerOf2017, 100),
-        (of_2017, OneAfterTheOther, 200),
-        (of_2017, TowersOf2017, 100),
-        (later, LaterTrainer, 100),
-        (later, LaterTowers, 100),
-    ],
+    first_fast(
+        [
+            (of_2017, TrainerOf2017, 100),
+            (of_2017, OneAfterTheOther, 200),
+            (of_2017, TowersOf2017, 100),
+            (later, LaterTrainer, 100),
+            (later, LaterTowers, 100),
+        ]
+    ),
 )
 def test_two_players_find_their_balance(make, kind, steps):
     trainer, train = make(kind, steps)

@@ -120,6 +120,7 @@ def test_nothing_is_left_open_at_the_server(monkeypatch, members):
             each.run([])
 
 
+@pytest.mark.slow
 def test_workers_must_have_epochs_of_the_same_length(members):
     server, chief, other = members
     other.plan = 12
@@ -144,6 +145,7 @@ def test_one_that_fails_returns_when_the_host_knows_it(monkeypatch, members):
     assert str(chief.lost[0]) == f"{chief.group.who(1)} failed: its own log says why."
 
 
+@pytest.mark.slow
 def test_a_host_without_its_table_was_started_again(monkeypatch, members):
     monkeypatch.setattr(group_module, "_TELL_SECONDS", 0.1)  # it hears no last words
     server, chief, other = members
@@ -184,6 +186,7 @@ def test_what_workers_wait_for_is_ended_once():
                 assert session.run(ends) == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_accepts_connections_but_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr(group_link, "_CALL_SECONDS", 0.2)
     monkeypatch.setattr(group_module, "_TELL_SECONDS", 0.2)  # and is not waited for

@@ -16,6 +16,7 @@ from tensorpack.train import (
     TrainConfig,
     launch_train_with_config,
 )
+from tests.tiers import first_fast
 
 
 class Line(ModelDesc):
@@ -101,7 +102,7 @@ def test_with_horovod_that_reduces_and_broadcasts(horovod):
     assert (trainer.is_chief, trainer.mpi_enabled(), trainer.cluster) == (False, True, None)
 
 
-@pytest.mark.parametrize("options, weight", [({}, -6.0), ({"average": False}, -12.0)])
+@pytest.mark.parametrize("options, weight", first_fast([({}, -6.0), ({"average": False}, -12.0)]))
 def test_byteps_adds_up_and_divides_unless_told_not_to(options, weight, horovod, monkeypatch):
     module = sys.modules["horovod.tensorflow"]
     module.push_pull = lambda tensor, average: tensor if average else tensor * 2.0

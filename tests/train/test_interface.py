@@ -16,6 +16,7 @@ from tensorpack.train import (
 )
 from tests.computing import compiled
 from tests.helpers import CallbackSpy
+from tests.tiers import first_fast
 from tests.train.test_simple import SOURCES, Deep, Nodes, config, flow
 
 
@@ -43,12 +44,15 @@ class WithOwnGradients(ByHand):
 
 @pytest.mark.parametrize(
     "kind, source",
-    [
-        (SimpleTrainer, FeedInput),
-        (QueueInputTrainer, QueueInput),
-        (ByHand, QueueInput),
-        (WithOwnGradients, QueueInput),
-    ],
+    first_fast(
+        [
+            (SimpleTrainer, FeedInput),
+            (QueueInputTrainer, QueueInput),
+            (ByHand, QueueInput),
+            (WithOwnGradients, QueueInput),
+        ],
+        2,
+    ),
 )
 def test_a_config_and_a_trainer_are_launched(kind, source):
     look, options = config(dataflow=flow())
@@ -85,11 +89,13 @@ def test_what_cannot_be_launched():
 
 @pytest.mark.parametrize(
     "switch, value, argument, passed",
-    [
-        ("COLOCATE_GRADIENTS_WITH_OPS", False, "colocate_gradients_with_ops", False),
-        ("GATE_GRADIENTS", False, "gate_gradients", tf.train.Optimizer.GATE_NONE),
-        ("AGGREGATION_METHOD", 2, "aggregation_method", 2),
-    ],
+    first_fast(
+        [
+            ("COLOCATE_GRADIENTS_WITH_OPS", False, "colocate_gradients_with_ops", False),
+            ("GATE_GRADIENTS", False, "gate_gradients", tf.train.Optimizer.GATE_NONE),
+            ("AGGREGATION_METHOD", 2, "aggregation_method", 2),
+        ]
+    ),
 )
 def test_switches_of_a_class_reach_the_optimizer(switch, value, argument, passed):
     seen = []

@@ -74,7 +74,7 @@ def uneven():
     return DataFromList([[each, 2 * each] for each in x], shuffle=False)
 
 
-@pytest.mark.parametrize("kind", SYNCHRONOUS)
+@pytest.mark.parametrize("kind", first_fast(SYNCHRONOUS))
 def test_averages_and_predictions_are_those_of_the_first_tower(kind, seeded):
     class Predicts(Callback):
         def _setup_graph(self):
@@ -140,7 +140,7 @@ class StopAt(Callback):
             raise StopTraining("to be resumed")
 
 
-@pytest.mark.parametrize("stop_at", [2, 4])
+@pytest.mark.parametrize("stop_at", first_fast([2, 4]))
 @pytest.mark.parametrize("kind", first_fast(SYNCHRONOUS))
 def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, seeded, tmp_path):
     def run(directory, *callbacks, resume="never"):
@@ -171,7 +171,7 @@ def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, seeded, tmp_path):
             assert np.array_equal({**got.saved, **got.local}[name], value), name
 
 
-@pytest.mark.parametrize("first, second", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("first, second", first_fast([(1, 2), (2, 1)]))
 @pytest.mark.parametrize("optimizer", first_fast(["adam", "accumulated"]))
 def test_checkpoints_of_any_number_of_towers_are_exchangeable(first, second, optimizer, tmp_path):
     def run(towers, *callbacks, session_init=None, data=None, steps=3):
@@ -203,6 +203,7 @@ def test_checkpoints_of_any_number_of_towers_are_exchangeable(first, second, opt
         )
 
 
+@pytest.mark.slow
 def test_a_run_on_two_towers_is_resumed_on_one(log_dir):
     def run(kind, **options):
         with tf.Graph().as_default():
@@ -279,7 +280,7 @@ def copy_of_weight():
     return next(each for each in tf.local_variables() if each.op.name == "tower1/weight")
 
 
-@pytest.mark.parametrize("every_epoch", [True, False])
+@pytest.mark.parametrize("every_epoch", first_fast([True, False]))
 def test_copies_are_set_to_the_main_variables(every_epoch, capsys):
     class Disturbs(Callback):
         def _setup_graph(self):
@@ -341,26 +342,37 @@ def test_the_op_of_2017_sets_the_copies():
 
 @pytest.mark.parametrize(
     "make, error, text",
-    [
-        (lambda: SyncMultiGPUTrainerParameterServer(0), ValueError, "gpus .* at least 1"),
-        (lambda: AsyncMultiGPUTrainer([1, 1]), ValueError, r"different GPU ids, got \[1, 1\]"),
-        (lambda: SyncMultiGPUTrainerReplicated([]), ValueError, "different GPU ids"),
-        (lambda: SyncMultiGPUTrainerReplicated([0.5]), TypeError, r"list of GPU ids.*got \[0.5\]"),
-        (lambda: SyncMultiGPUTrainerReplicated("gpus"), TypeError, "gpus"),
-        (lambda: SyncMultiGPUTrainerParameterServer(2, "tpu"), ValueError, "'gpu' or 'cpu'"),
-        (lambda: SyncMultiGPUTrainerReplicated(2, True, "ring"), ValueError, "mode must be one of"),
-        (lambda: SyncMultiGPUTrainerReplicated(2, True, "cpu", 1), TypeError, "2 options"),
-        (
-            lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, var_strategy="copied"),
-            ValueError,
-            "var_strategy must be one of shared, replicated",
-        ),
-        (
-            lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, vs_names=["a"]),
-            ValueError,
-            "share their variables",
-        ),
-    ],
+    first_fast(
+        [
+            (lambda: SyncMultiGPUTrainerParameterServer(0), ValueError, "gpus .* at least 1"),
+            (lambda: AsyncMultiGPUTrainer([1, 1]), ValueError, r"different GPU ids, got \[1, 1\]"),
+            (lambda: SyncMultiGPUTrainerReplicated([]), ValueError, "different GPU ids"),
+            (
+                lambda: SyncMultiGPUTrainerReplicated([0.5]),
+                TypeError,
+                r"list of GPU ids.*got \[0.5\]",
+            ),
+            (lambda: SyncMultiGPUTrainerReplicated("gpus"), TypeError, "gpus"),
+            (lambda: SyncMultiGPUTrainerParameterServer(2, "tpu"), ValueError, "'gpu' or 'cpu'"),
+            (
+                lambda: SyncMultiGPUTrainerReplicated(2, True, "ring"),
+                ValueError,
+                "mode must be one of",
+            ),
+            (lambda: SyncMultiGPUTrainerReplicated(2, True, "cpu", 1), TypeError, "2 options"),
+            (
+                lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, var_strategy="copied"),
+                ValueError,
+                "var_strategy must be one of shared, replicated",
+            ),
+            (
+                lambda: MultiGPUTrainerBase.build_on_multi_tower([0], list, vs_names=["a"]),
+                ValueError,
+                "share their variables",
+            ),
+        ],
+        4,
+    ),
 )
 def test_trainers_that_cannot_be_made(make, error, text):
     with pytest.raises(error, match=text):

@@ -199,7 +199,9 @@ def test_towers_with_copies_of_the_variables_train_as_one(optimizer):
     check_copies(result, 2)
 
 
-@pytest.mark.parametrize("mode, towers", [("gpu", 2), ("hierarchical", 4), ("nccl", 2), (None, 1)])
+@pytest.mark.parametrize(
+    "mode, towers", first_fast([("gpu", 2), ("hierarchical", 4), ("nccl", 2), (None, 1)])
+)
 def test_all_ways_to_add_up_gradients_train_as_one(mode, towers):
     result = train(replicated(mode), OPTIMIZERS["clipped"], towers)
     check_like_one_tower(result, "clipped")
@@ -224,22 +226,27 @@ def make_later(kind, *options):
 
 @pytest.mark.parametrize(
     "make, kind, options",
-    [
-        (make_2017, SyncMultiGPUTrainer, []),
-        (make_2017, SyncMultiGPUTrainerParameterServer, ["cpu", False]),
-        (make_2017, SyncMultiGPUTrainerReplicated, [False]),
-        (make_2017, AsyncMultiGPUTrainer, [True]),
-        (make_later, SyncMultiGPUTrainer, []),
-        (make_later, SyncMultiGPUTrainerParameterServer, [None]),
-        (make_later, SyncMultiGPUTrainerReplicated, [True, "cpu"]),
-        (make_later, AsyncMultiGPUTrainer, [True]),
-    ],
+    first_fast(
+        [
+            (make_2017, SyncMultiGPUTrainer, []),
+            (make_2017, SyncMultiGPUTrainerParameterServer, ["cpu", False]),
+            (make_2017, SyncMultiGPUTrainerReplicated, [False]),
+            (make_2017, AsyncMultiGPUTrainer, [True]),
+            (make_later, SyncMultiGPUTrainer, []),
+            (make_later, SyncMultiGPUTrainerParameterServer, [None]),
+            (make_later, SyncMultiGPUTrainerReplicated, [True, "cpu"]),
+            (make_later, AsyncMultiGPUTrainer, [True]),
+        ],
+        3,
+    ),
 )
 def test_both_spellings_learn_a_line(make, kind, options):
     np.testing.assert_allclose(make(kind, *options), [3, 2], atol=0.1)
 
 
-@pytest.mark.parametrize("wrap", [lambda opt: AccumGradOptimizer(opt, 2), LossScaleOptimizer])
+@pytest.mark.parametrize(
+    "wrap", first_fast([lambda opt: AccumGradOptimizer(opt, 2), LossScaleOptimizer])
+)
 def test_asynchronous_towers_share_what_an_optimizer_keeps(wrap):
     class Wrapped(TinyModel):
         def optimizer(self):
@@ -265,15 +272,18 @@ def by_launch(kind):
 
 @pytest.mark.parametrize(
     "train, towers, cpus",
-    [
-        (by_config(SyncMultiGPUTrainer), 3, {0, 1}),
-        (by_launch(SyncMultiGPUTrainer), 3, {0, 1}),
-        (by_towers(SyncMultiGPUTrainer), 2, {0}),
-        (by_config(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
-        (by_launch(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
-        (by_towers(SyncMultiGPUTrainerParameterServer), 2, {0, 1}),
-        (by_towers(SyncMultiGPUTrainerParameterServer), 3, {0}),
-    ],
+    first_fast(
+        [
+            (by_config(SyncMultiGPUTrainer), 3, {0, 1}),
+            (by_launch(SyncMultiGPUTrainer), 3, {0, 1}),
+            (by_towers(SyncMultiGPUTrainer), 2, {0}),
+            (by_config(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
+            (by_launch(SyncMultiGPUTrainerParameterServer), 3, {0, 1}),
+            (by_towers(SyncMultiGPUTrainerParameterServer), 2, {0, 1}),
+            (by_towers(SyncMultiGPUTrainerParameterServer), 3, {0}),
+        ],
+        2,
+    ),
 )
 def test_where_the_two_variables_are_by_default(train, towers, cpus):
     session_config = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=True)

@@ -201,6 +201,7 @@ def test_a_step_that_waits_longer_than_the_operation_timeout(capfd):
     capfd.readouterr()  # TensorFlow tells of the step that it has cancelled
 
 
+@pytest.mark.slow
 def test_an_operation_timeout_is_not_for_threads_that_wait_for_room():
     tf.train.add_queue_runner(numbers_with_labels()[1])
     slow = when(trigger_step=lambda cb: time.sleep(0.5))

@@ -90,6 +90,7 @@ def essence(tape):
     return [each for each in tape if each.partition(".")[2] not in NOT_REPEATED]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_left_at_any_turn_continues_at_the_next_one():
     def spies(tape, at):
         saver = Never()

@@ -122,7 +122,9 @@ def test_layers_with_the_statistics_of_all_towers_train_as_one(trainer, towers, 
 
 @pytest.mark.parametrize(
     "trainer",
-    [AsyncMultiGPUTrainer, SyncMultiGPUTrainerReplicated, SyncMultiGPUTrainerParameterServer],
+    first_fast(
+        [AsyncMultiGPUTrainer, SyncMultiGPUTrainerReplicated, SyncMultiGPUTrainerParameterServer]
+    ),
 )
 def test_scalars_and_names_are_those_of_the_first_tower(trainer):
     seen = []
@@ -148,7 +150,9 @@ def test_scalars_and_names_are_those_of_the_first_tower(trainer):
 
 @pytest.mark.parametrize(
     "trainer, data",
-    [(SyncMultiGPUTrainerReplicated, "queue"), (SyncMultiGPUTrainerParameterServer, "fed")],
+    first_fast(
+        [(SyncMultiGPUTrainerReplicated, "queue"), (SyncMultiGPUTrainerParameterServer, "fed")]
+    ),
 )
 def test_a_deterministic_run_continues_exactly(trainer, data, log_dir):
     """Each tower has statistics of its own here, so it matters which one has which data."""
@@ -177,6 +181,7 @@ class Predicts(Callback):
         self.places = [each.output_tensors[0].device[-5:] for each in self.predictors]
 
 
+@pytest.mark.slow
 def test_predictors_have_the_variables_of_the_first_tower():
     found = []
     for trainer, towers in [(SimpleTrainer, 1), (SyncMultiGPUTrainerReplicated, 2)]:
