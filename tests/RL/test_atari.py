@@ -216,6 +216,7 @@ def test_a_limit_truncates_and_the_next_game_starts_over(backend):
         np.testing.assert_array_equal(step.frames, same.frames)
 
 
+@pytest.mark.slow
 def test_only_the_marked_game_is_truncated_in_the_vector():
     needs_vector()
     options = {"backend": "vector", "max_noops": 0, "seed": 1}

@@ -108,6 +108,7 @@ def test_both_ways_lead_to_the_same(saved, monkeypatch):
     assert_goes_on(state, steps)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_what_another_version_saved_is_played_again(saved, monkeypatch):
     state, steps = saved
@@ -133,6 +134,7 @@ def test_only_the_first_game_is_played_again_where_later_ones_begin_otherwise(mo
             player.load_state_dict(first)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_machine_that_is_not_the_one_that_was_saved_is_not_taken(saved, monkeypatch):
     state, steps = saved
@@ -142,7 +144,7 @@ def test_a_machine_that_is_not_the_one_that_was_saved_is_not_taken(saved, monkey
     assert_goes_on(state, steps)
 
 
-@pytest.mark.parametrize("part", first_fast(["ram", "screens", "lives", "log", "begun_with"], 2))
+@pytest.mark.parametrize("part", first_fast(["ram", "screens", "lives", "log", "begun_with"]))
 def test_a_game_that_goes_otherwise_when_played_again_is_refused(saved, part):
     state, _ = saved
     one = list(emulators(state))[1]

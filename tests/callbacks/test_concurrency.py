@@ -188,6 +188,7 @@ def test_a_worker_that_is_terminated_from_outside_ends_the_run():
     assert isinstance(reason.error, WorkerDied) and reason.error.signum == signal.SIGTERM
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_an_error_of_a_worker_that_is_told_to_stop_is_in_the_log(capsys):
     ready = multiprocessing.get_context("spawn").Event()

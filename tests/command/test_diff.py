@@ -103,6 +103,7 @@ def test_values_are_compared_before_they_are_cast(
     assert tensorpack("diff", first, first).code == 0
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="needs TensorFlow")
 def test_a_checkpoint_and_an_archive(tensorpack, tmp_path):

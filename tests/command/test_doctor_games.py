@@ -7,6 +7,7 @@ from tensorpack.command._doctor_checks import OK, WARNING
 from tests.RL.players import breakout_rom
 
 
+@pytest.mark.slow
 def test_a_game_is_played():
     found = games.check_atari("ale-py 1", [breakout_rom()])
     assert found.level == OK

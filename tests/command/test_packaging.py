@@ -16,7 +16,7 @@ import setuptools
 from tensorpack._version import __version__
 from tests.checks import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_row]
 
 OURS = ["tensorpack", "examples", "docs", "tests", "scripts", "benchmarks", ".ci", ".github"]
 NOT_OURS = shutil.ignore_patterns("__pycache__", "train_log", "*.pyc", ".venv*", "*.egg-info")

@@ -50,6 +50,7 @@ def test_one_process_makes_the_batches_of_batch_data(func, remainder):
         assert_same(list(flow), expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     size=st.integers(0, 30),

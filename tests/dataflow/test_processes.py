@@ -174,6 +174,7 @@ class TestStrict:
         assert made.value == 60
         assert len({pid for _, pids in found for pid in pids.tolist()}) == num_proc
 
+    @pytest.mark.slow
     def test_a_state_continues_behind_a_dropped_datapoint(self):
         for taken in range(9):
             fix_rng_seed(3)

@@ -104,20 +104,6 @@ def test_datapoints_come_back_as_they_were_from_bytes_of_the_format(tmp_path):
     assert_same(list(TFRecordSerializer.load(path)), DATAPOINTS)
 
 
-def test_tensorflow_reads_our_file_and_writes_one_that_is_equal_to_ours(tmp_path):
-    tf = pytest.importorskip("tensorflow.compat.v1")
-    path = str(tmp_path / "ours.tfrecord")
-    TFRecordSerializer.save(datapoints_of(4), path)
-    assert list(tf.io.tf_record_iterator(path)) == [data for (data,) in TFRecordBytes(path)]
-    records = [b"", b"one", np.random.RandomState(0).bytes(3000)]
-    path = tmp_path / "a.tfrecord"
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for data in records:
-            writer.write(data)
-    assert [data for (data,) in TFRecordBytes(str(path))] == records
-    assert path.read_bytes() == b"".join(map(record, records))
-
-
 def test_size_is_a_limit_and_a_promise(tmp_path):
     path = write(tmp_path / "a", *(record(bytes([i])) for i in range(3)))
     assert list(TFRecordBytes(path, size=2)) == [[b"\0"], [b"\1"]]

@@ -43,6 +43,7 @@ class StopWhenSolved(PolicyEvaluator):
         return scores
 
 
+@pytest.mark.nightly
 @pytest.mark.one_row
 @pytest.mark.slow
 def test_catch_is_solved(log_dir):

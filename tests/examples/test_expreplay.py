@@ -81,6 +81,7 @@ class RecordingCatch(CatchPlayer):
         return super()._step(actions)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize("repeat, least, most", first_fast([(100, 0.5, 0.9), (1, 0.2, 0.45)]))
 def test_random_actions_are_repeated_as_the_flag_says(repeat, least, most, log_dir):
@@ -113,6 +114,7 @@ def test_a_run_plays_in_step_with_the_training_and_closes_its_player(num_envs, l
         player.reset()
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(log_dir):
     player, played, names = small_catch(kind=CountingCatch), [], set()
@@ -128,6 +130,7 @@ def test_in_a_deterministic_run_each_batch_has_its_transitions_when_it_is_made(l
     assert not names & {"EnqueueThread", "SimulatorThread"}
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_games_that_end_while_populating_count_for_the_first_epoch(log_dir):
     # 60 transitions are ten games; not another one ends in the two epochs of one step
@@ -168,6 +171,7 @@ def test_a_signal_while_populating_or_playing_ends_the_run(at_step, log_dir):
     assert player.steps_after <= 1  # the one that the thread may have begun
 
 
+@pytest.mark.slow
 def test_a_signal_at_the_begin_of_a_step_loses_nothing_of_a_deterministic_run(log_dir):
     class Ask(Callback):
         def _before_run(self, ctx):
@@ -181,6 +185,7 @@ def test_a_signal_at_the_begin_of_a_step_loses_nothing_of_a_deterministic_run(lo
     assert os.path.exists(os.path.join(log_dir, "model-7.index"))
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_the_training_begins_with_a_whole_transition(log_dir):
     sizes = ["--init-memory-size", "8", "--max-epoch", "1", "--eval-every", "9"]

@@ -24,6 +24,7 @@ def train(log_dir, *flags):
         DCGAN.main([*small, *SIZE, *flags])
 
 
+@pytest.mark.slow
 def test_it_trains_goes_on_and_draws(log_dir, tmp_path):
     train(log_dir, "--max-epoch", "1")
     train(log_dir, "--max-epoch", "2", "--resume", "auto")

@@ -61,6 +61,7 @@ def test_a_full_disk_costs_the_saves_that_it_hits(name, run, tmp_path):
     check_a_run_without_space(run, name, ("disk", "3m", tmp_path / "disk"))
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(17)
 @pytest.mark.parametrize("name", ["small_files_for_a_while", "small_files_at_the_end"])
@@ -68,6 +69,7 @@ def test_so_do_files_that_may_not_grow(name, run):
     check_a_run_without_space(run, name)
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(18)
 @needs_a_disk

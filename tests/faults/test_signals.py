@@ -59,6 +59,7 @@ class Quiet:
         return self.process.stdout.read().decode(errors="replace")
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(10)
 def test_a_reader_that_goes_away_does_not_stop_the_run(tmp_path):
@@ -88,6 +89,7 @@ def test_a_reader_that_stops_does_not_keep_the_run_alive(signals, tmp_path):
         assert child.around.leftovers() == []
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.fault_row(46)
 @pytest.mark.parametrize("redirections", ["2>&-", "<&- >&- 2>&-"])

@@ -81,6 +81,7 @@ def test_several_processes_keep_the_order(run):
     assert run("unordered") == expected
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_several_processes_return_the_inputs_too(run):
     assert run("inputs") == [[0, 1], [1, 4]]
@@ -92,6 +93,7 @@ def test_errors_of_processes_are_raised(run):
     assert run("dies").startswith("WorkerDied: ") and "SIGKILL" in run("dies")
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_workers_of_2017(run):
     assert run("queues") == {"codes": [0, 0], "results": [1, 4, 7, 10]}

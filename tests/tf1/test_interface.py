@@ -20,6 +20,7 @@ needs_extra = pytest.mark.skipif(
 )
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_script_for_sessions():
     assert run_script(SCRIPTS / "sessions.py").returncode == 0
@@ -31,6 +32,7 @@ def test_scripts_that_need_tensorflow_alone(name):
     assert run_script(SCRIPTS / f"{name}.py").returncode == 0
 
 
+@pytest.mark.one_row
 @needs_extra
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["layers", "slim_net", "cells", "framework"])
@@ -40,12 +42,14 @@ def test_scripts_that_need_the_extra(name):
     assert not is_tfv2() or "Please use `tf.keras" not in done.stdout
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_flags_and_the_exit_code_of_main():
     done = run_script(SCRIPTS / "flags.py", "--steps=7", "--name", "run", "--fast", "rest")
     assert done.returncode == 7
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_processes_have_the_same_interface():
     done = run_script(SCRIPTS / "processes.py", "spawn", "forkserver")
@@ -124,6 +128,7 @@ SLIM = [
 ]
 
 
+@pytest.mark.one_row
 @only_tf2
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -160,6 +160,7 @@ def ladder(nursery, folder, call, fault):
 LEAST = {"rename": 15, "unlink": 9, "link": 3, "openat": 20, "fsync": 20}
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize("call", sorted(CALLS))
 @pytest.mark.parametrize("fault", ["SIGKILL", "ENOSPC"])

@@ -269,6 +269,7 @@ def test_a_saved_model_loads_as_an_object_of_tensorflow_2(tmp_path):
         assert_alike([values["prob"], values["scores/max"]], expected(classifier(), BATCH))
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "damage, error",

@@ -231,6 +231,7 @@ class Predict(Callback):
         self.output = self._predict(np.float32([[1, 2, 3]]))[0]
 
 
+@pytest.mark.slow
 def test_the_chief_saves_what_any_trainer_loads_and_others_start_with_what_it_loads(tmp_path):
     start = {
         "global_step": 100,

@@ -59,7 +59,15 @@ def check_equal(got, expected, done):
 
 @pytest.mark.slow
 @pytest.mark.fault_row(11)
-@pytest.mark.parametrize("flags", [[], ["--stateless"], ["--ahead"]], ids=str)
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [],
+        pytest.param(["--stateless"], marks=pytest.mark.nightly),
+        pytest.param(["--ahead"], marks=pytest.mark.one_row),
+    ],
+    ids=str,
+)
 def test_stopped_at_random_moments(flags, tmp_path):
     expected, seconds = whole_run(tmp_path / "whole", *flags)
     seed = random.SystemRandom().randrange(1 << 32)

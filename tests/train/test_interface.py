@@ -113,6 +113,7 @@ def test_switches_of_a_class_reach_the_optimizer(switch, value, argument, passed
     assert seen[0] != seen[1] == passed
 
 
+@pytest.mark.slow
 def test_a_class_that_asks_for_xla_gets_it():
     nodes = Nodes()
     _, options = config(model=Deep(), steps_per_epoch=1, **SOURCES["tensors"]())

@@ -192,7 +192,7 @@ def test_towers_with_shared_variables_train_as_one(device, optimizer, towers):
     check_like_one_tower(result, optimizer)
 
 
-@pytest.mark.parametrize("optimizer", first_fast(sorted(OPTIMIZERS), 3))
+@pytest.mark.parametrize("optimizer", first_fast(sorted(OPTIMIZERS)))
 def test_towers_with_copies_of_the_variables_train_as_one(optimizer):
     result = train(replicated("cpu"), OPTIMIZERS[optimizer], 2)
     check_like_one_tower(result, optimizer)

@@ -120,6 +120,7 @@ def numbers_with_labels():
     return queue, tf.train.QueueRunner(queue, [enqueue] * 4)
 
 
+@pytest.mark.slow
 def test_a_queue_runner_that_adds_many_at_once():
     queue, runner = numbers_with_labels()
     tf.train.add_queue_runner(runner)

@@ -195,6 +195,7 @@ def test_a_finished_run_has_nothing_left_to_do(capsys):
     assert "has its 3 epochs. To train longer, give" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_statistics_have_no_gap_and_no_epoch_twice(log_dir):
     for at in range(1, EPOCHS * (STEPS + 2) + 1):
         saver = Never()

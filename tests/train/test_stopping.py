@@ -29,6 +29,7 @@ from tensorpack.utils.stopping import Failed, Finished, Interrupted
 from tests import helpers
 from tests.helpers import CallbackSpy, TinyModel
 from tests.processes import wait_until
+from tests.tiers import first_fast
 
 
 def config(**options):
@@ -359,7 +360,7 @@ class Heedless(Player):
         return False
 
 
-@pytest.mark.parametrize("kind", [Player, Heedless])
+@pytest.mark.parametrize("kind", first_fast([Player, Heedless]))
 def test_games_in_threads_fill_the_users_own_shuffle_queue(kind, capfd):
     queue = tf.RandomShuffleQueue(100, 10, tf.float32, shapes=[[32, 32]], name="experience_replay")
     screen = tf.placeholder(tf.float32, [32, 32])

@@ -104,25 +104,6 @@ def test_memoized_ignoreargs_keeps_the_first_result():
     assert [function(None), function(2)] == [None, None]
 
 
-def test_graph_memoized_computes_once_for_each_graph_and_value():
-    tf = pytest.importorskip("tensorflow").compat.v1
-    calls = []
-
-    @graph_memoized
-    def function(name, scale=1):
-        calls.append((name, scale))
-
-    for _ in range(2):
-        assert function("a") is function("a", scale=2) is None
-    with tf.Graph().as_default() as graph:
-        function("a")
-    assert calls == [("a", 1), ("a", 2), ("a", 1)]
-    gone = weakref.ref(graph)
-    del graph
-    gc.collect()
-    assert gone() is None
-
-
 def test_graph_memoized_needs_tensorflow(monkeypatch):
     monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
     with pytest.raises(RuntimeError, match="import TensorFlow first"):

@@ -1,4 +1,4 @@
-"""Tests of `tensorpack.utils.concurrency`; those with a session need TensorFlow."""
+"""Tests of `tensorpack.utils.concurrency`."""
 
 import itertools
 import multiprocessing
@@ -220,26 +220,6 @@ def test_an_error_of_the_wrapped_thread_is_heard():
     guard_thread(outer, errors.append)
     run_to_end(outer)
     assert isinstance(outer.error, ZeroDivisionError) and errors == [outer.error]
-
-
-class Reader(ShareSessionThread):
-    def run(self):
-        with self.default_sess() as session:
-            self.seen = session
-
-
-def test_session_and_graph_where_it_is_started_are_the_defaults_in_the_thread():
-    tf = pytest.importorskip("tensorflow").compat.v1
-    seen = []
-
-    def look():
-        seen.append((tf.get_default_session(), tf.get_default_graph()))
-
-    derived, outer = Reader(), ShareSessionThread(threading.Thread(target=look))
-    with tf.Session(graph=tf.Graph()) as session:
-        run_to_end(outer)
-        run_to_end(derived)
-    assert seen == [(session, session.graph)] and derived.seen is session
 
 
 def test_no_session_is_looked_for_without_tensorflow(run_python):

@@ -1,14 +1,6 @@
 """The names are those under which TensorFlow and our own parts know the things."""
 
-import pytest
-
 from tensorpack.utils import naming
-
-
-def test_collections_are_those_of_tensorflow():
-    keys = pytest.importorskip("tensorflow").compat.v1.GraphKeys
-    assert naming.SUMMARY_BACKUP_KEYS == [keys.SUMMARIES, "MOVING_SUMMARY_OPS"]
-    assert naming.TOWER_FREEZE_KEYS == [*naming.SUMMARY_BACKUP_KEYS, keys.UPDATE_OPS]
 
 
 def test_outputs_are_those_of_the_ops():
