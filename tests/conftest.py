@@ -37,8 +37,9 @@ WITHOUT_TENSORFLOW = {
     "test_public_names.py",
 }
 
-# Those of them that do not load it; scripts/test runs them apart from the others.
-LIGHT = WITHOUT_TENSORFLOW - ({"command", "test_public_names.py"} if HAS_TENSORFLOW else set())
+# Those that load it where it is installed; scripts/test runs the others apart, the light ones.
+LOADING = {"command", "test_docs.py", "test_public_names.py"}
+LIGHT = WITHOUT_TENSORFLOW - (LOADING if HAS_TENSORFLOW else set())
 
 # Set by libraries when they are imported, not by us; PYTEST_CURRENT_TEST by pytest itself.
 FOREIGN_VARIABLES = {

@@ -81,6 +81,7 @@ def test_both_backends_give_the_same(options):
             assert one.action_names == other.action_names
 
 
+@pytest.mark.slow
 def test_many_do_not_play_in_step():
     with AtariPlayers(breakout_rom(), 6) as player:
         player.reset()

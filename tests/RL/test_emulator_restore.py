@@ -173,6 +173,7 @@ def test_a_game_too_long_to_remember_is_only_restored(saved, monkeypatch):
     assert_refused(state, "too long for its actions")
 
 
+@pytest.mark.slow
 def test_a_state_of_a_restored_player_can_be_played_again(saved, monkeypatch):
     state, _ = saved
     with make(breakout_rom()) as player:

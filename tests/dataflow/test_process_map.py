@@ -84,6 +84,7 @@ class TestStrictWithoutAnEnd(ContractOfProcesses):
         return mapped(RepeatedData(numbers(4), -1), strict=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     size=st.integers(0, 30),

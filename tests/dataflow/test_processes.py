@@ -44,6 +44,7 @@ class TestStrictShuffled(DataFlowContract):
         return strict(numbers(7, shuffle=True), 2)
 
 
+@pytest.mark.slow
 class TestStrictWithThreeProcesses(ContractOfProcesses):
     length = 4
     has_len = False
@@ -61,6 +62,7 @@ class TestStrictBatches(ContractOfProcesses):
         return strict(BatchData(ds, 5, remainder=True), 2)
 
 
+@pytest.mark.slow
 class TestStrictWithoutAState(ContractOfProcesses):
     length = 5
 

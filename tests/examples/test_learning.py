@@ -142,7 +142,7 @@ def expected(algorithm, once):
     return compute
 
 
-@pytest.mark.parametrize("name", first_fast(CASES, 4))
+@pytest.mark.parametrize("name", first_fast(CASES, 2))
 def test_cost_and_gradients(name):
     algorithm = CASES[name]
     once = Once(algorithm)

@@ -48,6 +48,7 @@ def exact():
     return learn()
 
 
+@pytest.mark.slow
 def test_fp32_is_the_default(exact):
     nodes = exact[1]
     assert ops_in(tf.bfloat16, nodes) == [] and not compiled(nodes)

@@ -103,6 +103,7 @@ def plain(algo, start, max_norm):
 
 
 # In the last one all gradients are clipped.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "algo, max_norm",
     first_fast([("Double", MAX_NORM), ("DQN", MAX_NORM), ("Dueling", MAX_NORM), ("Double", 0.05)]),

@@ -40,6 +40,7 @@ class TestStateOfQueueInput(InputStateContract):
         return QueueInput(flow)
 
 
+@pytest.mark.slow
 class TestStateOfQueueInputWithSmallQueue(InputStateContract):
     in_lockstep = (False, True)
 
@@ -47,6 +48,7 @@ class TestStateOfQueueInputWithSmallQueue(InputStateContract):
         return QueueInput(flow, tf.FIFOQueue(1, [tf.int32]))
 
 
+@pytest.mark.slow
 class TestStateOfQueueInputWithoutLimit(InputStateContract):
     def make_source(self, flow):
         return QueueInput(slowly(flow), tf.FIFOQueue(-1, [tf.int32]))

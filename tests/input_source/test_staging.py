@@ -49,6 +49,7 @@ class TestStagedTensors(InputSourceContract):
         return StagingInput(TensorInput(lambda: [tf.zeros([2, 3]), tf.zeros([2], tf.int32)]))
 
 
+@pytest.mark.slow
 class TestStateOfMoreThanTheQueueHolds(InputStateContract):
     def make_source(self, flow):
         queue = tf.FIFOQueue(1, [tf.int32], name="small")

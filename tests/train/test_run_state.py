@@ -26,6 +26,7 @@ from tensorpack.tfutils.sessinit import VariableMismatch
 from tensorpack.train import SimpleTrainer, Trainer, TrainingInterrupted
 from tensorpack.utils import fix_rng_seed, get_rng, logger
 from tests.helpers import CallbackSpy, LargeState, TinyModel, config
+from tests.tiers import first_fast
 
 STEPS, EPOCHS = 2, 3
 # What each process does by itself, and how epochs begin.
@@ -312,7 +313,7 @@ class Interrupts(Callback):
         assert self.trainer.stop_token.wait(5)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", first_fast([signal.SIGINT, signal.SIGTERM], 2))
 @pytest.mark.parametrize("hook", ["trigger_step", "after_epoch", "trigger_epoch"])
 def test_a_signal_saves_where_the_run_ends(hook, signum, log_dir):
     step = 3 if hook == "trigger_step" else 2 * STEPS

@@ -148,6 +148,7 @@ def test_scalars_and_names_are_those_of_the_first_tower(trainer):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "trainer, data",
     first_fast(
