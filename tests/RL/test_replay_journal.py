@@ -11,6 +11,7 @@ from tensorpack.RL import ReplayMemory
 from tensorpack.utils.checkpoints import SegmentDamaged
 from tests.RL.disk import Disk, assert_same, through_a_checkpoint
 from tests.RL.test_replay import append, everything, make_memory, sizes, writing
+from tests.tiers import first_fast
 
 
 def fill(memory, count, start=1, ends=("goes on",)):
@@ -124,7 +125,7 @@ def test_a_segment_has_at_least_one_entry():
 
 @pytest.mark.parametrize("piece", [None, 7, 10**6])
 @pytest.mark.parametrize("lanes", [1, 3])
-@pytest.mark.parametrize("ticks", [1, 5, 16, 40, 41, 97, 130])
+@pytest.mark.parametrize("ticks", first_fast([1, 5, 16, 40, 41, 97, 130], 3))
 def test_two_states_keep_no_more_than_the_capacity_and_two_saves(ticks, lanes, piece):
     memory = ReplayMemory(40 * lanes, (2,), 2, lanes, np.int32, segment_entries=piece)
     disk = Disk()

@@ -30,6 +30,7 @@ from tensorpack.utils.worker_errors import WorkerDied, WorkerTraceback
 from tests.contracts.dataflow import assert_same
 from tests.dataflow.flows import numbers
 from tests.processes import in_thread, wait_until
+from tests.tiers import first_fast
 
 LONG = 60  # seconds; waited for in full only if the code is wrong
 KINDS = [
@@ -170,7 +171,7 @@ def test_as_many_as_size_are_made_ahead_however_large_they_are(make, nbytes):
     assert flow.made.value <= 14
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", first_fast(["fork", "spawn"]))
 @pytest.mark.parametrize("forked", [True, False])
 def test_processes_that_consume(make, method, forked):
     if method == "spawn" and not forked:

@@ -22,6 +22,7 @@ from tests.dataflow.process_flows import FORKED, closing, mixture, strict
 from tests.dataflow.process_functions import numbers, whole_array
 from tests.dataflow.remote_peers import Sending
 from tests.processes import in_thread, open_files
+from tests.tiers import first_fast
 
 pytestmark = [pytest.mark.fault_row(57), pytest.mark.usefixtures("own_streams")]
 
@@ -72,7 +73,7 @@ def small_pipes(monkeypatch):
     monkeypatch.setattr(receiver, "Pipe", pipe)
 
 
-@pytest.mark.parametrize("name", FLOWS)
+@pytest.mark.parametrize("name", first_fast(FLOWS, 4))
 def test_passes_that_are_left_at_once(name, small_pipes):
     with closing(FLOWS[name]()) as flow:
         leave_passes(flow, 250)

@@ -21,6 +21,7 @@ from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture, strict
 from tests.dataflow.process_functions import Endless, FailsAtReset, numbers
 from tests.processes import LONG, SOON, gone, in_thread, wait_until
+from tests.tiers import first_fast
 
 KINDS = {
     "strict": lambda func: strict(MapData(numbers(40), func), 2),
@@ -304,7 +305,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("method", first_fast(["forkserver", "spawn"]))
 @pytest.mark.parametrize(
     "text, by_stdin, reason",
     [

@@ -29,6 +29,7 @@ from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import ContractOfProcesses, closing, passes, seeded_passes
 from tests.dataflow.process_functions import Plain, Ragged, Unsized, numbers
 from tests.processes import LONG, open_files
+from tests.tiers import first_fast
 
 pytestmark = pytest.mark.usefixtures("own_streams")
 
@@ -103,7 +104,7 @@ def test_what_comes_out_is_what_went_in(size, num_proc, buffer_size, buffer_byte
         assert (found if strict else sorted(found)) == expected
 
 
-@pytest.mark.parametrize("num_proc", [2, 3])
+@pytest.mark.parametrize("num_proc", first_fast([2, 3]))
 @pytest.mark.parametrize("func", [functions.drawn, functions.not_of_three, functions.arrays_of])
 def test_the_number_of_processes_does_not_matter(num_proc, func):
     expected, found = (

@@ -244,6 +244,7 @@ class TestStrict:
             with pytest.raises(ValueError, match="state of a list of 9 datapoints"):
                 list(other)
 
+    @pytest.mark.slow
     @settings(max_examples=25)
     @given(
         size=st.integers(0, 30),

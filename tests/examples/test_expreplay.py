@@ -150,6 +150,7 @@ def test_an_epoch_without_a_finished_game_has_no_score(log_dir):
     assert [name for epoch in read_stats(log_dir) for name in epoch if "score" in name] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_step", first_fast([10, 75]))
 def test_an_error_while_populating_or_playing_ends_the_run_with_that_error(at_step, log_dir):
     with pytest.raises(OSError, match="the emulator broke"):

@@ -16,6 +16,7 @@ from tensorpack.utils.stopping import Interrupted, StopRequested
 from tests.examples.catch import CatchPlayer, CountingCatch
 from tests.examples.small_dqn import FakeTrainer, make_config, small_catch
 from tests.RL.disk import through_a_checkpoint
+from tests.tiers import first_fast
 
 
 class ForgetfulCatch(CountingCatch):
@@ -100,7 +101,7 @@ def check_same(arrays, others):
 
 # A game is six transitions and a tick that begins it; the memory is full after ten batches.
 @pytest.mark.parametrize("num_envs", [1, 3])
-@pytest.mark.parametrize("before", [0, 1, 2, 5, 17])
+@pytest.mark.parametrize("before", first_fast([0, 1, 2, 5, 17], 3))
 @pytest.mark.parametrize("options", [{}, {"n_step": 3, "priority": 0.6}])
 def test_it_continues_bit_for_bit(num_envs, before, options, save):
     first = Playing(small_catch(num_envs, CountingCatch), **options)

@@ -82,6 +82,7 @@ class Shift(GANModelDesc):
         return tf.train.AdamOptimizer(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first_fast([GANTrainer, SeparateGANTrainer]))
 def test_towers_train_as_one_with_all_of_their_batches(kind):
     def weights(towers):

@@ -221,6 +221,7 @@ def test_a_datapoint_that_comes_late_is_trained_on_and_saved(train):
     assert train(Slow(seconds=1)) == "model-3"
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.parametrize("heeds_close", [True, False])
 def test_a_flow_that_gives_nothing_is_closed_and_left(heeds_close, train, capsys):

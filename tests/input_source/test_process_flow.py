@@ -26,6 +26,7 @@ from tensorpack.utils.aligned import stays_as_it_is
 from tests import helpers
 from tests.dataflow.process_functions import Endless, arrays_of, numbers, ones
 from tests.helpers import TinyModel
+from tests.tiers import first_fast
 
 from .run_source import running
 
@@ -139,14 +140,17 @@ def staged(flow):
 
 @pytest.mark.parametrize(
     "make_source, options",
-    [
-        (QueueInput, {"model": FailingModel()}),
-        (FeedInput, {"callbacks": [FailingSetup()]}),
-        (staged, {"session_creator": FailingCreator()}),
-        (QueueInput, {"session_init": FailingInit()}),
-        (FeedInput, {"callbacks": [FailingStart()]}),
-        (staged, {"callbacks": [FailingStart()]}),
-    ],
+    first_fast(
+        [
+            (QueueInput, {"model": FailingModel()}),
+            (FeedInput, {"callbacks": [FailingSetup()]}),
+            (staged, {"session_creator": FailingCreator()}),
+            (QueueInput, {"session_init": FailingInit()}),
+            (FeedInput, {"callbacks": [FailingStart()]}),
+            (staged, {"callbacks": [FailingStart()]}),
+        ],
+        3,
+    ),
 )
 def test_processes_end_with_a_run_that_did_not_come_to_train(
     make_source, options, no_session_before, log_dir

@@ -105,6 +105,7 @@ def stop(trainer):
     raise StopTraining("enough")
 
 
+@pytest.mark.slow
 def test_one_that_stops_ends_the_other_in_order_after_its_step(train, capsys):
     workers = train(stop)
     assert workers.errors == [None, None]
@@ -144,6 +145,7 @@ def test_an_error_at_one_is_named_by_the_other(train):
     assert type(lost) is PeerLost and "has failed, so all workers end. Its own log" in str(lost)
 
 
+@pytest.mark.slow
 def test_a_signal_at_one_saves_both_and_each_what_is_its_own(train, tmp_path):
     train(lambda trainer: trainer.signal_token.request(Interrupted(signal.SIGTERM)), tmp_path)
     chief, other = [set(load_checkpoint_vars(str(tmp_path / each / "model-4"))) for each in "01"]

@@ -184,6 +184,7 @@ def test_a_step_is_an_update_by_each_worker_in_turn(make_optimizer):
         assert values["global_step"] == STEPS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", first_fast([sgd, lambda: AccumGradOptimizer(sgd(), 2)]))
 def test_plain_gradient_descent_does_what_one_does_with_the_n_fold_batch_and_rate(make):
     class AllBatches(Regression):
@@ -444,6 +445,7 @@ def test_a_session_is_let_go_unless_that_would_wait_for_a_lost_process(lost, cal
     assert set(tape) == calls
 
 
+@pytest.mark.slow
 def test_a_precision_is_tried_on_the_server_of_the_worker(monkeypatch):
     tried = []
 

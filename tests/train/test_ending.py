@@ -20,6 +20,7 @@ from tests import helpers
 from tests.callbacks.driver import log_lines
 from tests.checks import ROOT
 from tests.helpers import TinyModel, config
+from tests.tiers import first_fast
 from tests.train.test_stopping import flow
 
 
@@ -164,7 +165,7 @@ class Hooks(Callback):
 HOOKS = [each for each in helpers.HOOKS if each != "after_train"]
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("hook", first_fast(HOOKS, 3))
 def test_the_callback_that_failed_is_named_with_its_hook(hook):
     trainer = SimpleTrainer(config([Callback(), Hooks(hook)], model=TinyModel(), dataflow=flow()))
     with pytest.raises(ZeroDivisionError, match="on purpose") as info:

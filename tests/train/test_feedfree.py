@@ -11,6 +11,7 @@ from tensorpack.train.feedfree import (
     SingleCostFeedfreeTrainer,
 )
 from tests.computing import compiled
+from tests.tiers import first_fast
 from tests.train.test_simple import SOURCES, Deep, Nodes, config, flow
 from tests.train.test_stopping import Held, ModelThatFails
 
@@ -25,7 +26,9 @@ class MyTrainer(FeedfreeTrainerBase):
 
 
 @pytest.mark.parametrize(
-    "kind", [MyTrainer, SingleCostFeedfreeTrainer, SimpleFeedfreeTrainer], ids=lambda k: k.__name__
+    "kind",
+    first_fast([MyTrainer, SingleCostFeedfreeTrainer, SimpleFeedfreeTrainer]),
+    ids=lambda k: k.__name__,
 )
 def test_learns(kind):
     look, options = config(data=QueueInput(flow()))

@@ -171,6 +171,7 @@ def test_a_resumed_run_ends_as_an_unbroken_one(kind, stop_at, seeded, tmp_path):
             assert np.array_equal({**got.saved, **got.local}[name], value), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first, second", first_fast([(1, 2), (2, 1)]))
 @pytest.mark.parametrize("optimizer", first_fast(["adam", "accumulated"]))
 def test_checkpoints_of_any_number_of_towers_are_exchangeable(first, second, optimizer, tmp_path):

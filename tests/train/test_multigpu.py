@@ -184,7 +184,7 @@ def replicated(mode):
 @pytest.mark.parametrize(
     "device, optimizer, towers",
     first_fast(
-        [("gpu", "adam", 2), ("cpu", "clipped", 4), ("gpu", "accumulated", 2), ("gpu", "sgd", 4)], 2
+        [("gpu", "adam", 2), ("cpu", "clipped", 4), ("gpu", "accumulated", 2), ("gpu", "sgd", 4)]
     ),
 )
 def test_towers_with_shared_variables_train_as_one(device, optimizer, towers):

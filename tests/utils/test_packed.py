@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tensorpack.utils.aligned import aligned_empty
 from tensorpack.utils.packed import MAX_INLINE_BYTES, MAX_TUPLES, aligned, pack, unpack, write
 from tensorpack.utils.packed_arrays import MAX_DIMENSIONS, MAX_INTEGER_BYTES, Rows
+from tests.tiers import first_fast
 from tests.utils.frames import array_header, extension, limit_memory  # noqa: F401
 
 msgpack = pytest.importorskip("msgpack")
@@ -414,14 +415,17 @@ else:
 
 @pytest.mark.parametrize(
     "structure",
-    [
-        # Each of 1000 lists promises a million elements, which is no more than there are bytes.
-        "(b'\\xdd' + (1 << 20).to_bytes(4, 'big')) * 1000 + bytes(1 << 20)",
-        "t.extension(1, t.array_header('|S0', 1 << 40))",
-        "t.extension(1, t.array_header('<U0', 1 << 40))",
-        # In old numpy the size of an element is negative, and the array lies outside of the memory.
-        "t.extension(2, t.array_header('<U999999999', 1) + bytes(8))",
-    ],
+    first_fast(
+        [
+            # Each of 1000 lists promises a million elements, which is no more than there are bytes.
+            "(b'\\xdd' + (1 << 20).to_bytes(4, 'big')) * 1000 + bytes(1 << 20)",
+            "t.extension(1, t.array_header('|S0', 1 << 40))",
+            "t.extension(1, t.array_header('<U0', 1 << 40))",
+            # In old numpy the size of an element is negative, and the array lies outside of the memory.
+            "t.extension(2, t.array_header('<U999999999', 1) + bytes(8))",
+        ],
+        2,
+    ),
     ids=["nested lists", "bytes without a width", "text without a width", "negative width"],
 )
 def test_what_promises_much_takes_no_memory(structure, in_little_memory):
