@@ -10,6 +10,8 @@ import pytest
 from tensorpack.dataflow import DamagedFile, SVMLightData
 from tests.contracts.dataflow import DataFlowContract, assert_same
 
+pytest.importorskip("sklearn")
+
 
 def write(path, text):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
