@@ -76,6 +76,7 @@ def test_show_a_table(run, tmp_path):
 
 
 def test_show_sparse_text(run, tmp_path):
+    pytest.importorskip("sklearn")
     path = tmp_path / "a.svm"
     path.write_text("# two lines\n+1 1:0.5 3:2 # one\n-1 2:1e3\n")
     ran = run("show", path)
@@ -214,6 +215,7 @@ def test_damaged_tfrecords(run, fails, tmp_path):
 
 
 def test_wrong_lines(run, tmp_path):
+    pytest.importorskip("sklearn")
     path = tmp_path / "a.csv"
     path.write_text("a,b\n1,2\n3\n4,x\n5,6\n")
     ran = run("show", path, "--check", "--dtypes", "int32")
