@@ -421,7 +421,7 @@ else:
             "(b'\\xdd' + (1 << 20).to_bytes(4, 'big')) * 1000 + bytes(1 << 20)",
             "t.extension(1, t.array_header('|S0', 1 << 40))",
             "t.extension(1, t.array_header('<U0', 1 << 40))",
-            # In old numpy the size of an element is negative, and the array lies outside of the memory.
+            # In old numpy the size of an element is negative, and the array outside of the memory.
             "t.extension(2, t.array_header('<U999999999', 1) + bytes(8))",
         ],
         2,
