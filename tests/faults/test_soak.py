@@ -205,7 +205,7 @@ def check_equal(got, expected):
     assert epochs == expected_epochs
 
 
-@pytest.mark.one_row
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.fault_row(11)
 def test_a_dqn_that_is_killed_at_random_ends_with_the_same_results(zygote, tmp_path):

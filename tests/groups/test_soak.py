@@ -27,9 +27,9 @@ LIMIT = 20.0  # seconds until the others have noticed
 FOR_EVER = 10**6
 
 
-@pytest.mark.one_row
+@pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["all-reduce", pytest.param("servers", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kind", sorted(GROUPS))
 def test_kills_of_random_processes(kind, zygote, tmp_path):
     sys.stdout.write(f"seed {SEED}\n")
     chance = random.Random(f"{kind} {SEED}")

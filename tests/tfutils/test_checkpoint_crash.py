@@ -1,5 +1,6 @@
 """Saves that a kill or a failing system call cuts short, in real processes."""
 
+import itertools
 import os
 import re
 import shutil
@@ -162,8 +163,13 @@ LEAST = {"rename": 15, "unlink": 9, "link": 3, "openat": 20, "fsync": 20}
 
 @pytest.mark.one_row
 @pytest.mark.slow
-@pytest.mark.parametrize("call", sorted(CALLS))
-@pytest.mark.parametrize("fault", ["SIGKILL", "ENOSPC"])
+@pytest.mark.parametrize(
+    "fault, call",
+    [
+        pytest.param(*each, marks=pytest.mark.nightly) if each == ("ENOSPC", "openat") else each
+        for each in itertools.product(["SIGKILL", "ENOSPC"], sorted(CALLS))
+    ],
+)
 @pytest.mark.fault_row(19)
 def test_every_call_of_a_save_may_be_the_last_or_fail(nursery, tmp_path, call, fault):
     option = {"SIGKILL": "signal=SIGKILL", "ENOSPC": "error=ENOSPC"}[fault]
