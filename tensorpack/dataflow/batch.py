@@ -131,11 +131,12 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
     """Puts datapoints into a batch whose component `idx` has the same shape.
 
     A batch is yielded as soon as there are enough datapoints of its shape; its arrays are made as
-    those of `BatchData`. Up to `batch_size - 1` datapoints of every shape wait meanwhile. They are
-    part of the state, because `ds` does not give them again.
+    those of `BatchData`. Up to `batch_size - 1` datapoints of every shape wait meanwhile, also for
+    the next pass. They are part of the state, because `ds` does not give them again.
 
-    Its length is that of `BatchData`, as if there were one shape. With more of them a pass has
-    fewer batches, because some datapoints are dropped, or with `remainder` more.
+    Its length is that of `BatchData`, as if there were one shape. With more of them a pass may have
+    fewer batches or more, or with `remainder` more. One that would have none goes on with another
+    pass through `ds`.
     """
 
     def __init__(
@@ -152,42 +153,61 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
           idx: the position of the component whose shape counts, or its key if datapoints are
             dicts. It is an array; the others have equal shapes where this one has.
           remainder: whether to yield smaller batches, in the end, of those that still wait. If
-            not, they are dropped.
+            not, they wait for the next pass, until `reset_state`.
 
         Raises:
           TypeError, ValueError: as in `BatchData`.
         """
         super().__init__(ds, batch_size, remainder)
         self.idx = idx
-        # `_position` are the datapoints that wait, by their shapes.
+        # `_position`: the datapoints that wait, by their shapes, and whether the pass has yielded.
+        self._left: _Groups = {}  # by the last pass that was finished
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._left = {}
 
     def __iter__(self) -> Iterator[Any]:
         """Begins a pass; an IndexError, KeyError or TypeError if `idx` is missing or no array."""
-        self._position = waiting = self._take_loaded() or {}
-        return self._batches(iter(self.ds), waiting)
+        loaded = self._take_loaded()
+        self._position = waiting, yielded = (self._left, False) if loaded is None else loaded
+        self._left = {}
+        return self._batches(iter(self.ds), waiting, yielded)
 
-    def _batches(self, source: Iterator[Any], waiting: _Groups) -> Iterator[Any]:
-        for datapoint in source:
-            shape = self._shape_of(datapoint)
-            group = waiting.setdefault(shape, [])
-            group.append(datapoint)
-            if len(group) == self.batch_size:
-                del waiting[shape]
-                batch = self.aggregate_batch(group, self.use_list)
-                self._position = waiting
-                yield batch
+    def _batches(self, source: Iterator[Any], waiting: _Groups, yielded: bool) -> Iterator[Any]:
+        more = True
+        while more:
+            empty = True
+            for datapoint in source:
+                empty = False
+                shape = self._shape_of(datapoint)
+                group = waiting.setdefault(shape, [])
+                group.append(datapoint)
+                if len(group) == self.batch_size:
+                    del waiting[shape]
+                    batch = self.aggregate_batch(group, self.use_list)
+                    yielded = True
+                    self._position = waiting, yielded
+                    yield batch
+            # Who repeats a flow takes a pass without a datapoint for an error.
+            more = not (yielded or empty or self.remainder)
+            source = iter(self.ds) if more else source
         while waiting and self.remainder:
             group = waiting.pop(next(iter(waiting)))
             batch = self.aggregate_batch(group, self.use_list)
-            self._position = waiting
+            self._position = waiting, True
             yield batch
+        self._left = waiting
 
     def state_dict(self) -> Dict[str, Any]:
-        waiting = [list(group) for group in (self._position or {}).values()]
-        return {"ds": self._state_of_ds(), "waiting": waiting}
+        waiting, yielded = self._position or ({}, False)
+        groups = [list(group) for group in waiting.values()]
+        return {"ds": self._state_of_ds(), "waiting": groups, "yielded": yielded}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "waiting"])
+        if isinstance(state, dict):
+            state = {"yielded": True, **state}  # earlier ones do not say it
+        check_state(self, state, ["ds", "waiting", "yielded"])
         waiting: _Groups = {}
         for group in state["waiting"]:
             if not 0 < len(group) < self.batch_size:
@@ -198,7 +218,7 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
                 )
             waiting[self._shape_of(group[0])] = list(group)
         self.ds.load_state_dict(state["ds"])
-        self._load(waiting)
+        self._load((waiting, bool(state["yielded"])))
 
     def _shape_of(self, datapoint: Any) -> Tuple[int, ...]:
         component = component_of(self, datapoint, self.idx)

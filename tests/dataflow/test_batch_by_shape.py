@@ -35,7 +35,7 @@ def as_dict(datapoint):
 
 
 TestBatchDataByShape = contract_of(
-    lambda: BatchDataByShape(images([1, 2, 1, 1, 2, 2, 1]), 2, 0), length=3, has_len="about"
+    lambda: BatchDataByShape(images([1, 2, 1, 1, 2, 2, 1, 2]), 2, 0), length=4, has_len="about"
 )
 TestInRandomOrderWithRemainder = contract_of(
     lambda: BatchDataByShape(images([1, 2, 3] * 5, shuffle=True), 3, 0, remainder=True),
@@ -44,7 +44,7 @@ TestInRandomOrderWithRemainder = contract_of(
     deterministic=False,
 )
 TestDicts = contract_of(
-    lambda: BatchDataByShape(MapData(images([1, 2, 1, 2, 1], shuffle=True), as_dict), 2, "image"),
+    lambda: BatchDataByShape(MapData(images([1, 2, 1, 2], shuffle=True), as_dict), 2, "image"),
     length=2,
     has_len="about",
     deterministic=False,
@@ -65,26 +65,66 @@ def batches_of_combined():
 TestOfCombined = contract_of(batches_of_combined, length=8, has_len="about", deterministic=False)
 
 
-@given(st.lists(st.integers(0, 3), max_size=20), st.integers(1, 5), st.booleans())
-def test_groups_of_one_shape_in_their_order(heights, size, remainder):
-    if not remainder and size > len(heights):
-        with pytest.raises(ValueError, match=f"{size}.* has only {len(heights)} datapoints"):
-            BatchDataByShape(images(heights), size, 0)
-        return
-    flow = BatchDataByShape(images(heights), size, 0, remainder)
+@given(st.lists(st.integers(0, 3), max_size=20), st.integers(1, 5))
+def test_groups_of_one_shape_in_their_order_and_the_rest_in_the_end(heights, size):
+    flow = BatchDataByShape(images(heights), size, 0, remainder=True)
     for _ in range(2):
-        found = {}
-        for batch, labels in flow:
-            assert batch.shape == (len(labels), *batch.shape[1:])
-            assert (batch == labels[:, None, None]).all()
-            found.setdefault(batch.shape[1], []).append(labels.tolist())
+        found = labels_by_height(flow)
         for height in set(heights):
             numbers = [i for i, each in enumerate(heights) if each == height]
             groups = [numbers[i : i + size] for i in range(0, len(numbers), size)]
-            if not remainder:
-                groups = [group for group in groups if len(group) == size]
             assert found.pop(height, []) == groups
         assert found == {}
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.integers(1, 5))
+def test_groups_of_one_shape_in_their_order_from_pass_to_pass(heights, size):
+    if size > len(heights):
+        with pytest.raises(ValueError, match=f"{size}.* has only {len(heights)} datapoints"):
+            BatchDataByShape(images(heights), size, 0)
+        return
+    flow = BatchDataByShape(images(heights), size, 0)
+    found = {}
+    for _ in range(6):
+        one_pass = labels_by_height(flow)
+        assert one_pass != {}
+        for height, groups in one_pass.items():
+            found.setdefault(height, []).extend(groups)
+    for height, groups in found.items():
+        numbers = [i for i, each in enumerate(heights) if each == height]
+        whole = [label for group in groups for label in group]
+        assert whole == (numbers * len(whole))[: len(whole)]
+        assert {len(group) for group in groups} == {size}
+
+
+def labels_by_height(batches):
+    found = {}
+    for batch, labels in batches:
+        assert batch.shape == (len(labels), *batch.shape[1:])
+        assert (batch == labels[:, None, None]).all()
+        found.setdefault(batch.shape[1], []).append(labels.tolist())
+    return found
+
+
+def test_images_that_all_differ_make_batches_in_the_end():
+    flow = RepeatedData(BatchDataByShape(images(range(1, 8)), 3, 0), -1)
+    flow.reset_state()
+    first = [labels.tolist() for _, labels in itertools.islice(flow, 7)]
+    assert first == [3 * [i] for i in range(7)]
+
+
+def test_what_waits_between_passes_is_part_of_the_state_until_reset_state():
+    def make():
+        return BatchDataByShape(images([1, 1, 2, 2, 2]), 2, 0)
+
+    flow, other = make(), make()
+    assert [labels.tolist() for _, labels in flow] == [[0, 1], [2, 3]]
+    other.load_state_dict(pickle.loads(pickle.dumps(flow.state_dict())))
+    assert list(other) == []
+    for each in flow, other:
+        assert [labels.tolist() for _, labels in each] == [[0, 1], [4, 2], [3, 4]]
+    flow.reset_state()
+    assert_same(list(flow), list(make()))
 
 
 def test_a_batch_comes_as_soon_as_it_is_full():
@@ -121,6 +161,15 @@ def test_the_state_has_what_waits_and_nothing_else():
     assert_same(flow.state_dict()["waiting"], [[image(3, 2)]])
     flow.reset_state()
     assert flow.state_dict()["waiting"] == []
+
+
+def test_an_earlier_state_does_not_say_whether_the_pass_has_yielded():
+    flow = BatchDataByShape(images([1, 2, 1, 2]), 2, 0)
+    next(iter(flow))
+    state = flow.state_dict()
+    assert state.pop("yielded") is True
+    flow.load_state_dict(state)
+    assert [labels.tolist() for _, labels in flow] == [[1, 3]]
 
 
 def test_a_state_of_larger_batches():
