@@ -33,6 +33,7 @@ __all__ = [
     "forward_op",
     "gpu_memory_peak",
     "in_branch",
+    "is_closed",
     "is_name_of_tf1",
     "is_tfv2",
     "local_cli_debug_hook",
@@ -110,6 +111,11 @@ def make_raw_callable(
         # Only then: a run with a time-out takes a slower way through TensorFlow.
         options.run_options.timeout_in_ms = _A_YEAR
     return make(options)
+
+
+def is_closed(sess: Any) -> bool:
+    """Returns whether a session was closed; False for one that does not tell."""
+    return bool(getattr(sess, "_closed", False))
 
 
 def in_branch() -> bool:

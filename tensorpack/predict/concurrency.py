@@ -8,6 +8,7 @@ from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
+from tensorpack.compat import is_closed
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import call_only_once
 from tensorpack.utils.checks import as_list, check_counts
@@ -35,7 +36,8 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
     A free thread takes the requests that wait, at most `batch_size` and at least one, stacks them
     along a new first dimension, and gives each request its row of the outputs. If a batch fails,
-    its requests are computed one by one, so that only those that are wrong get the error.
+    its requests are computed one by one, so that only those that are wrong get the error. When the
+    session of a predictor closes, such as that of a training that ends, its requests are cancelled.
 
     Where there is a default session at `start`, the threads and the callbacks of requests run under
     it.
@@ -126,7 +128,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
             self._waiting.clear()
             self._changed.notify_all()
         for request in left:
-            request.future.cancel()
+            _cancel(request)
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -138,9 +140,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
 
     def _work(self, predictor: OnlinePredictor) -> None:
         for requests in iter(self._take, []):
-            running = [each for each in requests if each.future.set_running_or_notify_cancel()]
-            if running:
-                _answer(predictor, running)
+            _answer(predictor, [each for each in requests if not each.future.cancelled()])
 
     def _take(self) -> List[_Request]:
         """Waits for requests; returns none if the predictor is closed."""
@@ -165,17 +165,28 @@ def _check_predictor(predictor: Any) -> None:
 
 
 def _answer(predictor: OnlinePredictor, requests: List[_Request]) -> None:
+    if not requests:
+        return
     try:
         rows = _compute(predictor, [each.datapoint for each in requests])
     except BaseException as error:  # a thread must not end while requests wait
-        if len(requests) == 1:
+        if isinstance(error, tf.errors.CancelledError) or is_closed(predictor.sess):
+            for each in requests:
+                _cancel(each)
+        elif len(requests) > 1:
+            for each in requests:
+                _answer(predictor, [each])
+        elif requests[0].future.set_running_or_notify_cancel():
             requests[0].future.set_exception(error)
-            return
-        for each in requests:
-            _answer(predictor, [each])
         return
     for each, row in zip(requests, rows):
-        each.future.set_result(row)
+        if each.future.set_running_or_notify_cancel():
+            each.future.set_result(row)
+
+
+def _cancel(request: _Request) -> None:
+    request.future.cancel()
+    request.future.set_running_or_notify_cancel()  # for those who wait for several
 
 
 def _compute(predictor: OnlinePredictor, datapoints: List[List[Any]]) -> List[List[np.ndarray]]:

@@ -1,7 +1,7 @@
 """Requests come one by one, are computed in batches, and each gets its own answer or error."""
 
 import threading
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, wait
 
 import numpy as np
 import pytest
@@ -128,6 +128,27 @@ def test_close_cancels_what_waits_and_finishes_what_runs(gated, gate):
     predictor.close()
     with pytest.raises(RuntimeError, match="is closed"):
         predictor.put_task(request(2))
+
+
+def test_requests_are_cancelled_when_the_session_closes(sess):
+    x = tf.placeholder(tf.float32, [None])
+    nothing = tf.FIFOQueue(1, [tf.float32], [[]])
+    predicted = OnlinePredictor([x], [x + nothing.dequeue()], sess=sess)
+    seen = []
+
+    def callback(future):
+        with pytest.raises(CancelledError):
+            future.result()
+        seen.append(future)
+
+    with MultiThreadAsyncPredictor([predicted]) as predictor:
+        futures = [predictor.put_task([1.0], callback)]
+        wait_until(lambda: not predictor._waiting)
+        futures += [predictor.put_task([2.0], callback)]
+        sess.close()
+        futures += [predictor.put_task([3.0], callback)]
+        wait(futures, 5)
+    assert seen == futures
 
 
 def test_put_task_waits_for_room_until_close(gated, gate):
