@@ -85,7 +85,7 @@ def test_the_signatures_have_defaults_and_members_of_new_names():
     lines = (
         (checks.ROOT / "tests" / "public_signatures.txt").read_text(encoding="utf-8").split("\n")
     )
-    assert "dataflow.imgaug.ShiftTransform(dx, dy, border=1, border_value=0)" in lines
+    assert "dataflow.imgaug.ShiftTransform(dx, dy, dsize, borderMode=1, borderValue=0)" in lines
     (folder,) = [line for line in lines if line.startswith("dataflow.ImageFolder(")]
     assert "shuffle=True" in folder
     assert "RL.NStepBatch(frames, action, reward, terminated, steps)" in lines

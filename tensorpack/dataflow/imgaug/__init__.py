@@ -48,6 +48,7 @@ from .paste import (
 from .transform import (
     CropTransform,
     FlipTransform,
+    NoOpTransform,
     PhotometricTransform,
     ResizeTransform,
     Transform,
@@ -90,6 +91,7 @@ __all__ = [
     "MapImage",
     "MeanVarianceNormalize",
     "MinMaxNormalize",
+    "NoOpTransform",
     "PasteTransform",
     "PhotometricAugmentor",
     "PhotometricTransform",

@@ -3,11 +3,12 @@
 `imgaug.transform` is the public address, and says what coordinates mean.
 """
 
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
 __all__ = [
+    "NoOpTransform",
     "Transform",
     "TransformFactory",
     "TransformList",
@@ -55,6 +56,12 @@ class Transform:
           segmentation: a label for each pixel, `[h, w]` or `[h, w, c]`, of any number type.
         """
         raise _not_done(self, "apply_segmentation")
+
+    def _init(self, params: Optional[Dict[str, Any]] = None) -> None:
+        """The spelling of scripts: stores the `locals()` of a constructor as attributes."""
+        for name, value in (params or {}).items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("apply_"):
@@ -108,6 +115,13 @@ class TransformList(Transform):
 
     def __radd__(self, other: Transform) -> "TransformList":
         return TransformList(_as_tfms(other) + self.tfms)
+
+
+class NoOpTransform(TransformList):
+    """Changes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__([])
 
 
 class TransformFactory(Transform):

@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ __all__ = [
     "AugmentorList",
     "ImageAugmentor",
     "PhotometricAugmentor",
+    "TransformAugmentorBase",
     "as_augmentors",
     "check_image",
 ]
@@ -123,11 +124,7 @@ class ImageAugmentor:
         """The spelling of 2017: override where pixels move."""
         return coords
 
-    def _init(self, params: Optional[Dict[str, Any]] = None) -> None:
-        """The spelling of 2017: stores the `locals()` of a constructor as attributes."""
-        for name, value in (params or {}).items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    _init = Transform._init
 
     def _rand_range(self, low: float = 1.0, high: Optional[float] = None, size: Any = None) -> Any:
         """Draws evenly from [low, high), or from [0, low); float64 of shape `size`."""
@@ -145,6 +142,13 @@ class ImageAugmentor:
 
 
 Augmentor = ImageAugmentor
+
+
+class TransformAugmentorBase(ImageAugmentor):
+    """The spelling of 2018: `_get_augment_params(img)` returns a `Transform`."""
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return self._get_augment_params(img)
 
 
 class PhotometricAugmentor(ImageAugmentor):

@@ -46,7 +46,7 @@ class GaussianBlur(PhotometricAugmentor):
         check_counts(self, first + 1, **{"the end of size_range": end})
         self.size_range = (first, end)
         self.sigma_range = as_range(self, "sigma_range", sigma_range, 0)
-        self.symmetric = symmetric
+        self.symmetric, self.max_size = symmetric, max_size
 
     def _get_augment_params(self, img: np.ndarray) -> Tuple[Tuple[int, int], Tuple[float, float]]:
         sizes = self.rng.randint(*self.size_range, size=2) * 2 + 1

@@ -10,6 +10,7 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
+from tensorpack.utils.legacy_names import names_from
 from tensorpack.utils.optional import require
 
 from .base import ImageAugmentor
@@ -23,38 +24,40 @@ _REPLICATE = 1  # cv2.BORDER_REPLICATE
 _Value = Union[float, Sequence[float]]
 
 
-class ShiftTransform(Transform):
-    """Moves an image by whole pixels.
+class ShiftTransform(WarpAffineTransform):
+    """Moves an image by whole pixels; of any number of channels, and of any dtype for OpenCV.
 
     Args:
       dx, dy: how many columns to the right and rows down; negative for left and up.
-      border: what is put where the image does not reach, such as `cv2.BORDER_REPLICATE`.
-      border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel. It is 0 in masks.
+      dsize: (width, height) of the image.
+      borderMode: what is put where the image does not reach, such as `cv2.BORDER_REPLICATE`.
+      borderValue: for `cv2.BORDER_CONSTANT`: a number, or one for each channel. It is 0 for
+        `apply_segmentation`.
     """
 
     def __init__(
-        self, dx: int, dy: int, border: int = _REPLICATE, border_value: _Value = 0
+        self,
+        dx: int,
+        dy: int,
+        dsize: Tuple[int, int],
+        borderMode: int = _REPLICATE,
+        borderValue: _Value = 0,
     ) -> None:
-        self.dx, self.dy, self.border, self.border_value = dx, dy, border, border_value
-
-    def apply_image(self, img: np.ndarray) -> np.ndarray:
-        return self._shift(img, self.border_value)
+        mat = np.array([[1.0, 0.0, dx], [0.0, 1.0, dy]])
+        super().__init__(mat, dsize, _LINEAR, borderMode, borderValue)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
-        return as_coords(coords) + [self.dx, self.dy]
+        return as_coords(coords) + self.mat[:, 2]
 
-    def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
-        exact = segmentation.astype(np.float64)  # OpenCV takes no integers of 64 bits
-        return self._shift(exact, 0).astype(segmentation.dtype)
-
-    def _shift(self, img: np.ndarray, value: Any) -> np.ndarray:
+    def _warp(self, img: np.ndarray, interp: int, value: Any) -> np.ndarray:
         h, w = img.shape[:2]
-        right, down = max(self.dx, 0), max(self.dy, 0)
+        dx, dy = map(int, self.mat[:, 2])
+        right, down = max(dx, 0), max(dy, 0)
         value = [value] * 4 if np.ndim(value) == 0 else value
         wide = require("cv2").copyMakeBorder(
-            img, down, max(-self.dy, 0), right, max(-self.dx, 0), self.border, value=value
+            img, down, max(-dy, 0), right, max(-dx, 0), self.borderMode, value=value
         )
-        top, left = down - self.dy, right - self.dx
+        top, left = down - dy, right - dx
         return keep_channels(img, wide[top : top + h, left : left + w])
 
 
@@ -89,7 +92,8 @@ class Shift(ImageAugmentor):
     def get_transform(self, img: np.ndarray) -> Transform:
         most_x, most_y = int(self.horiz_frac * img.shape[1]), int(self.vert_frac * img.shape[0])
         dx, dy = self.rng.randint(-most_x, most_x + 1), self.rng.randint(-most_y, most_y + 1)
-        return ShiftTransform(int(dx), int(dy), self.border, self.border_value)
+        size = img.shape[1], img.shape[0]
+        return ShiftTransform(int(dx), int(dy), size, self.border, self.border_value)
 
 
 class Rotation(ImageAugmentor):
@@ -259,3 +263,6 @@ def _around(linear: np.ndarray, center: Sequence[float], to: Sequence[float]) ->
     """
     shift = np.subtract(to, 0.5) - linear @ np.subtract(center, 0.5)
     return np.column_stack([linear, shift])
+
+
+__getattr__ = names_from(__name__, "base")  # TransformAugmentorBase of scripts

@@ -7,7 +7,7 @@ import numpy as np
 from tensorpack.utils.checks import as_number
 
 from .base import AugmentorList, ImageAugmentor, as_augmentors
-from .transform import Transform, TransformFactory, TransformList
+from .transform import NoOpTransform, Transform, TransformFactory
 
 __all__ = ["Identity", "MapImage", "RandomApplyAug", "RandomChooseAug", "RandomOrderAug"]
 
@@ -16,7 +16,7 @@ class Identity(ImageAugmentor):
     """Returns the image as it is."""
 
     def get_transform(self, img: np.ndarray) -> Transform:
-        return TransformList([])
+        return NoOpTransform()
 
 
 class MapImage(ImageAugmentor):
@@ -89,24 +89,24 @@ class RandomChooseAug(_Chooser):
     def __init__(self, aug_lists: Sequence[Any]) -> None:
         pairs = [each if isinstance(each, tuple) else (each, None) for each in aug_lists]
         self.aug_lists = [_as_one(self, aug) for aug, _ in pairs]
-        self.probs: Optional[List[float]] = None
+        self.prob: Optional[List[float]] = None
         given = [prob for _, prob in pairs if prob is not None]
         if given:
-            self.probs = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
-        if not pairs or self.probs and abs(sum(self.probs) - 1) > 1e-6:
+            self.prob = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
+        if not pairs or self.prob and abs(sum(self.prob) - 1) > 1e-6:
             raise ValueError(
                 f"RandomChooseAug chooses one augmentor, with probabilities that add up to 1; got "
-                f"{len(pairs)} augmentors, with probabilities {self.probs}."
+                f"{len(pairs)} augmentors, with probabilities {self.prob}."
             )
-        if self.probs:  # numpy wants them to add up more closely
-            total = sum(self.probs)
-            self.probs = [prob / total for prob in self.probs]
+        if self.prob:  # numpy wants them to add up more closely
+            total = sum(self.prob)
+            self.prob = [prob / total for prob in self.prob]
 
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.aug_lists
 
     def _draw(self) -> ImageAugmentor:
-        return self.aug_lists[self.rng.choice(len(self.aug_lists), p=self.probs)]
+        return self.aug_lists[self.rng.choice(len(self.aug_lists), p=self.prob)]
 
 
 class RandomOrderAug(ImageAugmentor):

@@ -12,9 +12,9 @@ from tensorpack.utils.optional import require
 from .base import ImageAugmentor
 from .transform import (
     FlipTransform,
+    NoOpTransform,
     ResizeTransform,
     Transform,
-    TransformList,
     TransposeTransform,
 )
 
@@ -49,7 +49,7 @@ class Flip(ImageAugmentor):
     def get_transform(self, img: np.ndarray) -> Transform:
         if self.rng.rand() < self.prob:
             return FlipTransform(img.shape[0], img.shape[1], bool(self.horiz))
-        return TransformList([])
+        return NoOpTransform()
 
 
 class Resize(ImageAugmentor):
@@ -103,7 +103,7 @@ class RandomResize(ImageAugmentor):
     Sizes are drawn until one fits. If none of 50 does, the size is left, with a warning.
 
     Args:
-      xrange: (least, most) of the new width: integers are pixels, floats multiples of the width.
+      xrange: (least, most) of the new width: two integers are pixels, others multiples of it.
       yrange: the same of the height; None for that of the width. With `aspect_ratio_thres=0` the
         height follows from the width, and `yrange` must be None or equal to `xrange`.
       minimum: (width, height) in pixels that the result has at least.
@@ -111,7 +111,7 @@ class RandomResize(ImageAugmentor):
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
 
     Raises:
-      ValueError: a range is empty or mixes integers and floats, or the threshold is negative.
+      ValueError: a range is empty, or the threshold is negative.
     """
 
     def __init__(
@@ -124,9 +124,9 @@ class RandomResize(ImageAugmentor):
     ) -> None:
         require("cv2")
         for each in (xrange, xrange if yrange is None else yrange):
-            if len(each) != 2 or not 0 < each[0] <= each[1] or len(set(map(is_integer, each))) > 1:
+            if len(each) != 2 or not 0 < each[0] <= each[1]:
                 raise ValueError(
-                    "A range of RandomResize is (least, most), in pixels (integers) or as "
+                    "A range of RandomResize is (least, most), in pixels (two integers) or as "
                     f"multiples (floats), got {each}."
                 )
         self.xrange, self.yrange, self.minimum, self.interp = xrange, yrange, minimum, interp
@@ -150,11 +150,11 @@ class RandomResize(ImageAugmentor):
             if fits and new_w >= self.minimum[0] and new_h >= self.minimum[1]:
                 return ResizeTransform(h, w, new_h, new_w, self.interp)
         logger.warning(f"{self} found no size for an image of shape {img.shape}; it is left as is.")
-        return TransformList([])
+        return NoOpTransform()
 
     def _draw(self, limits: Tuple[float, float], size: int) -> int:
         least, most = limits
-        if is_integer(least):
+        if is_integer(least) and is_integer(most):
             return int(self.rng.randint(int(least), int(most) + 1))
         return max(1, int(self.rng.uniform(least, most) * size + 0.5))
 
@@ -170,4 +170,4 @@ class Transpose(ImageAugmentor):
         self.prob = as_number(self, "prob", prob, 0, 1)
 
     def get_transform(self, img: np.ndarray) -> Transform:
-        return TransposeTransform() if self.rng.rand() < self.prob else TransformList([])
+        return TransposeTransform() if self.rng.rand() < self.prob else NoOpTransform()

@@ -9,9 +9,11 @@ from typing import Any, Sequence, Tuple, Union
 
 import numpy as np
 
+from tensorpack.utils.legacy_names import names_from
 from tensorpack.utils.optional import require
 
 from ._transform_base import (
+    NoOpTransform,
     Transform,
     TransformFactory,
     TransformList,
@@ -23,6 +25,7 @@ from ._transform_base import (
 __all__ = [
     "CropTransform",
     "FlipTransform",
+    "NoOpTransform",
     "PhotometricTransform",
     "ResizeTransform",
     "Transform",
@@ -151,43 +154,48 @@ class TransposeTransform(Transform):
 class WarpAffineTransform(Transform):
     """Moves pixels by an affine map.
 
+    The attributes have the names of the arguments, and may be changed.
+
     Args:
-      matrix: floats `[2, 3]`; takes (x, y, 1) of a pixel in the image to its place in the result,
+      mat: floats `[2, 3]`; takes (x, y, 1) of a pixel in the image to its place in the result,
         both counted in columns and rows, as `cv2.getRotationMatrix2D` gives it.
-      size: (width, height) of the result in pixels.
+      dsize: (width, height) of the result in pixels.
       interp: an interpolation of OpenCV, such as `cv2.INTER_LINEAR`.
-      border: what is put where the image does not reach, such as `cv2.BORDER_REPLICATE`.
-      border_value: for `cv2.BORDER_CONSTANT`: a number, or one for each channel. It is 0 in masks.
+      borderMode: what is put where the image does not reach, such as `cv2.BORDER_REPLICATE`; by
+        default `cv2.BORDER_CONSTANT`.
+      borderValue: for `cv2.BORDER_CONSTANT`: a number, or one for each channel. It is 0 for
+        `apply_segmentation`.
     """
 
     def __init__(
         self,
-        matrix: np.ndarray,
-        size: Tuple[int, int],
+        mat: np.ndarray,
+        dsize: Tuple[int, int],
         interp: int = 1,
-        border: int = 1,
-        border_value: Union[float, Sequence[float]] = 0,
+        borderMode: int = 0,
+        borderValue: Union[float, Sequence[float]] = 0,
     ) -> None:
-        self.matrix: Any = np.asarray(matrix, np.float64)
-        self.size, self.interp = size, interp
-        self.border, self.border_value = border, border_value
+        self.mat: Any = np.asarray(mat, np.float64)
+        self.dsize, self.interp = dsize, interp
+        self.borderMode, self.borderValue = borderMode, borderValue
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        value: Any = self.border_value
-        if np.ndim(value) == 0:
-            value = [value] * 4  # OpenCV takes one number for the first channel alone
-        return self._warp(img, self.interp, value)
+        return self._warp(img, self.interp, self.borderValue)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         # Pixels are counted from the centre of the first one, coordinates from its corner.
-        return (as_coords(coords) - 0.5) @ self.matrix[:, :2].T + self.matrix[:, 2] + 0.5
+        return (as_coords(coords) - 0.5) @ self.mat[:, :2].T + self.mat[:, 2] + 0.5
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         exact = segmentation.astype(np.float64)  # OpenCV warps no integers of 32 bits
         return self._warp(exact, require("cv2").INTER_NEAREST, 0).astype(segmentation.dtype)
 
     def _warp(self, img: np.ndarray, interp: int, value: Any) -> np.ndarray:
+        value = [value] * 4 if np.ndim(value) == 0 else value  # OpenCV takes one for one channel
         warped = require("cv2").warpAffine(
-            img, self.matrix, self.size, flags=interp, borderMode=self.border, borderValue=value
+            img, self.mat, self.dsize, flags=interp, borderMode=self.borderMode, borderValue=value
         )
         return keep_channels(img, warped)
+
+
+__getattr__ = names_from(__name__, "base")  # TransformAugmentorBase and ImageAugmentor of scripts

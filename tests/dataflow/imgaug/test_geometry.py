@@ -52,18 +52,18 @@ class TestShift(AugmentorContract):
             expected = cv2.warpAffine(
                 img, matrix, (60, 40), borderMode=border, borderValue=[9, 9, 9]
             )
-            result = ShiftTransform(dx, dy, border, 9).apply_image(img)
+            result = ShiftTransform(dx, dy, img.shape[1::-1], border, 9).apply_image(img)
             np.testing.assert_array_equal(result, expected)
 
     def test_a_colour_at_the_border(self):
-        tfm = ShiftTransform(2, 0, cv2.BORDER_CONSTANT, (10, 20, 30))
+        tfm = ShiftTransform(2, 0, (60, 40), cv2.BORDER_CONSTANT, (10, 20, 30))
         result = tfm.apply_image(picture())
         np.testing.assert_array_equal(result[:, :2], np.full((40, 2, 3), [10, 20, 30]))
         assert (tfm.apply_segmentation(np.full((40, 60), 2**40))[:, :3] == [0, 0, 2**40]).all()
 
     def test_range(self):
         found = [drawn(Shift(0.1, 0.1), share) for share in (0, 0.5, 1)]
-        assert [(tfm.dx, tfm.dy) for tfm in found] == [(-6, -4), (0, 0), (6, 4)]
+        assert [tuple(tfm.mat[:, 2]) for tfm in found] == [(-6, -4), (0, 0), (6, 4)]
 
     def test_nothing_would_stay(self):
         with pytest.raises(ValueError, match="must be below 1"):
@@ -82,9 +82,9 @@ class TestRotation(AugmentorContract):
         middle = (60 * share - 0.5, 40 * share - 0.5)
         matrix = cv2.getRotationMatrix2D(middle, degrees, 1)
         tfm = drawn(Rotation(30), share)
-        np.testing.assert_allclose(tfm.matrix, matrix, atol=1e-5)  # its centre is of float32
+        np.testing.assert_allclose(tfm.mat, matrix, atol=1e-5)  # its centre is of float32
         for img in (picture(), picture(dtype=np.float32)):
-            expected = cv2.warpAffine(img, tfm.matrix, (60, 40), borderMode=cv2.BORDER_REPLICATE)
+            expected = cv2.warpAffine(img, tfm.mat, (60, 40), borderMode=cv2.BORDER_REPLICATE)
             np.testing.assert_array_equal(tfm.apply_image(img), expected)
 
     def test_steps(self):
@@ -95,13 +95,13 @@ class TestRotation(AugmentorContract):
         turns = []
         for arguments in ((50, (0, 1), 1, 1, 20), (180, (0, 1), 1, 1, 45)):
             for share in (0, 1):
-                matrix = drawn(Rotation(*arguments), share).matrix
+                matrix = drawn(Rotation(*arguments), share).mat
                 turns.append(math.degrees(math.atan2(matrix[0, 1], matrix[0, 0])))
         np.testing.assert_allclose(turns, [-40, 40, -135, 180])
 
     @pytest.mark.parametrize("most, step", [(0.3, 0.1), (0.6, 0.2), (0.7, 0.1), (179.9, 0.1)])
     def test_steps_that_are_no_binary_fractions_reach_the_ends(self, most, step):
-        matrices = [drawn(Rotation(most, step_deg=step), share).matrix for share in (0, 1)]
+        matrices = [drawn(Rotation(most, step_deg=step), share).mat for share in (0, 1)]
         turns = [math.degrees(math.atan2(each[0, 1], each[0, 0])) for each in matrices]
         np.testing.assert_allclose(turns, [-most, most], rtol=1e-5)
 
@@ -153,7 +153,7 @@ class TestAffine(AugmentorContract):
         matrix = cv2.getRotationMatrix2D((29.5, 19.5), -10, 1.5)
         expected = cv2.warpAffine(img, matrix, (60, 40), borderMode=cv2.BORDER_REPLICATE)
         tfm = drawn(Affine((0.5, 1.5), rotate_max_deg=10), 1)
-        np.testing.assert_allclose(tfm.matrix, matrix, atol=1e-5)
+        np.testing.assert_allclose(tfm.mat, matrix, atol=1e-5)
         np.testing.assert_allclose(tfm.apply_image(img).astype(int), expected, atol=1)
 
     def test_nothing_to_do(self):
