@@ -63,7 +63,8 @@ def finish(
 def activate(tensor: tf.Tensor, activation: Optional[Callable[..., Any]] = None) -> tf.Tensor:
     """Returns `activation(tensor)` as the op `output` of the current name scope.
 
-    It is called with `name="output"` if it has a parameter `name`; None is the identity.
+    It is called with `name="output"` if it has a parameter `name`; None is the identity. If it
+    gives that name to something else, such as a layer inside of it, the result is `output_1`.
     """
     if activation is None:
         return tf.identity(tensor, name="output")
@@ -76,14 +77,7 @@ def activate(tensor: tf.Tensor, activation: Optional[Callable[..., Any]] = None)
     result = activation(tensor, name="output") if _takes_name(activation) else activation(tensor)
     if not isinstance(result, tf.Tensor):
         raise TypeError(f"activation {activation!r} must return a tensor, it returned {result!r}.")
-    if result.op.name == wanted:
-        return result
-    if graph.unique_name("output", mark_as_used=False) != wanted:
-        raise ValueError(
-            f"activation {activation!r} named an op {wanted!r} that is not its result "
-            f"({result.op.name}). Pass `name` to its last op, or remove its parameter `name`."
-        )
-    return tf.identity(result, name="output")
+    return result if result.op.name == wanted else tf.identity(result, name="output")
 
 
 def _takes_name(function: Callable[..., Any]) -> bool:

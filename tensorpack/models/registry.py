@@ -4,13 +4,12 @@ A layer is called as `Conv2D("conv0", x, 32, 3)`, and is also a method of `Linea
 """
 
 import functools
-import inspect
 import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils._origin import line_of_caller, line_of_op
-from tensorpack.tfutils.argscope import add_defaults, check_arguments
+from tensorpack.tfutils.argscope import add_defaults, check_arguments, parameters_of
 from tensorpack.tfutils.common import PerGraph
 from tensorpack.tfutils.model_utils import get_shape_str
 from tensorpack.tfutils.tower import get_current_tower_context, in_main_training_tower
@@ -142,7 +141,7 @@ def _make_layer(
     function: Callable[..., Any], log_shape: bool, use_scope: Optional[bool], spelling: Renaming
 ) -> Layer:
     layer_name = function.__name__
-    parameters = inspect.signature(function).parameters
+    parameters = parameters_of(function)
 
     def call_layer(*args: Any, **kwargs: Any) -> Any:
         scope_name, args = _split_scope_name(layer_name, use_scope, args)

@@ -27,6 +27,7 @@ __all__ = [
     "enable_argscope_for_function",
     "enable_argscope_for_module",
     "get_arg_scope",
+    "parameters_of",
 ]
 
 Layer = Callable[..., Any]
@@ -129,6 +130,20 @@ def check_arguments(
         )
 
 
+def parameters_of(func: Callable[..., Any]) -> Dict[str, inspect.Parameter]:
+    """Returns the parameters of a function, in order.
+
+    One that `functools.wraps` another has those of the other, and its own `**options`, if it has
+    some: it decides which names reach the other one.
+
+    Raises:
+      ValueError: it has no signature, as some functions in C.
+    """
+    own = inspect.signature(func, follow_wrapped=False).parameters.values()
+    options = {each.name: each for each in own if each.kind is each.VAR_KEYWORD}
+    return {**inspect.signature(func).parameters, **options}
+
+
 def enable_argscope_for_function(func: Layer, log_shape: bool = True) -> Layer:
     """Returns the function with the defaults of `argscope` for what a call leaves out.
 
@@ -224,6 +239,6 @@ def _name_and_parameters(func: Layer) -> Tuple[str, Parameters]:
             "function with a name, or pass the arguments directly."
         )
     try:
-        return name, inspect.signature(func).parameters
+        return name, parameters_of(func)
     except ValueError:  # some functions in C have none
         return name, {}

@@ -3,7 +3,7 @@
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.models import FullyConnected
+from tensorpack.models import BatchNorm, FullyConnected
 
 
 def build(activation, name="fc"):
@@ -37,9 +37,19 @@ def test_a_name_scope_and_a_second_use():
         assert build(tf.nn.relu).op.name == "fc_1/output"
 
 
-def test_an_activation_must_be_a_function_that_returns_a_tensor_and_gives_it_its_name():
-    with pytest.raises(ValueError, match="'a/output'.*not its result .a/mul."):
-        build(lambda x, name: tf.nn.relu(x, name=name) * 2, "a")
+def test_an_activation_may_be_a_layer_of_the_name_or_give_it_to_something_else():
+    norm = build(lambda x, name: BatchNorm(name, x), "a")
+    assert norm.op.name == "a/output_1" and norm.op.type == "Identity"
+    assert [each.op.name for each in tf.global_variables("a/output/")][:2] == [
+        "a/output/beta",
+        "a/output/gamma",
+    ]
+    assert norm.variables.W.op.name == "a/W"
+    twice = build(lambda x, name: tf.nn.relu(x, name=name) * 2, "b")
+    assert twice.op.name == "b/output_1" and twice.op.inputs[0].op.name == "b/mul"
+
+
+def test_an_activation_must_be_a_function_that_returns_a_tensor():
     with pytest.raises(TypeError, match="'relu'"):
         build("relu")
     with pytest.raises(TypeError, match="must return a tensor, it returned None"):

@@ -1,5 +1,7 @@
 """Tests of what makes a function a layer."""
 
+import functools
+
 import pytest
 
 from tensorpack.compat import tfv1 as tf
@@ -20,6 +22,7 @@ from tensorpack.models import (
     rename_tflayer_get_variable,
 )
 from tensorpack.models import common as old_address
+from tensorpack.tfutils.argscope import argscope, enable_argscope_for_function
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.utils.notes import notes_of
 
@@ -121,6 +124,34 @@ def test_a_layer_with_any_arguments(make_layer):
     ones = tf.ones([])
     assert Total(ones, ones, ones, name="three").op.name == "three"
     assert Total("scope", ones, name="one").op.name == "scope/one"
+
+
+def renaming(function):
+    """A wrapper of scripts, which has names of its own."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        kwargs = {{"width": "size"}.get(name, name): each for name, each in kwargs.items()}
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def test_a_wrapper_of_a_script_decides_which_names_its_layer_takes(make_layer):
+    @make_layer()
+    @renaming
+    def Repeat(x, size=1):
+        return tf.tile(x, [size])
+
+    x = tf.ones([2])
+    assert Repeat("a", x, width=3).shape == Repeat("b", x, size=3).shape == [6]
+    with argscope(Repeat, width=4):
+        assert Repeat("c", x).shape == [8]
+        with pytest.raises(TypeError, match="'height'"):
+            Repeat("d", x, height=1)
+    dense = enable_argscope_for_function(renaming(lambda x, size=1: tf.tile(x, [size])))
+    with argscope(dense, width=5):
+        assert dense(x).shape == [10]
 
 
 def test_the_scope_name_is_asked_for():
