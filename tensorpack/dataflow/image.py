@@ -7,11 +7,12 @@ datapoint in it, and on nothing else. So it is the same in however many processe
 
 import sys
 import threading
-from typing import Any, Dict, Hashable, Iterator, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Hashable, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils import logger
+from tensorpack.utils.checks import as_list
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._datapoint import note_datapoint
@@ -55,13 +56,13 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
         self,
         ds: DataFlow,
         augmentors: _Augmentors,
-        index: Sequence[_Index] = (0, 1),
-        coords_index: Union[Sequence[_Index], bool] = (),
+        index: Iterable[_Index] = (0, 1),
+        coords_index: Union[Iterable[_Index], bool] = (),
         copy: bool = True,
         catch_exceptions: bool = False,
         *,
-        box_index: Sequence[_Index] = (),
-        mask_index: Sequence[_Index] = (),
+        box_index: Iterable[_Index] = (),
+        mask_index: Iterable[_Index] = (),
     ) -> None:
         """
         Args:
@@ -85,28 +86,18 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
         coords: Any = coords_index
         if isinstance(coords, bool):  # 2017: (ds, augmentors, index, copy)
             coords, copy = (), coords
-        for name, each in [
-            ("index", index),
-            ("coords_index", coords),
-            ("box_index", box_index),
-            ("mask_index", mask_index),
-        ]:
-            if not isinstance(each, (list, tuple)):
-                raise TypeError(
-                    f"{type(self).__name__} takes a list of positions or keys as {name}, got "
-                    f"{each!r}."
-                )
-        if not index:
+        images = as_list(self, "index", index)
+        if not images:
             raise ValueError(f"{type(self).__name__} needs an image in index, got none.")
         given: Any = augmentors
         self.augs = given if isinstance(given, AugmentorList) else AugmentorList(given)
         self.copy, self.catch_exceptions = copy, catch_exceptions
-        self._first = index[0]
+        self._first = images[0]
         self._others = [
-            *(("apply_image", each) for each in index[1:]),
-            *(("apply_coords", each) for each in coords),
-            *(("apply_box", each) for each in box_index),
-            *(("apply_segmentation", each) for each in mask_index),
+            *(("apply_image", each) for each in images[1:]),
+            *(("apply_coords", each) for each in as_list(self, "coords_index", coords)),
+            *(("apply_box", each) for each in as_list(self, "box_index", box_index)),
+            *(("apply_segmentation", each) for each in as_list(self, "mask_index", mask_index)),
         ]
         self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
         self._stream.get()  # now, as two threads could make two

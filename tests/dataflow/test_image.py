@@ -315,11 +315,23 @@ def test_skipped_datapoints_are_counted_and_the_log_is_bounded(capsys):
         list(AugmentImageComponent(flow_of(datapoints), [Flip(horiz=True)], 4, True, True))
 
 
+def test_any_iterable_of_positions():
+    images = [np.full((2, 2), number, np.uint8) for number in range(3)]
+    flow = AugmentImageComponents(flow_of([images]), [Flip(horiz=True, prob=1)], range(2), iter([]))
+    (found,) = flow
+    np.testing.assert_array_equal(found, images)
+    boxes = np.float32([[0, 0, 1, 2]])
+    flow = AugmentImageComponents(
+        flow_of([[images[0], boxes]]), [Flip(horiz=True, prob=1)], range(1), box_index=range(1, 2)
+    )
+    assert [each[1].tolist() for each in flow] == [[[1, 0, 2, 2]]]
+
+
 def test_wrong_arguments():
     flow = flow_of(numbered())
     with pytest.raises(TypeError, match="one position or key as index, got .*Components for"):
         AugmentImageComponent(flow, [Flip(horiz=True)], [0, 1])
-    with pytest.raises(TypeError, match="a list of positions or keys as coords_index, got 1"):
+    with pytest.raises(TypeError, match="coords_index must be a list, but got 1"):
         AugmentImageComponents(flow, [Flip(horiz=True)], [0], 1)
     with pytest.raises(ValueError, match="needs an image in index"):
         AugmentImageComponents(flow, [Flip(horiz=True)], [])
