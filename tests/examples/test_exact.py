@@ -59,7 +59,7 @@ MUCH = "--algo IQN --noisy --munchausen --n-step 3 --priority 0.5"
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "precision, algorithm",
-    [("fp32", MUCH.split()), pytest.param("bf16", [], marks=pytest.mark.one_row)],
+    [("fp32", MUCH.split()), pytest.param("bf16", [], marks=pytest.mark.nightly)],
 )
 def test_a_run_that_was_interrupted_twice_equals_a_whole_one(
     precision, algorithm, tmp_path, log_dir

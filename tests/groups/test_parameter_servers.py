@@ -110,6 +110,7 @@ def test_a_worker_that_is_cut_off_is_lost(zygote, tmp_path):
         assert "ps 0 at 127.0.0.1:" in group["worker 1"].output
 
 
+@pytest.mark.one_row
 def test_a_run_that_is_killed_and_interrupted_ends_with_the_same_weights(zygote, tmp_path):
     options = ("--epochs", 6, "--timeout", 5, "--pause", 0.03)
 

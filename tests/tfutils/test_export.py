@@ -288,6 +288,7 @@ def test_an_export_that_is_wrong_is_not_written(tmp_path, monkeypatch, damage, e
     assert os.listdir(str(tmp_path)) == ["model.pb"]
 
 
+@pytest.mark.one_row
 @pytest.mark.slow
 def test_a_frozen_graph_can_be_tried_on_tflite(tmp_path):
     ModelExporter(classifier()).export_compact(tmp_path / "m.pb", toco_compatible=True)

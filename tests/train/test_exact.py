@@ -64,7 +64,7 @@ def check_equal(got, expected, done):
     [
         [],
         pytest.param(["--stateless"], marks=pytest.mark.nightly),
-        pytest.param(["--ahead"], marks=pytest.mark.one_row),
+        pytest.param(["--ahead"], marks=pytest.mark.nightly),
     ],
     ids=str,
 )
