@@ -135,8 +135,8 @@ class BatchDataByShape(ResumableDataFlow, BatchData):
     the next pass. They are part of the state, because `ds` does not give them again.
 
     Its length is that of `BatchData`, as if there were one shape. With more of them a pass may have
-    fewer batches or more, or with `remainder` more. One that would have none goes on with another
-    pass through `ds`.
+    fewer batches or more, or with `remainder` more. One that would have none continues with
+    another pass through `ds`.
     """
 
     def __init__(

@@ -14,9 +14,7 @@ from .message import DATA, END, SYNC, Answer, Message, encode, split
 from .socket import Hub, attach
 
 _LAST_SECONDS = 1.0  # for what was sent to leave, where the sender fails or is interrupted
-_FIRST_PAUSE = (
-    1.0  # seconds without an answer until the receiver is asked again; then twice as many
-)
+_FIRST_PAUSE = 1.0  # seconds until the receiver is asked again; each pause is twice the one before
 _UNASKED_BYTES = 1 << 20  # a larger datapoint is sent only when the receiver has told its limit
 
 

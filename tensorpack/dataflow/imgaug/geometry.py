@@ -53,7 +53,6 @@ class ShiftTransform(WarpAffineTransform):
         h, w = img.shape[:2]
         dx, dy = map(int, self.mat[:, 2])
         right, down = max(dx, 0), max(dy, 0)
-        value = [value] * 4 if np.ndim(value) == 0 else value
         wide = require("cv2").copyMakeBorder(
             img, down, max(-dy, 0), right, max(-dx, 0), self.borderMode, value=value
         )

@@ -180,7 +180,8 @@ class WarpAffineTransform(Transform):
         self.borderMode, self.borderValue = borderMode, borderValue
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        return self._warp(img, self.interp, self.borderValue)
+        value: Any = self.borderValue  # OpenCV takes one number for the first channel alone
+        return self._warp(img, self.interp, [value] * 4 if np.ndim(value) == 0 else value)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         # Pixels are counted from the centre of the first one, coordinates from its corner.
@@ -191,7 +192,6 @@ class WarpAffineTransform(Transform):
         return self._warp(exact, require("cv2").INTER_NEAREST, 0).astype(segmentation.dtype)
 
     def _warp(self, img: np.ndarray, interp: int, value: Any) -> np.ndarray:
-        value = [value] * 4 if np.ndim(value) == 0 else value  # OpenCV takes one for one channel
         warped = require("cv2").warpAffine(
             img, self.mat, self.dsize, flags=interp, borderMode=self.borderMode, borderValue=value
         )
