@@ -5,9 +5,11 @@ nothing more, so `tensorpack.dataflow` works where TensorFlow is not installed. 
 import *` gives every public name and, with them, loads TensorFlow.
 """
 
+import sys
 from importlib import import_module
 from typing import Any, List
 
+from tensorpack._old_modules import Package
 from tensorpack._public_names import HOMES, MODULES
 from tensorpack._version import __version__ as __version__
 
@@ -47,3 +49,4 @@ def _load(name: str, path: str) -> Any:
 
 
 __path__.append(f"{__path__[0]}/_addresses")  # `tensorpack.libinfo`, under its old name
+sys.modules[__name__].__class__ = Package  # its modules answer for names that they once had

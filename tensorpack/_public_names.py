@@ -5,53 +5,24 @@
 
 __all__ = ["HOMES", "MODULES"]
 
-# Packages and modules that are reachable as attributes: name -> dotted path.
-MODULES = {
+_MODULES = {  # package -> its packages and modules that the root has as attributes
     # begin modules
-    "RL": "tensorpack.RL",
-    "argtools": "tensorpack.utils.argtools",
-    "callbacks": "tensorpack.callbacks",
-    "collection": "tensorpack.tfutils.collection",
-    "compat": "tensorpack.compat",
-    "concurrency": "tensorpack.utils.concurrency",
-    "dataflow": "tensorpack.dataflow",
-    "dataset": "tensorpack.dataflow.dataset",
-    "debug": "tensorpack.utils.debug",
-    "develop": "tensorpack.utils.develop",
-    "dftools": "tensorpack.dataflow.dftools",
-    "discretize": "tensorpack.utils.discretize",
-    "distributions": "tensorpack.tfutils.distributions",
-    "export": "tensorpack.tfutils.export",
-    "fs": "tensorpack.utils.fs",
-    "globvars": "tensorpack.utils.globvars",
-    "gradproc": "tensorpack.tfutils.gradproc",
-    "graph_builder": "tensorpack.graph_builder",
-    "imgaug": "tensorpack.dataflow.imgaug",
-    "input_source": "tensorpack.input_source",
-    "lut": "tensorpack.utils.lut",
-    "model_utils": "tensorpack.tfutils.model_utils",
-    "models": "tensorpack.models",
-    "optimizer": "tensorpack.tfutils.optimizer",
-    "predict": "tensorpack.predict",
-    "rect": "tensorpack.utils.rect",
-    "report": "tensorpack.report",
-    "scope_utils": "tensorpack.tfutils.scope_utils",
-    "serialize": "tensorpack.utils.serialize",
-    "sesscreate": "tensorpack.tfutils.sesscreate",
-    "sessinit": "tensorpack.tfutils.sessinit",
-    "stats": "tensorpack.utils.stats",
-    "summary": "tensorpack.tfutils.summary",
-    "symbolic_functions": "tensorpack.tfutils.symbolic_functions",
-    "tfutils": "tensorpack.tfutils",
-    "timer": "tensorpack.utils.timer",
-    "tower": "tensorpack.tfutils.tower",
-    "train": "tensorpack.train",
-    "utils": "tensorpack.utils",
-    "varmanip": "tensorpack.tfutils.varmanip",
-    "varreplace": "tensorpack.tfutils.varreplace",
-    "viz": "tensorpack.utils.viz",
+    "tensorpack": (
+        "RL callbacks compat dataflow graph_builder input_source models predict report tfutils "
+        "train utils"
+    ),
+    "tensorpack.dataflow": "dftools",
+    "tensorpack.tfutils": (
+        "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "
+        "sessinit summary symbolic_functions tower varmanip varreplace"
+    ),
+    "tensorpack.utils": (
+        "argtools concurrency debug develop discretize fs globvars lut rect serialize stats timer "
+        "viz"
+    ),
     # end modules
 }
+MODULES = {name: f"{home}.{name}" for home, names in _MODULES.items() for name in names.split()}
 
 _NAMES = {  # package or module -> its public names
     # begin names
@@ -92,7 +63,7 @@ _NAMES = {  # package or module -> its public names
         "RNGDataFlow RandomChooseData RandomMixData RemoteDataZMQ RemoteSender RepeatedData "
         "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
         "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied "
-        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq"
+        "WorkerFailed convert_old_lmdb dataset imgaug make_remote_key send_dataflow_zmq"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc LeastLoadedDeviceSetter ModelDesc ModelDescBase "

@@ -30,6 +30,7 @@ except ImportError:
 
 __all__ = [
     "TensorSpec",
+    "backport_tensor_spec",
     "forward_op",
     "gpu_memory_peak",
     "in_branch",
@@ -57,6 +58,11 @@ def tf_version() -> Tuple[int, int, int]:
     numbers = [int(each) for each in re.findall(r"\d+", tfv1.__version__)]
     major, minor, patch = (numbers + [0, 0, 0])[:3]
     return major, minor, patch
+
+
+def backport_tensor_spec() -> type:
+    """Returns `TensorSpec`, which every TensorFlow has here."""
+    return TensorSpec
 
 
 def is_tfv2() -> bool:

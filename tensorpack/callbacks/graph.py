@@ -10,7 +10,6 @@ from tensorpack.tfutils.common import get_op_tensor_name
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import as_names
-from tensorpack.utils.legacy_names import names_from
 from tensorpack.utils.npz import write_npz
 
 from .base import Callback
@@ -176,7 +175,3 @@ class CheckNumerics(RunOp):
             if each.dtype.is_floating
         ]
         return tf.group(*checks, name="check_numerics")
-
-
-# Scripts look for DumpTensorAsImage here.
-__getattr__ = names_from(__name__, "dump_image")

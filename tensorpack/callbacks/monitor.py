@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import log_once
-from tensorpack.utils.legacy_names import give_both_names, names_from
+from tensorpack.utils.legacy_names import give_both_names
 
 from ._images import as_images, image_summary
 from .base import Callback
@@ -275,15 +275,3 @@ def _clean_tag(tag: str) -> str:
     if tag.endswith(_SUFFIX) and tag != _SUFFIX:
         tag = tag[: -len(_SUFFIX)]
     return tag
-
-
-# Scripts look for the other monitors here.
-__getattr__ = names_from(
-    __name__,
-    "csv_monitor",
-    "event_writer",
-    "json_writer",
-    "misc",
-    "online_monitors",
-    "scalar_printer",
-)

@@ -6,7 +6,6 @@ import numpy as np
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.common import get_op_tensor_name
-from tensorpack.utils.legacy_names import names_from
 
 __all__ = ["GraphVarParam", "HyperParam", "ObjAttrParam", "as_hyper_param"]
 
@@ -157,7 +156,3 @@ def as_hyper_param(param: Union[HyperParam, str]) -> HyperParam:
             f"A hyper-parameter is a HyperParam or the name of a variable, got {param!r}."
         )
     return param
-
-
-# Scripts look for the setters here.
-__getattr__ = names_from(__name__, "param_setters")

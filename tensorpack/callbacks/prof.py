@@ -7,7 +7,6 @@ from typing import Any, Dict, List
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import write_atomic
-from tensorpack.utils.legacy_names import names_from
 
 from .base import Callback
 
@@ -121,7 +120,3 @@ def _ops(device: Any, pid: int, origin: int) -> List[Dict[str, Any]]:
 
 def _name(what: str, pid: int, tid: int, name: str) -> Dict[str, Any]:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
-
-
-# Scripts look for the other measuring callbacks here.
-__getattr__ = names_from(__name__, "throughput", "trackers")

@@ -13,7 +13,6 @@ from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints import PendingSegments
 from tensorpack.utils.checks import as_names
-from tensorpack.utils.legacy_names import names_from
 
 from ._disk import ERRORS, disk_trouble
 from .base import Callback
@@ -250,7 +249,3 @@ def find_directory(given: str, who: str) -> str:
     directory = str(logger.get_logger_dir())
     logger.info(f"{who} keeps its checkpoints in {directory}: no log directory had been set.")
     return directory
-
-
-# Scripts look for MinSaver and MaxSaver here.
-__getattr__ = names_from(__name__, "best_saver")

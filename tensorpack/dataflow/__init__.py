@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
+    from . import dataset, imgaug
     from ._files import DamagedFile
     from .base import (
         DataFlow,
@@ -128,6 +129,8 @@ __all__ = [
     "WorkerDied",
     "WorkerFailed",
     "convert_old_lmdb",
+    "dataset",
+    "imgaug",
     "make_remote_key",
     "send_dataflow_zmq",
 ]
@@ -170,15 +173,9 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the module of a public name, or a module of this package, on first use (PEP 562)."""
+    """Loads the module of a public name when the name is first used (PEP 562)."""
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    path = f"{__name__}.{name}"
-    try:
-        return import_module(path)
-    except ModuleNotFoundError as error:
-        if error.name != path:
-            raise
     raise AttributeError(f"{__name__} has no public name {name!r}")
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import threading
 import types
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
@@ -15,6 +16,7 @@ from ._length import UnknownLength, checked_length, length_of
 
 __all__ = [
     "DataFlow",
+    "DataFlowReentrantGuard",
     "DataFlowTerminated",
     "Dropped",
     "ProxyDataFlow",
@@ -28,6 +30,22 @@ __all__ = [
 
 class DataFlowTerminated(Exception):
     """No more data can come, for example because the other end of a connection is gone."""
+
+
+class DataFlowReentrantGuard:
+    """A `with` block for the body of `__iter__`, which only one pass at a time may be in."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(False):
+            raise threading.ThreadError(
+                "This flow is iterated by two passes at once: end the first one before the second."
+            )
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._lock.release()
 
 
 class StateNotKept(NotImplementedError):

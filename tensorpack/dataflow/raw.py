@@ -6,7 +6,6 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, 
 import numpy as np
 
 from tensorpack.utils.checks import check_counts
-from tensorpack.utils.legacy_names import names_from
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._flow import check_count, check_state
@@ -257,6 +256,3 @@ def _check_list(flow: DataFlow, lst: Any) -> None:
 
 def _is_iterable(value: Any) -> bool:
     return hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")
-
-
-__getattr__ = names_from(__name__, "fake")  # FakeData, which was defined here

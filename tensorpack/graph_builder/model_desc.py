@@ -9,7 +9,7 @@ from tensorpack.tfutils.common import PerGraph, get_op_tensor_name
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import get_current_tower_context
 
-__all__ = ["InputDesc", "ModelDesc", "ModelDescBase"]
+__all__ = ["InputDesc", "InputVar", "ModelDesc", "ModelDescBase"]
 
 
 class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
@@ -37,6 +37,7 @@ class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
         return made[self]
 
 
+InputVar = InputDesc  # its name before 0.2
 _placeholders: PerGraph = PerGraph(dict)
 
 

@@ -17,7 +17,7 @@ class Converted(NamedTuple):
 Renaming = Mapping[str, Union[str, Converted]]
 
 _INPUTS: Dict[str, str] = {"x": "inputs"}
-_WEIGHTS: Dict[str, str] = {
+WEIGHTS: Dict[str, str] = {
     "W_init": "kernel_initializer",
     "b_init": "bias_initializer",
     "nl": "activation",
@@ -38,9 +38,9 @@ RENAMED: Dict[str, Renaming] = {
     "BatchRenorm": {**_INPUTS, **_AFFINE, "decay": "momentum"},
     "BilinearUpSample": _INPUTS,
     "ConcatWith": _INPUTS,
-    "Conv2D": {**_INPUTS, **_WEIGHTS, **_WINDOW, "out_channel": "filters"},
-    "Conv2DTranspose": {**_INPUTS, **_WEIGHTS, **_WINDOW, "out_shape": "filters"},
-    "DepthwiseConv2D": {**_INPUTS, **_WEIGHTS, **_WINDOW},
+    "Conv2D": {**_INPUTS, **WEIGHTS, **_WINDOW, "out_channel": "filters"},
+    "Conv2DTranspose": {**_INPUTS, **WEIGHTS, **_WINDOW, "out_shape": "filters"},
+    "DepthwiseConv2D": {**_INPUTS, **WEIGHTS, **_WINDOW},
     # The second positional argument has always meant the probability to keep.
     "Dropout": {
         **_INPUTS,
@@ -48,7 +48,7 @@ RENAMED: Dict[str, Renaming] = {
         "rate": Converted("keep_prob", lambda rate: 1.0 - rate),
     },
     "FixedUnPooling": _INPUTS,
-    "FullyConnected": {**_INPUTS, **_WEIGHTS, "out_dim": "units"},
+    "FullyConnected": {**_INPUTS, **WEIGHTS, "out_dim": "units"},
     "GlobalAvgPooling": _INPUTS,
     "GroupNorm": {**_INPUTS, **_AFFINE, "group": "groups"},
     "InstanceNorm": {**_INPUTS, **_AFFINE},

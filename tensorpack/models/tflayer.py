@@ -1,10 +1,20 @@
 """Lets layers of TensorFlow and of this package share variables and checkpoints."""
 
-from typing import Any, Callable
+import functools
+from typing import Any, Callable, Dict, Mapping, Sequence
 
 from tensorpack.tfutils.varreplace import custom_getter_scope
+from tensorpack.utils.argtools import get_data_format
 
-__all__ = ["rename_tflayer_get_variable"]
+from ._legacy_names import WEIGHTS, translate
+
+__all__ = [
+    "convert_to_tflayer_args",
+    "map_common_tfargs",
+    "monkeypatch_tf_layers",
+    "rename_get_variable",
+    "rename_tflayer_get_variable",
+]
 
 _NAMES = {
     "bias": "b",
@@ -25,8 +35,57 @@ def rename_tflayer_get_variable() -> Any:
     within the block.
     """
 
+    return rename_get_variable(_NAMES)
+
+
+def rename_get_variable(mapping: Mapping[str, str]) -> Any:
+    """Returns a context in which `tf.get_variable` takes other names, as `{"kernel": "W"}` says for
+    the last part of a name.
+    """
+
     def rename(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
         scope, slash, last = name.rpartition("/")
-        return getter(scope + slash + _NAMES.get(last, last), *args, **kwargs)
+        return getter(scope + slash + mapping.get(last, last), *args, **kwargs)
 
     return custom_getter_scope(rename)
+
+
+def map_common_tfargs(kwargs: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns keyword arguments of 2017 (`W_init`, `b_init`, `nl`, `data_format="NCHW"`) as those
+    of `tf.layers`.
+    """
+    found = translate("map_common_tfargs", WEIGHTS, kwargs)
+    if "data_format" in found:
+        by_axis = {"NHWC": "channels_last", "NCHW": "channels_first"}
+        found["data_format"] = by_axis[get_data_format(found["data_format"])]
+    return found
+
+
+def convert_to_tflayer_args(
+    args_names: Sequence[str], name_mapping: Mapping[str, str]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorates a layer `f(inputs, **kwargs)` with arguments of `tf.layers` to take those of 2017.
+
+    Args:
+      args_names: of the positional arguments after the inputs.
+      name_mapping: old name -> name, beside those of `map_common_tfargs`.
+    """
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def wrapper(inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            if len(args) > len(args_names):
+                raise TypeError(
+                    f"{func.__name__}() takes {', '.join(args_names)} by position, and its other "
+                    f"arguments by keyword; got {args}."
+                )
+            given = {**dict(zip(args_names, args)), **map_common_tfargs(kwargs)}
+            return func(inputs, **translate(func.__name__, name_mapping, given))
+
+        return wrapper
+
+    return decorate
+
+
+def monkeypatch_tf_layers() -> None:
+    """Does nothing: what it mended in `tf.layers` was mended in TensorFlow 1.4."""

@@ -12,7 +12,13 @@ from tensorpack.tfutils.prepared import pick, prepare
 
 from .config import PredictConfig
 
-__all__ = ["AsyncPredictorBase", "OfflinePredictor", "OnlinePredictor", "PredictorBase"]
+__all__ = [
+    "AsyncPredictorBase",
+    "OfflinePredictor",
+    "OnlinePredictor",
+    "PredictorBase",
+    "get_predict_func",
+]
 
 
 class PredictorBase:
@@ -188,6 +194,9 @@ class OfflinePredictor(OnlinePredictor):
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+get_predict_func = OfflinePredictor  # its name of 0.1.9 and 0.2.0
 
 
 def _ndim(value: Any) -> int:

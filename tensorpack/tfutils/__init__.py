@@ -205,3 +205,5 @@ __all__ = [
     "separate_costs",
     "under_name_scope",
 ]
+
+__path__.append(f"{__path__[0]}/../_addresses/tfutils")  # modules under their old names

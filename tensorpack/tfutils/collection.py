@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from tensorpack.compat import tfv1 as tf
 
-__all__ = ["backup_collection", "freeze_collection", "restore_collection"]
+__all__ = ["backup_collection", "clear_collection", "freeze_collection", "restore_collection"]
 
 
 def backup_collection(keys: Optional[Iterable[str]] = None) -> Dict[str, List[Any]]:
@@ -28,6 +28,11 @@ def restore_collection(backup: Dict[str, List[Any]]) -> None:
     graph = tf.get_default_graph()
     for key, members in backup.items():
         graph.get_collection_ref(key)[:] = members
+
+
+def clear_collection(keys: Iterable[str]) -> None:
+    """Empties collections of the default graph."""
+    restore_collection({key: [] for key in keys})
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from tabulate import tabulate
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 
-__all__ = ["describe_model", "describe_trainable_vars", "get_shape_str"]
+__all__ = ["apply_slim_collections", "describe_model", "describe_trainable_vars", "get_shape_str"]
 
 
 def describe_trainable_vars() -> None:
@@ -43,3 +43,10 @@ def get_shape_str(tensors: Union[tf.Tensor, Sequence[Any]]) -> str:
     if not isinstance(shape, tf.TensorShape):
         return str(tensors)
     return "?" if shape.ndims is None else str(shape.as_list())
+
+
+def apply_slim_collections(cost: tf.Tensor) -> tf.Tensor:
+    """Returns a cost with the regularization losses of the graph; it runs the `UPDATE_OPS`."""
+    losses = tf.losses.get_regularization_losses()
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        return tf.add_n([cost, *losses], name="total_cost")

@@ -2,7 +2,7 @@
 
 import functools
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
 
 from tensorpack.compat import tfv1 as tf
 
@@ -13,6 +13,7 @@ __all__ = [
     "cached_name_scope",
     "get_name_scope_name",
     "under_name_scope",
+    "under_variable_scope",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,11 +53,23 @@ def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
         function.
     """
 
+    def open_scope(func: Callable, kwargs: Dict[str, Any]) -> Any:
+        scope = kwargs.pop("name_scope", name_scope)
+        return tf.name_scope(func.__name__ if scope is None else scope)
+
+    return _under(open_scope)
+
+
+def under_variable_scope() -> Callable[[F], F]:
+    """Returns a decorator that runs a function in the variable scope of the function's name."""
+    return _under(lambda func, kwargs: tf.variable_scope(func.__name__))
+
+
+def _under(open_scope: Callable[[Callable, Dict[str, Any]], Any]) -> Callable[[F], F]:
     def decorate(func: F) -> F:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            scope = kwargs.pop("name_scope", name_scope)
-            with tf.name_scope(func.__name__ if scope is None else scope):
+            with open_scope(func, kwargs):
                 return func(*args, **kwargs)
 
         return wrapper  # type: ignore[return-value]

@@ -17,11 +17,13 @@ from .common import PerGraph, get_op_tensor_name, get_tensor_of_graph
 
 __all__ = [
     "BaseTowerContext",
+    "PredictTowerContext",
     "TowerContext",
     "TowerFunc",
     "TowerFuncWrapper",
     "TowerTensorHandle",
     "TowerTensorHandles",
+    "TrainTowerContext",
     "get_current_tower_context",
     "in_main_training_tower",
 ]
@@ -172,6 +174,18 @@ class TowerContext(BaseTowerContext):
             vs_name = index
             index = 0
         super().__init__(tower_name, vs_name, is_training=is_training, index=index)
+
+
+def PredictTowerContext(ns_name: str, vs_name: str = "") -> BaseTowerContext:
+    """Returns the context of a tower that predicts."""
+    return BaseTowerContext(ns_name, vs_name, is_training=False)
+
+
+def TrainTowerContext(
+    ns_name: str, vs_name: str = "", index: int = 0, total: int = 1
+) -> BaseTowerContext:
+    """Returns the context of training tower `index`; how many there are in total has no use."""
+    return BaseTowerContext(ns_name, vs_name, is_training=True, index=index)
 
 
 def get_current_tower_context() -> Optional[BaseTowerContext]:

@@ -1,11 +1,30 @@
 """Trains a config with a trainer, as later scripts do."""
 
+from typing import Union
+
+from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import ModelDesc
+from tensorpack.input_source import FeedInput, InputSource, QueueInput
 
 from .config import TrainConfig
+from .simple import SimpleTrainer
 from .tower import SingleCostTrainer
 
-__all__ = ["launch_train_with_config"]
+__all__ = ["apply_default_prefetch", "launch_train_with_config"]
+
+
+def apply_default_prefetch(
+    input_source_or_dataflow: Union[InputSource, DataFlow], trainer: SingleCostTrainer
+) -> InputSource:
+    """Returns the input that a trainer makes of a dataflow; an input is returned as it is.
+
+    A `SimpleTrainer` is fed, the other trainers read a queue; those of several towers copy batches
+    to the GPUs ahead of their steps by themselves.
+    """
+    if isinstance(input_source_or_dataflow, InputSource):
+        return input_source_or_dataflow
+    kind = FeedInput if type(trainer) is SimpleTrainer else QueueInput
+    return kind(input_source_or_dataflow)
 
 
 def launch_train_with_config(config: TrainConfig, trainer: SingleCostTrainer) -> None:

@@ -57,14 +57,12 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
         self.variable_devices(ps_device)
         self._ps_device = ps_device
 
-    def _setup_graph(
-        self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
-    ) -> List[Callback]:
-        devices = self.variable_devices(self._ps_device)
-        grads = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
-        with tf.device(devices[0]):
-            self.train_op = get_opt_fn().apply_gradients(average_grads(grads), name="train_op")
-        return []
+    def tower_devices(self) -> List[Any]:
+        return self.variable_devices(self._ps_device)
+
+    def make_update(self, towers: List[List[Any]], get_opt_fn: OptFn) -> tf.Operation:
+        with tf.device(self.tower_devices()[0]):
+            return get_opt_fn().apply_gradients(average_grads(towers), name="train_op")
 
 
 @accepts_old_keywords(gpus="config")
@@ -102,6 +100,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
     """
 
     BROADCAST_EVERY_EPOCH = True
+    var_strategy = "replicated"
 
     @accepts_old_keywords(gpus="config")
     def __init__(
@@ -126,8 +125,10 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
     def _setup_graph(
         self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
-        devices = self.devices
-        towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices, "replicated")
+        super()._setup_graph(input, get_cost_fn, get_opt_fn)
+        return [_Sync(self.BROADCAST_EVERY_EPOCH)] if len(self.tower_ids) > 1 else []
+
+    def make_update(self, towers: List[List[Any]], get_opt_fn: OptFn) -> tf.Operation:
         towers = replicas().align(towers)
         grads = [[gradient for gradient, _ in each] for each in towers]
         reduced = allreduce_grads(grads, self._average, self._mode)
@@ -135,9 +136,8 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
             [(gradient, variable) for gradient, (_, variable) in zip(grads, tower)]
             for grads, tower in zip(reduced, towers)
         ]
-        with tf.device(devices[0]):
-            self.train_op = apply_to_replicas(get_opt_fn(), pairs, name="train_op")
-        return [_Sync(self.BROADCAST_EVERY_EPOCH)] if len(towers) > 1 else []
+        with tf.device(self.devices[0]):
+            return apply_to_replicas(get_opt_fn(), pairs, name="train_op")
 
     @staticmethod
     def get_post_init_ops() -> tf.Operation:
@@ -222,19 +222,22 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
                 "AsyncMultiGPUTrainer cannot be deterministic: its results depend on which tower "
                 "is ready first. Use a synchronous trainer, or leave deterministic out."
             )
-        devices = self.variable_devices("gpu")
-        towers = self.build_towers(input, get_cost_fn, get_opt_fn, devices)
+        return super()._setup_graph(input, get_cost_fn, get_opt_fn)
+
+    def tower_devices(self) -> List[Any]:
+        return self.variable_devices("gpu")
+
+    def make_update(self, towers: List[List[Any]], get_opt_fn: OptFn) -> tf.Operation:
         factor = 1.0 / len(towers) if self._scale_gradient else 1.0
         optimizer = get_opt_fn()
         updates: List[tf.Operation] = []
-        for device, grads in zip(devices, towers):
+        for device, grads in zip(self.tower_devices(), towers):
             scaled = ScaleGradient((".*", factor), verbose=False).process(grads)
             # What wraps an optimizer may read in one op and write in another.
             before = updates[-1:] if isinstance(optimizer, ProxyOptimizer) else []
             with tf.device(device), tf.control_dependencies(before):
                 updates.append(optimizer.apply_gradients(scaled))
-        self.train_op = tf.group(*updates, name="train_op")
-        return []
+        return tf.group(*updates, name="train_op")
 
 
 def _positional(given: Sequence[Any], *defaults: Any) -> List[Any]:

@@ -112,15 +112,9 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the module of a public name, or a module of this package, on first use (PEP 562)."""
+    """Loads the module of a public name when the name is first used (PEP 562)."""
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    path = f"{__name__}.{name}"
-    try:
-        return import_module(path)
-    except ModuleNotFoundError as error:
-        if error.name != path:
-            raise
     raise AttributeError(f"{__name__} has no public name {name!r}")
 
 

@@ -2,13 +2,17 @@
 
 import collections
 import functools
+import importlib
 import os
+import types
 from datetime import datetime
-from typing import Any, Callable, Counter, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Counter, Dict, Optional, Sequence, Tuple, Union
 
 from . import logger
 
 __all__ = [
+    "HIDE_DOC",
+    "LazyLoader",
     "building_rtfd",
     "create_dummy_class",
     "create_dummy_func",
@@ -17,6 +21,29 @@ __all__ = [
 ]
 
 _warnings: Counter[Tuple[str, str]] = collections.Counter()  # by name and text
+
+
+def HIDE_DOC(func: Any) -> Any:
+    """Returns its argument, which the old documentation left out."""
+    return func
+
+
+class LazyLoader(types.ModuleType):
+    """A module that is imported when something of it is first asked for.
+
+    Args:
+      local_name: what the caller calls it.
+      parent_module_globals: those of the caller, where the module then takes this one's place.
+      name: of the module.
+    """
+
+    def __init__(self, local_name: str, parent_module_globals: Dict[str, Any], name: str) -> None:
+        super().__init__(name)
+        self.__dict__.update(_local_name=local_name, _globals=parent_module_globals)
+
+    def __getattr__(self, name: str) -> Any:
+        module = self._globals[self._local_name] = importlib.import_module(self.__name__)
+        return getattr(module, name)
 
 
 def building_rtfd() -> bool:

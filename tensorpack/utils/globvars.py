@@ -3,10 +3,24 @@
 import argparse
 import types
 
-__all__ = ["globalns", "use_global_argument"]
+__all__ = ["GlobalNS", "globalns", "use_global_argument"]
+
+
+class GlobalNS(types.SimpleNamespace):
+    """A namespace with what was set in it, as attributes."""
+
+    def use_argument(self, args: argparse.Namespace) -> None:
+        """Sets the arguments of a command line, see `use_global_argument`."""
+        if not isinstance(args, argparse.Namespace):
+            raise TypeError(
+                f"use_global_argument() takes an argparse.Namespace, but got {type(args).__name__}:"
+                " give it what parse_args() returns, or set attributes of globalns."
+            )
+        vars(self).update(vars(args))
+
 
 #: What `use_global_argument` has set, as attributes.
-globalns = types.SimpleNamespace()
+globalns = GlobalNS()
 
 
 def use_global_argument(args: argparse.Namespace) -> None:
@@ -19,9 +33,4 @@ def use_global_argument(args: argparse.Namespace) -> None:
     Raises:
       TypeError: it is something else.
     """
-    if not isinstance(args, argparse.Namespace):
-        raise TypeError(
-            f"use_global_argument() takes an argparse.Namespace, but got {type(args).__name__}: "
-            "give it what parse_args() returns, or set attributes of globalns."
-        )
-    vars(globalns).update(vars(args))
+    globalns.use_argument(args)

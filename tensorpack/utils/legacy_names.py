@@ -1,9 +1,8 @@
-"""Gives methods, and the contents of modules, the names of both generations of tensorpack."""
+"""Gives methods the names of both generations of tensorpack."""
 
-from importlib import import_module
-from typing import Any, Callable
+from typing import Callable
 
-__all__ = ["give_both_names", "names_from", "owner_of"]
+__all__ = ["give_both_names", "owner_of"]
 
 
 def give_both_names(
@@ -25,23 +24,3 @@ def give_both_names(
 def owner_of(cls: type, *names: str) -> type:
     """Returns the nearest class that defines one of the names: `cls` or one it derives from."""
     return next(base for base in cls.__mro__ if any(name in vars(base) for name in names))
-
-
-def names_from(module: str, *homes: str) -> Callable[[str], Any]:
-    """Returns the `__getattr__` of a module where scripts look for names that others now define.
-
-    Args:
-      module: its `__name__`.
-      homes: the modules beside it that define the names, in their `__all__`.
-    """
-    package = module.rpartition(".")[0]
-
-    def find(name: str) -> Any:
-        if not name.startswith("__"):
-            for home in homes:
-                found = import_module(f"{package}.{home}")
-                if name in vars(found).get("__all__", ()):
-                    return getattr(found, name)
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-
-    return find

@@ -1,11 +1,11 @@
 """A rectangle of pixels, and the part of an image that is in it."""
 
 from dataclasses import InitVar, dataclass
-from typing import Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
-__all__ = ["Rect"]
+__all__ = ["BoxBase", "FloatBox", "IntBox", "Rect"]
 
 
 @dataclass
@@ -116,3 +116,65 @@ class Rect:
         top, left = rows.start - self.y0, columns.start - self.x0
         result[top : top + part.shape[0], left : left + part.shape[1]] = part
         return result
+
+
+@dataclass
+class BoxBase:
+    """A box between the corners `x1, y1` and `x2, y2`, of scripts for 0.5 to 0.9."""
+
+    x1: Any
+    y1: Any
+    x2: Any
+    y2: Any
+    _rim = 0  # what belongs to it beyond the second corner
+
+    @property
+    def w(self) -> Any:
+        """The width."""
+        return self.x2 - self.x1 + self._rim
+
+    @property
+    def h(self) -> Any:
+        """The height."""
+        return self.y2 - self.y1 + self._rim
+
+    def copy(self) -> Any:
+        """Returns another box of the same corners."""
+        return type(self)(self.x1, self.y1, self.x2, self.y2)
+
+    def area(self) -> Any:
+        """Returns width times height."""
+        return self.w * self.h
+
+    def is_box(self) -> bool:
+        """Returns whether width and height are positive."""
+        return bool(self.w > 0 and self.h > 0)
+
+    def clip_by_shape(self, shape: Sequence[int]) -> None:
+        """Moves the corners into an image whose shape begins with height and width."""
+        bottom, right = (size - self._rim for size in shape[:2])
+        self.x1, self.x2 = (type(x)(min(max(x, 0), right)) for x in (self.x1, self.x2))
+        self.y1, self.y2 = (type(y)(min(max(y, 0), bottom)) for y in (self.y1, self.y2))
+
+
+class IntBox(BoxBase):
+    """A box of pixels, with the last column `x2` and the last row `y2`."""
+
+    _rim = 1
+
+    def is_valid_box(self, shape: Sequence[int]) -> bool:
+        """Returns whether it has pixels, all of them in an image of this shape."""
+        return self.is_box() and Rect(self.x1, self.y1, self.w, self.h, True).validate(shape)
+
+    def roi(self, img: np.ndarray) -> np.ndarray:
+        """Returns the pixels of an image `[H, W, ...]` in the box, as a view."""
+        return Rect(self.x1, self.y1, self.w, self.h).roi(img)
+
+
+class FloatBox(BoxBase):
+    """A box of real coordinates."""
+
+    @staticmethod
+    def from_intbox(box: IntBox) -> "FloatBox":
+        """Returns the box around the pixels of another one."""
+        return FloatBox(box.x1, box.y1, box.x2 + 1, box.y2 + 1)

@@ -1,5 +1,14 @@
 """`tensorpack.callbacks.stats` of older versions; see `tensorpack.callbacks`."""
 
-from tensorpack._addresses import moved_to
+from typing import Any
 
-__getattr__, __all__ = moved_to("tensorpack.callbacks")
+from tensorpack.callbacks import Callback, DumpParamAsImage, DumpTensor, InjectShell, SendStat
+
+__all__ = ["DumpParamAsImage", "DumpTensor", "InjectShell", "SendStat", "StatPrinter"]
+
+
+class StatPrinter(Callback):
+    """Does nothing, as in 0.1.9 and 0.2: the monitor `ScalarPrinter` logs the scalars."""
+
+    def __init__(self, print_tag: Any = None) -> None:
+        pass

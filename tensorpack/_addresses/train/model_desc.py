@@ -1,5 +1,3 @@
 """`tensorpack.train.model_desc` of older versions; see `tensorpack.graph_builder`."""
 
-from tensorpack._addresses import moved_to
-
-__getattr__, __all__ = moved_to("tensorpack.graph_builder")
+_home = "tensorpack.graph_builder"  # where its names are

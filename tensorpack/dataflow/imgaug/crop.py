@@ -17,6 +17,7 @@ from .transform import CropTransform, ResizeTransform, Transform, TransformList
 
 __all__ = [
     "CenterCrop",
+    "FixedCrop",
     "GoogleNetRandomCropAndResize",
     "RandomCrop",
     "RandomCropAroundBox",
@@ -67,6 +68,16 @@ class CenterCrop(ImageAugmentor):
         h, w = self.crop_shape
         rows, columns = _spare(img, h, w)
         return CropTransform(rows // 2, columns // 2, h, w)
+
+
+class FixedCrop(ImageAugmentor):
+    """Takes the part of an image in a `utils.rect.Rect`; its attribute `rect`."""
+
+    def __init__(self, rect: Rect) -> None:
+        self.rect = rect
+
+    def get_transform(self, img: np.ndarray) -> Transform:
+        return CropTransform(self.rect.y0, self.rect.x0, self.rect.h, self.rect.w)
 
 
 class RandomCropRandomShape(ImageAugmentor):

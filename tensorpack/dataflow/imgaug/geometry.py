@@ -10,7 +10,6 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
-from tensorpack.utils.legacy_names import names_from
 from tensorpack.utils.optional import require
 
 from .base import ImageAugmentor
@@ -262,6 +261,3 @@ def _around(linear: np.ndarray, center: Sequence[float], to: Sequence[float]) ->
     """
     shift = np.subtract(to, 0.5) - linear @ np.subtract(center, 0.5)
     return np.column_stack([linear, shift])
-
-
-__getattr__ = names_from(__name__, "base")  # TransformAugmentorBase of scripts

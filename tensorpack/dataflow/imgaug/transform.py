@@ -9,7 +9,6 @@ from typing import Any, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.legacy_names import names_from
 from tensorpack.utils.optional import require
 
 from ._transform_base import (
@@ -196,6 +195,3 @@ class WarpAffineTransform(Transform):
             img, self.mat, self.dsize, flags=interp, borderMode=self.borderMode, borderValue=value
         )
         return keep_channels(img, warped)
-
-
-__getattr__ = names_from(__name__, "base")  # TransformAugmentorBase and ImageAugmentor of scripts

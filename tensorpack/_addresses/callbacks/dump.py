@@ -1,0 +1,1 @@
+"""`tensorpack.callbacks.dump` of older versions; see `tensorpack.callbacks`."""

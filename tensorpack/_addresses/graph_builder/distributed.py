@@ -1,0 +1,1 @@
+"""`tensorpack.graph_builder.distributed` of older versions; see `tensorpack.train.distributed`."""

@@ -1,0 +1,1 @@
+"""Modules that `tensorpack.tfutils` had in older versions."""

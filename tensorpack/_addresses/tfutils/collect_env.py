@@ -1,0 +1,1 @@
+"""`tensorpack.tfutils.collect_env` of older versions; see `tensorpack.tfutils.common`."""

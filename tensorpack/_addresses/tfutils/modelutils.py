@@ -1,0 +1,1 @@
+"""`tensorpack.tfutils.modelutils` of older versions; see `tensorpack.tfutils.model_utils`."""

@@ -1,0 +1,1 @@
+"""`tensorpack.train.monitor` of older versions; see `tensorpack.callbacks`."""

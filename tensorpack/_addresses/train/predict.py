@@ -1,0 +1,1 @@
+"""`tensorpack.train.predict` of older versions; see `tensorpack.predict`."""

@@ -1,0 +1,1 @@
+"""`tensorpack.train.trainer` of older versions; see `tensorpack.train.simple`."""

@@ -1,0 +1,1 @@
+"""`tensorpack.train.utility` of older versions; see `tensorpack.graph_builder.utils`."""

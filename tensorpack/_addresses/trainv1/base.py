@@ -1,0 +1,1 @@
+"""`tensorpack.trainv1.base` of older versions; see `tensorpack.train`."""

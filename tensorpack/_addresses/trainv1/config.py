@@ -1,0 +1,1 @@
+"""`tensorpack.trainv1.config` of older versions; see `tensorpack.train`."""

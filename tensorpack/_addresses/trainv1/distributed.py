@@ -1,0 +1,1 @@
+"""`tensorpack.trainv1.distributed` of older versions; see `tensorpack.train`."""

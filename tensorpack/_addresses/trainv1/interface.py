@@ -1,0 +1,1 @@
+"""`tensorpack.trainv1.interface` of older versions; see `tensorpack.train`."""

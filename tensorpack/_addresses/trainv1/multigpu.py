@@ -1,0 +1,1 @@
+"""`tensorpack.trainv1.multigpu` of older versions; see `tensorpack.train`."""

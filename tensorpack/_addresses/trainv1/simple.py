@@ -1,0 +1,1 @@
+"""`tensorpack.trainv1.simple` of older versions; see `tensorpack.train`."""

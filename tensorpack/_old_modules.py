@@ -1,0 +1,107 @@
+"""Lets scripts ask a module for what is public elsewhere in the library.
+
+Scripts import names from modules that once held them, or that had only imported them themselves,
+such as `tensorpack.train.tower.get_current_tower_context`. What is public nowhere is an
+AttributeError, as without this, and nothing is loaded before a script asks.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Optional
+
+from tensorpack._public_names import HOMES, MODULES
+
+__all__ = ["OldModule", "Package"]
+
+_WITHOUT_TENSORFLOW = frozenset(["RL", "dataflow", "utils"])
+_SERVED = _WITHOUT_TENSORFLOW | frozenset(
+    "callbacks contrib graph_builder input_source models predict tfutils train trainv1".split()
+)
+_HELPERS = {  # module -> names that are public there, and in no package
+    "compat": "is_tfv2",
+    "dataflow.base": "DataFlowReentrantGuard",
+    "dataflow.dftools": "dump_dataflow_to_process_queue",
+    "dataflow.imgaug.base": "TransformAugmentorBase",
+    "graph_builder.predict": "SimplePredictBuilder",
+    "graph_builder.training": (
+        "AsyncMultiGPUBuilder GraphBuilder SyncMultiGPUParameterServerBuilder "
+        "SyncMultiGPUReplicatedBuilder"
+    ),
+    "graph_builder.utils": (
+        "OverrideCachingDevice OverrideToLocalVariable aggregate_grads average_grads "
+        "override_to_local_variable"
+    ),
+    "input_source.remap": "get_sublist_by_names get_tensors_inputs",
+    "models.tflayer": "convert_to_tflayer_args monkeypatch_tf_layers rename_get_variable",
+    "tfutils.symbolic_functions": "batch_flatten rms",
+    "tfutils.tower": "PredictTowerContext TrainTowerContext",
+    "train.distributed_base": "DistributedTrainerBase",
+    "train.loop": "TrainLoop",
+    "utils.argtools": "call_only_once get_data_format",
+    "utils.concurrency": "OrderedResultGatherProc",
+    "utils.develop": "HIDE_DOC create_dummy_class create_dummy_func deprecated log_deprecated",
+    "utils.naming": (
+        "GLOBAL_STEP_INCR_OP_NAME GLOBAL_STEP_INCR_VAR_NAME LOCAL_STEP_OP_NAME "
+        "LOCAL_STEP_VAR_NAME SUMMARY_BACKUP_KEYS TOWER_FREEZE_KEYS"
+    ),
+    "utils.nvml": "NVMLContext",
+    "utils.rect": "BoxBase IntBox",
+    "utils.serialize": "dumps loads",
+}
+_PATHS = {name: f"tensorpack.{home}" for home, names in _HELPERS.items() for name in names.split()}
+_PATHS.update((name, f"tensorpack.{home}") for name, home in HOMES.items())
+_PATHS.update(MODULES)
+
+
+class Package(ModuleType):
+    """A package whose modules become an `OldModule` when the import system binds them to it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        path = f"{self.__name__}.{name}"
+        if sys.modules.get(path) is value and _part(path) in _SERVED:
+            for each, module in list(sys.modules.items()):
+                if f"{each}.".startswith(f"{path}."):
+                    module.__class__ = OldModule
+
+
+class OldModule(Package):
+    """A module, or a package, that is asked for names of others."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Finds a name that neither the module nor its own `__getattr__` has."""
+        if name == "__all__":
+            return _home_of(self).__all__
+        home = None if name.startswith("_") else _module_of(self, name)
+        if home is None or home is self:
+            return super().__getattribute__(name)  # raises the module's own error
+        return home if home.__name__.endswith(f".{name}") else getattr(home, name)
+
+
+def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:
+    """Returns the module that has a public name, or is called so; None if there is none."""
+    if hasattr(asked, "__path__"):
+        path = f"{asked.__name__}.{name}"
+        try:
+            return import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+    beside = _home_of(asked)
+    if beside.__name__ != "tensorpack" and name in getattr(beside, "__all__", ()):
+        return beside
+    path = _PATHS.get(name, "")
+    loads_tensorflow = _part(path) not in _WITHOUT_TENSORFLOW
+    if not path or loads_tensorflow and _part(asked.__name__) in _WITHOUT_TENSORFLOW:
+        return None
+    return import_module(path)
+
+
+def _home_of(module: ModuleType) -> ModuleType:
+    home = vars(module).get("_home") or module.__name__.rpartition(".")[0]
+    return import_module(home)
+
+
+def _part(path: str) -> str:
+    return path.partition(".")[2].partition(".")[0]
