@@ -32,6 +32,7 @@ _HELPERS = {  # module -> names that are public there, and in no package
         "OverrideCachingDevice OverrideToLocalVariable aggregate_grads average_grads "
         "override_to_local_variable"
     ),
+    "input_source.placeholder": "build_or_reuse_placeholder",
     "input_source.remap": "get_sublist_by_names get_tensors_inputs",
     "models.tflayer": "convert_to_tflayer_args monkeypatch_tf_layers rename_get_variable",
     "tfutils.symbolic_functions": "batch_flatten rms",

@@ -2,7 +2,7 @@
 
 import ast
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tensorpack"
@@ -21,6 +21,9 @@ LAYERS = [
     "_addresses command tf1",
 ]
 RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
+
+# Files that belong to the root module: `python -m tensorpack`, and what `__init__` needs.
+OF_THE_ROOT = {"__init__", "__main__", "_old_modules", "_public_names"}
 
 # Packages that are only run, by `python -m`, and have no public names.
 PROGRAMS = {"command", "launch", "tf1"}
@@ -57,7 +60,7 @@ def part_of(path: Path) -> str:
     relative = path.relative_to(PACKAGE)
     if len(relative.parts) > 1:
         return relative.parts[0]
-    return "" if relative.stem in ("__init__", "__main__") else relative.stem
+    return "" if relative.stem in OF_THE_ROOT else relative.stem
 
 
 def dotted_name(path: Path) -> str:
@@ -103,17 +106,37 @@ def _part_of_name(name: str) -> Optional[str]:
 
 
 def declared_names(path: Path) -> List[str]:
-    """The `__all__` of a file, as written.
+    """The `__all__` of a file, as written: a list of names, or those of `lazy_names` and others.
 
     Raises:
-      ValueError: if the file has none, or one that is not a plain list of strings.
+      ValueError: if the file has none.
     """
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
-        ):
-            return list(ast.literal_eval(node.value))
-    raise ValueError(f"{path} has no `__all__`; write it out, sorted")
+    value = _assigned(path).get("__all__")
+    if value is None:
+        raise ValueError(f"{path} has no `__all__`; write it out, sorted")
+    if isinstance(value, ast.List):
+        return list(ast.literal_eval(value))
+    (listed,) = value.args  # sorted([*_HOMES, "other"])
+    others = [ast.literal_eval(each) for each in listed.elts if not isinstance(each, ast.Starred)]
+    return sorted([*lazy_names(path), *others])
+
+
+def lazy_names(path: Path) -> Dict[str, str]:
+    """Name -> module beside it, of the table `_NAMES` in a package that loads its modules late."""
+    table = _assigned(path).get("_NAMES")
+    lazy = path.name == "__init__.py" and isinstance(table, ast.Dict)
+    homes = ast.literal_eval(table) if lazy else {}
+    return {name: module for module, names in homes.items() for name in names.split()}
+
+
+def _assigned(path: Path) -> Dict[str, Any]:
+    return {
+        target.id: node.value
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def defined_names(path: Path) -> Set[str]:

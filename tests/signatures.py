@@ -80,6 +80,8 @@ def _definitions(path: Path) -> Dict[str, Any]:
                 found.setdefault(alias.asname or alias.name, node)
         else:
             found.update({name: value for name, value in _assigned(node) if value is not None})
+    for name, module in checks.lazy_names(path).items():
+        found[name] = ast.ImportFrom(module, [ast.alias(name, None)], 1)
     return found
 
 

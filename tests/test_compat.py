@@ -143,3 +143,7 @@ def test_nccl_adds_up_on_each_gpu():
     sums = compat.nccl_all_sum(parts)
     assert [each.op.type for each in sums] == ["NcclAllReduce"] * 2
     assert [each.device for each in sums] == [each.device for each in parts]
+
+
+def test_every_tensorflow_has_tensor_specs():
+    assert compat.backport_tensor_spec() is compat.TensorSpec is tensorflow.TensorSpec

@@ -65,6 +65,7 @@ def test_names_of_the_data_pipeline_load_no_tensorflow():
 def test_dataflow_loads_none_of_its_modules_before_one_is_used():
     loaded = modules_after("import tensorpack.dataflow")
     assert {name for name in loaded if name.startswith("tensorpack.")} == {
+        "tensorpack._old_modules",
         "tensorpack._public_names",
         "tensorpack._version",
         "tensorpack.dataflow",
@@ -92,7 +93,7 @@ def test_dataflow_has_its_names_modules_and_no_others():
     namespace = {}
     exec("from tensorpack.dataflow import *", namespace)
     assert set(dataflow.__all__) == namespace.keys() - {"__builtins__"}
-    assert set(dataflow.__all__) == set(dir(dataflow)) == set(dataflow._HOMES)
+    assert set(dataflow.__all__) == set(dir(dataflow)) == {*dataflow._HOMES, "dataset", "imgaug"}
     assert dataflow.dftools.dump_dataflow_to_lmdb is dataflow.lmdb.dump_dataflow_to_lmdb
     with pytest.raises(AttributeError, match="tensorpack.dataflow has no public name 'NoData'"):
         dataflow.NoData  # noqa: B018

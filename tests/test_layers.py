@@ -23,7 +23,7 @@ def _allowed(source, target):
 
 
 def test_every_part_has_a_row():
-    parts = {part_of(path) for path in module_files()} - {"", "_public_names", "_version"}
+    parts = {part_of(path) for path in module_files()} - {"", "_version"}
     assert parts <= set(RANK)
 
 

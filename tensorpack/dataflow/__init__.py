@@ -1,141 +1,12 @@
 """Python iterables of datapoints, and what they are composed with; works without TensorFlow.
 
-A module is loaded when one of its names is first used.
+A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, List
+from typing import Any, List
 
-if TYPE_CHECKING:
-    from . import dataset, imgaug
-    from ._files import DamagedFile
-    from .base import (
-        DataFlow,
-        DataFlowTerminated,
-        ProxyDataFlow,
-        RNGDataFlow,
-        StateNotKept,
-        UnknownLength,
-    )
-    from .batch import BatchData, BatchDataByShape
-    from .cache import CacheData
-    from .caffe import CaffeLMDB
-    from .choose import RandomChooseData, RandomMixData
-    from .csv import CSVData
-    from .debug import PrintData, TestDataSpeed
-    from .fake import FakeData
-    from .hdf5 import HDF5Data, HDF5Serializer
-    from .image import AugmentImageComponent, AugmentImageComponents, AugmentImageCoordinates
-    from .image_files import ImageFolder, ImageFromFile, ImageFromList
-    from .join import ConcatData, JoinData
-    from .lmdb import LMDBData, LMDBDataDecoder, LMDBDataPoint, LMDBSerializer, convert_old_lmdb
-    from .map import MapData, MapDataComponent, SelectComponent
-    from .npz import NumpySerializer
-    from .process_map import (
-        MultiProcessMapAndBatchData,
-        MultiProcessMapAndBatchDataZMQ,
-        MultiProcessMapData,
-        MultiProcessMapDataZMQ,
-    )
-    from .processes import (
-        MultiProcessPrefetchData,
-        MultiProcessRunner,
-        MultiProcessRunnerZMQ,
-        PrefetchData,
-        PrefetchDataZMQ,
-        PrefetchOnGPUs,
-        WorkerDied,
-        WorkerFailed,
-    )
-    from .raw import DataFromGenerator, DataFromIterable, DataFromList, DataFromQueue
-    from .remote import RemoteDataZMQ, RemoteSender, make_remote_key, send_dataflow_zmq
-    from .repeat import FixedSizeData, RepeatedData, RepeatedDataPoint
-    from .shared_list import SharedList
-    from .shuffle import LocallyShuffleData
-    from .svmlight import SVMLightData
-    from .tfrecord import TFRecordBytes, TFRecordData, TFRecordSerializer
-    from .threads import (
-        MultiThreadMapData,
-        MultiThreadPrefetchData,
-        MultiThreadRunner,
-        ThreadedMapData,
-    )
-
-__all__ = [
-    "AugmentImageComponent",
-    "AugmentImageComponents",
-    "AugmentImageCoordinates",
-    "BatchData",
-    "BatchDataByShape",
-    "CSVData",
-    "CacheData",
-    "CaffeLMDB",
-    "ConcatData",
-    "DamagedFile",
-    "DataFlow",
-    "DataFlowTerminated",
-    "DataFromGenerator",
-    "DataFromIterable",
-    "DataFromList",
-    "DataFromQueue",
-    "FakeData",
-    "FixedSizeData",
-    "HDF5Data",
-    "HDF5Serializer",
-    "ImageFolder",
-    "ImageFromFile",
-    "ImageFromList",
-    "JoinData",
-    "LMDBData",
-    "LMDBDataDecoder",
-    "LMDBDataPoint",
-    "LMDBSerializer",
-    "LocallyShuffleData",
-    "MapData",
-    "MapDataComponent",
-    "MultiProcessMapAndBatchData",
-    "MultiProcessMapAndBatchDataZMQ",
-    "MultiProcessMapData",
-    "MultiProcessMapDataZMQ",
-    "MultiProcessPrefetchData",
-    "MultiProcessRunner",
-    "MultiProcessRunnerZMQ",
-    "MultiThreadMapData",
-    "MultiThreadPrefetchData",
-    "MultiThreadRunner",
-    "NumpySerializer",
-    "PrefetchData",
-    "PrefetchDataZMQ",
-    "PrefetchOnGPUs",
-    "PrintData",
-    "ProxyDataFlow",
-    "RNGDataFlow",
-    "RandomChooseData",
-    "RandomMixData",
-    "RemoteDataZMQ",
-    "RemoteSender",
-    "RepeatedData",
-    "RepeatedDataPoint",
-    "SVMLightData",
-    "SelectComponent",
-    "SharedList",
-    "StateNotKept",
-    "TFRecordBytes",
-    "TFRecordData",
-    "TFRecordSerializer",
-    "TestDataSpeed",
-    "ThreadedMapData",
-    "UnknownLength",
-    "WorkerDied",
-    "WorkerFailed",
-    "convert_old_lmdb",
-    "dataset",
-    "imgaug",
-    "make_remote_key",
-    "send_dataflow_zmq",
-]
-
-_NAMES = {  # module -> its public names
+_NAMES = {  # module -> its public names; then run scripts/public_names
     "_files": "DamagedFile",
     "base": "DataFlow DataFlowTerminated ProxyDataFlow RNGDataFlow StateNotKept UnknownLength",
     "batch": "BatchData BatchDataByShape",
@@ -170,6 +41,7 @@ _NAMES = {  # module -> its public names
     "threads": "MultiThreadMapData MultiThreadPrefetchData MultiThreadRunner ThreadedMapData",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted([*_HOMES, "dataset", "imgaug"])
 
 
 def __getattr__(name: str) -> Any:

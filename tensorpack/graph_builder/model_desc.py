@@ -5,6 +5,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.input_source import InputSource
+from tensorpack.input_source.placeholder import build_or_reuse_placeholder
 from tensorpack.tfutils.common import PerGraph, get_op_tensor_name
 from tensorpack.tfutils.gradproc import FilterNoneGrad
 from tensorpack.tfutils.tower import get_current_tower_context
@@ -31,14 +32,10 @@ class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
 
     def build_placeholder_reuse(self) -> tf.Tensor:
         """Returns the default graph's placeholder of this name; creates it on the first call."""
-        made = _placeholders.get()
-        if self not in made:
-            made[self] = self.build_placeholder()
-        return made[self]
+        return build_or_reuse_placeholder(tf.TensorSpec(self.shape, self.type, self.name))
 
 
 InputVar = InputDesc  # its name before 0.2
-_placeholders: PerGraph = PerGraph(dict)
 
 
 class ModelDescBase:

@@ -8,6 +8,8 @@ from tensorpack.tfutils.callback import Callback
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 
+from .placeholder import InputSpec
+
 __all__ = ["FeedfreeInput", "InputSource", "PositionNotKept", "start_over"]
 
 _INPUT_DESC = ("type", "shape", "name")  # the fields of an `InputDesc`, the spec of 2017
@@ -66,7 +68,7 @@ class InputSource:
                 "or trainer."
             )
         signature = _check_signature(input_signature)
-        self._setup(signature)
+        self._setup([InputSpec(each.shape, each.dtype, each.name) for each in signature])
         self._signature = signature
         self._callbacks = list(self._get_callbacks())
         if type(self)._reset_state is not InputSource._reset_state:

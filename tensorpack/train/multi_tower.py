@@ -86,15 +86,12 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
       gpu_prefetch: whether a `QueueInput` copies batches to the GPUs ahead of their steps, by a
         `StagingInput`. It does not where there is no GPU, nor in a deterministic run.
 
-    Attributes:
-      var_strategy: of its towers, as in `build_on_multi_tower`.
-
     Raises:
       TypeError: `config` is something else, or an id is not an integer.
       ValueError: there is no tower, or one twice.
     """
 
-    var_strategy = "shared"
+    _var_strategy = "shared"  # of its towers, see `build_on_multi_tower`
 
     def __init__(
         self, config: Union[TrainConfig, int, Sequence[int], None] = None, gpu_prefetch: bool = True
@@ -168,18 +165,20 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
     def _setup_graph(
         self, input: InputSource, get_cost_fn: CostFn, get_opt_fn: OptFn
     ) -> List[Callback]:
-        devices = self.tower_devices()
-        grads = self.build_towers(input, get_cost_fn, get_opt_fn, devices, self.var_strategy)
-        self.train_op = self.make_update(grads, get_opt_fn)
+        devices = self._tower_devices()
+        grads = self.build_towers(input, get_cost_fn, get_opt_fn, devices, self._var_strategy)
+        self.train_op = self._update_op(grads, get_opt_fn, devices)
         return []
 
-    def tower_devices(self) -> List[Any]:
+    def _tower_devices(self) -> List[Any]:
         """Returns `devices`, or those with the variables where this trainer keeps them."""
         return self.devices
 
-    def make_update(self, towers: List[List[Any]], get_opt_fn: OptFn) -> tf.Operation:
+    def _update_op(
+        self, towers: List[List[Any]], get_opt_fn: OptFn, devices: Sequence[Any]
+    ) -> tf.Operation:
         """Override to return the op that updates by each tower's (gradient, variable) pairs."""
-        raise NotImplementedError(f"{type(self).__name__} must override make_update().")
+        raise NotImplementedError(f"{type(self).__name__} must override _update_op().")
 
     def _setup(self) -> None:
         config = self.config

@@ -57,11 +57,13 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
         self.variable_devices(ps_device)
         self._ps_device = ps_device
 
-    def tower_devices(self) -> List[Any]:
+    def _tower_devices(self) -> List[Any]:
         return self.variable_devices(self._ps_device)
 
-    def make_update(self, towers: List[List[Any]], get_opt_fn: OptFn) -> tf.Operation:
-        with tf.device(self.tower_devices()[0]):
+    def _update_op(
+        self, towers: List[List[Any]], get_opt_fn: OptFn, devices: Sequence[Any]
+    ) -> tf.Operation:
+        with tf.device(devices[0]):
             return get_opt_fn().apply_gradients(average_grads(towers), name="train_op")
 
 
@@ -100,7 +102,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
     """
 
     BROADCAST_EVERY_EPOCH = True
-    var_strategy = "replicated"
+    _var_strategy = "replicated"
 
     @accepts_old_keywords(gpus="config")
     def __init__(
@@ -128,7 +130,9 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         super()._setup_graph(input, get_cost_fn, get_opt_fn)
         return [_Sync(self.BROADCAST_EVERY_EPOCH)] if len(self.tower_ids) > 1 else []
 
-    def make_update(self, towers: List[List[Any]], get_opt_fn: OptFn) -> tf.Operation:
+    def _update_op(
+        self, towers: List[List[Any]], get_opt_fn: OptFn, devices: Sequence[Any]
+    ) -> tf.Operation:
         towers = replicas().align(towers)
         grads = [[gradient for gradient, _ in each] for each in towers]
         reduced = allreduce_grads(grads, self._average, self._mode)
@@ -136,7 +140,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
             [(gradient, variable) for gradient, (_, variable) in zip(grads, tower)]
             for grads, tower in zip(reduced, towers)
         ]
-        with tf.device(self.devices[0]):
+        with tf.device(devices[0]):
             return apply_to_replicas(get_opt_fn(), pairs, name="train_op")
 
     @staticmethod
@@ -224,14 +228,16 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
             )
         return super()._setup_graph(input, get_cost_fn, get_opt_fn)
 
-    def tower_devices(self) -> List[Any]:
+    def _tower_devices(self) -> List[Any]:
         return self.variable_devices("gpu")
 
-    def make_update(self, towers: List[List[Any]], get_opt_fn: OptFn) -> tf.Operation:
+    def _update_op(
+        self, towers: List[List[Any]], get_opt_fn: OptFn, devices: Sequence[Any]
+    ) -> tf.Operation:
         factor = 1.0 / len(towers) if self._scale_gradient else 1.0
         optimizer = get_opt_fn()
         updates: List[tf.Operation] = []
-        for device, grads in zip(self.tower_devices(), towers):
+        for device, grads in zip(devices, towers):
             scaled = ScaleGradient((".*", factor), verbose=False).process(grads)
             # What wraps an optimizer may read in one op and write in another.
             before = updates[-1:] if isinstance(optimizer, ProxyOptimizer) else []

@@ -20,6 +20,7 @@ from tensorpack.dataflow import (
     StateNotKept,
     UnknownLength,
 )
+from tensorpack.dataflow.base import DataFlowReentrantGuard
 from tensorpack.utils import fix_rng_seed
 from tensorpack.utils.rng import is_seeded
 from tests.contracts.dataflow import contract_of
@@ -284,3 +285,13 @@ def test_what_is_seeded(monkeypatch):
     assert not ProxyDataFlow(DataFromQueue(queue.Queue())).seeded
     noise = type("Noise", (RNGDataFlow, ProxyDataFlow), {})
     assert noise(Later()).seeded and not noise(DataFromQueue(queue.Queue())).seeded
+
+
+def test_a_guard_lets_one_pass_in():
+    guard = DataFlowReentrantGuard()
+    with guard:
+        with pytest.raises(RuntimeError, match="by two passes at once"):
+            with guard:
+                raise AssertionError("two passes are in")
+    with guard:
+        pass

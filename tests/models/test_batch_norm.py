@@ -8,6 +8,7 @@ import pytest
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import BatchNorm, BatchRenorm
+from tensorpack.models._old_batch_norm import get_bn_variables, update_bn_ema
 from tensorpack.tfutils.tower import TowerContext
 from tests.tiers import first_fast
 
@@ -334,3 +335,18 @@ def test_renormalization_is_that_of_tf_layers():
         x * 2 + 1, training=True, epsilon=1e-5, renorm=True, renorm_clipping=clipping
     )
     np.testing.assert_allclose(*run([ours, theirs]), atol=1e-4)
+
+
+@pytest.mark.parametrize("internal", [True, False])
+def test_averages_of_a_layer_of_a_script(internal):
+    beta, gamma, mean, variance = get_bn_variables(2, False, True, tf.ones_initializer())
+    assert [each.op.name for each in tf.trainable_variables()] == [beta.op.name] == ["beta"]
+    assert [mean.op.name, variance.op.name] == ["mean/EMA", "variance/EMA"]
+    batch = tf.constant([1.0, 2.0]), tf.constant([3.0, 5.0])
+    x = update_bn_ema(tf.zeros([4, 2]), *batch, mean, variance, 0.5, internal)
+    assert x.op.name == "output"
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([x] if internal else tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+        values = session.run([gamma, mean, variance])
+    assert np.array(values).tolist() == [[1, 1], [0.5, 1], [2, 3]]

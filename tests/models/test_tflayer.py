@@ -6,6 +6,11 @@ import pytest
 from tensorpack.compat import is_tfv2
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import BatchNorm, Conv2D, rename_tflayer_get_variable
+from tensorpack.models.tflayer import (
+    convert_to_tflayer_args,
+    map_common_tfargs,
+    rename_get_variable,
+)
 
 from .tools import image, run, variable_shapes
 
@@ -33,3 +38,30 @@ def test_layers_of_tensorflow_share_the_variables_of_ours():
         ours = BatchNorm("bn", Conv2D("conv0", x, 4, 3), training=False)
     assert len(variable_shapes()) == 4
     np.testing.assert_allclose(*run([ours, theirs]), atol=1e-4)
+
+
+def test_other_names_of_variables():
+    with rename_get_variable({"kernel": "W"}), tf.variable_scope("kernel"):
+        made = [tf.get_variable(name, []).op.name for name in ("kernel", "bias")]
+    assert made == ["kernel/W", "kernel/bias"]
+
+
+@convert_to_tflayer_args(["filters", "kernel_size"], {"out_channel": "filters"})
+def layer(inputs, filters, kernel_size=3, **kwargs):
+    return (inputs, filters, kernel_size, kwargs)
+
+
+def test_a_layer_of_a_script_takes_both_spellings():
+    assert layer("x", 8, 5) == layer("x", out_channel=8, kernel_size=5) == ("x", 8, 5, {})
+    old = layer("x", 8, W_init="w", b_init="b", nl="relu", data_format="NCHW")
+    assert old[3] == {
+        "kernel_initializer": "w",
+        "bias_initializer": "b",
+        "activation": "relu",
+        "data_format": "channels_first",
+    }
+    assert map_common_tfargs({"use_bias": False}) == {"use_bias": False}
+    with pytest.raises(TypeError, match=r"layer\(\) takes filters, kernel_size by position"):
+        layer("x", 8, 5, 1)
+    with pytest.raises(TypeError, match="'filters' and 'out_channel'"):
+        layer("x", 8, out_channel=8)

@@ -3,7 +3,12 @@
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.collection import backup_collection, freeze_collection, restore_collection
+from tensorpack.tfutils.collection import (
+    backup_collection,
+    clear_collection,
+    freeze_collection,
+    restore_collection,
+)
 
 
 def test_backup_is_a_copy_and_restore_brings_it_back_into_the_list_that_others_hold():
@@ -36,3 +41,11 @@ def test_freeze_undoes_additions_also_after_an_error_and_leaves_other_collection
         raise ZeroDivisionError
     assert tf.get_collection("a") == [1]
     assert tf.get_collection("b") == [3]
+
+
+def test_clear_empties_the_lists_that_others_hold():
+    held = tf.get_collection_ref("a")
+    held.append(1)
+    tf.add_to_collection("b", 2)
+    clear_collection(["a", "c"])
+    assert (held, tf.get_collection("b"), tf.get_collection("c")) == ([], [2], [])

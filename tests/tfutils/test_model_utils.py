@@ -3,7 +3,11 @@
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.model_utils import describe_trainable_vars, get_shape_str
+from tensorpack.tfutils.model_utils import (
+    apply_slim_collections,
+    describe_trainable_vars,
+    get_shape_str,
+)
 
 TABLE = """Model Parameters: \n\
 name           shape            dim
@@ -38,3 +42,14 @@ def test_shape_of_a_tensor(shape, text):
 def test_shape_of_a_list_and_of_variables():
     x, v = tf.zeros([2, 3]), tf.get_variable("v", [4])
     assert get_shape_str([x, v, 3]) == "[2, 3], [4], 3"
+
+
+def test_a_cost_with_the_losses_and_updates_of_slim():
+    counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.assign_add(counter, 1.0))
+    tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(2.0))
+    total = apply_slim_collections(tf.constant(1.0))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert (total.name, session.run(total)) == ("total_cost:0", 3.0)
+        assert session.run(counter) == 1.0

@@ -9,6 +9,7 @@ from tensorpack.tfutils import (
     get_name_scope_name,
     under_name_scope,
 )
+from tensorpack.tfutils.scope_utils import under_variable_scope
 
 
 def op_name(name="x"):
@@ -84,3 +85,18 @@ def test_cached_scope_can_belong_to_the_scope_around_it():
     assert seen == ["a/losses/x", "b/losses/x", "a/losses/x_1"]
     with tf.name_scope("a"), cached_name_scope("in_the_root") as scope:
         assert scope == "in_the_root/"
+
+
+def test_a_function_runs_in_a_variable_scope_of_its_name():
+    @under_variable_scope()
+    def block(x):
+        """Makes a variable."""
+        return tf.get_variable("w", []) * x
+
+    assert block(2.0).name == "block/mul:0"
+    with tf.variable_scope("outer"):
+        block(2.0)
+    assert [each.op.name for each in tf.global_variables()] == ["block/w", "outer/block/w"]
+    assert (block.__name__, block.__doc__) == ("block", "Makes a variable.")
+    with pytest.raises(ValueError, match="block/w already exists"):
+        block(2.0)

@@ -5,10 +5,12 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.tower import (
     BaseTowerContext,
+    PredictTowerContext,
     TowerContext,
     TowerFunc,
     TowerTensorHandle,
     TowerTensorHandles,
+    TrainTowerContext,
     get_current_tower_context,
 )
 
@@ -160,3 +162,16 @@ def test_a_name_like_that_of_a_tensor_is_suggested(asked, meant):
         function(tf.placeholder(tf.float32, [None, 2]))
     with pytest.raises(KeyError, match=f"Did you mean {meant}"):
         function.towers[0].get_tensor(asked)
+
+
+def test_contexts_by_their_names_of_later_releases():
+    with TrainTowerContext("tower0", total=2) as first:
+        dense(tf.zeros([1, 2]))
+    with PredictTowerContext("test") as test:
+        dense(tf.zeros([1, 2]))
+    with TrainTowerContext("tower1", vs_name="own", index=1) as second:
+        dense(tf.zeros([1, 2]))
+    contexts = first, test, second
+    assert [each.is_training for each in contexts] == [True, False, True]
+    assert [each.index for each in contexts] == [0, 0, 1]
+    assert [each.op.name for each in tf.trainable_variables()] == ["weight", "own/weight"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.dataflow import FakeData
 from tensorpack.input_source import FeedInput, QueueInput
 from tensorpack.tfutils.tower import TowerContext
 from tensorpack.train import (
@@ -11,9 +12,11 @@ from tensorpack.train import (
     QueueInputTrainer,
     SimpleTrainer,
     SingleCostTrainer,
+    SyncMultiGPUTrainerReplicated,
     TrainConfig,
     launch_train_with_config,
 )
+from tensorpack.train.interface import apply_default_prefetch
 from tests.computing import compiled
 from tests.helpers import CallbackSpy
 from tests.tiers import first_fast
@@ -121,3 +124,12 @@ def test_a_class_that_asks_for_xla_gets_it():
     launch_train_with_config(options, type("Compiled", (SimpleTrainer,), {"XLA_COMPILE": True})())
     for each in nodes.nodes:
         assert compiled(each)
+
+
+def test_the_input_that_a_trainer_makes_of_a_dataflow():
+    ds = FakeData([[2]], 1)
+    assert type(apply_default_prefetch(ds, SimpleTrainer())) is FeedInput
+    for trainer in QueueInputTrainer(), SyncMultiGPUTrainerReplicated(2):
+        source = apply_default_prefetch(ds, trainer)
+        assert type(source) is QueueInput and source.ds is ds
+        assert apply_default_prefetch(source, trainer) is source

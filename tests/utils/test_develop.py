@@ -1,5 +1,7 @@
 """Warnings of what is deprecated, and what stands for a missing dependency."""
 
+import sys
+
 import pytest
 
 from tensorpack.utils import develop
@@ -70,3 +72,22 @@ def test_whether_documentation_is_built(monkeypatch):
     assert not develop.building_rtfd()
     monkeypatch.setenv("READTHEDOCS", "True")
     assert develop.building_rtfd()
+
+
+def test_a_module_is_imported_when_it_is_used():
+    used = {}
+    used["colours"] = develop.LazyLoader("colours", used, "colorsys")
+    assert used["colours"].__name__ == "colorsys"
+    assert used["colours"].rgb_to_hls(0.0, 0.0, 0.0) == (0.0, 0.0, 0.0)
+    assert used["colours"] is sys.modules["colorsys"]
+    missing = develop.LazyLoader("missing", used, "no_such_module")
+    with pytest.raises(ImportError, match="no_such_module"):
+        assert missing.name
+
+
+def test_what_the_old_documentation_left_out_is_unchanged():
+    @develop.HIDE_DOC
+    def function():
+        return 1
+
+    assert function() == 1

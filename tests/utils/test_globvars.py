@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from tensorpack.utils.globvars import globalns, use_global_argument
+from tensorpack.utils.globvars import GlobalNS, globalns, use_global_argument
 
 
 @pytest.fixture(autouse=True)
@@ -22,3 +22,10 @@ def test_arguments_are_attributes_beside_those_that_were_there():
 def test_only_parsed_arguments_are_taken():
     with pytest.raises(TypeError, match="argparse.Namespace, but got dict"):
         use_global_argument({"epochs": 5})
+
+
+def test_a_namespace_of_a_script():
+    assert isinstance(globalns, GlobalNS)
+    own = GlobalNS(epochs=1)
+    own.use_argument(argparse.Namespace(folder="a"))
+    assert (own.epochs, own.folder, vars(globalns)) == (1, "a", {})

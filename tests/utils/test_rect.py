@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.utils.rect import Rect
+from tensorpack.utils.rect import BoxBase, FloatBox, IntBox, Rect
 
 IMAGE = np.arange(50 * 40 * 3).reshape(50, 40, 3)
 
@@ -52,3 +52,24 @@ def test_expand_keeps_the_centre():
     assert Rect(3, 4, 10, 20).expand(2) == Rect(-2, -6, 20, 40, allow_neg=True)
     with pytest.raises(ValueError, match="positive"):
         Rect(3, 4, 10, 20).expand(0)
+
+
+def test_a_box_of_pixels_includes_its_last_ones():
+    box = IntBox(1, 2, 5, 7)
+    assert (box.w, box.h, box.area(), repr(box)) == (5, 6, 30, "IntBox(x1=1, y1=2, x2=5, y2=7)")
+    assert box.roi(IMAGE).tolist() == IMAGE[2:8, 1:6].tolist()
+    assert IntBox(5, 5, 5, 5).is_box() and not IntBox(5, 5, 4, 5).is_box()
+    assert box.is_valid_box((8, 6)) and not box.is_valid_box((7, 6))
+    assert not IntBox(-1, 0, 3, 3).is_valid_box((9, 9))
+    copy = box.copy()
+    copy.clip_by_shape((4, 5))
+    assert (copy, box.x2) == (IntBox(1, 2, 4, 3), 5)
+
+
+def test_a_box_of_coordinates():
+    box = FloatBox(1.5, 2.0, 5.0, 7.0)
+    assert (box.w, box.h, box.area(), box.is_box()) == (3.5, 5.0, 17.5, True)
+    assert not FloatBox(5.0, 5.0, 5.0, 6.0).is_box()
+    box.clip_by_shape((4, 5))
+    assert box == FloatBox(1.5, 2.0, 5.0, 4.0) and isinstance(box, BoxBase)
+    assert FloatBox.from_intbox(IntBox(1, 2, 5, 7)) == FloatBox(1, 2, 6, 8)

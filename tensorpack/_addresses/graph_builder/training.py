@@ -37,13 +37,14 @@ class _TowersOf(DataParallelBuilder, GraphBuilder):
 
     def __init__(self, towers: Sequence[int], *options: Any, **named: Any) -> None:
         self._trainer = self._trainer_type(towers, *options, **named)
+        self._devices = self._trainer._tower_devices()
         super().__init__(self._trainer.tower_ids)
 
     def call_for_each_tower(self, tower_fn: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Returns what the function returns for each tower, see the base class."""
         trainer = self._trainer
         return trainer.build_on_multi_tower(
-            self.towers, tower_fn, trainer.tower_devices(), trainer.var_strategy
+            self.towers, tower_fn, self._devices, trainer._var_strategy
         )
 
     def build(self, grad_list: Any, get_opt_fn: Callable[[], Any]) -> Any:
@@ -54,7 +55,7 @@ class _TowersOf(DataParallelBuilder, GraphBuilder):
           get_opt_fn: returns the optimizer.
         """
         towers = self.call_for_each_tower(grad_list) if callable(grad_list) else grad_list
-        return self._trainer.make_update(towers, get_opt_fn)
+        return self._trainer._update_op(towers, get_opt_fn, self._devices)
 
 
 class SyncMultiGPUParameterServerBuilder(_TowersOf):

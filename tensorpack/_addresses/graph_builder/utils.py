@@ -1,5 +1,6 @@
 """`tensorpack.graph_builder.utils` of older versions; see `tensorpack.graph_builder`."""
 
+from contextlib import ExitStack
 from typing import Any, Callable, ContextManager, List, Sequence, Tuple
 
 from tensorpack.compat import tfv1 as tf
@@ -50,12 +51,9 @@ def OverrideToLocalVariable(getter: Callable[..., Any], *args: Any, **kwargs: An
     return getter(*args, **{**kwargs, "collections": [local.get(key, key) for key in keys]})
 
 
-def override_to_local_variable(enable: bool = True) -> ContextManager[None]:
+def override_to_local_variable(enable: bool = True) -> ContextManager:
     """Returns a context in which `tf.get_variable` makes local variables, if `enable`."""
-    getter = (
-        OverrideToLocalVariable if enable else lambda get, *args, **kwargs: get(*args, **kwargs)
-    )
-    return custom_getter_scope(getter)
+    return custom_getter_scope(OverrideToLocalVariable) if enable else ExitStack()
 
 
 def aggregate_grads(

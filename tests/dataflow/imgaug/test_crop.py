@@ -12,6 +12,7 @@ from tensorpack.dataflow.imgaug import (
     RandomCutout,
     perturb_BB,
 )
+from tensorpack.dataflow.imgaug.crop import FixedCrop
 from tensorpack.utils.rect import Rect
 from tests.contracts.augmentor import AugmentorContract, picture
 
@@ -176,3 +177,14 @@ class TestRandomCutout(AugmentorContract):
             RandomCutout((5, 4), 10)
         with pytest.raises(AugmentationError, match="less than 41 rows"):
             RandomCutout(41, 10).augment(picture())
+
+
+class TestFixedCrop(AugmentorContract):
+    points = POINTS
+
+    def make(self):
+        return FixedCrop(Rect(10, 5, 40, 30))
+
+    def test_the_pixels_are_those_in_the_rectangle(self):
+        img = picture((40, 60, 3))
+        assert self.make().augment(img).tolist() == img[5:35, 10:50].tolist()

@@ -1,0 +1,77 @@
+"""Public names for editors and type checkers; made by scripts/public_names."""
+
+from typing import List
+
+from . import dataset as dataset
+from . import imgaug as imgaug
+from ._files import DamagedFile as DamagedFile
+from .base import DataFlow as DataFlow
+from .base import DataFlowTerminated as DataFlowTerminated
+from .base import ProxyDataFlow as ProxyDataFlow
+from .base import RNGDataFlow as RNGDataFlow
+from .base import StateNotKept as StateNotKept
+from .base import UnknownLength as UnknownLength
+from .batch import BatchData as BatchData
+from .batch import BatchDataByShape as BatchDataByShape
+from .cache import CacheData as CacheData
+from .caffe import CaffeLMDB as CaffeLMDB
+from .choose import RandomChooseData as RandomChooseData
+from .choose import RandomMixData as RandomMixData
+from .csv import CSVData as CSVData
+from .debug import PrintData as PrintData
+from .debug import TestDataSpeed as TestDataSpeed
+from .fake import FakeData as FakeData
+from .hdf5 import HDF5Data as HDF5Data
+from .hdf5 import HDF5Serializer as HDF5Serializer
+from .image import AugmentImageComponent as AugmentImageComponent
+from .image import AugmentImageComponents as AugmentImageComponents
+from .image import AugmentImageCoordinates as AugmentImageCoordinates
+from .image_files import ImageFolder as ImageFolder
+from .image_files import ImageFromFile as ImageFromFile
+from .image_files import ImageFromList as ImageFromList
+from .join import ConcatData as ConcatData
+from .join import JoinData as JoinData
+from .lmdb import LMDBData as LMDBData
+from .lmdb import LMDBDataDecoder as LMDBDataDecoder
+from .lmdb import LMDBDataPoint as LMDBDataPoint
+from .lmdb import LMDBSerializer as LMDBSerializer
+from .lmdb import convert_old_lmdb as convert_old_lmdb
+from .map import MapData as MapData
+from .map import MapDataComponent as MapDataComponent
+from .map import SelectComponent as SelectComponent
+from .npz import NumpySerializer as NumpySerializer
+from .process_map import MultiProcessMapAndBatchData as MultiProcessMapAndBatchData
+from .process_map import MultiProcessMapAndBatchDataZMQ as MultiProcessMapAndBatchDataZMQ
+from .process_map import MultiProcessMapData as MultiProcessMapData
+from .process_map import MultiProcessMapDataZMQ as MultiProcessMapDataZMQ
+from .processes import MultiProcessPrefetchData as MultiProcessPrefetchData
+from .processes import MultiProcessRunner as MultiProcessRunner
+from .processes import MultiProcessRunnerZMQ as MultiProcessRunnerZMQ
+from .processes import PrefetchData as PrefetchData
+from .processes import PrefetchDataZMQ as PrefetchDataZMQ
+from .processes import PrefetchOnGPUs as PrefetchOnGPUs
+from .processes import WorkerDied as WorkerDied
+from .processes import WorkerFailed as WorkerFailed
+from .raw import DataFromGenerator as DataFromGenerator
+from .raw import DataFromIterable as DataFromIterable
+from .raw import DataFromList as DataFromList
+from .raw import DataFromQueue as DataFromQueue
+from .remote import RemoteDataZMQ as RemoteDataZMQ
+from .remote import RemoteSender as RemoteSender
+from .remote import make_remote_key as make_remote_key
+from .remote import send_dataflow_zmq as send_dataflow_zmq
+from .repeat import FixedSizeData as FixedSizeData
+from .repeat import RepeatedData as RepeatedData
+from .repeat import RepeatedDataPoint as RepeatedDataPoint
+from .shared_list import SharedList as SharedList
+from .shuffle import LocallyShuffleData as LocallyShuffleData
+from .svmlight import SVMLightData as SVMLightData
+from .tfrecord import TFRecordBytes as TFRecordBytes
+from .tfrecord import TFRecordData as TFRecordData
+from .tfrecord import TFRecordSerializer as TFRecordSerializer
+from .threads import MultiThreadMapData as MultiThreadMapData
+from .threads import MultiThreadPrefetchData as MultiThreadPrefetchData
+from .threads import MultiThreadRunner as MultiThreadRunner
+from .threads import ThreadedMapData as ThreadedMapData
+
+__all__: List[str]
