@@ -404,6 +404,7 @@ from tensorpack.train import TowerTrainer as TowerTrainer
 from tensorpack.train import TrainConfig as TrainConfig
 from tensorpack.train import Trainer as Trainer
 from tensorpack.train import TrainingInterrupted as TrainingInterrupted
+from tensorpack.train import apply_default_prefetch as apply_default_prefetch
 from tensorpack.train import launch_train_with_config as launch_train_with_config
 from tensorpack.train import prepare_log_dir as prepare_log_dir
 from tensorpack.utils import Accuracy as Accuracy

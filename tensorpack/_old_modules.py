@@ -1,22 +1,23 @@
-"""Lets scripts ask a module for what is public elsewhere in the library.
+"""Loads what a module is asked for and does not have itself, when it is asked.
 
-Scripts import names from modules that once held them, or that had only imported them themselves,
-such as `tensorpack.train.tower.get_current_tower_context`. What is public nowhere is an
-AttributeError, as without this, and nothing is loaded before a script asks.
+A package with a table `_HOMES` loads its own modules so. And scripts import names from modules that
+once held them, or had only imported them, such as `tensorpack.train.tower.TowerContext`: they get
+what is public elsewhere in the library. What is public nowhere is an AttributeError.
 """
 
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from tensorpack._public_names import HOMES, MODULES
 
 __all__ = ["OldModule", "Package"]
 
 _WITHOUT_TENSORFLOW = frozenset(["RL", "dataflow", "utils"])
-_SERVED = _WITHOUT_TENSORFLOW | frozenset(
-    "callbacks contrib graph_builder input_source models predict tfutils train trainv1".split()
+_SERVED = frozenset(
+    "RL callbacks compat contrib dataflow graph_builder input_source models predict tfutils train "
+    "trainv1 utils".split()
 )
 _HELPERS = {  # module -> names that are public there, and in no package
     "compat": "is_tfv2",
@@ -41,10 +42,9 @@ _HELPERS = {  # module -> names that are public there, and in no package
     "train.loop": "TrainLoop",
     "utils.argtools": "call_only_once get_data_format",
     "utils.concurrency": "OrderedResultGatherProc",
-    "utils.develop": "HIDE_DOC create_dummy_class create_dummy_func deprecated log_deprecated",
-    "utils.naming": (
-        "GLOBAL_STEP_INCR_OP_NAME GLOBAL_STEP_INCR_VAR_NAME LOCAL_STEP_OP_NAME "
-        "LOCAL_STEP_VAR_NAME SUMMARY_BACKUP_KEYS TOWER_FREEZE_KEYS"
+    "utils.develop": (
+        "HIDE_DOC NonPicklableWrapper create_dummy_class create_dummy_func deprecated "
+        "log_deprecated"
     ),
     "utils.nvml": "NVMLContext",
     "utils.rect": "BoxBase IntBox",
@@ -76,14 +76,18 @@ class OldModule(Package):
             return _home_of(self).__all__
         home = None if name.startswith("_") else _module_of(self, name)
         if home is None or home is self:
-            return super().__getattribute__(name)  # raises the module's own error
+            raise AttributeError(f"module {self.__name__!r} has no public name {name!r}")
         return home if home.__name__.endswith(f".{name}") else getattr(home, name)
+
+    def __dir__(self) -> List[str]:
+        lazy = "_HOMES" in vars(self)
+        return list(self.__all__) if lazy else list(super().__dir__())
 
 
 def _module_of(asked: ModuleType, name: str) -> Optional[ModuleType]:
     """Returns the module that has a public name, or is called so; None if there is none."""
     if hasattr(asked, "__path__"):
-        path = f"{asked.__name__}.{name}"
+        path = f"{asked.__name__}.{vars(asked).get('_HOMES', {}).get(name, name)}"
         try:
             return import_module(path)
         except ModuleNotFoundError as error:

@@ -121,7 +121,7 @@ _NAMES = {  # package or module -> its public names
         "SimpleFeedfreeTrainer SimpleTrainer SingleCostFeedfreeTrainer SingleCostTrainer "
         "StopTraining SyncMultiGPUTrainer SyncMultiGPUTrainerParameterServer "
         "SyncMultiGPUTrainerReplicated TowerTrainer TrainConfig Trainer TrainingInterrupted "
-        "launch_train_with_config prepare_log_dir"
+        "apply_default_prefetch launch_train_with_config prepare_log_dir"
     ),
     "utils": (
         "Accuracy BinaryStatistics DIE IterSpeedCounter LoopThread OnlineMoments OrderedContainer "

@@ -95,7 +95,7 @@ def test_dataflow_has_its_names_modules_and_no_others():
     assert set(dataflow.__all__) == namespace.keys() - {"__builtins__"}
     assert set(dataflow.__all__) == set(dir(dataflow)) == {*dataflow._HOMES, "dataset", "imgaug"}
     assert dataflow.dftools.dump_dataflow_to_lmdb is dataflow.lmdb.dump_dataflow_to_lmdb
-    with pytest.raises(AttributeError, match="tensorpack.dataflow has no public name 'NoData'"):
+    with pytest.raises(AttributeError, match="'tensorpack.dataflow' has no public name 'NoData'"):
         dataflow.NoData  # noqa: B018
 
 

@@ -62,10 +62,6 @@ def test_a_module_of_a_package_is_meant_before_another_of_its_name():
     assert serialize.loads is tensorpack.utils.serialize.loads
 
 
-def test_a_package_has_names_that_were_its_own():
-    assert tensorpack.utils.LOCAL_STEP_OP_NAME == "local_step"
-
-
 @needs_tensorflow
 def test_packages_have_names_that_moved():
     from tensorpack.graph_builder import QueueInput, SyncMultiGPUReplicatedBuilder

@@ -40,8 +40,8 @@ class DataFlowReentrantGuard:
 
     def __enter__(self) -> None:
         if not self._lock.acquire(False):
-            raise threading.ThreadError(
-                "This flow is iterated by two passes at once: end the first one before the second."
+            raise RuntimeError(
+                "This flow has two passes at once: end one before you begin another."
             )
 
     def __exit__(self, *exc_info: object) -> None:

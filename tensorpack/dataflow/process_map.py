@@ -57,9 +57,9 @@ class MultiProcessMapData(ProcessMap):
         ds: DataFlow,
         num_proc: Optional[int] = None,
         map_func: Optional[Callable[[Any], Any]] = None,
-        *,
         buffer_size: int = 200,
         strict: bool = False,
+        *,
         buffer_bytes: int = _GIB,
         start_method: Optional[str] = None,
     ) -> None:

@@ -58,10 +58,10 @@ class MultiThreadMapData(ProxyDataFlow):
         ds: DataFlow,
         num_thread: Optional[int] = None,
         map_func: Optional[Callable[[Any], Any]] = None,
-        *,
         buffer_size: int = 200,
-        buffer_bytes: int = BUFFER_BYTES,
         strict: bool = False,
+        *,
+        buffer_bytes: int = BUFFER_BYTES,
     ) -> None:
         """
         Args:
@@ -160,10 +160,17 @@ class MultiThreadMapData(ProxyDataFlow):
 
 
 class ThreadedMapData(MultiThreadMapData):
-    """`MultiThreadMapData` by its name and arguments of 2017; it does not keep the order."""
+    """`MultiThreadMapData` by its name and arguments of 2017; it keeps no order, unless
+    `strict`.
+    """
 
     @accepts_old_keywords(nr_thread="num_thread")
     def __init__(
-        self, ds: DataFlow, num_thread: int, map_func: Callable, buffer_size: int = 200
+        self,
+        ds: DataFlow,
+        num_thread: int,
+        map_func: Callable,
+        buffer_size: int = 200,
+        strict: bool = False,
     ) -> None:
-        super().__init__(ds, num_thread, map_func, buffer_size=buffer_size)
+        super().__init__(ds, num_thread, map_func, buffer_size, strict)

@@ -7,7 +7,8 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.callback import Callback
 from tensorpack.tfutils.dependency import dependency_of_fetches
 from tensorpack.utils import logger
-from tensorpack.utils.checks import as_names, check_counts
+from tensorpack.utils.argtools import accepts_old_keywords
+from tensorpack.utils.checks import as_names, check_counts, is_integer
 
 from .base import FeedfreeInput
 from .enqueue import QueueInput
@@ -33,6 +34,7 @@ class StagingInput(FeedfreeInput):
       input: where the batches come from, such as a `QueueInput`.
       nr_stage: batches in each buffer between two steps.
       device: of the buffers, such as "/gpu:0"; by default that of the tower.
+      towers: has no use: each tower that asks gets a buffer.
 
     Raises:
       TypeError: `input` is not a `FeedfreeInput`, or it is a `StagingInput`; or `nr_stage` is not
@@ -41,7 +43,11 @@ class StagingInput(FeedfreeInput):
     """
 
     def __init__(
-        self, input: FeedfreeInput, nr_stage: int = 1, device: Optional[str] = None
+        self,
+        input: FeedfreeInput,
+        nr_stage: int = 1,
+        device: Optional[str] = None,
+        towers: Any = None,
     ) -> None:
         super().__init__()
         if not isinstance(input, FeedfreeInput) or isinstance(input, StagingInput):
@@ -91,8 +97,8 @@ class StagingInputWrapper(StagingInput):
 
     Args:
       input: where the batches come from.
-      devices: of the buffers: with one, that of all of them; with several, which 2017 gave to the
-        towers in turn, each buffer is on the device of its tower.
+      devices: of the buffers: with one, that of all of them; with several, or with the ids of the
+        towers, each buffer is on the device of its tower.
       nr_stage: batches in each buffer between two steps.
 
     Raises:
@@ -100,8 +106,12 @@ class StagingInputWrapper(StagingInput):
       ValueError: there is no device; see also `StagingInput`.
     """
 
-    def __init__(self, input: FeedfreeInput, devices: Sequence[str], nr_stage: int = 5) -> None:
-        devices = as_names(self, "devices", devices)
+    @accepts_old_keywords(towers="devices")
+    def __init__(self, input: FeedfreeInput, devices: Sequence[Any], nr_stage: int = 5) -> None:
+        of_towers = devices and all(
+            is_integer(each) for each in devices
+        )  # their ids, in 0.6 to 0.8
+        devices = ["by tower"] * 2 if of_towers else as_names(self, "devices", devices)
         if not devices:
             raise ValueError("StagingInputWrapper needs a device for its buffers.")
         super().__init__(input, nr_stage, devices[0] if len(devices) == 1 else None)

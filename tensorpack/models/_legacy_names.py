@@ -22,7 +22,7 @@ WEIGHTS: Dict[str, str] = {
     "b_init": "bias_initializer",
     "nl": "activation",
 }
-_WINDOW: Dict[str, str] = {"kernel_shape": "kernel_size", "stride": "strides"}
+_CONVOLUTION = {**_INPUTS, **WEIGHTS, "kernel_shape": "kernel_size", "stride": "strides"}
 _POOLING: Dict[str, str] = {**_INPUTS, "shape": "pool_size", "stride": "strides"}
 _AFFINE: Dict[str, str] = {
     "use_bias": "center",
@@ -34,13 +34,19 @@ _AFFINE: Dict[str, str] = {
 RENAMED: Dict[str, Renaming] = {
     "AvgPooling": _POOLING,
     "BNReLU": _INPUTS,
-    "BatchNorm": {**_INPUTS, **_AFFINE, "use_local_stat": "training", "decay": "momentum"},
+    "BatchNorm": {
+        **_INPUTS,
+        **_AFFINE,
+        "use_local_stat": "training",
+        "decay": "momentum",
+        "internal_update": Converted("ema_update", lambda on: "internal" if on else "default"),
+    },
     "BatchRenorm": {**_INPUTS, **_AFFINE, "decay": "momentum"},
     "BilinearUpSample": _INPUTS,
     "ConcatWith": _INPUTS,
-    "Conv2D": {**_INPUTS, **WEIGHTS, **_WINDOW, "out_channel": "filters"},
-    "Conv2DTranspose": {**_INPUTS, **WEIGHTS, **_WINDOW, "out_shape": "filters"},
-    "DepthwiseConv2D": {**_INPUTS, **WEIGHTS, **_WINDOW},
+    "Conv2D": {**_CONVOLUTION, "out_channel": "filters"},
+    "Conv2DTranspose": {**_CONVOLUTION, "out_channel": "filters", "out_shape": "filters"},
+    "DepthwiseConv2D": _CONVOLUTION,
     # The second positional argument has always meant the probability to keep.
     "Dropout": {
         **_INPUTS,

@@ -39,9 +39,7 @@ def rename_tflayer_get_variable() -> Any:
 
 
 def rename_get_variable(mapping: Mapping[str, str]) -> Any:
-    """Returns a context in which `tf.get_variable` takes other names, as `{"kernel": "W"}` says for
-    the last part of a name.
-    """
+    """Returns a context that renames variables by the last part of a name: `{"kernel": "W"}`."""
 
     def rename(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
         scope, slash, last = name.rpartition("/")
@@ -51,9 +49,7 @@ def rename_get_variable(mapping: Mapping[str, str]) -> Any:
 
 
 def map_common_tfargs(kwargs: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns keyword arguments of 2017 (`W_init`, `b_init`, `nl`, `data_format="NCHW"`) as those
-    of `tf.layers`.
-    """
+    """Returns arguments of 2017 (`W_init`, `b_init`, `nl`, "NCHW") as those of `tf.layers`."""
     found = translate("map_common_tfargs", WEIGHTS, kwargs)
     if "data_format" in found:
         by_axis = {"NHWC": "channels_last", "NCHW": "channels_first"}
@@ -75,10 +71,7 @@ def convert_to_tflayer_args(
         @functools.wraps(func)
         def wrapper(inputs: Any, *args: Any, **kwargs: Any) -> Any:
             if len(args) > len(args_names):
-                raise TypeError(
-                    f"{func.__name__}() takes {', '.join(args_names)} by position, and its other "
-                    f"arguments by keyword; got {args}."
-                )
+                raise TypeError(f"{func.__name__}() takes by position only {args_names}: {args}.")
             given = {**dict(zip(args_names, args)), **map_common_tfargs(kwargs)}
             return func(inputs, **translate(func.__name__, name_mapping, given))
 

@@ -10,6 +10,7 @@ from tensorpack.tfutils.precision import ComputeOptions
 from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
 from tensorpack.tfutils.tower import TowerFunc
+from tensorpack.utils.argtools import accepts_old_keywords
 
 __all__ = ["PredictConfig", "tower_func_of"]
 
@@ -70,6 +71,7 @@ class PredictConfig:
     """
 
     @_accepts_positions_of_2017
+    @accepts_old_keywords(inputs_desc="input_signature")
     def __init__(
         self,
         model: Optional[ModelDescBase] = None,

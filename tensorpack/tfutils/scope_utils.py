@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils.argtools import accepts_old_keywords
 
 from .common import PerGraph
 
@@ -43,6 +44,7 @@ def auto_reuse_variable_scope(func: F) -> F:
     return wrapper  # type: ignore[return-value]
 
 
+@accepts_old_keywords(name="name_scope")
 def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
     """Returns a decorator that runs a function under a new name scope at each call.
 

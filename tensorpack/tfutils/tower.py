@@ -152,19 +152,22 @@ class TowerContext(BaseTowerContext):
       tower_name: name scope of the tower; "" for none.
       is_training: by default unless `tower_name` is that of a predictor (`towerp...`).
       index: which one of the training towers, from 0.
-      vs_name: variable scope for a tower that has variables of its own.
+      vs_name: variable scope for a tower that has variables of its own; True for its name.
 
     Raises:
       TypeError: there are two variable scopes.
     """
 
+    @accepts_old_keywords(use_vs="vs_name")
     def __init__(
         self,
         tower_name: str,
         is_training: Optional[bool] = None,
         index: Union[int, str] = 0,
-        vs_name: str = "",
+        vs_name: Union[str, bool] = "",
     ) -> None:
+        if isinstance(vs_name, bool):
+            vs_name = tower_name if vs_name else ""
         if isinstance(index, str):
             if vs_name:
                 raise TypeError(
@@ -237,6 +240,7 @@ class TowerTensorHandle:
       is_training, ns_name, vs_name: those of the context.
     """
 
+    @accepts_old_keywords(input="inputs", output="outputs", inputs_desc="input_signature")
     def __init__(
         self,
         ctx: BaseTowerContext,
@@ -353,11 +357,15 @@ class TowerFunc:
       input_signature: the same, as a list.
     """
 
+    @accepts_old_keywords(inputs_desc="input_signature")
     def __init__(
         self, tower_fn: Callable[..., Any], input_signature: Sequence[tf.TensorSpec]
     ) -> None:
         self._tower_fn = tower_fn
-        self.input_signature = list(input_signature)
+        self.input_signature = [
+            tf.TensorSpec(each.shape, each.type, each.name) if hasattr(each, "type") else each
+            for each in input_signature  # those with a type are an `InputDesc` of 2017
+        ]
         for spec in self.input_signature:
             if not spec.name:
                 raise ValueError(

@@ -9,7 +9,6 @@ from tensorpack.utils import logger
 from tensorpack.utils.naming import is_training_name
 
 from .checkpoint import (
-    CheckpointCorrupt,
     PathLike,
     get_all_checkpoints,
     get_checkpoint_path,
@@ -20,7 +19,6 @@ from .checkpoint import (
 from .fed_input import cast, kind_of
 
 __all__ = [
-    "CheckpointCorrupt",
     "SessionUpdate",
     "dump_chkpt_vars",
     "dump_session_params",

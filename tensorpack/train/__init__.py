@@ -1,6 +1,6 @@
 """Runs: what to train and how long, the loop, and how it ends."""
 
-from tensorpack.graph_builder import ModelDesc, ModelDescBase
+from tensorpack.graph_builder import LeastLoadedDeviceSetter, ModelDesc, ModelDescBase
 from tensorpack.tfutils.peers import PeerLost
 from tensorpack.tfutils.queues import QueueClosed
 
@@ -14,11 +14,10 @@ from .distributed import (
 )
 from .feedfree import FeedfreeTrainerBase, SimpleFeedfreeTrainer, SingleCostFeedfreeTrainer
 from .horovod import BytePSTrainer, HorovodTrainer
-from .interface import launch_train_with_config
+from .interface import apply_default_prefetch, launch_train_with_config
+from .multi_tower import MultiGPUTrainerBase
 from .multigpu import (
     AsyncMultiGPUTrainer,
-    LeastLoadedDeviceSetter,
-    MultiGPUTrainerBase,
     SyncMultiGPUTrainer,
     SyncMultiGPUTrainerParameterServer,
     SyncMultiGPUTrainerReplicated,
@@ -62,6 +61,7 @@ __all__ = [
     "TrainConfig",
     "Trainer",
     "TrainingInterrupted",
+    "apply_default_prefetch",
     "launch_train_with_config",
     "prepare_log_dir",
 ]

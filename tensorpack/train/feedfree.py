@@ -8,12 +8,11 @@ from tensorpack.tfutils.devices import tower_device
 from tensorpack.tfutils.tower import TowerContext
 
 from .config import TrainConfig
-from .simple import QueueInputTrainer, SimpleTrainer
+from .simple import SimpleTrainer
 from .tower import TowerTrainer
 
 __all__ = [
     "FeedfreeTrainerBase",
-    "QueueInputTrainer",
     "SimpleFeedfreeTrainer",
     "SingleCostFeedfreeTrainer",
 ]

@@ -1,6 +1,6 @@
 """Trains a config with a trainer, as later scripts do."""
 
-from typing import Union
+from typing import Any, Union
 
 from tensorpack.dataflow import DataFlow
 from tensorpack.graph_builder import ModelDesc
@@ -14,12 +14,13 @@ __all__ = ["apply_default_prefetch", "launch_train_with_config"]
 
 
 def apply_default_prefetch(
-    input_source_or_dataflow: Union[InputSource, DataFlow], trainer: SingleCostTrainer
+    input_source_or_dataflow: Union[InputSource, DataFlow],
+    trainer: SingleCostTrainer,
+    towers: Any = None,
 ) -> InputSource:
     """Returns the input that a trainer makes of a dataflow; an input is returned as it is.
 
-    A `SimpleTrainer` is fed, the other trainers read a queue; those of several towers copy batches
-    to the GPUs ahead of their steps by themselves.
+    A `SimpleTrainer` is fed, the others read a queue; `towers` has no use.
     """
     if isinstance(input_source_or_dataflow, InputSource):
         return input_source_or_dataflow

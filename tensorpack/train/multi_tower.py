@@ -174,9 +174,7 @@ class MultiTowerTrainer(SingleCostTrainer, MultiGPUTrainerBase):
         """Returns `devices`, or those with the variables where this trainer keeps them."""
         return self.devices
 
-    def _update_op(
-        self, towers: List[List[Any]], get_opt_fn: OptFn, devices: Sequence[Any]
-    ) -> tf.Operation:
+    def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
         """Override to return the op that updates by each tower's (gradient, variable) pairs."""
         raise NotImplementedError(f"{type(self).__name__} must override _update_op().")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorpack.callbacks.base import Callback
 from tensorpack.compat import tfv1 as tf
-from tensorpack.graph_builder import LeastLoadedDeviceSetter, allreduce_grads
+from tensorpack.graph_builder import allreduce_grads
 from tensorpack.graph_builder.allreduce import ALLREDUCE_MODES, average_grads
 from tensorpack.input_source import InputSource
 from tensorpack.tfutils.gradproc import ScaleGradient
@@ -17,13 +17,11 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 
 from .config import TrainConfig
-from .multi_tower import MultiGPUTrainerBase, MultiTowerTrainer
+from .multi_tower import MultiTowerTrainer
 from .tower import CostFn, OptFn
 
 __all__ = [
     "AsyncMultiGPUTrainer",
-    "LeastLoadedDeviceSetter",
-    "MultiGPUTrainerBase",
     "SyncMultiGPUTrainer",
     "SyncMultiGPUTrainerParameterServer",
     "SyncMultiGPUTrainerReplicated",
@@ -60,9 +58,7 @@ class SyncMultiGPUTrainerParameterServer(MultiTowerTrainer):
     def _tower_devices(self) -> List[Any]:
         return self.variable_devices(self._ps_device)
 
-    def _update_op(
-        self, towers: List[List[Any]], get_opt_fn: OptFn, devices: Sequence[Any]
-    ) -> tf.Operation:
+    def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
         with tf.device(devices[0]):
             return get_opt_fn().apply_gradients(average_grads(towers), name="train_op")
 
@@ -130,9 +126,7 @@ class SyncMultiGPUTrainerReplicated(MultiTowerTrainer):
         super()._setup_graph(input, get_cost_fn, get_opt_fn)
         return [_Sync(self.BROADCAST_EVERY_EPOCH)] if len(self.tower_ids) > 1 else []
 
-    def _update_op(
-        self, towers: List[List[Any]], get_opt_fn: OptFn, devices: Sequence[Any]
-    ) -> tf.Operation:
+    def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
         towers = replicas().align(towers)
         grads = [[gradient for gradient, _ in each] for each in towers]
         reduced = allreduce_grads(grads, self._average, self._mode)
@@ -231,9 +225,7 @@ class AsyncMultiGPUTrainer(MultiTowerTrainer):
     def _tower_devices(self) -> List[Any]:
         return self.variable_devices("gpu")
 
-    def _update_op(
-        self, towers: List[List[Any]], get_opt_fn: OptFn, devices: Sequence[Any]
-    ) -> tf.Operation:
+    def _update_op(self, towers: Any, get_opt_fn: OptFn, devices: Any) -> tf.Operation:
         factor = 1.0 / len(towers) if self._scale_gradient else 1.0
         optimizer = get_opt_fn()
         updates: List[tf.Operation] = []

@@ -3,9 +3,6 @@
 A module is loaded when one of its names is first used; `__init__.pyi` has the names for editors.
 """
 
-from importlib import import_module
-from typing import Any, List
-
 _NAMES = {  # module -> its public names; then run scripts/public_names
     "argtools": (
         "execute_only_once graph_memoized log_once map_arg memoized memoized_ignoreargs "
@@ -26,17 +23,5 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted([*_HOMES, "logger"])
-
-
-def __getattr__(name: str) -> Any:
-    """Loads the module of a public name when the name is first used (PEP 562)."""
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"{__name__} has no public name {name!r}")
-
-
-def __dir__() -> List[str]:
-    return list(__all__)
-
 
 __path__.append(f"{__path__[0]}/../_addresses/utils")  # modules under their old names

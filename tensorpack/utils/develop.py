@@ -9,10 +9,12 @@ from datetime import datetime
 from typing import Any, Callable, Counter, Dict, Optional, Sequence, Tuple, Union
 
 from . import logger
+from .optional import require
 
 __all__ = [
     "HIDE_DOC",
     "LazyLoader",
+    "NonPicklableWrapper",
     "building_rtfd",
     "create_dummy_class",
     "create_dummy_func",
@@ -28,13 +30,23 @@ def HIDE_DOC(func: Any) -> Any:
     return func
 
 
-class LazyLoader(types.ModuleType):
-    """A module that is imported when something of it is first asked for.
+class NonPicklableWrapper:
+    """Calls `obj`, which the package dill pickles: a lambda, for example."""
 
-    Args:
-      local_name: what the caller calls it.
-      parent_module_globals: those of the caller, where the module then takes this one's place.
-      name: of the module.
+    def __init__(self, obj: Callable[..., Any]) -> None:
+        self._obj = obj
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._obj(*args, **kwargs)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        dill = require("dill")
+        return dill.loads, (dill.dumps(self._obj),)
+
+
+class LazyLoader(types.ModuleType):
+    """Stands for the module `name` until something of it is asked for, then makes the module the
+    value of `local_name` in `parent_module_globals`.
     """
 
     def __init__(self, local_name: str, parent_module_globals: Dict[str, Any], name: str) -> None:

@@ -138,10 +138,6 @@ class BoxBase:
         """The height."""
         return self.y2 - self.y1 + self._rim
 
-    def copy(self) -> Any:
-        """Returns another box of the same corners."""
-        return type(self)(self.x1, self.y1, self.x2, self.y2)
-
     def area(self) -> Any:
         """Returns width times height."""
         return self.w * self.h
@@ -158,7 +154,7 @@ class BoxBase:
 
 
 class IntBox(BoxBase):
-    """A box of pixels, with the last column `x2` and the last row `y2`."""
+    """A box of pixels, column `x2` and row `y2` included."""
 
     _rim = 1
 

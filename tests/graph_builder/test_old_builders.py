@@ -62,11 +62,6 @@ def test_a_step_of_a_builder(name, towers_first):
     np.testing.assert_allclose(values, expected, rtol=1e-6)
 
 
-def test_a_builder_must_build():
-    with pytest.raises(NotImplementedError, match="GraphBuilder must override build"):
-        GraphBuilder().build()
-
-
 def test_a_tower_that_predicts():
     source = PlaceholderInput()
     source.setup([tf.TensorSpec([None], tf.float32, "x")])

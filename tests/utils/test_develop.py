@@ -1,6 +1,8 @@
 """Warnings of what is deprecated, and what stands for a missing dependency."""
 
+import pickle
 import sys
+import types
 
 import pytest
 
@@ -91,3 +93,15 @@ def test_what_the_old_documentation_left_out_is_unchanged():
         return 1
 
     assert function() == 1
+
+
+def test_a_function_that_dill_pickles(monkeypatch):
+    wrapped = develop.NonPicklableWrapper(lambda x: x + 1)
+    assert wrapped(2) == 3
+    codec = types.ModuleType("dill")  # a stand-in: the package is not among the requirements
+    codec.dumps, codec.loads = lambda obj: b"bytes", abs
+    monkeypatch.setitem(sys.modules, "dill", codec)
+    assert wrapped.__reduce__() == (abs, (b"bytes",))
+    monkeypatch.setitem(sys.modules, "dill", None)
+    with pytest.raises(ImportError, match="dill"):
+        pickle.dumps(wrapped)

@@ -11,12 +11,7 @@ __all__ = ["SimplePredictBuilder"]
 
 
 class SimplePredictBuilder:
-    """Builds one tower that predicts.
-
-    Args:
-      ns_name, vs_name: name scope and variable scope of the tower, "" for none.
-      device: relative id of its GPU, -1 for the CPU, or the name of a device.
-    """
+    """Builds one tower that predicts, in a name scope, a variable scope and on a device."""
 
     def __init__(self, ns_name: str = "", vs_name: str = "", device: Any = 0) -> None:
         self._ns_name, self._vs_name, self._device = ns_name, vs_name, device

@@ -19,11 +19,7 @@ __all__ = [
 
 
 class GraphBuilder:
-    """Builds a graph by its method `build`."""
-
-    def build(self, *args: Any, **kwargs: Any) -> Any:
-        """Override to build the graph."""
-        raise NotImplementedError(f"{type(self).__name__} must override build().")
+    """Builds a graph by its method `build`, which derived classes define."""
 
 
 class _TowersOf(DataParallelBuilder, GraphBuilder):
@@ -48,12 +44,7 @@ class _TowersOf(DataParallelBuilder, GraphBuilder):
         )
 
     def build(self, grad_list: Any, get_opt_fn: Callable[[], Any]) -> Any:
-        """Returns the op of a training step.
-
-        Args:
-          grad_list: what `call_for_each_tower` returned; or, as up to 0.9.0, its function.
-          get_opt_fn: returns the optimizer.
-        """
+        """Returns the op of a training step. `grad_list` may be the function for a tower."""
         towers = self.call_for_each_tower(grad_list) if callable(grad_list) else grad_list
         return self._trainer._update_op(towers, get_opt_fn, self._devices)
 

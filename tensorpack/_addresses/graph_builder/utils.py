@@ -1,7 +1,7 @@
 """`tensorpack.graph_builder.utils` of older versions; see `tensorpack.graph_builder`."""
 
 from contextlib import ExitStack
-from typing import Any, Callable, ContextManager, List, Sequence, Tuple
+from typing import Any, Callable, ContextManager, List, Tuple
 
 from tensorpack.compat import tfv1 as tf
 from tensorpack.graph_builder import LeastLoadedDeviceSetter, allreduce_grads
@@ -20,11 +20,8 @@ __all__ = [
 
 
 class OverrideCachingDevice:
-    """Is a custom getter whose variables are cached on the device that holds the least so far.
-
-    Args:
-      devices: what the `caching_device` of a large variable is chosen from.
-      device_for_small_variables: that of a variable below `small_variable_size_threshold` elements.
+    """Is a custom getter whose variables are cached on the one of `devices` that has the least so
+    far; one below the threshold, in elements, on the device for small ones.
     """
 
     def __init__(
@@ -57,17 +54,13 @@ def override_to_local_variable(enable: bool = True) -> ContextManager:
 
 
 def aggregate_grads(
-    all_grads: Sequence[Sequence[Tuple[Any, Any]]],
-    colocation: bool = False,
-    devices: Any = None,
-    average: bool = True,
+    all_grads: Any, colocation: bool = False, devices: Any = None, average: bool = True
 ) -> List[Tuple[Any, Any]]:
-    """Returns for each variable its gradient's mean, or sum, over the towers, and the variable.
+    """Returns the mean, or the sum, of the gradients that towers have of each variable.
 
     Args:
       all_grads: for each tower its (gradient, variable); the variables are the same.
       colocation, devices: have no use: a mean is on the device of its variable.
-      average: whether it is the mean.
     """
     means = mean_grads(all_grads)
     return means if average else [(grad * len(all_grads), variable) for grad, variable in means]

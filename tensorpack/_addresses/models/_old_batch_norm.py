@@ -23,11 +23,11 @@ def get_bn_variables(
 
 
 def update_bn_ema(
-    xn: tf.Tensor,
-    batch_mean: tf.Tensor,
-    batch_var: tf.Tensor,
-    moving_mean: tf.Variable,
-    moving_var: tf.Variable,
+    xn: Any,
+    batch_mean: Any,
+    batch_var: Any,
+    moving_mean: Any,
+    moving_var: Any,
     decay: float,
     internal_update: bool = True,
 ) -> tf.Tensor:
