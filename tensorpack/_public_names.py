@@ -11,7 +11,7 @@ _MODULES = {  # package -> its packages and modules that the root has as attribu
         "RL callbacks compat dataflow graph_builder input_source models predict report tfutils "
         "train utils"
     ),
-    "tensorpack.dataflow": "dftools",
+    "tensorpack.dataflow": "dataset dftools imgaug",
     "tensorpack.tfutils": (
         "collection distributions export gradproc model_utils optimizer scope_utils sesscreate "
         "sessinit summary symbolic_functions tower varmanip varreplace"
@@ -63,7 +63,7 @@ _NAMES = {  # package or module -> its public names
         "RNGDataFlow RandomChooseData RandomMixData RemoteDataZMQ RemoteSender RepeatedData "
         "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
         "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied "
-        "WorkerFailed convert_old_lmdb dataset imgaug make_remote_key send_dataflow_zmq"
+        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc LeastLoadedDeviceSetter ModelDesc ModelDescBase "

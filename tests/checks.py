@@ -177,7 +177,8 @@ def public_homes() -> Dict[str, str]:
     homes = {"tfv1": "compat"}
     for package in packages():
         for name in declared_names(PACKAGE / package / "__init__.py"):
-            homes.setdefault(name, package)
+            if not (PACKAGE / package / name).is_dir():  # those are modules, see there
+                homes.setdefault(name, package)
     return dict(sorted(homes.items()))
 
 
