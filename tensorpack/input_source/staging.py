@@ -108,10 +108,9 @@ class StagingInputWrapper(StagingInput):
 
     @accepts_old_keywords(towers="devices")
     def __init__(self, input: FeedfreeInput, devices: Sequence[Any], nr_stage: int = 5) -> None:
-        of_towers = devices and all(
-            is_integer(each) for each in devices
-        )  # their ids, in 0.6 to 0.8
-        devices = ["by tower"] * 2 if of_towers else as_names(self, "devices", devices)
+        if isinstance(devices, (list, tuple)) and all(is_integer(each) for each in devices):
+            devices = [str(each) for each in devices] * 2  # of towers: each has its own
+        devices = as_names(self, "devices", devices)
         if not devices:
             raise ValueError("StagingInputWrapper needs a device for its buffers.")
         super().__init__(input, nr_stage, devices[0] if len(devices) == 1 else None)
