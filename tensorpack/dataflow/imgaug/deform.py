@@ -8,6 +8,7 @@ from tensorpack.utils.argtools import shape2d
 from tensorpack.utils.checks import as_number, as_positive, check_counts
 from tensorpack.utils.optional import require
 
+from ._transform_base import given_or, in_float64
 from .base import ImageAugmentor
 from .transform import Transform, check_size, keep_channels
 
@@ -25,18 +26,21 @@ class RemapTransform(Transform):
         self.places = places
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        cv2 = require("cv2")
+        cv2, fill = require("cv2"), self.given_fill
         check_size(self, img, *self.places.shape[:2])
         warped = cv2.remap(
-            img, self.places, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+            img,
+            self.places,
+            None,
+            given_or(cv2.INTER_LINEAR, self.given_interp),
+            borderMode=cv2.BORDER_REPLICATE if fill is None else cv2.BORDER_CONSTANT,
+            borderValue=[fill or 0] * 4 if np.ndim(fill) == 0 else fill,
         )
         return keep_channels(img, warped)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
-        h, w = self.places.shape[:2]
-        check_size(self, segmentation, h, w)
-        columns, rows = np.rint(self.places).astype(int).transpose(2, 0, 1)
-        return segmentation[np.clip(rows, 0, h - 1), np.clip(columns, 0, w - 1)]
+        nearest = self.with_options(self.given_interp or 0, self.given_fill)
+        return in_float64(segmentation, nearest.apply_image)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(places of shape {self.places.shape})"
