@@ -7,7 +7,7 @@ datapoint in it, and on nothing else. So it is the same in however many processe
 
 import sys
 import threading
-from typing import Any, Dict, Hashable, Iterable, Iterator, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Hashable, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ._datapoint import note_datapoint
 from ._flow import ProcessLocal, check_count, check_state
 from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow
 from .image_files import ImageFromFile
-from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Transform
+from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Target, Transform
 from .map import DatapointMap, component_of
 
 __all__ = [
@@ -33,6 +33,7 @@ _LOGGED_FIRST, _LOGGED_EVERY = 9, 100
 
 _Augmentors = Union[ImageAugmentor, Sequence[ImageAugmentor]]
 _Index = Union[int, Hashable]
+_Targets = List[Tuple[_Index, Target]]
 _Key = np.ndarray
 
 
@@ -63,6 +64,7 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
         *,
         box_index: Iterable[_Index] = (),
         mask_index: Iterable[_Index] = (),
+        targets: Optional[Dict[_Index, Any]] = None,
     ) -> None:
         """
         Args:
@@ -77,28 +79,30 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
             of the components is an error all the same.
           box_index: of boxes, floats `[N, 4]` of (x1, y1, x2, y2).
           mask_index: of masks, a label for each pixel, `[h, w]` or `[h, w, c]`.
+          targets: instead of the four: what the components are, by position or key; "image",
+            "mask", "keypoints", "boxes", or an `imgaug.Target` with options.
 
         Raises:
           TypeError: an augmentor is none, or an index is a single position or key.
-          ValueError: there is no image in `index`.
+          ValueError: there is no image, or the first one has options: it has the augmentors'.
         """
         super().__init__(ds)
         coords: Any = coords_index
         if isinstance(coords, bool):  # 2017: (ds, augmentors, index, copy)
             coords, copy = (), coords
-        images = as_list(self, "index", index)
-        if not images:
-            raise ValueError(f"{type(self).__name__} needs an image in index, got none.")
+        if targets is None:
+            targets = {
+                **dict.fromkeys(as_list(self, "index", index), "image"),
+                **dict.fromkeys(as_list(self, "coords_index", coords), "keypoints"),
+                **dict.fromkeys(as_list(self, "box_index", box_index), "boxes"),
+                **dict.fromkeys(as_list(self, "mask_index", mask_index), "mask"),
+            }
+        elif tuple(index) != (0, 1) or coords or box_index or mask_index:
+            raise ValueError(f"{type(self).__name__} takes targets or indices, got both.")
+        self._first, self._others = _first_image(self, targets)
         given: Any = augmentors
         self.augs = given if isinstance(given, AugmentorList) else AugmentorList(given)
         self.copy, self.catch_exceptions = copy, catch_exceptions
-        self._first = images[0]
-        self._others = [
-            *(("apply_image", each) for each in images[1:]),
-            *(("apply_coords", each) for each in as_list(self, "coords_index", coords)),
-            *(("apply_box", each) for each in as_list(self, "box_index", box_index)),
-            *(("apply_segmentation", each) for each in as_list(self, "mask_index", mask_index)),
-        ]
         self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
         self._stream.get()  # now, as two threads could make two
 
@@ -163,14 +167,14 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
         stream = self._stream.get()
         try:
             image = component_of(self, datapoint, self._first)
-            others = [component_of(self, datapoint, index) for _, index in self._others]
+            others = [component_of(self, datapoint, index) for index, _ in self._others]
             try:
                 with stream.lock:
                     self.augs.use_rng(stream.at(key, number))
                     image, tfm = self.augs.augment_return_params(self._own(image))
                 others = [
-                    self._transformed(tfm, method, index, self._own(each))
-                    for (method, index), each in zip(self._others, others)
+                    self._transformed(tfm, target, index, self._own(each))
+                    for (index, target), each in zip(self._others, others)
                 ]
             except Exception as error:
                 if not self.catch_exceptions:
@@ -182,7 +186,7 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
             raise
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
         result[self._first] = image
-        for (_, index), each in zip(self._others, others):
+        for (index, _), each in zip(self._others, others):
             result[index] = each
         return result
 
@@ -190,13 +194,13 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
         """Returns a component that augmentors may write to."""
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component
 
-    def _transformed(self, tfm: Transform, method: str, index: _Index, component: Any) -> Any:
+    def _transformed(self, tfm: Transform, target: Target, index: _Index, component: Any) -> Any:
         try:
-            return getattr(tfm, method)(component)
+            return target.apply(tfm, component)
         except Exception as error:
             what = getattr(component, "shape", type(component).__name__)
             raise AugmentationError(
-                f"{method}() failed on component {index!r}, {what} "
+                f"{target.method}() failed on component {index!r}, {what} "
                 f"{getattr(component, 'dtype', '')}, with what {self.augs} drew from component "
                 f"{self._first!r}: {error}"
             ) from error
@@ -249,6 +253,19 @@ class AugmentImageCoordinates(AugmentImageComponents):
         """
         _check_single(self, img_index=img_index, coords_index=coords_index)
         super().__init__(ds, augmentors, [img_index], [coords_index], copy, catch_exceptions)
+
+
+def _first_image(flow: DataFlow, given: Dict[_Index, Any]) -> Tuple[_Index, _Targets]:
+    """Returns the index of the image that all is drawn from, and the other targets."""
+    targets = {at: each if isinstance(each, Target) else Target(each) for at, each in given.items()}
+    for index, target in targets.items():
+        if target.kind == "image":
+            if target.has_options:
+                raise ValueError(
+                    f"Give interp and fill of {index!r}, the first image, to augmentors."
+                )
+            return index, [each for each in targets.items() if each[0] != index]
+    raise ValueError(f"{type(flow).__name__} needs an image in index or targets, got none.")
 
 
 def _check_single(flow: DataFlow, **indices: Any) -> None:
