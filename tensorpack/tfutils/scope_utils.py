@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional, TypeVar
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
 
 from .common import PerGraph
 
@@ -45,7 +46,8 @@ def auto_reuse_variable_scope(func: F) -> F:
 def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
     """Returns a decorator that runs a function under a new name scope at each call.
 
-    A call of the decorated function may name its scope: `rms(x, name_scope="activation")`.
+    A call of the decorated function may name its scope: `rms(x, name_scope="activation")`. Calls
+    that name the same one share it; a warning says so where something else has taken its name.
 
     Args:
       name_scope: name of the scope where the call does not name one; by default that of the
@@ -55,8 +57,17 @@ def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
     def decorate(func: F) -> F:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            scope = kwargs.pop("name_scope", name_scope)
-            with tf.name_scope(func.__name__ if scope is None else scope):
+            named_here = "name_scope" in kwargs
+            wanted = kwargs.pop("name_scope", name_scope)
+            if wanted is None or not named_here:
+                with tf.name_scope(func.__name__ if wanted is None else wanted):
+                    return func(*args, **kwargs)
+            with cached_name_scope(wanted, top_level=False) as scope:
+                if not scope.endswith(f"{wanted}/"):
+                    logger.warning(
+                        f"{func.__name__} was called with name_scope={wanted!r}, but something else "
+                        f"has that name: its name scope is {scope[:-1]!r}."
+                    )
                 return func(*args, **kwargs)
 
         return wrapper  # type: ignore[return-value]

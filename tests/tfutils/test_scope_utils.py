@@ -58,6 +58,15 @@ def test_functions_run_under_a_name_scope_of_their_own():
     assert (compute.__name__, compute.__doc__) == ("compute", "Makes an op.")
 
 
+def test_calls_that_name_the_same_scope_share_it_and_a_taken_name_is_a_warning(capsys):
+    compute = under_name_scope()(op_name)
+    assert [compute(name_scope="z"), compute(name_scope="z")] == ["z/x", "z/x_1"]
+    assert "WRN" not in capsys.readouterr().out
+    op_name("taken")
+    assert compute(name_scope="taken") == "taken_1/x"
+    assert "name_scope='taken', but something else has that name" in capsys.readouterr().out
+
+
 def test_the_open_name_scope_is_known():
     with tf.name_scope("a"), tf.name_scope("b"):
         assert get_name_scope_name() == "a/b"
