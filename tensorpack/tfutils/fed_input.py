@@ -42,7 +42,8 @@ class FedInput:
         become integers if each is a whole number, such as labels made by `np.zeros(n)`.
 
         Raises:
-          TypeError: it is None, holds objects, or would change its kind (0.5 to int, str to number).
+          TypeError: it is None, holds objects, or would change its kind (0.5 to int, str to
+            number).
           ValueError: the shape, or the range of a number is wrong.
         """
         if type(value) is np.ndarray and value.shape == self._seen and value.dtype == self._dtype:

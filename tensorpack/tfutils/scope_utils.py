@@ -65,8 +65,8 @@ def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
             with cached_name_scope(wanted, top_level=False) as scope:
                 if not scope.endswith(f"{wanted}/"):
                     logger.warning(
-                        f"{func.__name__} was called with name_scope={wanted!r}, but something else "
-                        f"has that name: its name scope is {scope[:-1]!r}."
+                        f"{func.__name__} was called with name_scope={wanted!r}, but something "
+                        f"else has that name: its name scope is {scope[:-1]!r}."
                     )
                 return func(*args, **kwargs)
 

@@ -30,8 +30,8 @@ _UNBEGUN = (
 )
 _IMPORTED = (
     "The worker is a new process, not a fork of this one: what the program did below "
-    "`if __name__ == '__main__':`, such as filling a configuration, it lacks. Give the flow what it "
-    "needs as arguments. Or fork the worker: start it before other threads and a TensorFlow "
+    "`if __name__ == '__main__':`, such as filling a configuration, it lacks. Give the flow what "
+    "it needs as arguments. Or fork the worker: start it before other threads and a TensorFlow "
     "session exist (reset_state() of the flow does), or pass start_method='fork'."
 )
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT")
