@@ -5,7 +5,9 @@ threads here are daemons only so that a program that forgot to stop one can stil
 """
 
 import multiprocessing
+import os
 import queue
+import signal
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -20,6 +22,7 @@ from .processes import (
     start_proc_mask_signal,
     subproc_call,
 )
+from .worker import state_of
 
 __all__ = [
     "DIE",
@@ -29,6 +32,7 @@ __all__ = [
     "ProcessGroup",
     "ShareSessionThread",
     "StoppableThread",
+    "enable_death_signal",
     "ensure_proc_terminate",
     "guard_thread",
     "mask_sigint",
@@ -320,3 +324,26 @@ class OrderedResultGatherProc(multiprocessing.Process):
     def get(self) -> Tuple[Any, Any]:
         """Waits for the next number and its result; `(DIE, None)` where a producer has ended."""
         return self.result_queue.get()
+
+
+def enable_death_signal(_warn: bool = True) -> None:
+    """Makes this process, a child, get SIGHUP when its parent dies, even by SIGKILL; on Linux.
+
+    By default the signal ends the process. A process of `multiprocessing` whose parent is dead
+    already gets it now. Any other has to be told its parent: see `set_parent_death_signal`.
+
+    Args:
+      _warn: whether to warn on a system that has no such signal.
+    """
+    parent = os.getppid()
+    if not set_parent_death_signal(signal.SIGHUP, parent):
+        if _warn:
+            logger.warning(
+                f"{sys.platform} sends no signal when a parent dies: process {os.getpid()} may "
+                "outlive its parent. Let it end by itself, such as when its queue or pipe breaks."
+            )
+        return
+    started_by = getattr(multiprocessing.current_process(), "_parent_pid", None)
+    # The parent of a process of the fork server is the server.
+    if started_by not in (None, parent) and state_of(started_by) in ("unknown", "dead"):
+        os.kill(os.getpid(), signal.SIGHUP)
