@@ -53,7 +53,7 @@ def install() -> None:
     """
     # Where tf.layers and tf.nn.rnn_cell come from; read while TensorFlow is loaded.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
-    installed = _import_installed()
+    installed = import_installed("tensorflow")
     if installed.__version__.startswith("1."):
         return
     v1: Any = importlib.import_module("tensorflow.compat.v1")
@@ -80,17 +80,20 @@ def install() -> None:
     warnings.filterwarnings("ignore", gone, UserWarning, append=True)
 
 
-def _import_installed() -> ModuleType:
-    """Imports TensorFlow as if `FOLDER` were not on `sys.path`."""
-    spec = PathFinder.find_spec("tensorflow", [entry for entry in sys.path if entry != FOLDER])
+def import_installed(name: str) -> ModuleType:
+    """Imports TensorFlow or Keras as if `FOLDER` were not on `sys.path`.
+
+    Raises:
+      ModuleNotFoundError: it is not installed.
+    """
+    spec = PathFinder.find_spec(name, [entry for entry in sys.path if entry != FOLDER])
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(
-            "No module named 'tensorflow'. Install it with: pip install tensorflow",
-            name="tensorflow",
+            f"No module named {name!r}. Install it with: pip install {name}", name=name
         )
-    module = sys.modules["tensorflow"] = module_from_spec(spec)
+    module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return sys.modules["tensorflow"]  # TensorFlow 1.15 puts another one there
+    return sys.modules[name]  # TensorFlow 1.15 puts another one there
 
 
 def _disable_v2_behavior(v1: Any) -> None:
