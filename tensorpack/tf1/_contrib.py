@@ -157,11 +157,5 @@ def _load(home: str) -> ModuleType:
 
 
 def require_keras() -> ModuleType:
-    """Imports tf-keras.
-
-    Raises:
-      ImportError: it is not installed; the message names the version for this TensorFlow, without
-        the second copy of TensorFlow that pip would install with it.
-    """
-    version = ".".join(sys.modules["tensorflow"].__version__.split(".")[:2])
-    return require("tf_keras", f"--no-deps 'tf-keras=={version}.*'")
+    """Imports tf-keras; an error says how to install it."""
+    return importlib.import_module("tensorpack.compat").load_keras()  # TensorFlow is loaded by now

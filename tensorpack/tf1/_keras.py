@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from ._contrib import require_keras
-from ._interface import import_installed
+from ._interface import find_installed, load
 
 __all__ = ["install"]
 
@@ -26,38 +26,28 @@ _PRIVATE = {
 
 
 def install() -> None:
-    """Puts `tf.keras`, with its modules, in the place of `keras`.
-
-    An installed Keras stays where it is that of `tf.keras`, or of a TensorFlow 1.
-    """
+    """Puts `tf.keras` in the place of `keras`; on TensorFlow 1 only if no Keras is installed."""
     tf: Any = importlib.import_module("tensorflow")
     is_legacy = os.environ["TF_USE_LEGACY_KERAS"] in ("true", "True", "1")
-    if tf.__version__.startswith("1.") or not is_legacy:
-        try:
-            import_installed("keras")
-            return
-        except ModuleNotFoundError as error:
-            if error.name != "keras":
-                raise
+    installed = find_installed("keras")
+    if installed is not None and (tf.__version__.startswith("1.") or not is_legacy):
+        load(installed)
+        return
     if not hasattr(tf.keras, "__version__"):
         tf.keras.__version__ = require_keras().__version__
     _put("keras", tf.keras)
     for public, names in _PRIVATE.items():
         for name in names.split():
-            _alias(name, sys.modules[f"keras.{public}"])
+            _put(f"keras.{name}", sys.modules[f"keras.{public}"])
 
 
 def _put(name: str, module: Any) -> None:
     """Makes a module importable under a name, and the modules that it has."""
     sys.modules[name] = module
+    parent, _, last = name.rpartition(".")
+    if parent:
+        vars(sys.modules[parent]).setdefault(last, module)
     for each in dir(module):
         inner = getattr(module, each)
         if isinstance(inner, ModuleType) and inner.__name__.endswith(f".{name}.{each}"):
             _put(f"{name}.{each}", inner)
-
-
-def _alias(name: str, module: Any) -> None:
-    """Names a module of Keras also `keras.{name}`."""
-    parent, _, last = f"keras.{name}".rpartition(".")
-    sys.modules[f"keras.{name}"] = module
-    vars(sys.modules[parent]).setdefault(last, module)
