@@ -3,11 +3,12 @@
 `__main__` runs the script. The package `tensorflow` in `FOLDER`, which comes before the installed
 one on `sys.path`, calls `_interface.install` when it is imported; likewise `keras`. So TensorFlow
 is loaded when the script asks for it, and processes that `multiprocessing` starts, which take over
-`sys.path`, get the same interface.
+`sys.path`, get the same interface. `ABSENT` comes last and stands for what is not installed.
 """
 
 from pathlib import Path
 
-__all__ = ["FOLDER"]
+__all__ = ["ABSENT", "FOLDER"]
 
 FOLDER = str(Path(__file__).resolve().parent / "_path")
+ABSENT = str(Path(__file__).resolve().parent / "_absent")

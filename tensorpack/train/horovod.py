@@ -122,7 +122,11 @@ class BytePSTrainer(HorovodTrainer):
 
 
 def _installed(module: str) -> Optional[Any]:
-    """Returns a module, None if its package is not installed; errors inside of it are raised."""
+    """Returns a module, None if its package is not installed; errors inside of it are raised.
+
+    The one that `tensorpack.tf1` has for Horovod cannot reduce anything.
+    """
     if importlib.util.find_spec(module.partition(".")[0]) is None:
         return None
-    return importlib.import_module(module)
+    found = importlib.import_module(module)
+    return found if hasattr(found, "broadcast_global_variables") else None
