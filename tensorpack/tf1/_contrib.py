@@ -28,7 +28,7 @@ _HOMES: Dict[str, Tuple[str, ...]] = {
     "layers": ("tf_slim.layers",),
     "losses": ("tf_slim.losses",),
     "metrics": ("tf_slim.metrics",),
-    "rnn": ("tensorflow.nn.rnn_cell",),
+    "rnn": ("tensorpack.tf1._cells", "tensorflow.nn.rnn_cell"),
     "rnn.core_rnn_cell": ("tensorflow.nn.rnn_cell",),
     "signal": ("tensorflow.signal",),
     "slim": ("tf_slim",),
