@@ -5,6 +5,7 @@ an info. Neither has to be installed for environments that only look like theirs
 """
 
 import contextlib
+import importlib
 import importlib.util
 import inspect
 import operator
@@ -230,7 +231,18 @@ def _traits(env: Any) -> _Traits:
 
 def _maker(env_id: str) -> Callable[[], Any]:
     """Returns a function that makes an environment by its id, with gymnasium or else gym."""
-    return partial(require(_gym()).make, env_id)
+    return partial(_make, require(_gym()), env_id)
+
+
+def _make(gym: Any, env_id: str, **options: Any) -> Any:
+    """Makes an environment; an unknown one may be a game of ale-py, which registers them."""
+    try:
+        return gym.make(env_id, **options)
+    except getattr(getattr(gym, "error", None), "UnregisteredEnv", ()):
+        if importlib.util.find_spec("ale_py") is None:
+            raise
+    importlib.import_module("ale_py")  # gymnasium 1.0 and later do not
+    return gym.make(env_id, **options)
 
 
 def _gym() -> str:
