@@ -70,8 +70,7 @@ def load_keras() -> Any:
     """Returns the Keras that builds graphs: `tf.keras` of TensorFlow 1, tf-keras for 2.
 
     Raises:
-      ImportError: tf-keras is not installed; the message names the version for this TensorFlow,
-        without the second copy of TensorFlow that pip would install with it.
+      ImportError: tf-keras is not installed. The line to install it brings no second TensorFlow.
     """
     major, minor, _ = tf_version()
     line = f"--no-deps 'tf-keras=={major}.{minor}.*'"

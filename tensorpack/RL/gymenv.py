@@ -231,18 +231,11 @@ def _traits(env: Any) -> _Traits:
 
 def _maker(env_id: str) -> Callable[[], Any]:
     """Returns a function that makes an environment by its id, with gymnasium or else gym."""
-    return partial(_make, require(_gym()), env_id)
-
-
-def _make(gym: Any, env_id: str, **options: Any) -> Any:
-    """Makes an environment; an unknown one may be a game of ale-py, which registers them."""
-    try:
-        return gym.make(env_id, **options)
-    except getattr(getattr(gym, "error", None), "UnregisteredEnv", ()):
-        if importlib.util.find_spec("ale_py") is None:
-            raise
-    importlib.import_module("ale_py")  # gymnasium 1.0 and later do not
-    return gym.make(env_id, **options)
+    gym = require(_gym())
+    # Of ale-py's games gymnasium 1.0 and later know nothing until it is imported.
+    if env_id not in getattr(gym, "registry", [env_id]) and importlib.util.find_spec("ale_py"):
+        importlib.import_module("ale_py")
+    return partial(gym.make, env_id)
 
 
 def _gym() -> str:

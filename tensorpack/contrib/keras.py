@@ -5,22 +5,19 @@ its own inputs, in its own phase, and so shares the weights. Keras is `tf.keras`
 tf-keras on 2; Keras 3 has no graphs.
 """
 
+import operator
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-from tensorpack.callbacks.base import Callback
-from tensorpack.callbacks.inference import ScalarStats
-from tensorpack.callbacks.inference_runner import InferenceRunner
+from tensorpack.callbacks import Callback, InferenceRunner, ScalarStats
 from tensorpack.compat import load_keras
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlow
 from tensorpack.input_source import InputSource
-from tensorpack.models.regularize import regularize_cost_from_collection
+from tensorpack.models import regularize_cost_from_collection
 from tensorpack.tfutils.dependency import ancestors
 from tensorpack.tfutils.summary import add_moving_summary
 from tensorpack.tfutils.tower import get_current_tower_context
-from tensorpack.train.multigpu import SyncMultiGPUTrainerParameterServer
-from tensorpack.train.simple import SimpleTrainer
-from tensorpack.train.tower import SingleCostTrainer
+from tensorpack.train import SimpleTrainer, SingleCostTrainer, SyncMultiGPUTrainerParameterServer
 from tensorpack.utils.gpu import get_num_gpu
 
 __all__ = ["KerasModel", "KerasPhaseCallback", "setup_keras_trainer"]
@@ -29,13 +26,10 @@ _Given = Union[str, Callable[..., Any], Sequence[Any], None]
 
 
 class KerasPhaseCallback(Callback):
-    """Feeds Keras' learning phase in each run; in one that nothing feeds, it is that of inference.
+    """Feeds Keras' learning phase in each run: `isTrain` for that of training.
 
     Few programs need it: a model is called in the phase of its tower, and this callback is added
     where a layer of the user's own asks for `K.learning_phase()`.
-
-    Args:
-      isTrain: True for the phase of training, otherwise False.
     """
 
     _chief_only = False
@@ -68,8 +62,7 @@ def setup_keras_trainer(
     Args:
       trainer: one whose towers share their variables.
       get_model: takes a tensor for each input and returns a `tf.keras.Model` of them.
-      input_signature: the `tf.TensorSpec` of each input.
-      target_signature: that of the target of each output.
+      input_signature, target_signature: a `tf.TensorSpec` for each input, and for each output.
       input: gives the inputs, then the targets.
       optimizer: of `tf.train`.
       loss: for each output, the name of a loss of Keras, or a function of target and output.
@@ -100,10 +93,7 @@ class KerasModel:
     Args:
       get_model, input_signature, target_signature: required; as in `setup_keras_trainer`.
       input: required; a `DataFlow`, which the trainer chooses how to read, or an `InputSource`.
-      trainer: by default one on all GPUs, or on the CPU where there is none.
-
-    Attributes:
-      trainer: the same.
+      trainer: by default one on all GPUs, or on the CPU where there is none; also an attribute.
     """
 
     def __init__(
@@ -130,19 +120,14 @@ class KerasModel:
         kwargs.update(optimizer=optimizer, loss=loss, metrics=metrics)
         self._scalars = setup_keras_trainer(*self._graph, **kwargs)
 
-    def fit(
-        self, validation_data: Union[DataFlow, InputSource, None] = None, **kwargs: Any
-    ) -> None:
-        """Trains the model.
+    def fit(self, validation_data: Any = None, **kwargs: Any) -> None:
+        """Trains the model, after `compile`, without which it raises a RuntimeError.
 
         Args:
-          validation_data: an `InferenceRunner` over it comes before all other callbacks and logs
-            the cost, the losses and the metrics of it, as `validation_{name}`.
+          validation_data: a `DataFlow` or an `InputSource`, over which an `InferenceRunner` goes
+            before all other callbacks; it logs the scalars as `validation_{name}`.
           kwargs: those of `Trainer.train_with_defaults`, such as `steps_per_epoch`, `max_epoch`,
             `callbacks` and `resume`.
-
-        Raises:
-          RuntimeError: `compile` was not called.
         """
         if not self._scalars:
             raise RuntimeError("Call compile() before fit(), which needs a loss.")
@@ -155,27 +140,21 @@ class KerasModel:
 class _Tower:
     """The tower function: takes inputs and targets, returns the cost."""
 
-    def __init__(
-        self, get_model: Any, num_inputs: int, loss: _Given, metrics: _Given, weights: Any
-    ) -> None:
+    def __init__(self, get_model: Any, inputs: int, loss: Any, metrics: Any, weights: Any) -> None:
         keras, losses = load_keras(), _as_list(loss)
         self.scalars: List[str] = []  # the names
         self._losses = [self._named(keras.losses.get, each) for each in losses]
         self._weights = weights or [1.0] * len(losses)
         entries = [metrics] if len(losses) == 1 else metrics or [None] * len(losses)
-        self._metrics = [
-            [self._named(keras.metrics.get, each) for each in _as_list(entry)] for entry in entries
-        ]
+        self._metrics = [[self._named(keras.metrics.get, e) for e in _as_list(m)] for m in entries]
         self.scalars.append("total_loss")
-        self._get_model, self._num_inputs = get_model, num_inputs
+        self._get_model, self._num_inputs = get_model, inputs
         self._models: Dict[tf.Graph, Any] = {}
 
     def _named(self, get: Callable[[Any], Any], given: Any) -> Tuple[str, Callable[..., Any]]:
         function = _accuracy if given in ("accuracy", "acc") else get(given)
         if isinstance(function, load_keras().metrics.Metric):
-            raise TypeError(
-                f"{given!r} has a state: give a function, or use an Inferencer instead."
-            )
+            raise TypeError(f"{given!r} has a state: give a function, or use an Inferencer.")
         base = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
         names = [base, *(f"{base}_{i}" for i in range(1, len(self.scalars) + 1))]
         self.scalars.append(next(each for each in names if each not in self.scalars))
@@ -184,17 +163,16 @@ class _Tower:
     def __call__(self, *tensors: tf.Tensor) -> tf.Tensor:
         targets = tensors[self._num_inputs :]
         outputs, activity = self._call_model(list(tensors[: self._num_inputs]))
-        lists = {"outputs": outputs, "targets": targets, "losses": self._losses}
-        lists.update(loss_weights=self._weights, metrics=self._metrics)
-        if len({*map(len, lists.values())}) > 1:
-            counts = ", ".join(f"{len(each)} {name}" for name, each in lists.items())
-            raise ValueError(f"Each output has a target and a loss, got {counts}.")
-        costs, measured, weighted = [], [], []
+        lists = outputs, targets, self._losses, self._weights, self._metrics
+        if len({*map(len, lists)}) > 1:
+            counts = "{} outputs, {} targets, {} losses, {} weights and {} entries of metrics"
+            raise ValueError(f"Give one of each, got {counts.format(*map(len, lists))}.")
+        costs, measured = [], []
         for i, result in enumerate(zip(targets, outputs)):
             costs.append(_mean(*self._losses[i], *result))
-            weighted.append(costs[-1] * self._weights[i])
             measured += [_mean(*each, *result) for each in self._metrics[i]]
         regularize = regularize_cost_from_collection()
+        weighted = map(operator.mul, costs, self._weights)
         total = tf.add_n([*weighted, *activity, regularize], name="total_loss")
         add_moving_summary(*costs, *measured, regularize, total)
         return total
@@ -206,16 +184,15 @@ class _Tower:
         if model is None:
             model = self._models[tower.graph] = self._make_model(inputs)
         elif tower.is_training and tower.vs_name:
+            hint = "share those of the first: use SyncMultiGPUTrainerParameterServer."
             raise ValueError(
-                "The towers of this trainer have variables of their own, those of a Keras model "
-                "share them: use SyncMultiGPUTrainerParameterServer."
+                f"{tower} has variables of its own, but towers of a Keras model {hint}"
             )
         # What there is at these inputs is of the model as it was made.
         known = {id(e) for e in model.get_updates_for(inputs) + model.get_losses_for(inputs)}
         outputs = model(inputs if len(inputs) > 1 else inputs[0], training=tower.is_training)
-        for update in model.get_updates_for(inputs):
-            if id(update) not in known:
-                tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+        updates = [each for each in model.get_updates_for(inputs) if id(each) not in known]
+        tf.get_collection_ref(tf.GraphKeys.UPDATE_OPS).extend(updates)
         activity = [each for each in model.get_losses_for(inputs) if id(each) not in known]
         return _as_list(outputs), activity
 
@@ -225,12 +202,11 @@ class _Tower:
             model = self._get_model(*inputs)
         if not isinstance(model, keras.Model):
             raise TypeError(
-                f"get_model must return a Model of {keras.__name__}, got {model!r}. On TensorFlow "
-                "2, import tf_keras as keras, or set TF_USE_LEGACY_KERAS=1 before TensorFlow is "
-                "imported: Keras 3 has no graphs."
+                f"get_model must return a Model of {keras.__name__}, got {model!r}. Keras 3 has no "
+                "graphs: import tf_keras, or set TF_USE_LEGACY_KERAS=1 before TensorFlow is loaded."
             )
-        for each in model.get_losses_for(None):
-            tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, each)
+        weight_losses = model.get_losses_for(None)
+        tf.get_collection_ref(tf.GraphKeys.REGULARIZATION_LOSSES).extend(weight_losses)
         frozen = {id(each) for each in model.non_trainable_weights}
         trainable = tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES)
         trainable[:] = [each for each in trainable if id(each) not in frozen]
@@ -238,9 +214,7 @@ class _Tower:
 
 
 def _as_list(given: Any) -> List[Any]:
-    if given is None:
-        return []
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+    return list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
 
 
 def _mean(name: str, function: Any, target: tf.Tensor, output: tf.Tensor) -> tf.Tensor:

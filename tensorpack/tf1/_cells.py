@@ -4,49 +4,30 @@ Variables, their names and the results are the same, so checkpoints load. What `
 no gradient here.
 """
 
-from typing import Any, Optional
+from typing import Any
 
 from tensorpack.compat import tfv1 as tf
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell"]
 
-_cells: Any = tf.nn.rnn_cell
+
+def LSTMBlockCell(num_units: int, forget_bias: float = 1.0, **kwargs: Any) -> Any:
+    """Returns an `LSTMCell`; takes `cell_clip`, `use_peephole`, `dtype`, `reuse` and `name`."""
+    kwargs = {"name": "lstm_cell", "forget_bias": forget_bias, **kwargs}
+    return tf.nn.rnn_cell.LSTMCell(num_units, kwargs.pop("use_peephole", False), **kwargs)
 
 
-class LSTMBlockCell(_cells.LSTMCell):
-    """An LSTM; `num_units` units, `forget_bias` is added to what opens the forget gate."""
+class GRUBlockCellV2(tf.nn.rnn_cell.GRUCell):
+    """A `GRUCell`; `cell_size` is an older name of `num_units`."""
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        cell_clip: Optional[float] = None,
-        use_peephole: bool = False,
-        dtype: Any = None,
-        reuse: Optional[bool] = None,
-        name: str = "lstm_cell",
-    ) -> None:
-        given = {"forget_bias": forget_bias, "cell_clip": cell_clip, "reuse": reuse}
-        super().__init__(num_units, use_peephole, dtype=dtype, name=name, **given)
-
-
-class GRUBlockCellV2(_cells.GRUCell):
-    """A GRU of `num_units` units; `cell_size` is an older name of that."""
-
-    def __init__(
-        self,
-        num_units: Optional[int] = None,
-        cell_size: Optional[int] = None,
-        reuse: Optional[bool] = None,
-        name: str = "gru_cell",
-    ) -> None:
-        super().__init__(cell_size if num_units is None else num_units, reuse=reuse, name=name)
+    def __init__(self, num_units: Any = None, cell_size: Any = None, **kwargs: Any) -> None:
+        super().__init__(num_units or cell_size, **{"name": "gru_cell", **kwargs})
 
 
 class GRUBlockCell(GRUBlockCellV2):
-    """The same, with its older names of variables."""
-
-    _NAMES = {"gates/kernel": "w_ru", "gates/bias": "b_ru", "candidate/kernel": "w_c"}
+    """The same, with older names of its variables."""
 
     def add_weight(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return super().add_weight(self._NAMES.get(name, "b_c"), *args, **kwargs)
+        kind, _, part = name.rpartition("/")
+        name = f"{part[0].replace('k', 'w')}_{'ru' if kind == 'gates' else 'c'}"
+        return super().add_weight(name, *args, **kwargs)

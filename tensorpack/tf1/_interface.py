@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 import warnings
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from operator import attrgetter
 from types import ModuleType
@@ -53,7 +53,12 @@ def install() -> None:
     """
     # Where tf.layers and tf.nn.rnn_cell come from; read while TensorFlow is loaded.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
-    installed = _import_installed()
+    installed = import_installed("tensorflow")
+    if installed is None:
+        raise ModuleNotFoundError(
+            "No module named 'tensorflow'. Install it with: pip install tensorflow",
+            name="tensorflow",
+        )
     if installed.__version__.startswith("1."):
         return
     v1: Any = importlib.import_module("tensorflow.compat.v1")
@@ -80,27 +85,14 @@ def install() -> None:
     warnings.filterwarnings("ignore", gone, UserWarning, append=True)
 
 
-def _import_installed() -> ModuleType:
-    """Imports TensorFlow as if `FOLDER` were not on `sys.path`."""
-    spec = find_installed("tensorflow")
-    if spec is None:
-        raise ModuleNotFoundError(
-            "No module named 'tensorflow'. Install it with: pip install tensorflow",
-            name="tensorflow",
-        )
-    return load(spec)
-
-
-def find_installed(name: str) -> Optional[ModuleSpec]:
-    """Finds a package as if `FOLDER` were not on `sys.path`."""
-    return PathFinder.find_spec(name, [entry for entry in sys.path if entry != FOLDER])
-
-
-def load(spec: Any) -> ModuleType:
-    """Loads a package under its name, and returns it."""
-    module = sys.modules[spec.name] = module_from_spec(spec)
+def import_installed(name: str) -> Optional[ModuleType]:
+    """Imports a package as if `FOLDER` were not on `sys.path`; returns None where there is none."""
+    spec = PathFinder.find_spec(name, [entry for entry in sys.path if entry != FOLDER])
+    if spec is None or spec.loader is None:
+        return None
+    module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return sys.modules[spec.name]  # TensorFlow 1.15 puts another one there
+    return sys.modules[name]  # TensorFlow 1.15 puts another one there
 
 
 def _disable_v2_behavior(v1: Any) -> None:

@@ -1,7 +1,4 @@
-"""Makes `import keras` mean the Keras that TensorFlow 1 programs know, which is that of `tf.keras`.
-
-Keras 3, which TensorFlow 2 installs, has neither graphs nor sessions.
-"""
+"""Makes `import keras` mean `tf.keras`: Keras 3, which TensorFlow 2 installs, has no graphs."""
 
 import importlib
 import os
@@ -10,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from ._contrib import require_keras
-from ._interface import find_installed, load
+from ._interface import import_installed
 
 __all__ = ["install"]
 
@@ -29,9 +26,7 @@ def install() -> None:
     """Puts `tf.keras` in the place of `keras`; on TensorFlow 1 only if no Keras is installed."""
     tf: Any = importlib.import_module("tensorflow")
     is_legacy = os.environ["TF_USE_LEGACY_KERAS"] in ("true", "True", "1")
-    installed = find_installed("keras")
-    if installed is not None and (tf.__version__.startswith("1.") or not is_legacy):
-        load(installed)
+    if (tf.__version__.startswith("1.") or not is_legacy) and import_installed("keras"):
         return
     if not hasattr(tf.keras, "__version__"):
         tf.keras.__version__ = require_keras().__version__

@@ -284,9 +284,8 @@ class OrderedContainer:
         """
         if not self.has_next():
             raise RuntimeError(f"Number {self._next} is not available yet: check has_next() first.")
-        rank = self._next
         self._next += 1
-        return rank, self._waiting.pop(rank)
+        return self._next - 1, self._waiting.pop(self._next - 1)
 
 
 class OrderedResultGatherProc(multiprocessing.Process):
@@ -329,21 +328,17 @@ class OrderedResultGatherProc(multiprocessing.Process):
 def enable_death_signal(_warn: bool = True) -> None:
     """Makes this process, a child, get SIGHUP when its parent dies, even by SIGKILL; on Linux.
 
-    By default the signal ends the process. A process of `multiprocessing` whose parent is dead
-    already gets it now. Any other has to be told its parent: see `set_parent_death_signal`.
-
-    Args:
-      _warn: whether to warn on a system that has no such signal.
+    A process of `multiprocessing` whose parent is dead already gets it now. Any other has to be
+    told its parent: see `set_parent_death_signal`. Elsewhere this only warns, if it may.
     """
     parent = os.getppid()
+    started_by = getattr(multiprocessing.current_process(), "_parent_pid", None) or parent
     if not set_parent_death_signal(signal.SIGHUP, parent):
         if _warn:
+            text = "process %d may outlive its own. Let it end by itself, as when its pipe breaks."
             logger.warning(
-                f"{sys.platform} sends no signal when a parent dies: process {os.getpid()} may "
-                "outlive its parent. Let it end by itself, such as when its queue or pipe breaks."
+                f"{sys.platform} sends no signal when a parent dies: {text}", os.getpid()
             )
-        return
-    started_by = getattr(multiprocessing.current_process(), "_parent_pid", None)
     # The parent of a process of the fork server is the server.
-    if started_by not in (None, parent) and state_of(started_by) in ("unknown", "dead"):
+    elif started_by != parent and state_of(started_by) in ("unknown", "dead"):
         os.kill(os.getpid(), signal.SIGHUP)

@@ -265,6 +265,8 @@ try:
     GymEnv("NoSuchGame-v0")
 except gymnasium.error.NameNotFound as error:
     assert "NoSuchGame" in str(error)
+else:
+    raise AssertionError("there is no such game")
 """
 
 
