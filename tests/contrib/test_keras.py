@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tensorpack.callbacks import InferenceRunner, ModelSaver, ScalarStats, TrainingMonitor
+from tensorpack.callbacks.hooks import CallbackToHook
 from tensorpack.compat import is_tfv2, load_keras
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import BatchData, DataFromList, RepeatedData
@@ -21,7 +22,7 @@ from tensorpack.train import (
 if is_tfv2():
     pytest.importorskip("tf_keras")
 
-from tensorpack.contrib.keras import KerasModel, setup_keras_trainer
+from tensorpack.contrib.keras import KerasModel, KerasPhaseCallback, setup_keras_trainer
 
 keras = load_keras()
 layers, backend = keras.layers, keras.backend
@@ -134,6 +135,15 @@ def test_a_step_does_not_ask_for_the_phase_that_its_tower_knows():
     setup_keras_trainer(trainer, get_model, [IMAGES], [LABELS], QueueInput(data()), *given)
     names = {op.name for op in ancestors([trainer.train_op])}
     assert "mean_squared_error" in names and "keras_learning_phase" not in names
+
+
+@pytest.mark.parametrize("phase", [True, False])
+def test_a_callback_feeds_the_phase_of_a_graph_of_ones_own(phase):
+    which = tf.cond(backend.learning_phase(), lambda: "training", lambda: "inference")
+    hook = CallbackToHook(KerasPhaseCallback(isTrain=phase))
+    with tf.train.SingularMonitoredSession([hook]) as sess:
+        assert sess.run(which) == (b"training" if phase else b"inference")
+        assert sess.raw_session().run(which) == b"inference"
 
 
 def test_towers_share_the_model_and_train_as_one_with_both_batches():
