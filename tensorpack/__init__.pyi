@@ -6,6 +6,7 @@ from tensorpack._version import __version__ as __version__
 from tensorpack import RL as RL
 from tensorpack import callbacks as callbacks
 from tensorpack import compat as compat
+from tensorpack import contrib as contrib
 from tensorpack import dataflow as dataflow
 from tensorpack import graph_builder as graph_builder
 from tensorpack import input_source as input_source

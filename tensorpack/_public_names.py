@@ -14,6 +14,7 @@ MODULES = {
     "collection": "tensorpack.tfutils.collection",
     "compat": "tensorpack.compat",
     "concurrency": "tensorpack.utils.concurrency",
+    "contrib": "tensorpack.contrib",
     "dataflow": "tensorpack.dataflow",
     "dataset": "tensorpack.dataflow.dataset",
     "debug": "tensorpack.utils.debug",

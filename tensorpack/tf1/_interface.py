@@ -8,7 +8,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from operator import attrgetter
 from types import ModuleType
-from typing import Any
+from typing import Any, Optional
 
 from . import FOLDER
 from ._contrib import ContribFinder, require_keras
@@ -53,7 +53,12 @@ def install() -> None:
     """
     # Where tf.layers and tf.nn.rnn_cell come from; read while TensorFlow is loaded.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
-    installed = _import_installed()
+    installed = import_installed("tensorflow")
+    if installed is None:
+        raise ModuleNotFoundError(
+            "No module named 'tensorflow'. Install it with: pip install tensorflow",
+            name="tensorflow",
+        )
     if installed.__version__.startswith("1."):
         return
     v1: Any = importlib.import_module("tensorflow.compat.v1")
@@ -80,17 +85,14 @@ def install() -> None:
     warnings.filterwarnings("ignore", gone, UserWarning, append=True)
 
 
-def _import_installed() -> ModuleType:
-    """Imports TensorFlow as if `FOLDER` were not on `sys.path`."""
-    spec = PathFinder.find_spec("tensorflow", [entry for entry in sys.path if entry != FOLDER])
+def import_installed(name: str) -> Optional[ModuleType]:
+    """Imports a package as if `FOLDER` were not on `sys.path`; returns None where there is none."""
+    spec = PathFinder.find_spec(name, [entry for entry in sys.path if entry != FOLDER])
     if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(
-            "No module named 'tensorflow'. Install it with: pip install tensorflow",
-            name="tensorflow",
-        )
-    module = sys.modules["tensorflow"] = module_from_spec(spec)
+        return None
+    module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return sys.modules["tensorflow"]  # TensorFlow 1.15 puts another one there
+    return sys.modules[name]  # TensorFlow 1.15 puts another one there
 
 
 def _disable_v2_behavior(v1: Any) -> None:
