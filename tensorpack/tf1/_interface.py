@@ -1,6 +1,7 @@
 """Puts the version 1 interface of TensorFlow 2 in the place of `tensorflow`, in this process."""
 
 import importlib
+import operator
 import os
 import sys
 import warnings
@@ -8,7 +9,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from operator import attrgetter
 from types import ModuleType
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 from . import FOLDER
 from ._contrib import ContribFinder, require_keras
@@ -115,7 +116,8 @@ def _restore_private_names(v1: Any) -> None:
 
 def _restore_numpy_names() -> None:
     names = vars(importlib.import_module("numpy"))
-    old = {each.__name__: each for each in _PYTHON_TYPES}
+    old: Dict[str, Any] = {each.__name__: each for each in _PYTHON_TYPES}
+    old["asscalar"] = operator.methodcaller("item")
     old.update({name: names[new] for name, new in _NUMPY_RENAMES.items()})
     names.update({name: value for name, value in old.items() if name not in names})
 

@@ -89,6 +89,7 @@ assert importlib.util.find_spec("tensorflow.no_such_module") is None
 assert not hasattr(tf, "estimator") and not hasattr(tf, "no_such_name")
 assert {"Session", "train", "placeholder"} <= set(dir(tf))
 assert (np.int, np.float, np.object, np.NaN != np.NaN) == (int, float, object, True)
+assert type(np.asscalar(np.float32(2))) is float
 """
 
 
