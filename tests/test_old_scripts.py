@@ -35,7 +35,8 @@ def zygote():
 @pytest.mark.parametrize("script", list(cases()))
 def test_a_script_trains_goes_on_and_predicts(script, tmp_path, zygote):
     def run(*flags):
-        child = Child(tmp_path, script, *flags, zygote=zygote, module="tests.run_page")
+        environ = {"TF_USE_LEGACY_KERAS": "1"}  # as the zygote's, when it had loaded TensorFlow
+        child = Child(tmp_path, script, *flags, env=environ, zygote=zygote, module="tests.run_page")
         assert child.end(timeout=180) == 0, child.output[-8000:]
         return child.output
 
