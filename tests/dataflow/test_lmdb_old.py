@@ -56,7 +56,7 @@ PICKLED = [
     [np.arange(5, dtype=">i2"), np.array(True), np.bool_(True), np.int64(-1), frozenset([1])],
     [np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2), np.arange(9)[::2]],
     [collections.OrderedDict([("b", np.ones(2)), ("a", [np.ones(1)])]), {(1, "a"): 2}],
-    [np.array([[{"a": 1}, None], [np.ones(2), [3]]], object), np.array({"W": 1}, object)],
+    [np.array([[{"a": 1}, None], [2.5, [3]]], object), np.array({"W": 1}, object)],
 ]
 
 

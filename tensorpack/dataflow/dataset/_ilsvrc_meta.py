@@ -63,6 +63,8 @@ class ILSVRCMeta:
 
     def get_synset_1000(self) -> Dict[int, str]:
         """Returns the name of the folder of each class, such as "n01440764", by its label."""
+        if os.path.isfile(os.path.join(self.dir, "synsets.txt")):  # as old tensorpack unpacked it
+            return dict(enumerate(self._lines("synsets.txt")))
         words = self.get_synset_words_1000()
         return {label: line.split()[0] for label, line in words.items()}
 
@@ -132,9 +134,9 @@ class ILSVRCMeta:
 
     def _read(self, name: str) -> bytes:
         """Returns the content of a file, from the archive if it does not lie beside it."""
-        path = os.path.join(self.dir, name)
-        if os.path.isfile(path):
-            return read_file(path)
+        for path in os.path.join(self.dir, name), os.path.join(self.dir, "caffe_ilsvrc12", name):
+            if os.path.isfile(path):
+                return read_file(path)
         if self._archive is None:
             (path,) = find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)
             self._archive = path, read_members(path, _MEMBERS.__contains__)

@@ -14,9 +14,9 @@ from tensorpack.utils.fs import get_dataset_path
 from tensorpack.utils.old_values import decode_old
 
 from .._files import DamagedFile, PathLike
-from ..raw import DataFromList
 from ._files import (
     TRAIN_OR_TEST,
+    LabelledFlow,
     LabelledImages,
     check_labels,
     check_split,
@@ -70,7 +70,7 @@ _PICKLED = {  # of the Python version: the hash and folder of the archive, the n
 }
 
 
-class CifarBase(DataFromList):
+class CifarBase(LabelledFlow):
     """Yields `[image, label]`: uint8 `[32, 32, 3]` in RGB, and an int from 0.
 
     There are 50,000 datapoints in "train" and 10,000 in "test". The archive is read where it lies
@@ -111,6 +111,11 @@ class CifarBase(DataFromList):
         self._download = download
         shuffle = train_or_test == "train" if shuffle is None else shuffle
         super().__init__(LabelledImages(*self._read_part(train_or_test)), shuffle)
+
+    @property
+    def data(self) -> LabelledImages:
+        """All datapoints, by index."""
+        return self.lst
 
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""
