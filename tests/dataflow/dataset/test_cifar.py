@@ -112,6 +112,7 @@ def test_the_python_version_that_old_tensorpack_unpacked(tmp_path, is_archive):
     assert [label for _, label in flow] == TRAIN_LABELS.tolist()
     assert [label for _, label in Cifar10("test", dir=tmp_path)] == TEST_LABELS.tolist()
     assert flow.get_label_names() == TEN
+    assert [label for _, label in flow.data] == TRAIN_LABELS.tolist() and len(flow.data) == 5
     both = np.concatenate([TRAIN, TEST]).mean(axis=0)
     np.testing.assert_allclose(flow.get_per_pixel_mean(), both, rtol=1e-6)
 
