@@ -7,7 +7,7 @@ from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
-from tensorpack.utils.serialize import loads
+from tensorpack.utils.serialize import load_frame
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 
 from ._flow import check_state
@@ -208,7 +208,7 @@ class MultiProcessRunner(ProcessFlow):
                 if not ends:  # a datapoint inside of a batch was dropped: later ones shift
                     self._blocks = blocks = False
             self._position, self._over = None, True
-            self._flow_state = None if ends[0] is None else loads(ends[0])
+            self._flow_state = None if ends[0] is None else load_frame(ends[0])
         finally:
             self._pools.give_back(pool)
 
