@@ -135,7 +135,10 @@ from tensorpack.dataflow import DataFromGenerator as DataFromGenerator
 from tensorpack.dataflow import DataFromIterable as DataFromIterable
 from tensorpack.dataflow import DataFromList as DataFromList
 from tensorpack.dataflow import DataFromQueue as DataFromQueue
+from tensorpack.dataflow import DecodeImageComponent as DecodeImageComponent
+from tensorpack.dataflow import EncodeImageComponent as EncodeImageComponent
 from tensorpack.dataflow import FakeData as FakeData
+from tensorpack.dataflow import FilterData as FilterData
 from tensorpack.dataflow import FixedSizeData as FixedSizeData
 from tensorpack.dataflow import HDF5Data as HDF5Data
 from tensorpack.dataflow import HDF5Serializer as HDF5Serializer
@@ -168,6 +171,7 @@ from tensorpack.dataflow import PrintData as PrintData
 from tensorpack.dataflow import ProxyDataFlow as ProxyDataFlow
 from tensorpack.dataflow import RNGDataFlow as RNGDataFlow
 from tensorpack.dataflow import RandomChooseData as RandomChooseData
+from tensorpack.dataflow import RandomMapData as RandomMapData
 from tensorpack.dataflow import RandomMixData as RandomMixData
 from tensorpack.dataflow import RemoteDataZMQ as RemoteDataZMQ
 from tensorpack.dataflow import RemoteSender as RemoteSender
