@@ -219,6 +219,7 @@ from tensorpack.input_source import TensorInput as TensorInput
 from tensorpack.input_source import ZMQInput as ZMQInput
 from tensorpack.input_source import remap_input_source as remap_input_source
 from tensorpack.models import AvgPooling as AvgPooling
+from tensorpack.models import AvgPooling3D as AvgPooling3D
 from tensorpack.models import BNReLU as BNReLU
 from tensorpack.models import BatchNorm as BatchNorm
 from tensorpack.models import BatchRenorm as BatchRenorm
@@ -226,6 +227,7 @@ from tensorpack.models import BilinearUpSample as BilinearUpSample
 from tensorpack.models import ConcatWith as ConcatWith
 from tensorpack.models import Conv2D as Conv2D
 from tensorpack.models import Conv2DTranspose as Conv2DTranspose
+from tensorpack.models import Conv3D as Conv3D
 from tensorpack.models import Deconv2D as Deconv2D
 from tensorpack.models import DepthwiseConv2D as DepthwiseConv2D
 from tensorpack.models import Dropout as Dropout
@@ -239,6 +241,7 @@ from tensorpack.models import LayerNorm as LayerNorm
 from tensorpack.models import LeakyReLU as LeakyReLU
 from tensorpack.models import LinearWrap as LinearWrap
 from tensorpack.models import MaxPooling as MaxPooling
+from tensorpack.models import MaxPooling3D as MaxPooling3D
 from tensorpack.models import Maxout as Maxout
 from tensorpack.models import PReLU as PReLU
 from tensorpack.models import SoftMax as SoftMax

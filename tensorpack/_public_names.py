@@ -105,12 +105,13 @@ _NAMES = {  # package or module -> its public names
         "StagingInput StagingInputWrapper TFDatasetInput TensorInput ZMQInput remap_input_source"
     ),
     "models": (
-        "AvgPooling BNReLU BatchNorm BatchRenorm BilinearUpSample ConcatWith Conv2D "
-        "Conv2DTranspose Deconv2D DepthwiseConv2D Dropout FixedUnPooling FullyConnected "
+        "AvgPooling AvgPooling3D BNReLU BatchNorm BatchRenorm BilinearUpSample ConcatWith Conv2D "
+        "Conv2DTranspose Conv3D Deconv2D DepthwiseConv2D Dropout FixedUnPooling FullyConnected "
         "GlobalAvgPooling GroupNorm ImageSample InstanceNorm LayerNorm LeakyReLU LinearWrap "
-        "MaxPooling Maxout PReLU SoftMax StaticDynamicAxis StaticDynamicShape VariableHolder "
-        "disable_layer_logging get_registered_layer l1_regularizer l2_regularizer layer_register "
-        "regularize_cost regularize_cost_from_collection rename_tflayer_get_variable"
+        "MaxPooling MaxPooling3D Maxout PReLU SoftMax StaticDynamicAxis StaticDynamicShape "
+        "VariableHolder disable_layer_logging get_registered_layer l1_regularizer l2_regularizer "
+        "layer_register regularize_cost regularize_cost_from_collection "
+        "rename_tflayer_get_variable"
     ),
     "predict": (
         "AsyncPredictorBase DataParallelOfflinePredictor DatasetPredictorBase FeedfreePredictor "

@@ -1,6 +1,6 @@
 """Flows that augment the images of datapoints, and all that lies on them; see `dataflow.imgaug`."""
 
-from typing import Any, Callable, Dict, Hashable, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Hashable, Iterable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tensorpack.utils.checks import as_list
 from .base import DataFlow
 from .image_files import ImageFromFile
 from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Target, Transform
-from .map import component_of
+from .map import check_index, component_of
 from .random_map import RandomMap
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "ImageFromFile",
 ]
 
+_SEVERAL = "AugmentImageComponents for several"
 _LOGGED_FIRST, _LOGGED_EVERY = 9, 100
 
 _Augmentors = Union[ImageAugmentor, Sequence[ImageAugmentor]]
@@ -34,8 +35,7 @@ class AugmentImageComponents(RandomMap):
     else of a datapoint is left as it is; a tuple comes out as a list.
 
     What the augmentors draw comes from the flow, which lends them its random stream for each
-    datapoint, as in `RandomMapData`. Two flows in two threads should not share augmentors: they
-    would share draws.
+    datapoint. Two flows in two threads should not share augmentors: they would share draws.
 
     While iterating, an augmentor that fails raises an `AugmentationError`, which names it, the
     image and the datapoint; a component that is missing an `IndexError` or `KeyError`.
@@ -99,18 +99,16 @@ class AugmentImageComponents(RandomMap):
         super().reset_state()
         self.augs.reset_state()
 
-    def _function(self, key: np.ndarray) -> Callable[[Any, int], Any]:
-        skipped = _Skipped(self)
-        return lambda datapoint, number: self._augmented(datapoint, key, number, skipped)
+    def _begin(self) -> Tuple[Dict[str, Any], np.ndarray]:
+        self._skipped = 0
+        return super()._begin()
 
-    def _augmented(self, datapoint: Any, key: np.ndarray, number: int, skipped: "_Skipped") -> Any:
-        """Returns a new datapoint, or None if it failed and that is to be skipped."""
+    def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
         image = component_of(self, datapoint, self._first)
         others = [component_of(self, datapoint, index) for index, _ in self._others]
         try:
-            with self._drawing(key, number) as rng:
-                self.augs.use_rng(rng)
-                image, tfm = self.augs.augment_return_params(self._own(image))
+            self.augs.use_rng(rng)
+            image, tfm = self.augs.augment_return_params(self._own(image))
             others = [
                 self._transformed(tfm, target, index, self._own(each))
                 for (index, target), each in zip(self._others, others)
@@ -118,13 +116,19 @@ class AugmentImageComponents(RandomMap):
         except Exception as error:
             if not self.catch_exceptions:
                 raise
-            skipped.log(error, number)
+            self._log_skipped(error, number)
             return None
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
         result[self._first] = image
         for (index, _), each in zip(self._others, others):
             result[index] = each
         return result
+
+    def _log_skipped(self, error: Exception, number: int) -> None:
+        self._skipped += 1
+        if self._skipped <= _LOGGED_FIRST or self._skipped % _LOGGED_EVERY == 0:
+            text = f"{type(self).__name__} skipped datapoint {number}, {self._skipped} in this pass"
+            logger.warning("%s", f"{text}: {type(error).__name__}: {error}")
 
     def _own(self, component: Any) -> Any:
         """Returns a component that augmentors may write to."""
@@ -161,7 +165,7 @@ class AugmentImageComponent(AugmentImageComponents):
         Raises:
           TypeError: an augmentor is none, or `index` is a list.
         """
-        _check_single(self, index=index)
+        check_index(self, index, _SEVERAL)
         super().__init__(ds, augmentors, [index], [], copy, catch_exceptions)
         self.index = index
 
@@ -187,7 +191,8 @@ class AugmentImageCoordinates(AugmentImageComponents):
         Raises:
           TypeError: an augmentor is none, or an index is a list.
         """
-        _check_single(self, img_index=img_index, coords_index=coords_index)
+        for index in img_index, coords_index:
+            check_index(self, index, _SEVERAL)
         super().__init__(ds, augmentors, [img_index], [coords_index], copy, catch_exceptions)
 
 
@@ -202,28 +207,3 @@ def _first_image(flow: DataFlow, given: Dict[_Index, Any]) -> Tuple[_Index, _Tar
                 )
             return index, [each for each in targets.items() if each[0] != index]
     raise ValueError(f"{type(flow).__name__} needs an image in index or targets, got none.")
-
-
-def _check_single(flow: DataFlow, **indices: Any) -> None:
-    for name, index in indices.items():
-        if isinstance(index, (list, set, dict)):
-            raise TypeError(
-                f"{type(flow).__name__} takes one position or key as {name}, got {index!r}. Use "
-                "AugmentImageComponents for several."
-            )
-
-
-class _Skipped:
-    """Counts the datapoints that a pass skips, and logs some of them."""
-
-    def __init__(self, flow: DataFlow) -> None:
-        self._name = type(flow).__name__
-        self._count = 0
-
-    def log(self, error: Exception, number: int) -> None:
-        self._count += 1
-        if self._count <= _LOGGED_FIRST or self._count % _LOGGED_EVERY == 0:
-            text = f"{type(error).__name__}: {error}"
-            logger.warning(
-                "%s", f"{self._name} skipped datapoint {number}, {self._count} in this pass: {text}"
-            )

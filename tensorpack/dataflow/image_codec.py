@@ -5,7 +5,7 @@ from typing import Any, Hashable, Optional, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import as_count
+from tensorpack.utils.checks import as_number
 from tensorpack.utils.optional import require
 
 from .base import DataFlow
@@ -14,14 +14,10 @@ from .map import MapDataComponent
 
 __all__ = ["DecodeImageComponent", "EncodeImageComponent"]
 
-_EXTENSIONS = (".jpeg", ".jpg", ".png")
-
 
 class DecodeImageComponent(MapDataComponent):
-    """Decodes a component that is the content of an image file, such as a JPEG, with OpenCV.
-
-    It becomes uint8 `[h, w, 3]`, or `[h, w, 1]` in grey. `EncodeImageComponent` is the reverse.
-    What is cut off or is not an image raises a `DamagedFile` while iterating.
+    """Decodes a component that is the content of an image file, such as a JPEG: to uint8
+    `[h, w, 3]`, or `[h, w, 1]` in grey. A `DamagedFile` is raised while iterating if it is not one.
     """
 
     def __init__(
@@ -37,15 +33,12 @@ class DecodeImageComponent(MapDataComponent):
         Args:
           ds: the flow that gives the datapoints.
           index: position or key of the component, bytes or a uint8 array.
-          channel: 3 for colour, 1 for grey.
+          channel, max_pixels: as in `ImageFromFile`.
           bgr: whether colours are in OpenCV's order, as from `cv2.imdecode` and `dataset.ILSVRC12`;
             False for RGB, as from `ImageFromFile`.
-          max_pixels: as in `ImageFromFile`.
 
         Raises:
-          ImportError: OpenCV or Pillow is not installed.
-          TypeError: `index` is a list.
-          ValueError: `channel` is neither 1 nor 3, or `max_pixels` is not positive.
+          ImportError, TypeError, ValueError: as in `ImageFromFile`; or `index` is a list.
         """
         check_decoding(channel, max_pixels)
         decode = functools.partial(_decode, channel=channel, bgr=bgr, max_pixels=max_pixels)
@@ -53,11 +46,7 @@ class DecodeImageComponent(MapDataComponent):
 
 
 class EncodeImageComponent(MapDataComponent):
-    """Encodes an image of a datapoint as JPEG or PNG, with OpenCV: to a uint8 array `[bytes]`.
-
-    An image that is not uint8 `[h, w]`, `[h, w, 1]` or `[h, w, 3]` raises a ValueError while
-    iterating.
-    """
+    """Encodes an image, uint8 `[h, w]`, `[h, w, 1]` or `[h, w, 3]`, to a uint8 array `[bytes]`."""
 
     def __init__(
         self,
@@ -78,21 +67,18 @@ class EncodeImageComponent(MapDataComponent):
 
         Raises:
           ImportError: OpenCV is not installed.
-          TypeError: `index` is a list.
-          ValueError: the extension is another one, or the quality is out of range.
+          TypeError, ValueError: an argument is something else.
         """
-        if extension not in _EXTENSIONS:
-            raise ValueError(f"Images are encoded as {', '.join(_EXTENSIONS)}, got {extension!r}.")
-        if as_count("EncodeImageComponent", "quality", quality) > 100:
-            raise ValueError(f"The quality of a JPEG is at most 100, got {quality!r}.")
+        if extension not in (".jpg", ".jpeg", ".png"):
+            raise ValueError(f"Images are encoded as '.jpg' or '.png', but got {extension!r}.")
+        quality = int(as_number(self, "quality", quality, 1, 100))
         require("cv2")  # to be missed now, and not in the middle of a run
-        encode = functools.partial(_encode, extension=extension, quality=int(quality), bgr=bgr)
+        encode = functools.partial(_encode, extension=extension, quality=quality, bgr=bgr)
         super().__init__(ds, encode, index)
 
 
 def _decode(data: Any, channel: int, bgr: bool, max_pixels: Optional[int]) -> np.ndarray:
-    if isinstance(data, np.ndarray) and data.dtype == np.uint8:
-        data = data.tobytes()
+    data = data.tobytes() if getattr(data, "dtype", None) == np.uint8 else data
     if not isinstance(data, bytes):
         got = getattr(data, "dtype", type(data).__name__)
         raise TypeError(f"An encoded image is bytes or a uint8 array, got {got}.")
@@ -101,21 +87,12 @@ def _decode(data: Any, channel: int, bgr: bool, max_pixels: Optional[int]) -> np
 
 
 def _encode(image: Any, extension: str, quality: int, bgr: bool) -> np.ndarray:
-    image = np.asarray(image)
-    if (
-        image.dtype != np.uint8
-        or image.ndim not in (2, 3)
-        or image.shape[2:] not in ((), (1,), (3,))
-    ):
-        raise ValueError(
-            "An image to be encoded is uint8 [h, w], [h, w, 1] or [h, w, 3], got "
-            f"{image.dtype} {list(image.shape)}. Round and clip it first."
-        )
+    dtype, shape = getattr(image, "dtype", type(image).__name__), np.shape(image)
+    if dtype != np.uint8 or len(shape) not in (2, 3) or shape[2:] not in ((), (1,), (3,)):
+        needed = "uint8 [h, w], [h, w, 1] or [h, w, 3]"
+        raise ValueError(f"An image to be encoded is {needed}, got {dtype} {list(shape)}.")
     cv2 = require("cv2")
-    if not bgr and image.shape[2:] == (3,):
+    if not bgr and shape[2:] == (3,):
         image = image[:, :, ::-1]
     options = [] if extension == ".png" else [cv2.IMWRITE_JPEG_QUALITY, quality]
-    done, data = cv2.imencode(extension, np.ascontiguousarray(image), options)
-    if not done:
-        raise ValueError(f"OpenCV cannot encode an image {list(image.shape)} as {extension}.")
-    return data.reshape(-1)
+    return cv2.imencode(extension, np.ascontiguousarray(image), options)[1].reshape(-1)

@@ -137,10 +137,10 @@ class MapDataComponent(DatapointMap):
 
 
 class FilterData(DatapointMap):
-    """Keeps the datapoints that a predicate is true of, and drops the others.
+    """Keeps the datapoints that a predicate is true of, or of one of their components.
 
-    `len` is that of the wrapped flow, so it is too large if datapoints are dropped. A datapoint
-    without the component raises an `IndexError` or `KeyError` while iterating.
+    `len` is that of the wrapped flow. A datapoint without the component raises an `IndexError` or
+    `KeyError` while iterating.
     """
 
     def __init__(
@@ -163,9 +163,7 @@ class FilterData(DatapointMap):
         self.index = check_index(self, index)
 
     def _apply(self, datapoint: Any) -> Any:
-        judged = datapoint
-        if self.index is not None:
-            judged = component_of(self, datapoint, self.index)
+        judged = datapoint if self.index is None else component_of(self, datapoint, self.index)
         return datapoint if self.predicate(judged) else None
 
 
@@ -193,14 +191,13 @@ class SelectComponent(DatapointMap):
         return [component_of(self, datapoint, index) for index in self.idxs]
 
 
-def check_index(flow: DataFlow, index: Any) -> Any:
+def check_index(
+    flow: DataFlow, index: Any, use: str = "one for each, or MapData for a function of several"
+) -> Any:
     """Returns the index of a component; a TypeError if it is a list of them."""
     if isinstance(index, (list, set, dict)):
         name = type(flow).__name__
-        raise TypeError(
-            f"{name} takes the index of one component, but got {index!r}. Use one {name} for each, "
-            "or MapData for a function of several."
-        )
+        raise TypeError(f"{name} takes the index of one component, but got {index!r}. Use {use}.")
     return index
 
 

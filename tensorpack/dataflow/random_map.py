@@ -7,7 +7,6 @@ in it, and on nothing else. So it is the same in however many processes a strict
 
 import sys
 import threading
-from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import numpy as np
@@ -23,7 +22,7 @@ __all__ = ["RandomMap", "RandomMapData"]
 
 
 class RandomMap(ResumableDataFlow, RNGDataFlow, DatapointMap):
-    """Base of maps that draw random numbers. Override `_function`."""
+    """Base of maps that draw random numbers. Override `_draw`."""
 
     # `_position` is the random stream at the begin of the pass, and how many datapoints of the
     # wrapped flow were taken in it.
@@ -34,62 +33,49 @@ class RandomMap(ResumableDataFlow, RNGDataFlow, DatapointMap):
         self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
         self._stream.get()  # now, as two threads could make two
 
-    def _function(self, key: np.ndarray) -> Callable[[Any, int], Any]:
-        """Override: returns the function of a pass, of a datapoint and its number.
-
-        It draws inside `with self._drawing(key, number) as rng`, and returns a new datapoint, or
-        None to drop it.
-        """
+    def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
+        """Override: returns a new datapoint, or None to drop it; `number` is its position."""
         raise NotImplementedError
-
-    @contextmanager
-    def _drawing(self, key: np.ndarray, number: int) -> Iterator[np.random.RandomState]:
-        """Lends the random stream of a datapoint; one at a time, also in several threads."""
-        stream = self._stream.get()
-        with stream.lock:
-            yield stream.at(key, number)
 
     def reset_state(self) -> None:
         super().reset_state()
         self._stream.get()
 
     def __iter__(self) -> Iterator[Any]:
-        begin, function = self._begin()
+        begin, key = self._begin()
         _, count = self._take_loaded() or (None, 0)
         self._position = begin, count
-        return self._pass(begin, function, iter(self.ds), count)
+        return self._pass(begin, key, iter(self.ds), count)
 
-    def _begin(self) -> Tuple[Dict[str, Any], Callable[[Any, int], Any]]:
-        """Returns the random stream before a new pass, and the function of the pass."""
+    def _begin(self) -> Tuple[Dict[str, Any], np.ndarray]:
+        """Returns the random stream before a new pass, and the key of all draws in the pass."""
         begin = rng_state(self.rng)
-        return begin, self._function(self.rng.randint(0, 2**64, size=2, dtype=np.uint64))
+        return begin, self.rng.randint(0, 2**64, size=2, dtype=np.uint64)
 
     def _pass(
-        self,
-        begin: Dict[str, Any],
-        function: Callable[[Any, int], Any],
-        datapoints: Iterator[Any],
-        first: int,
+        self, begin: Dict[str, Any], key: np.ndarray, datapoints: Iterator[Any], first: int
     ) -> Iterator[Any]:
         for number, datapoint in enumerate(datapoints, first):
             self._position = begin, number + 1
-            result = self._called(function, datapoint, number)
+            result = self._draw_or_note(datapoint, number, key)
             if result is not None:
                 yield result
 
     def iterate_share(
         self, first: int, step: int, before: Any, block: Optional[int] = 1
     ) -> Iterator[Tuple[int, Any]]:
-        begin, function = self._begin()
+        begin, key = self._begin()
         for number, datapoint in ProxyDataFlow.iterate_share(self, first, step, before, block):
             if datapoint is not None:
-                datapoint = self._called(function, datapoint, number)
+                datapoint = self._draw_or_note(datapoint, number, key)
             yield number, datapoint
         self._position, self._loaded = (begin, 0), None
 
-    def _called(self, function: Callable[[Any, int], Any], datapoint: Any, number: int) -> Any:
+    def _draw_or_note(self, datapoint: Any, number: int, key: np.ndarray) -> Any:
+        stream = self._stream.get()
         try:
-            return function(datapoint, number)
+            with stream.lock:
+                return self._draw(datapoint, number, stream.at(key, number))
         except Exception as error:
             name = type(self).__name__
             note_datapoint(error, name, number, datapoint, self.last_file, "counted from 0")
@@ -108,10 +94,9 @@ class RandomMap(ResumableDataFlow, RNGDataFlow, DatapointMap):
 
 
 class RandomMapData(RandomMap):
-    """Applies a function of a datapoint and a random stream, and drops those for which it is None.
+    """`MapData` whose function gets a random stream as well: None drops the datapoint.
 
-    Otherwise it is `MapData`. What the function draws from the stream depends on the seed, on the
-    pass and on the position of the datapoint alone::
+    What is drawn from the stream depends on the seed, the pass and the position alone::
 
         flow = RandomMapData(flow, lambda dp, rng: [dp[0] + rng.normal(size=dp[0].shape), dp[1]])
     """
@@ -120,9 +105,8 @@ class RandomMapData(RandomMap):
         """
         Args:
           ds: the flow that gives the datapoints.
-          func: takes a datapoint and a `numpy.random.RandomState`, which it must not keep; returns
-            a datapoint, or None to drop it. It may change the list or dict it gets; the components
-            in it are not copied.
+          func: as in `MapData`, of a datapoint and a `numpy.random.RandomState`, which it must not
+            keep.
 
         Raises:
           TypeError: `func` cannot be called.
@@ -130,12 +114,8 @@ class RandomMapData(RandomMap):
         super().__init__(ds)
         self.func = checked_function(self, func)
 
-    def _function(self, key: np.ndarray) -> Callable[[Any, int], Any]:
-        def call(datapoint: Any, number: int) -> Any:
-            with self._drawing(key, number) as rng:
-                return apply_function(lambda own: self.func(own, rng), datapoint)
-
-        return call
+    def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
+        return apply_function(lambda own: self.func(own, rng), datapoint)
 
 
 class _Stream:

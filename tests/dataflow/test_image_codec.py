@@ -81,9 +81,9 @@ def test_wrong_arguments():
     flow = flow_of([[PNG]])
     with pytest.raises(ValueError, match="channel=4"):
         DecodeImageComponent(flow, channel=4)
-    with pytest.raises(TypeError, match="Use one DecodeImageComponent for each"):
+    with pytest.raises(TypeError, match="Use one for each"):
         DecodeImageComponent(flow, [0, 1])
-    with pytest.raises(ValueError, match=r"\.jpeg, \.jpg, \.png, got 'png'"):
+    with pytest.raises(ValueError, match=r"'\.jpg' or '\.png', but got 'png'"):
         EncodeImageComponent(flow, extension="png")
     for quality in 0, 101:
         with pytest.raises(ValueError, match="quality"):

@@ -114,7 +114,7 @@ def test_wrong_arguments():
         SelectComponent(flow_of([[1]]), 1)
     with pytest.raises(TypeError, match=r"the index of one component, but got \[0, 1\]. Use one"):
         MapDataComponent(flow_of([[1, 2]]), negative, [0, 1])
-    with pytest.raises(TypeError, match=r"Use one FilterData for each"):
+    with pytest.raises(TypeError, match=r"Use one for each"):
         FilterData(flow_of([[1, 2]]), bool, [0, 1])
 
 
