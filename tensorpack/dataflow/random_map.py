@@ -112,7 +112,7 @@ class RandomMapData(RandomMap):
           TypeError: `func` cannot be called.
         """
         super().__init__(ds)
-        self.func = checked_function(self, func)
+        self.func: Callable[..., Any] = checked_function(self, func)
 
     def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
         return apply_function(lambda own: self.func(own, rng), datapoint)
