@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from .fake import FakeData
     from .hdf5 import HDF5Data, HDF5Serializer
     from .image import AugmentImageComponent, AugmentImageComponents, AugmentImageCoordinates
+    from .image_codec import DecodeImageComponent, EncodeImageComponent
     from .image_files import ImageFolder, ImageFromFile, ImageFromList
     from .join import ConcatData, JoinData
     from .lmdb import LMDBData, LMDBDataDecoder, LMDBDataPoint, LMDBSerializer, convert_old_lmdb
-    from .map import MapData, MapDataComponent, SelectComponent
+    from .map import FilterData, MapData, MapDataComponent, SelectComponent
     from .npz import NumpySerializer
     from .process_map import (
         MultiProcessMapAndBatchData,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         WorkerDied,
         WorkerFailed,
     )
+    from .random_map import RandomMapData
     from .raw import DataFromGenerator, DataFromIterable, DataFromList, DataFromQueue
     from .remote import RemoteDataZMQ, RemoteSender, make_remote_key, send_dataflow_zmq
     from .repeat import FixedSizeData, RepeatedData, RepeatedDataPoint
@@ -77,7 +79,10 @@ __all__ = [
     "DataFromIterable",
     "DataFromList",
     "DataFromQueue",
+    "DecodeImageComponent",
+    "EncodeImageComponent",
     "FakeData",
+    "FilterData",
     "FixedSizeData",
     "HDF5Data",
     "HDF5Serializer",
@@ -110,6 +115,7 @@ __all__ = [
     "ProxyDataFlow",
     "RNGDataFlow",
     "RandomChooseData",
+    "RandomMapData",
     "RandomMixData",
     "RemoteDataZMQ",
     "RemoteSender",
@@ -144,10 +150,11 @@ _NAMES = {  # module -> its public names
     "fake": "FakeData",
     "hdf5": "HDF5Data HDF5Serializer",
     "image": "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates",
+    "image_codec": "DecodeImageComponent EncodeImageComponent",
     "image_files": "ImageFolder ImageFromFile ImageFromList",
     "join": "ConcatData JoinData",
     "lmdb": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",
-    "map": "MapData MapDataComponent SelectComponent",
+    "map": "FilterData MapData MapDataComponent SelectComponent",
     "npz": "NumpySerializer",
     "process_map": (
         "MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ MultiProcessMapData "
@@ -157,6 +164,7 @@ _NAMES = {  # module -> its public names
         "MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ PrefetchData "
         "PrefetchDataZMQ PrefetchOnGPUs WorkerDied WorkerFailed"
     ),
+    "random_map": "RandomMapData",
     "raw": "DataFromGenerator DataFromIterable DataFromList DataFromQueue",
     "remote": "RemoteDataZMQ RemoteSender make_remote_key send_dataflow_zmq",
     "repeat": "FixedSizeData RepeatedData RepeatedDataPoint",

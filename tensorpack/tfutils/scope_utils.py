@@ -21,20 +21,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 _cached_scopes: PerGraph[dict] = PerGraph(dict)
 
 
-def auto_reuse_variable_scope(func: F) -> F:
+def auto_reuse_variable_scope(func: Optional[F] = None, *, by_variable: bool = False) -> Any:
     """Decorates a function so that it makes its variables once, and reuses them from then on.
 
     Once means: for each graph and each name of the variable scope that it is called in. Only a
     call that returned counts. The name scope is the caller's.
+
+    Args:
+      func: the function; without it, the decorator is returned.
+      by_variable: decide for each variable by itself, as `tf.AUTO_REUSE` does: a later call may
+        make variables that earlier ones did not need. A misspelt name is then a new variable.
     """
+    if func is None:
+        return functools.partial(auto_reuse_variable_scope, by_variable=by_variable)
     called_in: PerGraph[set] = PerGraph(set)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         scope = tf.get_variable_scope()
         seen = called_in.get()
-        if scope.name in seen:
-            with tf.variable_scope(scope, reuse=True, auxiliary_name_scope=False):
+        if by_variable or scope.name in seen:
+            # a scope that only reuses, such as that of a second tower, makes nothing
+            reuse = (scope.reuse or tf.AUTO_REUSE) if by_variable else True
+            with tf.variable_scope(scope, reuse=reuse, auxiliary_name_scope=False):
                 return func(*args, **kwargs)
         result = func(*args, **kwargs)
         seen.add(scope.name)
