@@ -1,4 +1,4 @@
-"""A convolutional net of Keras, made by a function and trained by KerasModel, two inputs of labels."""
+"""A convolutional net of Keras, made by a function and trained by KerasModel."""
 
 import argparse
 
