@@ -6,6 +6,7 @@ from tensorpack._version import __version__ as __version__
 from tensorpack import RL as RL
 from tensorpack import callbacks as callbacks
 from tensorpack import compat as compat
+from tensorpack import contrib as contrib
 from tensorpack import dataflow as dataflow
 from tensorpack import graph_builder as graph_builder
 from tensorpack import input_source as input_source
@@ -135,7 +136,10 @@ from tensorpack.dataflow import DataFromGenerator as DataFromGenerator
 from tensorpack.dataflow import DataFromIterable as DataFromIterable
 from tensorpack.dataflow import DataFromList as DataFromList
 from tensorpack.dataflow import DataFromQueue as DataFromQueue
+from tensorpack.dataflow import DecodeImageComponent as DecodeImageComponent
+from tensorpack.dataflow import EncodeImageComponent as EncodeImageComponent
 from tensorpack.dataflow import FakeData as FakeData
+from tensorpack.dataflow import FilterData as FilterData
 from tensorpack.dataflow import FixedSizeData as FixedSizeData
 from tensorpack.dataflow import HDF5Data as HDF5Data
 from tensorpack.dataflow import HDF5Serializer as HDF5Serializer
@@ -168,6 +172,7 @@ from tensorpack.dataflow import PrintData as PrintData
 from tensorpack.dataflow import ProxyDataFlow as ProxyDataFlow
 from tensorpack.dataflow import RNGDataFlow as RNGDataFlow
 from tensorpack.dataflow import RandomChooseData as RandomChooseData
+from tensorpack.dataflow import RandomMapData as RandomMapData
 from tensorpack.dataflow import RandomMixData as RandomMixData
 from tensorpack.dataflow import RemoteDataZMQ as RemoteDataZMQ
 from tensorpack.dataflow import RemoteSender as RemoteSender
@@ -215,6 +220,7 @@ from tensorpack.input_source import TensorInput as TensorInput
 from tensorpack.input_source import ZMQInput as ZMQInput
 from tensorpack.input_source import remap_input_source as remap_input_source
 from tensorpack.models import AvgPooling as AvgPooling
+from tensorpack.models import AvgPooling3D as AvgPooling3D
 from tensorpack.models import BNReLU as BNReLU
 from tensorpack.models import BatchNorm as BatchNorm
 from tensorpack.models import BatchRenorm as BatchRenorm
@@ -222,6 +228,7 @@ from tensorpack.models import BilinearUpSample as BilinearUpSample
 from tensorpack.models import ConcatWith as ConcatWith
 from tensorpack.models import Conv2D as Conv2D
 from tensorpack.models import Conv2DTranspose as Conv2DTranspose
+from tensorpack.models import Conv3D as Conv3D
 from tensorpack.models import Deconv2D as Deconv2D
 from tensorpack.models import DepthwiseConv2D as DepthwiseConv2D
 from tensorpack.models import Dropout as Dropout
@@ -235,6 +242,7 @@ from tensorpack.models import LayerNorm as LayerNorm
 from tensorpack.models import LeakyReLU as LeakyReLU
 from tensorpack.models import LinearWrap as LinearWrap
 from tensorpack.models import MaxPooling as MaxPooling
+from tensorpack.models import MaxPooling3D as MaxPooling3D
 from tensorpack.models import Maxout as Maxout
 from tensorpack.models import PReLU as PReLU
 from tensorpack.models import SoftMax as SoftMax

@@ -8,8 +8,8 @@ __all__ = ["HOMES", "MODULES"]
 _MODULES = {  # package -> its packages and modules that the root has as attributes
     # begin modules
     "tensorpack": (
-        "RL callbacks compat dataflow graph_builder input_source models predict report tfutils "
-        "train utils"
+        "RL callbacks compat contrib dataflow graph_builder input_source models predict report "
+        "tfutils train utils"
     ),
     "tensorpack.dataflow": "dataset dftools imgaug",
     "tensorpack.tfutils": (
@@ -54,13 +54,14 @@ _NAMES = {  # package or module -> its public names
         "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates BatchData "
         "BatchDataByShape CSVData CacheData CaffeLMDB ConcatData DamagedFile DataFlow "
         "DataFlowTerminated DataFromGenerator DataFromIterable DataFromList DataFromQueue "
-        "FakeData FixedSizeData HDF5Data HDF5Serializer ImageFolder ImageFromFile ImageFromList "
-        "JoinData LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer LocallyShuffleData "
-        "MapData MapDataComponent MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ "
-        "MultiProcessMapData MultiProcessMapDataZMQ MultiProcessPrefetchData MultiProcessRunner "
-        "MultiProcessRunnerZMQ MultiThreadMapData MultiThreadPrefetchData MultiThreadRunner "
-        "NumpySerializer PrefetchData PrefetchDataZMQ PrefetchOnGPUs PrintData ProxyDataFlow "
-        "RNGDataFlow RandomChooseData RandomMixData RemoteDataZMQ RemoteSender RepeatedData "
+        "DecodeImageComponent EncodeImageComponent FakeData FilterData FixedSizeData HDF5Data "
+        "HDF5Serializer ImageFolder ImageFromFile ImageFromList JoinData LMDBData LMDBDataDecoder "
+        "LMDBDataPoint LMDBSerializer LocallyShuffleData MapData MapDataComponent "
+        "MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ MultiProcessMapData "
+        "MultiProcessMapDataZMQ MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ "
+        "MultiThreadMapData MultiThreadPrefetchData MultiThreadRunner NumpySerializer "
+        "PrefetchData PrefetchDataZMQ PrefetchOnGPUs PrintData ProxyDataFlow RNGDataFlow "
+        "RandomChooseData RandomMapData RandomMixData RemoteDataZMQ RemoteSender RepeatedData "
         "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
         "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied "
         "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq"
@@ -75,12 +76,13 @@ _NAMES = {  # package or module -> its public names
         "StagingInput StagingInputWrapper TFDatasetInput TensorInput ZMQInput remap_input_source"
     ),
     "models": (
-        "AvgPooling BNReLU BatchNorm BatchRenorm BilinearUpSample ConcatWith Conv2D "
-        "Conv2DTranspose Deconv2D DepthwiseConv2D Dropout FixedUnPooling FullyConnected "
+        "AvgPooling AvgPooling3D BNReLU BatchNorm BatchRenorm BilinearUpSample ConcatWith Conv2D "
+        "Conv2DTranspose Conv3D Deconv2D DepthwiseConv2D Dropout FixedUnPooling FullyConnected "
         "GlobalAvgPooling GroupNorm ImageSample InstanceNorm LayerNorm LeakyReLU LinearWrap "
-        "MaxPooling Maxout PReLU SoftMax StaticDynamicAxis StaticDynamicShape VariableHolder "
-        "disable_layer_logging get_registered_layer l1_regularizer l2_regularizer layer_register "
-        "regularize_cost regularize_cost_from_collection rename_tflayer_get_variable"
+        "MaxPooling MaxPooling3D Maxout PReLU SoftMax StaticDynamicAxis StaticDynamicShape "
+        "VariableHolder disable_layer_logging get_registered_layer l1_regularizer l2_regularizer "
+        "layer_register regularize_cost regularize_cost_from_collection "
+        "rename_tflayer_get_variable"
     ),
     "predict": (
         "AsyncPredictorBase DataParallelOfflinePredictor DatasetPredictorBase FeedfreePredictor "

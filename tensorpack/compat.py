@@ -11,6 +11,7 @@ import re
 import sys
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
+from tensorpack.utils.optional import require
 from tensorpack.utils.signals import interrupt_kept
 
 # Level 1 leaves out what the C++ code says of each process alike (the instructions of the CPU, the
@@ -37,6 +38,7 @@ __all__ = [
     "is_closed",
     "is_name_of_tf1",
     "is_tfv2",
+    "load_keras",
     "local_cli_debug_hook",
     "make_raw_callable",
     "nccl_all_sum",
@@ -68,6 +70,17 @@ def backport_tensor_spec() -> type:
 def is_tfv2() -> bool:
     """Returns whether a TensorFlow 2 is installed."""
     return tf_version()[0] >= 2
+
+
+def load_keras() -> Any:
+    """Returns the Keras that builds graphs: `tf.keras` of TensorFlow 1, tf-keras for 2.
+
+    Raises:
+      ImportError: tf-keras is not installed. The line to install it brings no second TensorFlow.
+    """
+    major, minor, _ = tf_version()
+    line = f"--no-deps 'tf-keras=={major}.{minor}.*'"
+    return require("tf_keras", line) if is_tfv2() else tfv1.keras
 
 
 def is_name_of_tf1(error: BaseException) -> bool:

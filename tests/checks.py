@@ -18,7 +18,7 @@ LAYERS = [
     "callbacks",
     "predict",
     "train",
-    "_addresses command tf1",
+    "_addresses command contrib tf1",
 ]
 RANK = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
 

@@ -99,7 +99,14 @@ class Child:
 
 
 class Zygote:
-    """The process of `tests/zygote.py`; a context."""
+    """The process of `tests/zygote.py`; a context.
+
+    Args:
+      environ: added to its environment.
+    """
+
+    def __init__(self, **environ):
+        self._environ = environ
 
     def __enter__(self):
         self._lock = threading.Lock()
@@ -107,7 +114,9 @@ class Zygote:
             [sys.executable, "-u", "-m", "tests.zygote"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=_environ({"OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}),
+            env=_environ(
+                {"OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", **self._environ}
+            ),
             start_new_session=True,
             universal_newlines=True,
         )
@@ -172,7 +181,7 @@ class _Copy:
 
 
 def _environ(more):
-    environ = dict(os.environ, PYTHONPATH=str(ROOT), **(more or {}))
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), **(more or {})}
     environ.pop("TF_CPP_MIN_LOG_LEVEL", None)  # at level 2 it hides the warnings we look for
     return environ
 

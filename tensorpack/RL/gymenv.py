@@ -5,6 +5,7 @@ an info. Neither has to be installed for environments that only look like theirs
 """
 
 import contextlib
+import importlib
 import importlib.util
 import inspect
 import operator
@@ -230,7 +231,11 @@ def _traits(env: Any) -> _Traits:
 
 def _maker(env_id: str) -> Callable[[], Any]:
     """Returns a function that makes an environment by its id, with gymnasium or else gym."""
-    return partial(require(_gym()).make, env_id)
+    gym = require(_gym())
+    # Of ale-py's games gymnasium 1.0 and later know nothing until it is imported.
+    if env_id not in getattr(gym, "registry", [env_id]) and importlib.util.find_spec("ale_py"):
+        importlib.import_module("ale_py")
+    return partial(gym.make, env_id)
 
 
 def _gym() -> str:

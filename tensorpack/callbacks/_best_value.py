@@ -57,6 +57,10 @@ class BestValue(Callback):
             self.trainer.monitors.latest_record(self.monitor_stat)
         except KeyError as error:
             raise RuntimeError(f"{self} did nothing in this run. {error.args[0]}") from None
+        self._at_end()
+
+    def _at_end(self) -> None:
+        """Called when a run with the scalar has come to its end."""
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the best value so far, and its step."""

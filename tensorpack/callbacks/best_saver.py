@@ -9,6 +9,7 @@ from tensorpack.utils._directory_lock import absolute_directory
 
 from ._best_value import BestValue
 from .base import Callback, ProxyCallback
+from .monitor import ScalarRecord
 from .saver import find_directory
 
 __all__ = ["MaxSaver", "MinSaver", "best_kept"]
@@ -18,8 +19,9 @@ class MinSaver(BestValue):
     """Keeps a copy of the checkpoint for which a scalar was least, as `min-{stat}`.
 
     Put it after the `ModelSaver` and the callback that computes the scalar in the list of
-    callbacks. Only a checkpoint and a value of the same step belong together; otherwise it logs a
-    warning. A run in which the scalar never has a value ends with a RuntimeError.
+    callbacks; before them it keeps the same checkpoints, an epoch later. Only a checkpoint and a
+    value of the same step belong together: if that checkpoint is not there, or not any more, it
+    logs a warning. A run in which the scalar never has a value ends with a RuntimeError.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.
@@ -37,6 +39,7 @@ class MinSaver(BestValue):
     ) -> None:
         super().__init__(monitor_stat, reverse)
         self.filename = filename
+        self._seen: Optional[ScalarRecord] = None
         self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
 
     @property
@@ -54,7 +57,10 @@ class MinSaver(BestValue):
 
     def _trigger(self) -> None:
         latest = self._latest()
-        if latest is None or not self._is_better(latest.value):
+        if latest is None or latest == self._seen:
+            return
+        self._seen = latest
+        if not self._is_better(latest.value):
             return
         step, value = latest
         saver = self.trainer.state_saver
@@ -65,20 +71,23 @@ class MinSaver(BestValue):
             raise RuntimeError(
                 f"{self} found no checkpoint in {self.checkpoint_dir}: put a ModelSaver before it."
             )
-        newest = listed[-1]
-        if newest.rpartition("-")[2] != str(step):
+        of_step = [each for each in listed if each.rpartition("-")[2] == str(step)]
+        if not of_step:
             logger.warning(
-                f"{self.monitor_stat} is from step {step}, but the newest checkpoint is {newest}: "
-                f"{self} does nothing. Trigger both in the same epochs."
+                f"{self.monitor_stat} is from step {step}, but the newest checkpoint is "
+                f"{listed[-1]}: {self} does nothing. Trigger both in the same epochs."
             )
             return
-        self._keep(newest, step, value)
+        self._keep(of_step[-1], step, value)
 
-    def _keep(self, newest: str, step: int, value: float) -> None:
+    def _at_end(self) -> None:
+        self._trigger()  # the value of the last epoch may have come after its turn
+
+    def _keep(self, path: str, step: int, value: float) -> None:
         try:
-            copy_checkpoint(newest, self.target)
+            copy_checkpoint(path, self.target)
         except (CheckpointCorrupt, OSError) as error:
-            logger.error(f"Cannot keep {newest} as {self.target}: {error}")
+            logger.error(f"Cannot keep {path} as {self.target}: {error}")
             return
         self.best = (step, value)
         logger.info(

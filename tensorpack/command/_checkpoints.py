@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 from ._codes import CommandError, did_you_mean
 
 _TABLE_END = bytes.fromhex("57fb808b247547db")  # of each table of TensorFlow: its magic number
+_ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
 _NO_TENSORFLOW = "Install it with: pip install tensorflow"
 
 
@@ -53,8 +54,8 @@ class Saved(NamedTuple):
 
     @property
     def is_archive(self) -> bool:
-        """Whether it is an `.npz` file."""
-        return self.path.endswith(".npz")
+        """Whether it is an `.npz` or `.npy` file."""
+        return self.path.endswith(_ARRAYS)
 
 
 def open_saved(path: str) -> Saved:
@@ -69,7 +70,7 @@ def open_saved(path: str) -> Saved:
       CheckpointCorrupt: it is damaged.
     """
     prefix = find_prefix(path)
-    if prefix.endswith(".npz"):
+    if prefix.endswith(_ARRAYS):
         return _open_archive(prefix)
     from tensorpack.utils.checkpoints.files import CheckpointCorrupt, read_manifest
 
@@ -95,13 +96,8 @@ def find_prefix(path: str) -> str:
     """
     from tensorpack.utils.checkpoints import candidates
 
-    if os.path.isfile(path) and path.endswith(".npz"):
+    if os.path.isfile(path) and path.endswith(_ARRAYS):
         return path
-    if path.endswith(".npy"):
-        raise CommandError(
-            f"{path} is one array, or a pickle, which can run any code. Give an .npz archive or a "
-            "checkpoint."
-        )
     folder, name = os.path.split(path)
     if os.path.isdir(path):
         folder, name = path, "checkpoint"

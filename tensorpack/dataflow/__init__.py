@@ -15,10 +15,11 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
     "fake": "FakeData",
     "hdf5": "HDF5Data HDF5Serializer",
     "image": "AugmentImageComponent AugmentImageComponents AugmentImageCoordinates",
+    "image_codec": "DecodeImageComponent EncodeImageComponent",
     "image_files": "ImageFolder ImageFromFile ImageFromList",
     "join": "ConcatData JoinData",
     "lmdb": "LMDBData LMDBDataDecoder LMDBDataPoint LMDBSerializer convert_old_lmdb",
-    "map": "MapData MapDataComponent SelectComponent",
+    "map": "FilterData MapData MapDataComponent SelectComponent",
     "npz": "NumpySerializer",
     "process_map": (
         "MultiProcessMapAndBatchData MultiProcessMapAndBatchDataZMQ MultiProcessMapData "
@@ -28,6 +29,7 @@ _NAMES = {  # module -> its public names; then run scripts/public_names
         "MultiProcessPrefetchData MultiProcessRunner MultiProcessRunnerZMQ PrefetchData "
         "PrefetchDataZMQ PrefetchOnGPUs WorkerDied WorkerFailed"
     ),
+    "random_map": "RandomMapData",
     "raw": "DataFromGenerator DataFromIterable DataFromList DataFromQueue",
     "remote": "RemoteDataZMQ RemoteSender make_remote_key send_dataflow_zmq",
     "repeat": "FixedSizeData RepeatedData RepeatedDataPoint",

@@ -26,6 +26,8 @@ from .hdf5 import HDF5Serializer as HDF5Serializer
 from .image import AugmentImageComponent as AugmentImageComponent
 from .image import AugmentImageComponents as AugmentImageComponents
 from .image import AugmentImageCoordinates as AugmentImageCoordinates
+from .image_codec import DecodeImageComponent as DecodeImageComponent
+from .image_codec import EncodeImageComponent as EncodeImageComponent
 from .image_files import ImageFolder as ImageFolder
 from .image_files import ImageFromFile as ImageFromFile
 from .image_files import ImageFromList as ImageFromList
@@ -36,6 +38,7 @@ from .lmdb import LMDBDataDecoder as LMDBDataDecoder
 from .lmdb import LMDBDataPoint as LMDBDataPoint
 from .lmdb import LMDBSerializer as LMDBSerializer
 from .lmdb import convert_old_lmdb as convert_old_lmdb
+from .map import FilterData as FilterData
 from .map import MapData as MapData
 from .map import MapDataComponent as MapDataComponent
 from .map import SelectComponent as SelectComponent
@@ -52,6 +55,7 @@ from .processes import PrefetchDataZMQ as PrefetchDataZMQ
 from .processes import PrefetchOnGPUs as PrefetchOnGPUs
 from .processes import WorkerDied as WorkerDied
 from .processes import WorkerFailed as WorkerFailed
+from .random_map import RandomMapData as RandomMapData
 from .raw import DataFromGenerator as DataFromGenerator
 from .raw import DataFromIterable as DataFromIterable
 from .raw import DataFromList as DataFromList

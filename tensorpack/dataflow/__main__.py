@@ -155,7 +155,7 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="replace OUT if it exists, when the new is complete")
     text = "leave out up to N damaged records, and list them (%(default)s)"
     add("--max-errors", type=_number(0), default=0, metavar="N", help=text)
-    text = "read files of old tensorpack that hold pickles, if you trust them"
+    text = "run what pickles in a file of old tensorpack say, if you trust it"
     add("--allow-pickle", action="store_true", help=text)
     _add_input_options(parser)
 

@@ -7,15 +7,8 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequ
 
 from tensorpack.utils import logger
 from tensorpack.utils.atomic import open_atomic, remove_temporaries
-from tensorpack.utils.old_values import (
-    BadRecord,
-    RefusedRecord,
-    looks_like_msgpack,
-    looks_like_pickle,
-    unpack,
-    unpickle,
-)
-from tensorpack.utils.serialize import FrameError, dumps, loads
+from tensorpack.utils.old_values import BadRecord, decode_old, kind_of_old
+from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
 from ._flow import call_optional
 from .raw import DataFromList, share_positions
@@ -170,24 +163,16 @@ def decode_value(value: bytes, is_new: bool, allow_pickle: bool = False) -> Any:
     Args:
       value: the bytes; the first ones tell which of these they are.
       is_new: whether the file is of this version, so that anything but a frame is damage.
-      allow_pickle: whether pickles are read.
+      allow_pickle: whether pickles are read that can run code.
 
     Raises:
       BadRecord: it is damaged, or not of tensorpack.
-      RefusedRecord: it is not read, because it is a pickle or needs more than plain data.
+      RefusedRecord: it needs more than plain data.
     """
-    if not is_new and looks_like_pickle(value):
-        if not allow_pickle:
-            raise RefusedRecord(
-                "It is a pickle, as old versions of tensorpack wrote them. If you trust the file, "
-                "read it with allow_pickle=True, or convert it once: "
-                "python -m tensorpack.dataflow convert OLD NEW --allow-pickle"
-            )
-        return unpickle(value)
-    if not is_new and looks_like_msgpack(value):
-        return unpack(value)
+    if not is_new and kind_of_old(value):
+        return decode_old(value, allow_pickle)
     try:
-        return loads(value)
+        return load_frame(value)
     except FrameError as error:
         raise BadRecord(str(error)) from error
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
 
 from ._flow import check_count, check_state
@@ -38,17 +38,16 @@ class FakeData(ResumableDataFlow, RNGDataFlow):
             excluded, so `(0, 256)` gives every uint8. Has no meaning for bool.
 
         Raises:
-          TypeError: `shapes` is not a list of shapes, or `size` not an integer.
-          ValueError: as many dtypes or domains as shapes are needed, and each domain must be a
-            pair of numbers that lies within its dtype.
+          TypeError: `shapes` is not a list of shapes, or `size` not a number.
+          ValueError: `size` is not whole or is below 0; as many dtypes or domains as shapes are
+            needed, and each domain must be a pair of numbers that lies within its dtype.
         """
-        check_counts(self, least=0, size=size)
+        self._size = as_count(self, "size", size, least=0)
         checked = _shapes(shapes)
         dtypes = _one_each("dtype", dtype, isinstance(dtype, (list, tuple)), len(checked))
         paired = isinstance(domain, Sequence) and any(isinstance(d, (list, tuple)) for d in domain)
         domains = _one_each("domain", domain, paired, len(checked))
         self._components = [_component(*each) for each in zip(checked, dtypes, domains)]
-        self._size = size
         self._random = random
 
     def __len__(self) -> int:

@@ -1,26 +1,17 @@
-"""Flows that augment the images of datapoints, and all that lies on them; see `dataflow.imgaug`.
+"""Flows that augment the images of datapoints, and all that lies on them; see `dataflow.imgaug`."""
 
-What an augmentor draws for a datapoint depends on the seed, on the pass and on the position of the
-datapoint in it, and on nothing else. So it is the same in however many processes a strict
-`MultiProcessRunner` makes the pass, and after a run was resumed.
-"""
-
-import sys
-import threading
-from typing import Any, Dict, Hashable, Iterable, Iterator, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Hashable, Iterable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_list
-from tensorpack.utils.rng import rng_state, set_rng_state
 
-from ._datapoint import note_datapoint
-from ._flow import ProcessLocal, check_count, check_state
-from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow
+from .base import DataFlow
 from .image_files import ImageFromFile
-from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Transform
-from .map import DatapointMap, component_of
+from .imgaug import AugmentationError, AugmentorList, ImageAugmentor, Target, Transform
+from .map import check_index, component_of
+from .random_map import RandomMap
 
 __all__ = [
     "AugmentImageComponent",
@@ -29,14 +20,15 @@ __all__ = [
     "ImageFromFile",
 ]
 
+_SEVERAL = "AugmentImageComponents for several"
 _LOGGED_FIRST, _LOGGED_EVERY = 9, 100
 
 _Augmentors = Union[ImageAugmentor, Sequence[ImageAugmentor]]
 _Index = Union[int, Hashable]
-_Key = np.ndarray
+_Targets = List[Tuple[_Index, Target]]
 
 
-class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
+class AugmentImageComponents(RandomMap):
     """Augments images of a datapoint, and coordinates, boxes and masks on them, in the same way.
 
     All is drawn from the first image. Further images must have its height and width. Everything
@@ -45,12 +37,12 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
     What the augmentors draw comes from the flow, which lends them its random stream for each
     datapoint. Two flows in two threads should not share augmentors: they would share draws.
 
+    While iterating, an augmentor that fails raises an `AugmentationError`, which names it, the
+    image and the datapoint; a component that is missing an `IndexError` or `KeyError`.
+
     Attributes:
       augs: the augmentors, as an `AugmentorList`.
     """
-
-    # `_position` is the random stream at the begin of the pass, and how many datapoints of the
-    # wrapped flow were taken in it.
 
     def __init__(
         self,
@@ -63,6 +55,7 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
         *,
         box_index: Iterable[_Index] = (),
         mask_index: Iterable[_Index] = (),
+        targets: Optional[Dict[_Index, Any]] = None,
     ) -> None:
         """
         Args:
@@ -77,126 +70,77 @@ class AugmentImageComponents(ResumableDataFlow, RNGDataFlow, DatapointMap):
             of the components is an error all the same.
           box_index: of boxes, floats `[N, 4]` of (x1, y1, x2, y2).
           mask_index: of masks, a label for each pixel, `[h, w]` or `[h, w, c]`.
+          targets: instead of the four: what the components are, by position or key; "image",
+            "mask", "keypoints", "boxes", or an `imgaug.Target` with options.
 
         Raises:
           TypeError: an augmentor is none, or an index is a single position or key.
-          ValueError: there is no image in `index`.
+          ValueError: there is no image, or the first one has options: it has the augmentors'.
         """
         super().__init__(ds)
         coords: Any = coords_index
         if isinstance(coords, bool):  # 2017: (ds, augmentors, index, copy)
             coords, copy = (), coords
-        images = as_list(self, "index", index)
-        if not images:
-            raise ValueError(f"{type(self).__name__} needs an image in index, got none.")
+        if targets is None:
+            targets = {
+                **dict.fromkeys(as_list(self, "index", index), "image"),
+                **dict.fromkeys(as_list(self, "coords_index", coords), "keypoints"),
+                **dict.fromkeys(as_list(self, "box_index", box_index), "boxes"),
+                **dict.fromkeys(as_list(self, "mask_index", mask_index), "mask"),
+            }
+        elif tuple(index) != (0, 1) or coords or box_index or mask_index:
+            raise ValueError(f"{type(self).__name__} takes targets or indices, got both.")
+        self._first, self._others = _first_image(self, targets)
         given: Any = augmentors
         self.augs = given if isinstance(given, AugmentorList) else AugmentorList(given)
         self.copy, self.catch_exceptions = copy, catch_exceptions
-        self._first = images[0]
-        self._others = [
-            *(("apply_image", each) for each in images[1:]),
-            *(("apply_coords", each) for each in as_list(self, "coords_index", coords)),
-            *(("apply_box", each) for each in as_list(self, "box_index", box_index)),
-            *(("apply_segmentation", each) for each in as_list(self, "mask_index", mask_index)),
-        ]
-        self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
-        self._stream.get()  # now, as two threads could make two
 
     def reset_state(self) -> None:
         super().reset_state()
         self.augs.reset_state()
-        self._stream.get()
 
-    def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
+    def _begin(self) -> Tuple[Dict[str, Any], np.ndarray]:
+        self._skipped = 0
+        return super()._begin()
 
-        Raises (while iterating):
-          AugmentationError: an augmentor failed; names it, the image, and the datapoint.
-          IndexError, KeyError: a datapoint has not one of the components.
-          TypeError: an image is none.
-        """
-        begin, key = self._begin()
-        _, count = self._take_loaded() or (None, 0)
-        self._position = begin, count
-        return self._pass(begin, key, iter(self.ds), count)
-
-    def _begin(self) -> Tuple[Dict[str, Any], _Key]:
-        """Returns the random stream before a new pass, and the key of all draws in the pass."""
-        begin = rng_state(self.rng)
-        return begin, self.rng.randint(0, 2**64, size=2, dtype=np.uint64)
-
-    def _pass(
-        self, begin: Dict[str, Any], key: _Key, datapoints: Iterator[Any], first: int
-    ) -> Iterator[Any]:
-        skipped = _Skipped(self)
-        for number, datapoint in enumerate(datapoints, first):
-            self._position = begin, number + 1
-            result = self._augmented(datapoint, key, number, skipped)
-            if result is not None:
-                yield result
-
-    def iterate_share(
-        self, first: int, step: int, before: Any, block: Optional[int] = 1
-    ) -> Iterator[Tuple[int, Any]]:
-        begin, key = self._begin()
-        skipped = _Skipped(self)
-        for number, datapoint in ProxyDataFlow.iterate_share(self, first, step, before, block):
-            if datapoint is not None:
-                datapoint = self._augmented(datapoint, key, number, skipped)
-            yield number, datapoint
-        self._position, self._loaded = (begin, 0), None
-
-    def state_dict(self) -> Dict[str, Any]:
-        begin, count = self._position or (rng_state(self.rng), 0)
-        return {"ds": self._state_of_ds(), "rng": begin, "count": count}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        check_state(self, state, ["ds", "rng", "count"])
-        check_count(self, state["count"], sys.maxsize)
-        self.ds.load_state_dict(state["ds"])
-        set_rng_state(self.rng, state["rng"])
-        self._load((state["rng"], state["count"]))
-
-    def _augmented(self, datapoint: Any, key: _Key, number: int, skipped: "_Skipped") -> Any:
-        """Returns a new datapoint, or None if it failed and that is to be skipped."""
-        name = type(self).__name__
-        stream = self._stream.get()
+    def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
+        image = component_of(self, datapoint, self._first)
+        others = [component_of(self, datapoint, index) for index, _ in self._others]
         try:
-            image = component_of(self, datapoint, self._first)
-            others = [component_of(self, datapoint, index) for _, index in self._others]
-            try:
-                with stream.lock:
-                    self.augs.use_rng(stream.at(key, number))
-                    image, tfm = self.augs.augment_return_params(self._own(image))
-                others = [
-                    self._transformed(tfm, method, index, self._own(each))
-                    for (method, index), each in zip(self._others, others)
-                ]
-            except Exception as error:
-                if not self.catch_exceptions:
-                    raise
-                skipped.log(error, number)
-                return None
+            self.augs.use_rng(rng)
+            image, tfm = self.augs.augment_return_params(self._own(image))
+            others = [
+                self._transformed(tfm, target, index, self._own(each))
+                for (index, target), each in zip(self._others, others)
+            ]
         except Exception as error:
-            note_datapoint(error, name, number, datapoint, self.last_file, "counted from 0")
-            raise
+            if not self.catch_exceptions:
+                raise
+            self._log_skipped(error, number)
+            return None
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
         result[self._first] = image
-        for (_, index), each in zip(self._others, others):
+        for (index, _), each in zip(self._others, others):
             result[index] = each
         return result
+
+    def _log_skipped(self, error: Exception, number: int) -> None:
+        self._skipped += 1
+        if self._skipped <= _LOGGED_FIRST or self._skipped % _LOGGED_EVERY == 0:
+            text = f"{type(self).__name__} skipped datapoint {number}, {self._skipped} in this pass"
+            logger.warning("%s", f"{text}: {type(error).__name__}: {error}")
 
     def _own(self, component: Any) -> Any:
         """Returns a component that augmentors may write to."""
         return component.copy() if self.copy and isinstance(component, np.ndarray) else component
 
-    def _transformed(self, tfm: Transform, method: str, index: _Index, component: Any) -> Any:
+    def _transformed(self, tfm: Transform, target: Target, index: _Index, component: Any) -> Any:
         try:
-            return getattr(tfm, method)(component)
+            return target.apply(tfm, component)
         except Exception as error:
             what = getattr(component, "shape", type(component).__name__)
             raise AugmentationError(
-                f"{method}() failed on component {index!r}, {what} "
+                f"{target.method}() failed on component {index!r}, {what} "
                 f"{getattr(component, 'dtype', '')}, with what {self.augs} drew from component "
                 f"{self._first!r}: {error}"
             ) from error
@@ -221,7 +165,7 @@ class AugmentImageComponent(AugmentImageComponents):
         Raises:
           TypeError: an augmentor is none, or `index` is a list.
         """
-        _check_single(self, index=index)
+        check_index(self, index, _SEVERAL)
         super().__init__(ds, augmentors, [index], [], copy, catch_exceptions)
         self.index = index
 
@@ -247,60 +191,19 @@ class AugmentImageCoordinates(AugmentImageComponents):
         Raises:
           TypeError: an augmentor is none, or an index is a list.
         """
-        _check_single(self, img_index=img_index, coords_index=coords_index)
+        for index in img_index, coords_index:
+            check_index(self, index, _SEVERAL)
         super().__init__(ds, augmentors, [img_index], [coords_index], copy, catch_exceptions)
 
 
-def _check_single(flow: DataFlow, **indices: Any) -> None:
-    for name, index in indices.items():
-        if isinstance(index, (list, set, dict)):
-            raise TypeError(
-                f"{type(flow).__name__} takes one position or key as {name}, got {index!r}. Use "
-                "AugmentImageComponents for several."
-            )
-
-
-class _Stream:
-    """A random stream that begins at a place of its own for each datapoint of each pass.
-
-    It is a counter-based one (Philox 4x64, Salmon et al. 2011), so a place costs nothing to go to:
-    the key is that of the pass, the upper half of the counter the number of the datapoint.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()  # held while it is in use
-        self._rng = np.random.RandomState(np.random.Philox(0))
-        self._counter, buffer = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
-        self._state = {
-            "bit_generator": "Philox",
-            "state": {"counter": self._counter, "key": None},
-            "buffer": buffer,
-            "buffer_pos": 4,  # nothing is left in it
-            "has_uint32": 0,
-            "uinteger": 0,
-            "has_gauss": 0,
-            "gauss": 0.0,
-        }
-
-    def at(self, key: _Key, number: int) -> np.random.RandomState:
-        """Returns the stream of a datapoint; valid until the next call."""
-        self._state["state"]["key"] = key  # type: ignore[index]
-        self._counter[2] = number
-        self._rng.set_state(self._state)
-        return self._rng
-
-
-class _Skipped:
-    """Counts the datapoints that a pass skips, and logs some of them."""
-
-    def __init__(self, flow: DataFlow) -> None:
-        self._name = type(flow).__name__
-        self._count = 0
-
-    def log(self, error: Exception, number: int) -> None:
-        self._count += 1
-        if self._count <= _LOGGED_FIRST or self._count % _LOGGED_EVERY == 0:
-            text = f"{type(error).__name__}: {error}"
-            logger.warning(
-                "%s", f"{self._name} skipped datapoint {number}, {self._count} in this pass: {text}"
-            )
+def _first_image(flow: DataFlow, given: Dict[_Index, Any]) -> Tuple[_Index, _Targets]:
+    """Returns the index of the image that all is drawn from, and the other targets."""
+    targets = {at: each if isinstance(each, Target) else Target(each) for at, each in given.items()}
+    for index, target in targets.items():
+        if target.kind == "image":
+            if target.has_options:
+                raise ValueError(
+                    f"Give interp and fill of {index!r}, the first image, to augmentors."
+                )
+            return index, [each for each in targets.items() if each[0] != index]
+    raise ValueError(f"{type(flow).__name__} needs an image in index or targets, got none.")

@@ -25,6 +25,8 @@ __all__ = [
     "ImageFromFile",
     "ImageFromList",
     "ImageRecords",
+    "MOST_PIXELS",
+    "check_decoding",
     "decode_image",
     "dump_dataflow_images",
     "read_image_list",
@@ -32,7 +34,7 @@ __all__ = [
 
 _EXTENSIONS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _JPEG_END, _PNG_END = b"\xff\xd9", b"IEND"
-_MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
+MOST_PIXELS = 2**28  # 16,384 x 16,384; no camera has as many
 
 _Resize = Union[None, int, Sequence[int]]
 
@@ -53,7 +55,7 @@ class ImageFromFile(RecordsFlow):
         shuffle: bool = False,
         max_errors: int = 0,
         *,
-        max_pixels: Optional[int] = _MOST_PIXELS,
+        max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
         """
         Args:
@@ -102,7 +104,7 @@ class ImageFolder(RecordsFlow):
         max_errors: int = 0,
         *,
         extensions: Sequence[str] = _EXTENSIONS,
-        max_pixels: Optional[int] = _MOST_PIXELS,
+        max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
         """
         Args:
@@ -160,7 +162,7 @@ class ImageFromList(RecordsFlow):
         shuffle: bool = True,
         max_errors: int = 0,
         *,
-        max_pixels: Optional[int] = _MOST_PIXELS,
+        max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
         """
         Args:
@@ -254,17 +256,12 @@ class ImageRecords:
         channel: int = 3,
         resize: _Resize = None,
         bgr: bool = False,
-        max_pixels: Optional[int] = _MOST_PIXELS,
+        max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
-        if channel not in (1, 3):
-            raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
+        check_decoding(channel, max_pixels)
         size = None if resize is None else shape2d(resize)
         if size is not None and min(size) < 1:
             raise ValueError(f"resize is (height, width) in pixels, but got {resize}.")
-        require("cv2")  # to be missed now, and not in the middle of a run
-        if max_pixels is not None:
-            require("PIL")
-            check_counts("Images", max_pixels=max_pixels)
         self._files, self._labels = files, labels
         self._channel, self._size, self._bgr = channel, size, bgr
         self._max_pixels = max_pixels
@@ -287,6 +284,16 @@ class ImageRecords:
         return self._files[index]
 
 
+def check_decoding(channel: int, max_pixels: Optional[int]) -> None:
+    """Raises what `decode_image` would with these options, and if a library is not installed."""
+    if channel not in (1, 3):
+        raise ValueError(f"An image has 3 channels, or 1 for grey, but got channel={channel}.")
+    require("cv2")  # to be missed now, and not in the middle of a run
+    if max_pixels is not None:
+        require("PIL")
+        check_counts("Images", max_pixels=max_pixels)
+
+
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
@@ -300,7 +307,7 @@ def decode_image(
     path: str,
     channel: int = 3,
     bgr: bool = False,
-    max_pixels: Optional[int] = _MOST_PIXELS,
+    max_pixels: Optional[int] = MOST_PIXELS,
 ) -> np.ndarray:
     """Returns the image in the content of a file, uint8 `[h, w, 3]`, or `[h, w]` for one channel.
 

@@ -64,8 +64,8 @@ class LMDBData(RecordsFlow):
           shuffle: whether each pass has its own order. If not, records come in the order of `keys`.
           keys: a list of keys; or the format that makes them of 0, 1, 2 and so on, such as
             "{:08d}"; or None for all that tensorpack has written. Where the file does not say
-            which these are, or only by a pickle, all keys are read, with a warning, and come in
-            the order of the file.
+            which these are, all keys are read, with a warning, and come in the order of the
+            file.
           max_errors: how many missing records a pass skips, each with a warning; one more is an
             error. `len` counts them.
           probe: whether a process of its own reads the file first: all keys, and the last byte of
@@ -110,7 +110,7 @@ class LMDBDataPoint(ProxyDataFlow):
     """Yields the datapoints of an LMDB file that tensorpack wrote.
 
     Arguments are those of `LMDBData`, or one flow of `[key, value]`, `max_errors` and
-    `allow_pickle`. Values of msgpack, as tensorpack wrote them in 2017, are read as well.
+    `allow_pickle`. Values of old versions, which are msgpack or pickles, are read as well.
     """
 
     def __init__(
@@ -128,9 +128,8 @@ class LMDBDataPoint(ProxyDataFlow):
           shuffle, keys, probe: as for `LMDBData`.
           max_errors: how many missing or damaged records a pass skips, each with a warning that
             names the key; one more is an error. `len` counts them.
-          allow_pickle: whether values, and the list of keys, may be pickles, as tensorpack 0.9 to
-            0.11 wrote them. Only lists, dicts, numbers, text and plain numpy arrays are taken out
-            of them; still, give it only for files that you trust.
+          allow_pickle: whether Python unpickles old values that are no lists, dicts, numbers,
+            text or numpy arrays, which can run any code: only for files that you trust.
 
         Raises:
           ImportError, OSError, ValueError: as for `LMDBData`.
@@ -150,7 +149,6 @@ class _Decoded(DatapointMap):
 
     def __init__(self, ds: Any, max_errors: int, allow_pickle: bool) -> None:
         super().__init__(ds)
-        self._allow_pickle = allow_pickle
         self._limit = ErrorLimit(max_errors)
         self._allow_pickle = allow_pickle
 
@@ -234,9 +232,7 @@ def convert_old_lmdb(
     Args:
       old_path: a file that an earlier version of tensorpack wrote, or its directory.
       new_path, write_frequency: as for `dump_dataflow_to_lmdb`.
-      allow_pickle: whether values, and the list of keys, may be pickles. Only lists, dicts,
-        numbers, text and plain numpy arrays are taken out of them; still, give it only for files
-        that you trust.
+      allow_pickle: as for `LMDBDataPoint`.
       probe: as for `LMDBData`.
 
     Raises:

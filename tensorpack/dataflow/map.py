@@ -12,10 +12,12 @@ from .base import DataFlow, ProxyDataFlow
 
 __all__ = [
     "DatapointMap",
+    "FilterData",
     "MapData",
     "MapDataComponent",
     "SelectComponent",
     "apply_function",
+    "check_index",
     "checked_function",
     "component_of",
 ]
@@ -123,12 +125,7 @@ class MapDataComponent(DatapointMap):
         """
         super().__init__(ds)
         self.func = checked_function(self, func)
-        if isinstance(index, (list, set, dict)):
-            raise TypeError(
-                f"MapDataComponent takes the index of one component, but got {index!r}. Use one "
-                "MapDataComponent for each, or MapData for a function of several."
-            )
-        self.index = index
+        self.index = check_index(self, index)
 
     def _apply(self, datapoint: Any) -> Any:
         component = self.func(component_of(self, datapoint, self.index))
@@ -137,6 +134,37 @@ class MapDataComponent(DatapointMap):
         result: Any = dict(datapoint) if isinstance(datapoint, dict) else list(datapoint)
         result[self.index] = component
         return result
+
+
+class FilterData(DatapointMap):
+    """Keeps the datapoints that a predicate is true of, or of one of their components.
+
+    `len` is that of the wrapped flow. A datapoint without the component raises an `IndexError` or
+    `KeyError` while iterating.
+    """
+
+    def __init__(
+        self,
+        ds: DataFlow,
+        predicate: Callable[[Any], Any],
+        index: Union[None, int, Hashable] = None,
+    ) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          predicate: takes the component, or without `index` the datapoint; whether to keep it.
+          index: the position of the component, or its key if datapoints are dicts.
+
+        Raises:
+          TypeError: `predicate` cannot be called, or `index` is a list.
+        """
+        super().__init__(ds)
+        self.predicate = checked_function(self, predicate)
+        self.index = check_index(self, index)
+
+    def _apply(self, datapoint: Any) -> Any:
+        judged = datapoint if self.index is None else component_of(self, datapoint, self.index)
+        return datapoint if self.predicate(judged) else None
 
 
 class SelectComponent(DatapointMap):
@@ -161,6 +189,16 @@ class SelectComponent(DatapointMap):
 
     def _apply(self, datapoint: Any) -> List[Any]:
         return [component_of(self, datapoint, index) for index in self.idxs]
+
+
+def check_index(
+    flow: DataFlow, index: Any, use: str = "one for each, or MapData for a function of several"
+) -> Any:
+    """Returns the index of a component; a TypeError if it is a list of them."""
+    if isinstance(index, (list, set, dict)):
+        name = type(flow).__name__
+        raise TypeError(f"{name} takes the index of one component, but got {index!r}. Use {use}.")
+    return index
 
 
 def component_of(flow: DataFlow, datapoint: Any, index: Union[int, Hashable]) -> Any:

@@ -7,18 +7,19 @@ is compared whenever one is read. Values come back with the same type and bits: 
 does not become a numpy integer.
 """
 
-import io
 import json
 import os
 import zipfile
+import zlib
 from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from tensorpack.utils import get_tqdm
-from tensorpack.utils.old_values import BadRecord, RefusedRecord, unpickle
+from tensorpack.utils.npz import array_of_npy
+from tensorpack.utils.old_values import BadRecord, RefusedRecord
 from tensorpack.utils.packed_arrays import nbytes_of
-from tensorpack.utils.serialize import MAX_FILE_BYTES, loads
+from tensorpack.utils.serialize import MAX_FILE_BYTES, load_frame
 
 from ._files import DamagedFile, PathLike, encode_datapoint, input_path, open_new
 from ._length import length_or_none
@@ -84,19 +85,19 @@ class NumpySerializer:
         another process by pickle, the flow reads the file again there.
 
         Args:
-          path: of a file that `save` wrote.
+          path: of a file that `save` wrote, also that of old tensorpack.
           shuffle: whether each pass has its own order.
-          allow_pickle: whether it may be a file of tensorpack 0.9 to 0.11, which is a pickle. Only
-            lists, dicts, numbers, text and plain numpy arrays are taken out of it; still, give it
-            only for files that you trust.
+          allow_pickle: whether Python unpickles what is no list, dict, number, text or array in a
+            file of tensorpack 0.9 to 0.11, which can run any code: only for files that you trust.
 
         Raises:
           FileNotFoundError: there is no such file.
           ValueError: it is damaged, or something else.
         """
         path = input_path(path)
-        is_old = allow_pickle and is_old_npz(path)
-        return DataFromList(_read_old(path) if is_old else _Datapoints(path), shuffle)
+        is_old = is_old_npz(path)
+        found = _read_old(path, allow_pickle) if is_old else _Datapoints(path)
+        return DataFromList(found, shuffle)
 
 
 class _Form(NamedTuple):
@@ -205,8 +206,7 @@ def _read(file: BinaryIO, path: str) -> Tuple[_Form, int, List[Callable[[int], A
     with archive:
         if f"{_HEADER}.npy" not in archive.namelist():
             raise DamagedFile(
-                f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}. If it "
-                "is of tensorpack 0.x, and you trust it, load it with allow_pickle=True."
+                f"{path} was not written by NumpySerializer: it has no member {_HEADER!r}."
             )
         header = _read_member(archive, _HEADER, path, size)
         try:
@@ -234,24 +234,23 @@ def is_old_npz(path: str) -> bool:
         return False
 
 
-def _read_old(path: str) -> List[Any]:
+def _read_old(path: str, allow_pickle: bool) -> List[Any]:
     """Returns the datapoints of such a file."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = archive.getinfo(f"{_OLD_MEMBER}.npy").file_size
             if size > MAX_FILE_BYTES:
                 raise BadRecord(f"It has {size} bytes, and {MAX_FILE_BYTES} are allowed.")
-            member = io.BytesIO(archive.read(f"{_OLD_MEMBER}.npy"))
-        np.lib.format.read_magic(member)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-        if not dtype.hasobject:
-            raise BadRecord(f"It has an array of {dtype}, not of objects.")
-        rows = unpickle(member.read(), objects=True)
+            found = array_of_npy(archive.read(f"{_OLD_MEMBER}.npy"), True, allow_pickle)
+        is_deep = any(isinstance(each, (list, tuple, np.ndarray)) for each in found.flat)
+        if not found.dtype.hasobject or not found.ndim or (is_deep and found.ndim > 2):
+            raise BadRecord(f"It has an array of {found.dtype}, not of datapoints.")
     except RefusedRecord as error:
         raise ValueError(f"{path}: {error}") from error
-    except (BadRecord, ValueError, zipfile.BadZipFile) as error:
+    except (BadRecord, LookupError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise DamagedFile(f"{path} is damaged: {error}") from error
-    if len(shape) > 2:  # numpy took the components apart as well
+    rows = found.tolist()
+    if found.ndim > 2:  # numpy took the components apart as well
         rows = [[np.array(component) for component in row] for row in rows]
     return rows
 
@@ -390,7 +389,7 @@ def _frame_reader(frames: np.ndarray, offsets: np.ndarray, length: int) -> Calla
         raise ValueError("offsets that do not fit to the frames")
 
     def read(index: int) -> Any:
-        values = loads(frames[ends[index] : ends[index + 1]].tobytes())
+        values = load_frame(frames[ends[index] : ends[index + 1]].tobytes())
         if not isinstance(values, list) or len(values) != 1:
             raise ValueError(f"a frame of {type(values).__name__}, not of a list with one value")
         return values[0]

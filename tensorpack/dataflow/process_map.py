@@ -17,8 +17,8 @@ from ._processes.dispatch import results_as_ready, results_in_order
 from ._processes.worker_loop import DatapointSeeds, draw_seed
 from ._stack import aggregate
 from .base import DataFlow, StateNotKept
-from .batch import check_batch_size
-from .map import apply_function
+from .batch import BatchData, check_batch_size
+from .map import MapData, apply_function
 
 __all__ = [
     "MultiProcessMapAndBatchData",
@@ -95,16 +95,10 @@ class MultiProcessMapData(ProcessMap):
         super().reset_state()
         self._forget()
 
-    def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
+    def _without_processes(self) -> DataFlow:
+        return MapData(self.ds, self.func)
 
-        Raises (while iterating):
-          DataFlowTerminated: the flow was closed meanwhile.
-          TypeError: the function or a datapoint cannot be sent.
-          WorkerDied: a process ended and could not say why.
-          Exception: what the function raised, with its traceback as the cause; as a `WorkerFailed`
-            unless it is a builtin exception.
-        """
+    def _begin(self) -> Iterator[Any]:
         if not self.strict:
             return self._as_ready(iter(self.ds))
         (number, is_over), self._loaded = self._loaded, (0, False)
@@ -244,12 +238,10 @@ class MultiProcessMapAndBatchData(ProcessMap):
         whole, left = divmod(super().__len__(), self.batch_size)
         return whole + 1 if left and self.remainder else whole
 
-    def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
+    def _without_processes(self) -> DataFlow:
+        return BatchData(MapData(self.ds, self.func), self.batch_size, self.remainder)
 
-        Raises (while iterating):
-          Exception: as by `MultiProcessMapData` and `BatchData`.
-        """
+    def _begin(self) -> Iterator[Any]:
         return self._pass(iter(self.ds))
 
     def _pass(self, datapoints: Iterator[Any]) -> Iterator[Any]:

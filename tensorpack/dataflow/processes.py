@@ -3,10 +3,11 @@
 import itertools
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
+from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checks import check_counts
 from tensorpack.utils.rng import rng_state, set_rng_state
-from tensorpack.utils.serialize import loads
+from tensorpack.utils.serialize import load_frame
 from tensorpack.utils.worker_errors import WorkerDied, WorkerFailed
 
 from ._flow import check_state
@@ -15,7 +16,7 @@ from ._processes.base import ProcessFlow
 from ._processes.dispatch import merge_shares
 from ._processes.pool import WorkerPool
 from ._processes.sender import Limits
-from ._processes.start_method import choose_start_method
+from ._processes.start_method import choose_start_method, is_worker
 from ._processes.worker_loop import draw_seed, run_flow
 from .base import DataFlow, RNGDataFlow
 
@@ -64,9 +65,10 @@ class MultiProcessRunner(ProcessFlow):
 
     **Processes** are started by `reset_state`, by the first pass or by `start_processes`, and end
     with `close`, with the flow itself, or with this process, however that ends. They are forked as
-    long as that is safe, see `start_method`. They cannot have processes of their own, so a flow
-    with processes cannot be inside of another one. An exception in a process, or its death, is
-    raised by the iteration; then all processes are ended, and the next pass starts new ones.
+    long as that is safe, see `start_method`. They have no processes of their own: a flow with
+    processes inside of this one runs in each of them, without more processes. An exception in a
+    process, or its death, is raised by the iteration; then all processes are ended, and the next
+    pass starts new ones.
     """
 
     @accepts_old_keywords(nr_prefetch="num_prefetch", nr_proc="num_proc")
@@ -98,9 +100,22 @@ class MultiProcessRunner(ProcessFlow):
         super().__init__(ds, num_proc, buffer_bytes, start_method)
         check_counts(self, num_prefetch=num_prefetch)
         self.strict = strict
+        self._warn_of_processes_inside()
         self._limits = Limits.of(num_prefetch, self._buffer_bytes, num_proc, others=num_proc)
         self.waiting_limits = [(num_prefetch, self._buffer_bytes)]
         self._forget()
+
+    def _warn_of_processes_inside(self) -> None:
+        inner: Any = self.ds
+        while inner is not None and not isinstance(inner, ProcessFlow):
+            inner = getattr(inner, "ds", None)
+        if inner is not None:
+            name = type(inner).__name__
+            logger.warning(
+                f"{type(self).__name__} of a {name}: each of its {self.num_proc} processes runs "
+                f"all below the {name}, with buffers of its own, and no more processes. To run "
+                f"it once, leave the {name} out and put what follows it into MultiProcessMapData."
+            )
 
     def _forget(self) -> None:
         # Of the pass that was begun or advanced last: the random stream and the state of the flow
@@ -111,17 +126,7 @@ class MultiProcessRunner(ProcessFlow):
         self._flow_state: Any = None  # between two passes, if the flow keeps one
         self._blocks = True  # no datapoint inside of a batch was dropped yet
 
-    def __iter__(self) -> Iterator[Any]:
-        """Begins a pass.
-
-        Raises (while iterating):
-          DataFlowTerminated: the flow was closed meanwhile.
-          TypeError: the flow cannot be sent to a process, or a datapoint cannot be sent here.
-          WorkerDied: a process died without a report, or could not start; what is known is the
-            cause.
-          Exception: what ended a process, with its traceback as the cause; a `WorkerFailed` unless
-            it is a builtin exception.
-        """
+    def _begin(self) -> Iterator[Any]:
         if not self.strict:
             return self._mixture()
         start = self._loaded or (self._flow_state, 0, False, self._blocks)
@@ -138,6 +143,8 @@ class MultiProcessRunner(ProcessFlow):
     def reset_state(self) -> None:
         """Gives the processes new random streams, and starts them if there are none."""
         RNGDataFlow.reset_state(self)
+        if is_worker():
+            self.ds.reset_state()
         with self._pools.sharing:
             self._pools.stop_sharing()
         self._forget()
@@ -164,6 +171,9 @@ class MultiProcessRunner(ProcessFlow):
         self._loaded, self._over = (flow_state, position, over, blocks), over
         self._flow_state = flow_state if over else None
         self._position = None if over else (begin, flow_state, position, blocks)
+
+    def _without_processes(self) -> DataFlow:
+        return self.ds
 
     def _mixture(self) -> Iterator[Any]:
         length = length_or_none(self)
@@ -198,7 +208,7 @@ class MultiProcessRunner(ProcessFlow):
                 if not ends:  # a datapoint inside of a batch was dropped: later ones shift
                     self._blocks = blocks = False
             self._position, self._over = None, True
-            self._flow_state = None if ends[0] is None else loads(ends[0])
+            self._flow_state = None if ends[0] is None else load_frame(ends[0])
         finally:
             self._pools.give_back(pool)
 

@@ -3,10 +3,10 @@
 No datapoints are kept: every repetition iterates the wrapped flow again.
 """
 
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional, Union
 
 from tensorpack.utils.argtools import accepts_old_keywords
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_count, check_counts
 
 from ._flow import check_count, check_state
 from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, UnknownLength
@@ -129,19 +129,20 @@ class FixedSizeData(ProxyDataFlow):
     is raised if the wrapped flow yields nothing in a whole pass.
     """
 
-    def __init__(self, ds: DataFlow, size: int, keep_state: bool = True) -> None:
+    def __init__(self, ds: DataFlow, size: Union[int, float, str], keep_state: bool = True) -> None:
         """
         Args:
           ds: the flow that gives the datapoints.
-          size: the number of datapoints in a pass.
+          size: the number of datapoints in a pass; also a whole float, or text such as "100".
           keep_state: False to begin every pass at the beginning of the wrapped flow.
 
         Raises:
-          TypeError, ValueError: `size` is not an integer of at least one.
+          TypeError, ValueError: `size` is not a whole number of at least one.
         """
         super().__init__(ds)
-        check_counts(self, size=size)
-        self._size = size
+        # Scripts give what they read from the command line, or a quotient.
+        size = int(size) if isinstance(size, str) and size.isdigit() else size
+        self._size = as_count(self, "size", size)
         self._keep_state = keep_state
         self._repeated = RepeatedData(ds, -1)
         self._endless: Optional[Iterator[Any]] = None

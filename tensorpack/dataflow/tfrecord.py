@@ -154,9 +154,9 @@ class TFRecordData(TFRecordBytes):
     """Yields the datapoints of a file that `TFRecordSerializer.save` wrote.
 
     Arguments, errors and state are those of `TFRecordBytes`. Arrays are as they were written.
-    Records of msgpack, as tensorpack wrote them in 2017, are read as well. With `allow_pickle`,
-    so are pickles of tensorpack 0.9 to 0.11: only lists, dicts, numbers, text and plain numpy
-    arrays are taken out of them; still, give it only for files that you trust.
+    Records of old versions, which are msgpack or pickles, are read as well. With `allow_pickle`,
+    Python unpickles those that are no lists, dicts, numbers, text or numpy arrays, which can run
+    any code: give it only for files that you trust.
     """
 
     def __init__(

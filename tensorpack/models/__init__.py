@@ -1,14 +1,22 @@
 """Layers for TensorFlow graphs: named, with default arguments and shape log, in both spellings."""
 
 from .batch_norm import BatchNorm, BatchRenorm
-from .conv2d import Conv2D, Conv2DTranspose, Deconv2D
+from .conv2d import Conv2D, Conv2DTranspose, Conv3D, Deconv2D
 from .depthwise_conv2d import DepthwiseConv2D
 from .fc import FullyConnected
 from .image_sample import ImageSample
 from .layer_norm import GroupNorm, InstanceNorm, LayerNorm
 from .linearwrap import LinearWrap
 from .nonlin import BNReLU, LeakyReLU, Maxout, PReLU
-from .pool import AvgPooling, BilinearUpSample, FixedUnPooling, GlobalAvgPooling, MaxPooling
+from .pool import (
+    AvgPooling,
+    AvgPooling3D,
+    BilinearUpSample,
+    FixedUnPooling,
+    GlobalAvgPooling,
+    MaxPooling,
+    MaxPooling3D,
+)
 from .registry import (
     VariableHolder,
     disable_layer_logging,
@@ -29,6 +37,7 @@ from .tflayer import rename_tflayer_get_variable
 
 __all__ = [
     "AvgPooling",
+    "AvgPooling3D",
     "BNReLU",
     "BatchNorm",
     "BatchRenorm",
@@ -36,6 +45,7 @@ __all__ = [
     "ConcatWith",
     "Conv2D",
     "Conv2DTranspose",
+    "Conv3D",
     "Deconv2D",
     "DepthwiseConv2D",
     "Dropout",
@@ -49,6 +59,7 @@ __all__ = [
     "LeakyReLU",
     "LinearWrap",
     "MaxPooling",
+    "MaxPooling3D",
     "Maxout",
     "PReLU",
     "SoftMax",

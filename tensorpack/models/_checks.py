@@ -9,18 +9,19 @@ IntPair = Union[int, Sequence[int]]
 
 
 def check_image(layer_name: str, inputs: Any, data_format: str) -> tf.Tensor:
-    """Returns the inputs as a floating-point tensor of four dimensions with known channels."""
-    tensor = check_floating(layer_name, check_rank(layer_name, inputs))
+    """Returns images, or volumes, as a floating-point tensor with known channels."""
+    tensor = check_floating(layer_name, check_rank(layer_name, inputs, len(data_format)))
     check_channels(layer_name, tensor, channel_axis(data_format))
     return tensor
 
 
-def check_rank(layer_name: str, inputs: Any) -> tf.Tensor:
-    """Returns the inputs as a tensor of four dimensions, or raises ValueError."""
+def check_rank(layer_name: str, inputs: Any, rank: int = 4) -> tf.Tensor:
+    """Returns images (rank 4) or volumes (5) as a tensor, or raises ValueError."""
     tensor = tf.convert_to_tensor(inputs)
-    if tensor.shape.ndims != 4:
+    if tensor.shape.ndims != rank:
+        what = "images" if rank == 4 else "volumes"
         raise ValueError(
-            f"{layer_name} needs images, a tensor of 4 dimensions; "
+            f"{layer_name} needs {what}, a tensor of {rank} dimensions; "
             f"got {tensor.name} with shape {tensor.shape}."
         )
     return tensor
@@ -46,13 +47,13 @@ def check_floating(layer_name: str, tensor: tf.Tensor) -> tf.Tensor:
 
 
 def channel_axis(data_format: str) -> int:
-    """Returns the axis of the channels in `NHWC` or `NCHW`."""
+    """Returns the axis of the channels in `NHWC`, `NCHW`, `NDHWC` or `NCDHW`."""
     return data_format.index("C")
 
 
-def per_axis(pair: Sequence[int], data_format: str) -> List[int]:
-    """Returns sizes or strides of (height, width) for all four axes."""
-    return [1, *pair, 1] if data_format == "NHWC" else [1, 1, *pair]
+def per_axis(sizes: Sequence[int], data_format: str) -> List[int]:
+    """Returns sizes or strides of (height, width), or three, for all axes."""
+    return [1, *sizes, 1] if data_format.endswith("C") else [1, 1, *sizes]
 
 
 def check_padding(layer_name: str, padding: Any) -> str:
@@ -65,19 +66,22 @@ def check_padding(layer_name: str, padding: Any) -> str:
     )
 
 
-def check_pair(layer_name: str, what: str, value: Any) -> List[int]:
-    """Returns `[height, width]` of a size given as one positive whole number or two."""
-    pair = list(value) if isinstance(value, (list, tuple)) else [value, value]
-    if len(pair) != 2:
-        raise ValueError(f"{layer_name}: {what} must be one number or two, got {value!r}.")
-    return [as_count(layer_name, what, each) for each in pair]
+def check_sizes(layer_name: str, what: str, value: Any, dims: int = 2) -> List[int]:
+    """Returns `[height, width]`, or three sizes, given as one positive whole number or all."""
+    sizes = list(value) if isinstance(value, (list, tuple)) else [value] * dims
+    if len(sizes) != dims:
+        number = "two" if dims == 2 else "three"
+        raise ValueError(f"{layer_name}: {what} must be one number or {number}, got {value!r}.")
+    return [as_count(layer_name, what, each) for each in sizes]
 
 
-def check_steps(layer_name: str, strides: Any, dilation_rate: Any) -> Tuple[List[int], List[int]]:
-    """Returns strides and dilation, `[height, width]` each; only one of them may be above 1."""
-    steps = check_pair(layer_name, "strides", strides)
-    dilation = check_pair(layer_name, "dilation_rate", dilation_rate)
-    if steps != [1, 1] and dilation != [1, 1]:
+def check_steps(
+    layer_name: str, strides: Any, dilation_rate: Any, dims: int = 2
+) -> Tuple[List[int], List[int]]:
+    """Returns strides and dilation, a size for each axis; only one of them may be above 1."""
+    steps = check_sizes(layer_name, "strides", strides, dims)
+    dilation = check_sizes(layer_name, "dilation_rate", dilation_rate, dims)
+    if max(steps) > 1 and max(dilation) > 1:
         raise ValueError(
             f"{layer_name}: strides and dilation_rate cannot both be above 1, got {steps} and "
             f"{dilation}."

@@ -1,4 +1,4 @@
-"""Convolution of images and its transpose."""
+"""Convolution of images and its transpose, and convolution of volumes."""
 
 from typing import Any, Callable, List, Optional, Sequence, Union
 
@@ -11,7 +11,7 @@ from ._checks import (
     channel_axis,
     check_image,
     check_padding,
-    check_pair,
+    check_sizes,
     check_steps,
     per_axis,
 )
@@ -20,7 +20,7 @@ from ._weights import default_kernel_initializer, finish, get_weights
 from .registry import layer_register
 from .shape_utils import StaticDynamicShape
 
-__all__ = ["Conv2D", "Conv2DTranspose", "Deconv2D"]
+__all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Deconv2D"]
 
 
 @layer_register(spelling=RENAMED["Conv2D"])
@@ -74,7 +74,7 @@ def Conv2D(
     data_format = get_data_format(data_format)
     inputs = check_image("Conv2D", inputs, data_format)
     filters = as_count("Conv2D", "filters", filters)
-    kernel_size = check_pair("Conv2D", "kernel_size", kernel_size)
+    kernel_size = check_sizes("Conv2D", "kernel_size", kernel_size)
     channels = inputs.shape.as_list()[channel_axis(data_format)]
     _check_groups(channels, filters, split)
     weights = get_weights(
@@ -93,6 +93,49 @@ def Conv2D(
         data_format,
     )
     convolved = _in_groups(convolve, inputs, weights.W, split, channel_axis(data_format))
+    return finish(convolved, weights, activation, activity_regularizer, data_format)
+
+
+@layer_register(spelling=RENAMED["Conv2D"])
+def Conv3D(
+    inputs: tf.Tensor,
+    filters: int,
+    kernel_size: IntPair,
+    padding: str = "same",
+    strides: IntPair = 1,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    activation: Optional[Callable[..., Any]] = None,
+    *,
+    use_bias: bool = True,
+    data_format: str = "channels_last",
+    dilation_rate: IntPair = 1,
+    kernel_regularizer: Optional[Callable[..., Any]] = None,
+    bias_regularizer: Optional[Callable[..., Any]] = None,
+    activity_regularizer: Optional[Callable[..., Any]] = None,
+) -> tf.Tensor:
+    """Convolves volumes. Variables: `W` `[d, h, w, channels, filters]`, `b` `[filters]`.
+
+    It is `Conv2D` for a floating input `[N, D, H, W, C]`, or `[N, C, D, H, W]` with
+    `data_format="channels_first"`; sizes are one number or three, (depth, height, width).
+    """
+    data_format = get_data_format(data_format, dims=3)
+    inputs = check_image("Conv3D", inputs, data_format)
+    filters = as_count("Conv3D", "filters", filters)
+    window = check_sizes("Conv3D", "kernel_size", kernel_size, 3)
+    steps, dilation = check_steps("Conv3D", strides, dilation_rate, 3)
+    weights = get_weights(
+        [*window, inputs.shape.as_list()[channel_axis(data_format)], filters],
+        filters,
+        inputs.dtype.base_dtype,
+        use_bias,
+        kernel_initializer or default_kernel_initializer(),
+        bias_initializer,
+        kernel_regularizer,
+        bias_regularizer,
+    )
+    padding = check_padding("Conv3D", padding)
+    convolved = tf.nn.convolution(inputs, weights.W, padding, steps, dilation, None, data_format)
     return finish(convolved, weights, activation, activity_regularizer, data_format)
 
 
@@ -137,8 +180,8 @@ def Conv2DTranspose(
     layer_name = "Conv2DTranspose"
     data_format = get_data_format(data_format)
     inputs = check_image(layer_name, inputs, data_format)
-    window = check_pair(layer_name, "kernel_size", kernel_size)
-    steps = check_pair(layer_name, "strides", strides)
+    window = check_sizes(layer_name, "kernel_size", kernel_size)
+    steps = check_sizes(layer_name, "strides", strides)
     padding = check_padding(layer_name, padding)
     size, outputs = _parse_output_shape(layer_name, filters)
     weights = get_weights(
@@ -151,7 +194,7 @@ def Conv2DTranspose(
         kernel_regularizer,
         bias_regularizer,
     )
-    dilation = check_pair(layer_name, "dilation_rate", dilation_rate)
+    dilation = check_sizes(layer_name, "dilation_rate", dilation_rate)
     kernel = _dilate(weights.W, window, dilation)
     window = [(taps - 1) * distance + 1 for taps, distance in zip(window, dilation)]
     shape = _grown_shape(inputs, size, outputs, window, steps, padding, data_format)

@@ -11,7 +11,7 @@ from ._checks import (
     channel_axis,
     check_image,
     check_padding,
-    check_pair,
+    check_sizes,
     check_steps,
     per_axis,
 )
@@ -62,7 +62,7 @@ def DepthwiseConv2D(
     layer_name = "DepthwiseConv2D"
     data_format = get_data_format(data_format)
     inputs = check_image(layer_name, inputs, data_format)
-    window = check_pair(layer_name, "kernel_size", kernel_size)
+    window = check_sizes(layer_name, "kernel_size", kernel_size)
     steps, dilation = check_steps(layer_name, strides, dilation_rate)
     if steps[0] != steps[1]:
         raise ValueError(f"{layer_name} needs equal strides down and across, got {strides!r}.")

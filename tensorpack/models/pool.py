@@ -1,4 +1,4 @@
-"""Pooling and unpooling of images."""
+"""Pooling of images and volumes, and unpooling of images."""
 
 from typing import Any, Callable, Optional
 
@@ -6,12 +6,20 @@ from tensorpack.compat import tfv1 as tf
 from tensorpack.utils.argtools import get_data_format
 from tensorpack.utils.checks import as_count
 
-from ._checks import IntPair, check_floating, check_padding, check_pair, check_rank, per_axis
+from ._checks import IntPair, check_floating, check_padding, check_rank, check_sizes, per_axis
 from ._legacy_names import RENAMED
 from .registry import layer_register
 from .shape_utils import StaticDynamicShape
 
-__all__ = ["AvgPooling", "BilinearUpSample", "FixedUnPooling", "GlobalAvgPooling", "MaxPooling"]
+__all__ = [
+    "AvgPooling",
+    "AvgPooling3D",
+    "BilinearUpSample",
+    "FixedUnPooling",
+    "GlobalAvgPooling",
+    "MaxPooling",
+    "MaxPooling3D",
+]
 
 
 @layer_register(spelling=RENAMED["MaxPooling"])
@@ -37,7 +45,8 @@ def MaxPooling(
     Raises:
       ValueError: the input does not have four dimensions, or an option is out of range.
     """
-    return _pool("MaxPooling", tf.nn.max_pool, inputs, pool_size, strides, padding, data_format)
+    name, data_format = "MaxPooling", get_data_format(data_format)
+    return _pool(name, tf.nn.max_pool, inputs, pool_size, strides, padding, data_format)
 
 
 @layer_register(spelling=RENAMED["AvgPooling"])
@@ -52,7 +61,38 @@ def AvgPooling(
 
     The arguments are those of `MaxPooling`; the input must be floating.
     """
-    return _pool("AvgPooling", tf.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
+    name, data_format = "AvgPooling", get_data_format(data_format)
+    return _pool(name, tf.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
+
+
+@layer_register(spelling=RENAMED["MaxPooling"])
+def MaxPooling3D(
+    inputs: tf.Tensor,
+    pool_size: IntPair,
+    strides: Optional[IntPair] = None,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+) -> tf.Tensor:
+    """Takes the maximum of each window of a volume.
+
+    The arguments are those of `MaxPooling`; the input is floating `[N, D, H, W, C]`, or
+    `[N, C, D, H, W]`, and sizes are one number or three, (depth, height, width).
+    """
+    name, data_format = "MaxPooling3D", get_data_format(data_format, dims=3)
+    return _pool(name, tf.nn.max_pool3d, inputs, pool_size, strides, padding, data_format)
+
+
+@layer_register(spelling=RENAMED["AvgPooling"])
+def AvgPooling3D(
+    inputs: tf.Tensor,
+    pool_size: IntPair,
+    strides: Optional[IntPair] = None,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+) -> tf.Tensor:
+    """Takes the mean of each window of a volume, ignoring padding; see `MaxPooling3D`."""
+    name, data_format = "AvgPooling3D", get_data_format(data_format, dims=3)
+    return _pool(name, tf.nn.avg_pool3d, inputs, pool_size, strides, padding, data_format)
 
 
 @layer_register(spelling=RENAMED["GlobalAvgPooling"])
@@ -98,7 +138,7 @@ def FixedUnPooling(
     """
     data_format = get_data_format(data_format)
     inputs = check_rank("FixedUnPooling", inputs)
-    block = check_pair("FixedUnPooling", "shape", shape)
+    block = check_sizes("FixedUnPooling", "shape", shape)
     matrix = _unpool_matrix(unpool_mat, block, inputs.dtype.base_dtype)
     height_axis = data_format.index("H")
     # [.., H, W, ..] -> [.., H, 1, W, 1, ..], broadcast with the matrix.
@@ -148,10 +188,10 @@ def _pool(
     padding: str,
     data_format: str,
 ) -> tf.Tensor:
-    data_format = get_data_format(data_format)
-    inputs = check_rank(layer_name, inputs)
-    window = check_pair(layer_name, "pool_size", pool_size)
-    step = window if strides is None else check_pair(layer_name, "strides", strides)
+    rank = len(data_format)
+    inputs = check_rank(layer_name, inputs, rank)
+    window = check_sizes(layer_name, "pool_size", pool_size, rank - 2)
+    step = window if strides is None else check_sizes(layer_name, "strides", strides, rank - 2)
     return pool(
         inputs,
         per_axis(window, data_format),

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Optional, Sequence
 
-from . import FOLDER
+from . import ABSENT, FOLDER
 
 __all__ = ["main"]
 
@@ -60,7 +60,7 @@ def _make_parser() -> argparse.ArgumentParser:
 
 
 def _enter_folders(script: str) -> None:
-    """Puts the script's folder first on `sys.path`, and ours after it.
+    """Puts the script's folder first on `sys.path`, and ours after it and at the end.
 
     Nothing is replaced where Python itself adds no folder (`-I`, `-P`).
     """
@@ -69,6 +69,7 @@ def _enter_folders(script: str) -> None:
         sys.path.insert(1, FOLDER)
     else:
         sys.path.insert(0, FOLDER)
+    sys.path.append(ABSENT)
 
 
 def _path_of(script: str) -> str:

@@ -28,7 +28,7 @@ _HOMES: Dict[str, Tuple[str, ...]] = {
     "layers": ("tf_slim.layers",),
     "losses": ("tf_slim.losses",),
     "metrics": ("tf_slim.metrics",),
-    "rnn": ("tensorflow.nn.rnn_cell",),
+    "rnn": ("tensorpack.tf1._cells", "tensorflow.nn.rnn_cell"),
     "rnn.core_rnn_cell": ("tensorflow.nn.rnn_cell",),
     "signal": ("tensorflow.signal",),
     "slim": ("tf_slim",),
@@ -157,11 +157,5 @@ def _load(home: str) -> ModuleType:
 
 
 def require_keras() -> ModuleType:
-    """Imports tf-keras.
-
-    Raises:
-      ImportError: it is not installed; the message names the version for this TensorFlow, without
-        the second copy of TensorFlow that pip would install with it.
-    """
-    version = ".".join(sys.modules["tensorflow"].__version__.split(".")[:2])
-    return require("tf_keras", f"--no-deps 'tf-keras=={version}.*'")
+    """Imports tf-keras; an error says how to install it."""
+    return importlib.import_module("tensorpack.compat").load_keras()  # TensorFlow is loaded by now

@@ -1,6 +1,7 @@
 """Puts the version 1 interface of TensorFlow 2 in the place of `tensorflow`, in this process."""
 
 import importlib
+import operator
 import os
 import sys
 import warnings
@@ -8,7 +9,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from operator import attrgetter
 from types import ModuleType
-from typing import Any
+from typing import Any, Dict, Optional
 
 from . import FOLDER
 from ._contrib import ContribFinder, require_keras
@@ -53,7 +54,12 @@ def install() -> None:
     """
     # Where tf.layers and tf.nn.rnn_cell come from; read while TensorFlow is loaded.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
-    installed = _import_installed()
+    installed = import_installed("tensorflow")
+    if installed is None:
+        raise ModuleNotFoundError(
+            "No module named 'tensorflow'. Install it with: pip install tensorflow",
+            name="tensorflow",
+        )
     if installed.__version__.startswith("1."):
         return
     v1: Any = importlib.import_module("tensorflow.compat.v1")
@@ -80,17 +86,14 @@ def install() -> None:
     warnings.filterwarnings("ignore", gone, UserWarning, append=True)
 
 
-def _import_installed() -> ModuleType:
-    """Imports TensorFlow as if `FOLDER` were not on `sys.path`."""
-    spec = PathFinder.find_spec("tensorflow", [entry for entry in sys.path if entry != FOLDER])
+def import_installed(name: str) -> Optional[ModuleType]:
+    """Imports a package as if `FOLDER` were not on `sys.path`; returns None where there is none."""
+    spec = PathFinder.find_spec(name, [entry for entry in sys.path if entry != FOLDER])
     if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(
-            "No module named 'tensorflow'. Install it with: pip install tensorflow",
-            name="tensorflow",
-        )
-    module = sys.modules["tensorflow"] = module_from_spec(spec)
+        return None
+    module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return sys.modules["tensorflow"]  # TensorFlow 1.15 puts another one there
+    return sys.modules[name]  # TensorFlow 1.15 puts another one there
 
 
 def _disable_v2_behavior(v1: Any) -> None:
@@ -113,7 +116,8 @@ def _restore_private_names(v1: Any) -> None:
 
 def _restore_numpy_names() -> None:
     names = vars(importlib.import_module("numpy"))
-    old = {each.__name__: each for each in _PYTHON_TYPES}
+    old: Dict[str, Any] = {each.__name__: each for each in _PYTHON_TYPES}
+    old["asscalar"] = operator.methodcaller("item")
     old.update({name: names[new] for name, new in _NUMPY_RENAMES.items()})
     names.update({name: value for name, value in old.items() if name not in names})
 

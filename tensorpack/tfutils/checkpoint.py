@@ -31,7 +31,7 @@ from tensorpack.utils.checkpoints import (
     pointed_to,
 )
 from tensorpack.utils.checkpoints.files import INDEX, MANIFEST, names_with_prefix
-from tensorpack.utils.npz import read_npz, write_npz
+from tensorpack.utils.npz import NAMED_ARRAYS, read_npz, write_npz
 from tensorpack.utils.untrusted import UnsafeFile
 
 __all__ = [
@@ -220,14 +220,15 @@ def load_checkpoint_vars(path: PathLike) -> Dict[str, np.ndarray]:
     """Returns all variables of a checkpoint, by name without `:0`.
 
     Args:
-      path: of an `.npz` archive, or a path as in `get_checkpoint_path`.
+      path: of an `.npz` archive, of an `.npy` file with a dictionary of arrays, or a path as in
+        `get_checkpoint_path`.
 
     Raises:
       FileNotFoundError: there is no checkpoint.
       CheckpointCorrupt: it cannot be read.
     """
     path = os.fspath(path)
-    if not path.endswith(".npz"):
+    if not path.endswith(NAMED_ARRAYS):
         reader = CheckpointReader(path)
         return {name: reader.read(name) for name in reader.names}
     try:

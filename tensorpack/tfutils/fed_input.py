@@ -38,10 +38,11 @@ class FedInput:
         """Returns `value` as an array of the right dtype and shape, itself if it is that already.
 
         float64 becomes float32, int64 becomes int32 and the like, where all values fit, and the log
-        says so once; bool and integers are widened as numpy's safe casts do. NaN passes.
+        says so once; bool and integers are widened as numpy's safe casts do. NaN passes. Floats
+        become integers if each is a whole number, such as labels made by `np.zeros(n)`.
 
         Raises:
-          TypeError: it is None, holds objects, or would change its kind (float to int, str to
+          TypeError: it is None, holds objects, or would change its kind (0.5 to int, str to
             number).
           ValueError: the shape, or the range of a number is wrong.
         """
@@ -65,7 +66,8 @@ class FedInput:
         # A Python number has no dtype to be corrected.
         if array is value and not (self._logged or np.can_cast(array.dtype, self._dtype, "safe")):
             self._logged = True
-            logger.info(
+            to_integers = kind_of(array.dtype) != "integer" == kind_of(self._dtype)
+            (logger.warning if to_integers else logger.info)(
                 f"There is {array.dtype} in {self._name} where the model takes {self._dtype}: "
                 "converting it. Give the latter to save the time."
             )
@@ -87,8 +89,8 @@ def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Returns `array` as `dtype` without changing its values, itself if it is that already.
 
     Numbers may change to a wider dtype of any kind (bool to int, int to float), to a narrower one
-    of the same kind, and integers to a float that holds all of them exactly. NaN and infinity stay
-    what they are. Raises as `FedInput.feed` does.
+    of the same kind, integers to a float that holds all of them exactly, and whole numbers to
+    integers. NaN and infinity stay what they are, or are refused. Raises as `FedInput.feed` does.
     """
     if array.dtype == dtype:
         return array
@@ -99,6 +101,8 @@ def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return _narrow_integers(array, dtype)
     if source == target != "other":
         return _narrow_floats(array, dtype)
+    if array.dtype.kind == "f" and target == "integer" and _all_whole(array):
+        return _narrow_integers(array, dtype)
     raise TypeError(
         f"a cast from {array.dtype} to {dtype} changes what the values are: do it first"
     )
@@ -108,6 +112,10 @@ def kind_of(dtype: np.dtype) -> str:
     """Returns whether a dtype is "bool", "integer", "floating", "complex" or "other"."""
     # NumPy itself has no bfloat16, and does not know that it is one of floating point
     return _KINDS.get(dtype.kind) or ("floating" if "float" in dtype.name else "other")
+
+
+def _all_whole(array: np.ndarray) -> bool:
+    return bool(np.all(np.isfinite(array) & (array == np.rint(array))))
 
 
 def _narrow_integers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

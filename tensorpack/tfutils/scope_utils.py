@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
 
 from tensorpack.compat import tfv1 as tf
+from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
 
 from .common import PerGraph
@@ -22,20 +23,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 _cached_scopes: PerGraph[dict] = PerGraph(dict)
 
 
-def auto_reuse_variable_scope(func: F) -> F:
+def auto_reuse_variable_scope(func: Optional[F] = None, *, by_variable: bool = False) -> Any:
     """Decorates a function so that it makes its variables once, and reuses them from then on.
 
     Once means: for each graph and each name of the variable scope that it is called in. Only a
     call that returned counts. The name scope is the caller's.
+
+    Args:
+      func: the function; without it, the decorator is returned.
+      by_variable: decide for each variable by itself, as `tf.AUTO_REUSE` does: a later call may
+        make variables that earlier ones did not need. A misspelt name is then a new variable.
     """
+    if func is None:
+        return functools.partial(auto_reuse_variable_scope, by_variable=by_variable)
     called_in: PerGraph[set] = PerGraph(set)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         scope = tf.get_variable_scope()
         seen = called_in.get()
-        if scope.name in seen:
-            with tf.variable_scope(scope, reuse=True, auxiliary_name_scope=False):
+        if by_variable or scope.name in seen:
+            # a scope that only reuses, such as that of a second tower, makes nothing
+            reuse = (scope.reuse or tf.AUTO_REUSE) if by_variable else True
+            with tf.variable_scope(scope, reuse=reuse, auxiliary_name_scope=False):
                 return func(*args, **kwargs)
         result = func(*args, **kwargs)
         seen.add(scope.name)
@@ -48,7 +58,8 @@ def auto_reuse_variable_scope(func: F) -> F:
 def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
     """Returns a decorator that runs a function under a new name scope at each call.
 
-    A call of the decorated function may name its scope: `rms(x, name_scope="activation")`.
+    A call of the decorated function may name its scope: `rms(x, name_scope="activation")`. Calls
+    that name the same one share it; a warning says so where something else has taken its name.
 
     Args:
       name_scope: name of the scope where the call does not name one; by default that of the
@@ -56,8 +67,11 @@ def under_name_scope(name_scope: Optional[str] = None) -> Callable[[F], F]:
     """
 
     def open_scope(func: Callable, kwargs: Dict[str, Any]) -> Any:
-        scope = kwargs.pop("name_scope", name_scope)
-        return tf.name_scope(func.__name__ if scope is None else scope)
+        named_here = "name_scope" in kwargs
+        wanted = kwargs.pop("name_scope", name_scope)
+        if wanted is None or not named_here:
+            return tf.name_scope(func.__name__ if wanted is None else wanted)
+        return _named_by_call(func.__name__, wanted)
 
     return _under(open_scope)
 
@@ -77,6 +91,17 @@ def _under(open_scope: Callable[[Callable, Dict[str, Any]], Any]) -> Callable[[F
         return wrapper  # type: ignore[return-value]
 
     return decorate
+
+
+@contextmanager
+def _named_by_call(function: str, wanted: str) -> Iterator[None]:
+    with cached_name_scope(wanted, top_level=False) as scope:
+        if not scope.endswith(f"{wanted}/"):
+            logger.warning(
+                f"{function} was called with name_scope={wanted!r}, but something else has that "
+                f"name: its name scope is {scope[:-1]!r}."
+            )
+        yield
 
 
 def get_name_scope_name() -> str:

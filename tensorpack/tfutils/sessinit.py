@@ -9,6 +9,7 @@ from tabulate import tabulate
 from tensorpack.compat import tfv1 as tf
 from tensorpack.utils import logger
 from tensorpack.utils.argtools import accepts_old_keywords
+from tensorpack.utils.npz import NAMED_ARRAYS
 
 from ._named_values import describe, describe_variable, load_named_values, mismatch_table
 from .checkpoint import (
@@ -222,12 +223,14 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
     """Returns the `SessionInit` that an object asks for.
 
     Args:
-      obj: None or an empty string for none, a dictionary, a path of an `.npz` archive or of a
-        checkpoint (see `SaverRestore`), a `SessionInit` as it is, or a list of these.
+      obj: None or an empty string for none, a dictionary, a path of an `.npz` archive, of an
+        `.npy` file with a dictionary of arrays, or of a checkpoint (see `SaverRestore`), a
+        `SessionInit` as it is, or a list of these.
       ignore_mismatch: whether values that do not fit are left out with a warning.
 
     Raises:
-      ValueError: it is none of those, or an `.npy` file.
+      ValueError: it is none of those.
+      CheckpointCorrupt: the file cannot be read, or is a pickle that could run code.
       FileNotFoundError: there is no such file.
     """
     if obj is None or (isinstance(obj, str) and not obj):
@@ -241,13 +244,7 @@ def SmartInit(obj: Any, ignore_mismatch: bool = False) -> SessionInit:
     if not isinstance(obj, (str, os.PathLike)):
         raise ValueError(f"A model is loaded from a path, a dict or a list of them, not {obj!r}.")
     path = os.fspath(obj)
-    if path.endswith(".npy"):
-        raise ValueError(
-            f"{path} is not loaded: an .npy file holds one array without a name, or a pickle, "
-            "which can run any code. If you trust the file, load it in a script of your own "
-            f"that calls save_checkpoint_vars(arrays, '{path[: -len('.npy')]}.npz')."
-        )
-    if path.endswith(".npz"):
+    if path.endswith(NAMED_ARRAYS):
         return DictRestore(load_checkpoint_vars(path), ignore_mismatch=ignore_mismatch)
     return SaverRestoreRelaxed(path) if ignore_mismatch else SaverRestore(path)
 
@@ -275,7 +272,7 @@ class InitFrom(SessionInit):
     hyper-parameters are not: to continue a run, use `TrainConfig(resume=...)`.
 
     Args:
-      path: a checkpoint, as in `SaverRestore`, or an `.npz` archive.
+      path: a checkpoint, as in `SaverRestore`, or a file of arrays, as in `SmartInit`.
       also: names of further variables of the graph to load.
       ignore: names of weights that are not loaded.
 
@@ -287,7 +284,7 @@ class InitFrom(SessionInit):
 
     def __init__(self, path: str, also: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
         self.path = path
-        if not path.endswith(".npz"):
+        if not path.endswith(NAMED_ARRAYS):
             self.path = get_checkpoint_path(path)
             check_manifest(self.path)
         self._values = load_checkpoint_vars(self.path)

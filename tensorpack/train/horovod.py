@@ -92,12 +92,11 @@ class HorovodTrainer(CollectiveTrainer):
 
     def _reduce(self, gradient: Any) -> Any:
         """Returns the average, or the sum, of a gradient over the workers."""
-        options = {} if self._compression is None else {"compression": self._fp16_or_given()}
+        fp16 = self._compression == "fp16"
+        given = self.hvd.Compression.fp16 if fp16 else self._compression
+        options = {} if given is None else {"compression": given}
         op = self.hvd.Average if self._average else self.hvd.Sum
         return self.hvd.allreduce(gradient, op=op, **options)
-
-    def _fp16_or_given(self) -> Any:
-        return self.hvd.Compression.fp16 if self._compression == "fp16" else self._compression
 
 
 class BytePSTrainer(HorovodTrainer):
@@ -122,7 +121,10 @@ class BytePSTrainer(HorovodTrainer):
 
 
 def _installed(module: str) -> Optional[Any]:
-    """Returns a module, None if its package is not installed; errors inside of it are raised."""
-    if importlib.util.find_spec(module.partition(".")[0]) is None:
-        return None
-    return importlib.import_module(module)
+    """Returns a module, None if its package is not installed; errors inside of it are raised.
+
+    The one that `tensorpack.tf1` has for Horovod cannot reduce anything.
+    """
+    is_there = importlib.util.find_spec(module.partition(".")[0]) is not None
+    found = importlib.import_module(module) if is_there else None
+    return found if hasattr(found, "broadcast_global_variables") else None

@@ -241,12 +241,16 @@ def shape4d(a: Union[int, Sequence[int]], data_format: str = "NHWC") -> List[int
     return [1, 1, height, width]
 
 
-def get_data_format(data_format: str) -> str:
+def get_data_format(data_format: str, *, dims: int = 2) -> str:
     """Returns "NHWC" or "NCHW" for either spelling ("channels_last", "channels_first").
+
+    With `dims=3` it is "NDHWC" or "NCDHW".
 
     Raises:
       ValueError: it is something else.
     """
-    if data_format not in _FORMATS:
-        raise ValueError(f"Unknown data format {data_format!r}: use one of {', '.join(_FORMATS)}.")
-    return _FORMATS[data_format]
+    axes = "HW" if dims == 2 else "DHW"
+    known = {name.replace("HW", axes): each.replace("HW", axes) for name, each in _FORMATS.items()}
+    if data_format not in known:
+        raise ValueError(f"Unknown data format {data_format!r}: use one of {', '.join(known)}.")
+    return known[data_format]

@@ -5,7 +5,9 @@ threads here are daemons only so that a program that forgot to stop one can stil
 """
 
 import multiprocessing
+import os
 import queue
+import signal
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -20,6 +22,7 @@ from .processes import (
     start_proc_mask_signal,
     subproc_call,
 )
+from .worker import state_of
 
 __all__ = [
     "DIE",
@@ -29,6 +32,7 @@ __all__ = [
     "ProcessGroup",
     "ShareSessionThread",
     "StoppableThread",
+    "enable_death_signal",
     "ensure_proc_terminate",
     "guard_thread",
     "mask_sigint",
@@ -280,9 +284,8 @@ class OrderedContainer:
         """
         if not self.has_next():
             raise RuntimeError(f"Number {self._next} is not available yet: check has_next() first.")
-        rank = self._next
         self._next += 1
-        return rank, self._waiting.pop(rank)
+        return self._next - 1, self._waiting.pop(self._next - 1)
 
 
 class OrderedResultGatherProc(multiprocessing.Process):
@@ -320,3 +323,22 @@ class OrderedResultGatherProc(multiprocessing.Process):
     def get(self) -> Tuple[Any, Any]:
         """Waits for the next number and its result; `(DIE, None)` where a producer has ended."""
         return self.result_queue.get()
+
+
+def enable_death_signal(_warn: bool = True) -> None:
+    """Makes this process, a child, get SIGHUP when its parent dies, even by SIGKILL; on Linux.
+
+    A process of `multiprocessing` whose parent is dead already gets it now. Any other has to be
+    told its parent: see `set_parent_death_signal`. Elsewhere this only warns, if it may.
+    """
+    parent = os.getppid()
+    started_by = getattr(multiprocessing.current_process(), "_parent_pid", None) or parent
+    if not set_parent_death_signal(signal.SIGHUP, parent):
+        if _warn:
+            text = "process %d may outlive its own. Let it end by itself, as when its pipe breaks."
+            logger.warning(
+                f"{sys.platform} sends no signal when a parent dies: {text}", os.getpid()
+            )
+    # The parent of a process of the fork server is the server.
+    elif started_by != parent and state_of(started_by) in ("unknown", "dead"):
+        os.kill(os.getpid(), signal.SIGHUP)

@@ -1,7 +1,8 @@
 """Reads and writes `.npz` archives; one to read may be damaged or made by another person.
 
 An archive gives all its arrays or an error. No member is unpickled, and no text of the file reaches
-numpy that could be anything else than the dtype of plain values.
+numpy that could be anything else than the dtype of plain values. Dictionaries of arrays in `.npy`
+files, as weights were kept in 2017, are read too, without running code.
 """
 
 import errno
@@ -14,10 +15,13 @@ from typing import Any, BinaryIO, Dict, Mapping
 import numpy as np
 
 from ._sizes import size_text
+from .old_values import BadRecord, RefusedRecord, decode_old
 from .packed_arrays import dtype_of, nbytes_of
 from .untrusted import open_untrusted
 
-__all__ = ["read_npz", "write_npz"]
+__all__ = ["NAMED_ARRAYS", "array_of_npy", "read_npz", "write_npz"]
+
+NAMED_ARRAYS = (".npz", ".npy")  # how the names of files end that `read_npz` reads
 
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {1: struct.Struct("<H"), 2: struct.Struct("<I"), 3: struct.Struct("<I")}
@@ -61,7 +65,7 @@ def write_npz(file: Any, arrays: Mapping[str, Any]) -> None:
 
 
 def read_npz(path: str) -> Dict[str, np.ndarray]:
-    """Returns all arrays of an archive by name.
+    """Returns all arrays of an archive, or of a dictionary in an `.npy` file, by name.
 
     Raises:
       ValueError: it is damaged, or something else.
@@ -69,6 +73,8 @@ def read_npz(path: str) -> Dict[str, np.ndarray]:
     """
     with open_untrusted(path) as file:
         try:
+            if file.read(len(_MAGIC)) == _MAGIC:
+                return _checked_arrays(array_of_npy(_MAGIC + file.read(), objects=True))
             with zipfile.ZipFile(file) as archive:
                 _check_complete(archive, file)
                 found = {}
@@ -76,14 +82,26 @@ def read_npz(path: str) -> Dict[str, np.ndarray]:
                     name = info.filename
                     if not name.endswith(".npy") or name[:-4] in found:
                         raise ValueError(f"{name[:100]!r} is not an array")
-                    found[name[:-4]] = _array_of(archive.read(info))
+                    found[name[:-4]] = array_of_npy(archive.read(info))
                 return found
         except OSError as error:
             if error.errno not in (None, errno.EINVAL):
                 raise
             raise ValueError(str(error)) from error  # a position before the begin of the file
-        except _DAMAGE as error:
+        except (BadRecord, RefusedRecord, *_DAMAGE) as error:
             raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _checked_arrays(found: np.ndarray) -> Dict[str, np.ndarray]:
+    """Returns the dictionary of arrays that is the one element of an array."""
+    named = None if found.ndim or not found.dtype.hasobject else found.item()
+    if not isinstance(named, dict) or not named:
+        raise ValueError(f"an array of {found.dtype} {found.shape}, and no dictionary of arrays")
+    for name, each in named.items():
+        is_array = isinstance(each, (int, float, np.generic, np.ndarray))
+        if not isinstance(name, str) or not is_array or np.asarray(each).dtype.hasobject:
+            raise ValueError(f"{name!r:.99} is {type(each).__name__}, and not an array by its name")
+    return {name: np.asarray(each) for name, each in named.items()}
 
 
 def _check_complete(archive: zipfile.ZipFile, file: BinaryIO) -> None:
@@ -115,8 +133,18 @@ def _check_complete(archive: zipfile.ZipFile, file: BinaryIO) -> None:
         )
 
 
-def _array_of(data: bytes) -> np.ndarray:
-    """Returns the array of the bytes of an `.npy` file."""
+def array_of_npy(data: bytes, objects: bool = False, trusted: bool = False) -> np.ndarray:
+    """Returns the array of the bytes of an `.npy` file.
+
+    Args:
+      data: the bytes.
+      objects: whether it may have objects.
+      trusted: whether they may be any, see `decode_old`.
+
+    Raises:
+      BadRecord, RefusedRecord: these are damaged or refused.
+      LookupError, ValueError: the rest is damaged, or has objects.
+    """
     version = data[6] if data[:6] == _MAGIC else 0
     length = _LENGTHS[version]
     begin = 8 + length.size
@@ -126,6 +154,11 @@ def _array_of(data: bytes) -> np.ndarray:
     header = _HEADER.fullmatch(data[begin : begin + size])
     if header is None:
         raise ValueError(f"an array with the header {data[begin : begin + size][:100]!r}")
+    if objects and header.group(1) == b"|O":
+        found = decode_old(data[begin + size :], trusted)
+        if not isinstance(found, np.ndarray):
+            raise ValueError(f"a pickled {type(found).__name__}, not an array")
+        return found
     dtype = dtype_of(header.group(1).decode("ascii"))
     shape = tuple(int(number) for number in _NUMBER.findall(header.group(3)))
     nbytes = nbytes_of(dtype, shape)

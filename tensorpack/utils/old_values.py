@@ -1,37 +1,30 @@
-"""Decodes what tensorpack of 2017 wrote by msgpack, and later versions by pickle.
+"""Decodes what old tensorpack and old numpy wrote, by msgpack or by pickle.
 
 The bytes have neither version nor checksum, so damage is found only where it breaks their
-structure. Only containers, numbers, text, bytes and plain numpy arrays come out of them, and no
-code runs: what they say of an array is checked before numpy sees it. This is the only module that
-reads pickles, where the user has said `allow_pickle`.
+structure. Only containers, numbers, text, bytes and numpy arrays come out of them, and no code
+runs: `pickletools` takes a pickle apart, and the few opcodes and functions that make plain values
+are carried out here. Time and memory are bounded by a multiple of the bytes.
 """
 
 import collections
 import importlib
 import io
 import pickle
-import re
-from typing import Any, Callable, Dict, List, Tuple
+import types
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
 from .optional import require
-from .packed_arrays import MAX_DIMENSIONS, nbytes_of
+from .packed_arrays import MAX_DIMENSIONS, check_text, dtype_of, nbytes_of
 
-__all__ = [
-    "BadRecord",
-    "RefusedRecord",
-    "looks_like_msgpack",
-    "looks_like_pickle",
-    "unpack",
-    "unpickle",
-]
+__all__ = ["BadRecord", "RefusedRecord", "decode_old", "kind_of_old"]
 
-_PLAIN = re.compile(r"[<>|=]?[biufcSU][0-9]{1,9}")
-_DEPTH = 64  # of containers in containers
-
-# The first byte of a msgpack list or dict: of up to 15 elements, of more, of many.
-_CONTAINERS = frozenset([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
+_MOST = 64  # containers in containers, and elements of a key, whose hash is taken each time
+# A pickle can name one value again and again. For each of its bytes,
+_MAX_COPIES = 16  # bytes of arrays that are made of it, and
+_MAX_SHARED = 256  # objects in what it yields, as many times as they are in there
+_MAX_EMPTY = 1 << 24  # along one axis of an array without elements; numpy of 2018 asks for memory
 
 
 class BadRecord(Exception):
@@ -42,31 +35,49 @@ class RefusedRecord(Exception):
     """Bytes may be whole but are not decoded; the caller raises `ValueError`, and skips none."""
 
 
-def looks_like_pickle(value: bytes) -> bool:
-    """Whether the bytes begin as a pickle of the protocols 2 to 5 does."""
-    return len(value) > 2 and value[0] == 0x80 and 2 <= value[1] <= 5
+def kind_of_old(value: bytes) -> str:
+    """Returns "pickle" (of protocol 2 to 5) or "msgpack" if the bytes begin so, or else ""."""
+    if len(value) > 2 and value[0] == 0x80 and 2 <= value[1] <= 5:
+        return "pickle"
+    is_container = value[:1] and (0x80 <= value[0] < 0xA0 or 0xDC <= value[0] < 0xE0)
+    return "msgpack" if is_container else ""
 
 
-def looks_like_msgpack(value: bytes) -> bool:
-    """Whether the bytes begin as a list or a dict does."""
-    return value[:1] != b"" and value[0] in _CONTAINERS
+def decode_old(value: bytes, trusted: bool = False) -> Any:
+    """Returns the object in bytes that are a pickle, or else msgpack of tensorpack of 2017.
 
-
-def unpack(value: bytes) -> Any:
-    """Returns the object that tensorpack of 2017 wrote by msgpack.
+    That can be lists, tuples, dicts, sets, numbers, text, bytes, and numpy's arrays and scalars,
+    also arrays of objects. Bytes of Python 2 become text, of which no character is lost. Anything
+    else that a pickle names is an error and is not even imported, unless it is `trusted`: then
+    Python unpickles it, which can run any code.
 
     Raises:
       BadRecord: the bytes are damaged, or were written by something else.
       ImportError: msgpack is not installed.
-      RefusedRecord: there is an array of objects or of fields in it.
+      RefusedRecord: they need something else.
     """
-    msgpack = require("msgpack")
+    is_pickle = kind_of_old(value) == "pickle"
+    if not is_pickle:
+        require("msgpack")
     try:
-        return msgpack.unpackb(
-            value, object_hook=_restore, ext_hook=_no_extension, raw=False, strict_map_key=False
-        )
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
-        raise BadRecord(f"It is damaged, or was not written by tensorpack: {error}") from error
+        try:
+            return _unpickled(value) if is_pickle else _unpacked(value)
+        except RefusedRecord:
+            if not (trusted and is_pickle):
+                raise
+            return pickle.loads(value, encoding="latin1")
+    except (BadRecord, RefusedRecord):
+        raise
+    except Exception as error:  # damaged bytes can make it fail in almost every way
+        raise BadRecord(
+            f"It is damaged, or not of tensorpack: {error!s:.99} ({type(error).__name__})"
+        ) from error
+
+
+def _unpacked(value: bytes) -> Any:
+    return require("msgpack").unpackb(
+        value, object_hook=_restore, ext_hook=_no_extension, raw=False, strict_map_key=False
+    )
 
 
 def _restore(found: Dict[Any, Any]) -> Any:
@@ -74,14 +85,10 @@ def _restore(found: Dict[Any, Any]) -> Any:
     data: Any = found.get(b"data")
     if b"data" in found and b"nd" in found and b"type" in found:
         if found.get(b"kind") in (b"O", "O"):
-            raise RefusedRecord(
-                "It has an array of objects, which is a pickle. Write the file again where it was "
-                "made, with arrays of numbers or text."
-            )
-        dtype = _plain_dtype(found[b"type"])
-        if not found[b"nd"]:
-            return _array(data, dtype, ())[()]
-        return _array(data, dtype, found.get(b"shape"))
+            return _unpickled(_checked(data, bytes))
+        shape = found.get(b"shape") if found[b"nd"] else ()
+        array = _array(data, _plain_dtype(found[b"type"]), shape)
+        return array if found[b"nd"] else array[()]
     if b"data" in found and found.get(b"complex") is True:
         return complex(data.decode("ascii") if isinstance(data, bytes) else data)
     return found
@@ -92,211 +99,203 @@ def _no_extension(code: int, data: bytes) -> Any:
 
 
 def _plain_dtype(name: Any) -> np.dtype:
-    if isinstance(name, bytes):
-        name = name.decode("latin1")
-    if not isinstance(name, str) or not _PLAIN.fullmatch(name):
-        raise RefusedRecord(
-            f"It has an array of dtype {name!r:.80}. Only arrays of plain numbers and text are "
-            "read: write the file again where it can be read."
-        )
+    name = name.decode("latin1") if isinstance(name, bytes) else name
     try:
-        dtype = np.dtype(name)
-    except TypeError as error:
-        raise BadRecord(f"It has an array of dtype {name!r}, which does not exist.") from error
-    if dtype.itemsize == 0:
-        raise BadRecord(f"It has an array of dtype {name!r}, whose elements are empty.")
-    return dtype
-
-
-def _array(data: Any, dtype: np.dtype, shape: Any, order: str = "C") -> np.ndarray:
-    """Returns a new array; `order` is that of its bytes, "C" or "F"."""
-    is_shape = isinstance(shape, (list, tuple)) and len(shape) <= MAX_DIMENSIONS
-    if not is_shape or not all(type(size) is int and size >= 0 for size in shape):
-        raise BadRecord(f"It has an array of shape {shape!r:.80}.")
-    if not isinstance(data, (bytes, bytearray)) or nbytes_of(dtype, shape) != len(data):
-        raise BadRecord(f"An array of {dtype} {tuple(shape)} does not have as many bytes.")
-    try:
-        return np.ndarray(tuple(shape), dtype, data, order=order).copy()  # type: ignore[arg-type]
+        return dtype_of(name)
     except ValueError as error:
-        raise BadRecord(f"An array of {dtype} {tuple(shape)} cannot be made: {error}") from error
+        raise RefusedRecord(
+            f"It has an array of dtype {name!r:.80}, and not of plain numbers, text or objects: "
+            "write the file again where it can be read."
+        ) from error
 
 
-def unpickle(value: bytes, objects: bool = False) -> Any:
-    """Returns the object that was pickled.
+def _array(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
+    """Returns a new array; `order` is that of its bytes, or its list of objects: "C" or "F"."""
+    sizes: Any = tuple(_checked(shape, list, tuple))
+    if len(sizes) > MAX_DIMENSIONS or not all(type(n) is int and 0 <= n < 1 << 63 for n in sizes):
+        raise BadRecord("It has an array of a wrong shape.")
+    if _checked(dtype, np.dtype).hasobject:
+        flat = np.empty(len(_checked(data, list)), object)
+        for index, each in enumerate(data):
+            flat[index] = each
+    else:
+        data = data.encode("latin1") if isinstance(data, str) else _checked(data, bytes, bytearray)
+        flat = np.frombuffer(data, dtype) if data else np.empty(0, dtype)
+    if nbytes_of(dtype, sizes) != flat.nbytes or (not flat.size and max(sizes) > _MAX_EMPTY):
+        raise BadRecord(f"An array of {dtype} {sizes} does not have as many bytes.")
+    return check_text(flat.reshape(sizes, order=order).copy())
 
-    A pickle can name sets, complex numbers, ordered dicts, and numpy's arrays and scalars; the last
-    two are made here, not by numpy. Anything else is an error and is not even imported.
 
-    Args:
-      value: the pickle, of protocol 2 to 5.
-      objects: whether it may have numpy arrays of objects, which become lists.
+def _checked(found: Any, *kinds: type) -> Any:
+    if not isinstance(found, kinds):
+        raise BadRecord(f"It is damaged: a {type(found).__name__} is in a wrong place.")
+    return found
 
-    Raises:
-      BadRecord: it is damaged.
-      RefusedRecord: it needs something else.
+
+class _File(io.BytesIO):
+    def readline(self, size: Any = None) -> bytes:
+        return super().readline(256)  # a number of many digits would take long
+
+
+def _unpickled(value: bytes) -> Any:
+    """Carries out the opcodes of a pickle; raises almost any error if it is damaged.
+
+    None takes more time than the bytes before it. So nothing is hashed, copied or shown that is
+    nested: a tuple can have the same tuple twice, that one another, and so on.
     """
-    try:
-        _check_memory(value)
-        # Bytes of Python 2 become text, of which no character is lost.
-        reader = _Unpickler(io.BytesIO(value), encoding="latin1")
-        reader.objects = objects
-        found = reader.load()
-        return _plain(found, {}, _DEPTH)
-    except (BadRecord, RefusedRecord):
-        raise
-    except Exception as error:  # damaged bytes can make a pickle fail in almost every way
-        raise BadRecord(f"It is a damaged pickle: {type(error).__name__}: {error}") from error
+    tools = importlib.import_module("pickletools")  # a large module, rarely needed
+    stack, marks, memo = [], [], {}  # type: List[Any], List[int], Dict[int, Any]
+    left = _MAX_COPIES * len(value)
+    for opcode, argument, _ in tools.genops(_File(value)):
+        name, before = opcode.name, opcode.stack_before
+        if name in ("PROTO", "FRAME", "STOP"):
+            continue
+        if name == "MARK":
+            marks.append(len(stack))
+        elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            memo[len(memo) if argument is None else argument] = stack[-1]
+        elif not before:
+            stack.append(_pushed(opcode, argument, memo))
+        else:
+            # Before values above a mark there can be the one that they change.
+            marked = before.index(tools.markobject) if tools.markobject in before else None
+            begin = len(stack) - len(before) if marked is None else marks.pop() - marked
+            if begin < 0:
+                raise BadRecord(f"It is a damaged pickle: {name} of values that are not there.")
+            if name in ("REDUCE", "NEWOBJ", "BUILD"):  # which copy what is in a tuple
+                left -= sum(len(e) for e in (stack[-1], *stack[-1]) if hasattr(e, "__len__"))
+                if left < 0:
+                    raise BadRecord("It is a damaged pickle: it copies more than it has.")
+            stack[begin:] = [_combined(name, stack[begin:])]
+    (found,) = stack
+    if _measure(found, {}, _MOST)[1] > _MAX_SHARED * len(value):
+        raise BadRecord("It is a damaged pickle: all of it is in there again and again.")
+    return found
 
 
-def _check_memory(value: bytes) -> None:
-    """Raises BadRecord if a damaged number would make the unpickler take gigabytes."""
-    genops = importlib.import_module("pickletools").genops  # a large module, rarely needed
-    for count, (opcode, argument, _) in enumerate(genops(value)):
-        if opcode.name.endswith("PUT") and argument > count:
-            raise BadRecord("It is a damaged pickle: it leaves out what it counts.")
+def _pushed(opcode: Any, argument: Any, memo: Dict[int, Any]) -> Any:
+    """Returns what an opcode puts on the stack that takes nothing from there."""
+    if opcode.name in ("BINGET", "LONG_BINGET"):
+        return getattr(memo[argument], "made", memo[argument])
+    if opcode.name == "GLOBAL":
+        return _function(*argument.split(" "))
+    kind = opcode.stack_after[0].obtype
+    if kind is object:  # and not None, a number, text, bytes, or an empty container
+        raise BadRecord(f"It is a damaged pickle: the opcode {opcode.name}.")
+    return argument if opcode.arg else opcode.name == "NEWTRUE" or kind()
 
 
-class _Unpickler(pickle.Unpickler):
-    objects = False  # whether arrays of objects are read
-
-    def find_class(self, module: str, name: str) -> Any:
-        try:
-            if self.objects and _KNOWN[module, name] is _ARRAYS:
-                return _OBJECTS
-            return _KNOWN[module, name]
-        except KeyError:
-            raise RefusedRecord(
-                f"It is a pickle that needs {module}.{name}. Only lists, tuples, dicts, sets, "
-                "numbers, text, bytes and plain numpy arrays are read from a pickle: write the "
-                "file again where it was made."
-            ) from None
-
-
-class _Maker:
-    """A function that a pickle can call. Only what it makes can be given a state."""
-
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self._make = make
-
-    def __call__(self, *args: Any) -> Any:
-        return self._make(*args)
-
-    def __setstate__(self, state: Any) -> None:
-        raise BadRecord("It is a damaged pickle: something has a state that never has one.")
+def _combined(name: str, items: List[Any]) -> Any:
+    """Returns what an opcode makes of values on the stack; the first may be what is changed."""
+    if name.startswith("TUPLE"):
+        return tuple(items)
+    if name == "FROZENSET":
+        return frozenset(_keys(items))
+    if name == "STACK_GLOBAL":
+        return _function(*items)
+    first, *others = items
+    if name in ("APPEND", "APPENDS"):
+        _checked(first, list).extend(others)
+    elif name in ("SETITEM", "SETITEMS"):
+        _checked(first, dict).update(zip(_keys(others[::2]), others[1::2]))
+    elif name == "ADDITEMS":
+        _checked(first, set).update(_keys(others))
+    elif name in ("REDUCE", "NEWOBJ", "BUILD"):
+        kind = _Made if name == "BUILD" else types.FunctionType
+        return _checked(first, kind)(*_checked(others[0], tuple))
+    else:
+        raise BadRecord(f"It is a damaged pickle: the opcode {name}.")
+    return first
 
 
-class _Dtype:
-    """Made where the pickle says `numpy.dtype`."""
-
-    def __init__(self, name: Any, *_: Any) -> None:
-        self.plain = None if name in _OBJECT_DTYPES else _plain_dtype(name)
-
-    def __setstate__(self, state: Any) -> None:
-        if not isinstance(state, tuple) or len(state) < 5 or state[2:5] != (None, None, None):
-            raise RefusedRecord("It has an array with fields, which is not read.")
-        if self.plain is not None and state[1] in ("<", ">"):
-            self.plain = self.plain.newbyteorder(state[1])
+def _function(module: Any, name: Any) -> Any:
+    """Returns what stands for a function that a pickle names."""
+    if (_checked(module, str), _checked(name, str)) not in _KNOWN:
+        raise RefusedRecord(
+            f"It is a pickle that needs {module:.99}.{name:.99}, which could run any code: only "
+            "containers, numbers, text, bytes and numpy arrays are read. If you trust the file, "
+            "read it with allow_pickle=True (--allow-pickle), or in a script of your own."
+        )
+    return _KNOWN[module, name]
 
 
-class _Array:
-    """Made where the pickle says `_reconstruct`; holds the array after its state was set."""
-
-    value: Any = None
-    objects = False
-
-    def __setstate__(self, state: Any) -> None:
-        _, shape, dtype, is_fortran, data = state
-        if isinstance(data, list):
-            if not self.objects:
-                raise RefusedRecord("It has an array of objects, which is not read.")
-            self.value = _nested(data, shape, "F" if is_fortran else "C")
-            return
-        self.value = _array(_bytes(data), _plain_of(dtype), shape, "F" if is_fortran else "C")
+def _keys(found: Any) -> Any:
+    """Returns the keys of a dict or the elements of a set, if each is hashed quickly."""
+    for key in _checked(found, list, tuple):
+        for part in key if isinstance(key, tuple) and len(key) <= _MOST else (key,):
+            # Any number of NaN, or of large integers, have one hash.
+            is_many = part.bit_length() > 64 if type(part) is int else part != part
+            if not isinstance(part, _KEYS) or is_many:
+                raise BadRecord(f"It has a {type(part).__name__} as a key, or in a set.")
+    return found
 
 
-class _Objects(_Array):
-    """The same, where an array of objects becomes a list of lists."""
+class _Made:
+    """What `_reconstruct` or, with a name, `numpy.dtype` makes; `made` once its state is set."""
 
-    objects = True
+    def __init__(self, name: Any = None) -> None:
+        self._name, self.made = name, self  # type: Any, Any
+
+    def __call__(self, _: Any, *state: Any) -> Any:
+        if self._name is None:
+            shape, dtype, is_fortran, data = state
+            self.made = _array(data, dtype, shape, "F" if is_fortran is True else "C")
+        elif self._name in ("O", "O4", "O8"):
+            self.made = np.dtype(object)
+        elif self._name[:1] in ("m", "M") or any(each is not None for each in state[1:4]):
+            raise RefusedRecord(f"It has an array of dtype {self._name!r:.80}, with more to it.")
+        else:
+            self.made = _plain_dtype((state[0] if state[0] in ("<", ">") else "|") + self._name)
+        return self.made
 
 
-def _nested(data: List[Any], shape: Any, order: Any) -> List[Any]:
-    array = np.empty(len(data), object)
-    for index, each in enumerate(data):
-        array[index] = each
-    try:
-        return array.reshape(shape, order=order).tolist()
-    except (TypeError, ValueError) as error:
-        raise BadRecord(f"An array of shape {shape!r:.80} has {len(data)} objects.") from error
-
-
-def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> _Array:
+def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
     """Makes an array as a pickle of protocol 5 has it."""
-    made = _Array()
-    made.value = _array(data, _plain_of(dtype), shape, "F" if order == "F" else "C")
-    if order == "K" and axes is not None:
-        made.value = made.value.transpose(axes)
-    return made
+    made = _array(data, dtype, shape, "F" if order == "F" else "C")
+    return made if order != "K" or axes is None else made.transpose(axes)
 
 
-def _encoded(text: Any, encoding: Any = "latin1") -> bytes:
+def _encoded(text: Any = "", encoding: Any = "latin1") -> bytes:
     """Makes bytes, which a pickle of protocol 2 has as text."""
-    if encoding != "latin1":
-        raise BadRecord(f"It is a damaged pickle: bytes as {encoding!r:.40}.")
-    return text.encode("latin1")
+    return text if isinstance(text, bytes) else _checked(text, str).encode("latin1")
 
 
-def _plain_of(dtype: Any) -> np.dtype:
-    if not isinstance(dtype, _Dtype):
-        raise BadRecord("It is a damaged pickle: an array without a dtype.")
-    if dtype.plain is None:
-        raise RefusedRecord("It has an array of objects, which is not read.")
-    return dtype.plain
-
-
-def _bytes(data: Any) -> Any:
-    return data.encode("latin1") if isinstance(data, str) else data
-
-
-_OBJECT_DTYPES = ("O", "O4", "O8")
-_ARRAYS, _OBJECTS = _Maker(lambda *_: _Array()), _Maker(lambda *_: _Objects())
 _KNOWN: Dict[Tuple[str, str], Any] = {
-    ("numpy", "dtype"): _Maker(_Dtype),
-    ("numpy", "ndarray"): "numpy.ndarray",  # only ever handed to `_reconstruct`
-    ("_codecs", "encode"): _Maker(_encoded),
-    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("numpy", "dtype"): lambda name, *_: _Made(_checked(name, str)),
+    ("numpy", "ndarray"): _Made,  # only ever handed to `_reconstruct`
+    ("_codecs", "encode"): _encoded,
+    ("collections", "OrderedDict"): lambda pairs=(): collections.OrderedDict(
+        zip(_keys([key for key, _ in pairs]), [value for _, value in pairs])
+    ),
 }
 for _core in "numpy.core", "numpy._core":
-    _KNOWN[f"{_core}.multiarray", "_reconstruct"] = _ARRAYS
-    _KNOWN[f"{_core}.multiarray", "scalar"] = _Maker(
-        lambda dtype, data: _array(_bytes(data), _plain_of(dtype), ())[()]
-    )
-    _KNOWN[f"{_core}.numeric", "_frombuffer"] = _Maker(_from_buffer)
+    _KNOWN[f"{_core}.multiarray", "_reconstruct"] = lambda *_: _Made()
+    _KNOWN[f"{_core}.multiarray", "scalar"] = lambda dtype, data: _array(data, dtype, ())[()]
+    _KNOWN[f"{_core}.numeric", "_frombuffer"] = _from_buffer
 for _builtins in "builtins", "__builtin__":
-    _KNOWN[_builtins, "bytes"] = _Maker(lambda: b"")
-    _KNOWN.update({(_builtins, kind.__name__): kind for kind in (set, frozenset, complex)})
+    _KNOWN[_builtins, "bytes"] = _encoded
+    _KNOWN[_builtins, "complex"] = lambda *args: complex(*(_checked(n, float) for n in args))
+    _KNOWN[_builtins, "set"] = lambda found=(): set(_keys(found))
+    _KNOWN[_builtins, "frozenset"] = lambda found=(): frozenset(_keys(found))
+
+_KEYS = (type(None), int, float, str, bytes, np.bool_, np.integer)
+_LEAVES = (type(None), int, float, complex, str, bytes, bytearray, set, frozenset, np.generic)
 
 
-def _plain(found: Any, done: Dict[int, Any], depth: int) -> Any:
-    """Puts arrays in the place of what made them; `done` has earlier results by id."""
-    if id(found) in done:
-        return done[id(found)]
-    if depth == 0:
+def _measure(found: Any, known: Dict[int, Tuple[int, int]], limit: int) -> Tuple[int, int]:
+    """Returns how deep an object is nested and how many it has, what is shared as often as it is
+    there; raises BadRecord if it is more than plain data. `known` has earlier results by id.
+    """
+    is_array = isinstance(found, np.ndarray)
+    if isinstance(found, _LEAVES) or (is_array and not found.dtype.hasobject):
+        return 0, 1
+    if id(found) not in known:
+        known[id(found)] = _MOST, 1  # as long as it is not done: if it is in itself
+        below = list(found.values()) if isinstance(found, dict) else found
+        below = found.ravel().tolist() if is_array else _checked(below, list, tuple)
+        measured = [_measure(each, known, limit - 1) for each in below if limit]
+        depths, counts = zip(*measured, (0, 1))
+        known[id(found)] = 1 + max(depths), sum(counts)
+    if not limit or known[id(found)][0] > _MOST:
         raise BadRecord("It is nested too deep, or in itself.")
-    if isinstance(found, _Array):
-        result = found.value
-        if result is None:
-            raise BadRecord("It is a damaged pickle: an array without a state.")
-        if isinstance(result, list):
-            result = _plain(result, done, depth - 1)
-    elif isinstance(found, (_Maker, _Dtype, type)):
-        raise BadRecord("It is a damaged pickle: a part of an array on its own.")
-    elif isinstance(found, dict):
-        pairs = [(_plain(k, done, depth - 1), _plain(v, done, depth - 1)) for k, v in found.items()]
-        result = type(found)(pairs)
-    elif isinstance(found, (list, tuple, set, frozenset)):
-        result = type(found)([_plain(element, done, depth - 1) for element in found])
-    else:
-        return found
-    done[id(found)] = result
-    return result
+    return known[id(found)]

@@ -30,6 +30,7 @@ __all__ = [
     "MAX_STRUCTURE_BYTES",
     "dump_hashed",
     "dumps",
+    "load_frame",
     "load_hashed",
     "loads",
 ]
@@ -118,25 +119,35 @@ def load_hashed(memory: np.ndarray) -> Any:
 def loads(
     buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True, allow_pickle: bool = False
 ) -> Any:
-    """Returns the object that `dumps` wrote.
+    """Returns the object that `dumps` wrote, also that of tensorpack 0.2 to 0.11.
 
     Args:
-      buf: bytes, or anything with the buffer interface, of exactly one frame.
+      buf: bytes, or anything with the buffer interface, of exactly one frame; or a pickle, or
+        msgpack, as old versions wrote it.
       max_bytes: a larger frame is refused before it is looked at.
       copy: True for arrays of their own, that may be written to. False for read-only ones; those
         of more than 512 bytes are views of `buf`, which must then stay as it is. They are aligned
         to 64 bytes if `buf` is. Of empty arrays nothing is said.
-      allow_pickle: whether the bytes may also be what `dumps` of tensorpack 0.2 to 0.11 wrote, a
-        pickle or msgpack. Only lists, dicts, numbers, text and plain numpy arrays are taken out of
-        them; still, give it only for bytes that you trust.
+      allow_pickle: whether Python unpickles what is no list, dict, number, text or numpy array,
+        which can run any code: only for bytes that you trust.
 
     Raises:
       ImportError: msgpack is not installed.
       FrameError: the bytes are damaged, or were written by something else; a `ValueError`.
     """
     view = memoryview(buf)
-    if allow_pickle and view.nbytes <= max_bytes and bytes(view[:4]) != _MAGIC:
-        return _load_old(view.tobytes())
+    begin = view.cast("B")[:3].tobytes() if view.nbytes else b""
+    if view.nbytes > max_bytes or not old_values.kind_of_old(begin):
+        return load_frame(view, max_bytes, copy)
+    try:
+        return old_values.decode_old(view.tobytes(), allow_pickle)
+    except (old_values.BadRecord, old_values.RefusedRecord) as error:
+        raise FrameError(str(error)) from error
+
+
+def load_frame(buf: Any, max_bytes: int = MAX_BYTES, copy: bool = True) -> Any:
+    """Does what `loads` does, where no bytes of old versions can be."""
+    view = memoryview(buf)
     memory: Any = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
     memory.flags.writeable = False
     structure_nbytes = _check_header(memory, max_bytes, 0)
@@ -145,14 +156,6 @@ def loads(
             f"The checksum of a frame of {memory.nbytes} bytes is wrong: it was damaged."
         )
     return _unpack(memory, structure_nbytes, _Copies(memory.nbytes) if copy else None)
-
-
-def _load_old(value: bytes) -> Any:
-    is_pickle = old_values.looks_like_pickle(value)
-    try:
-        return old_values.unpickle(value) if is_pickle else old_values.unpack(value)
-    except (old_values.BadRecord, old_values.RefusedRecord) as error:
-        raise FrameError(str(error)) from error
 
 
 def _unpack(memory: np.ndarray, structure_nbytes: int, keep: Any) -> Any:
@@ -198,9 +201,7 @@ def _check_header(memory: Any, max_bytes: int, expected_flags: int) -> int:
     magic, version, flags, zeros, _ = _BEGIN.unpack_from(memory)
     if magic != _MAGIC:
         hint = ""
-        if old_values.looks_like_pickle(memory[:4].tobytes()):
-            hint = " loads(buf, allow_pickle=True) reads pickles of 0.11."
-        elif magic == bytes(4):
+        if magic == bytes(4):
             hint = (
                 " If old tensorpack wrote them by pyarrow: that is not read. Write them again "
                 "there, with TENSORPACK_SERIALIZE=pickle."

@@ -1,6 +1,5 @@
 """Running statistics of a sequence of values."""
 
-import math
 from typing import Any, List
 
 import numpy as np
@@ -11,7 +10,7 @@ __all__ = ["Accuracy", "BinaryStatistics", "OnlineMoments", "RatioCounter", "Sta
 
 
 class StatCounter:
-    """Collects values; computes their sum, mean and extremes."""
+    """Collects values; computes their sum, mean and extremes, each an `np.float64`."""
 
     def __init__(self) -> None:
         self.reset()
@@ -32,22 +31,22 @@ class StatCounter:
     @property
     def sum(self) -> float:
         """Sum of the values. Raises RuntimeError without a value, as do the next three."""
-        return float(np.sum(self.samples()))
+        return np.float64(np.sum(self.samples()))
 
     @property
     def average(self) -> float:
         """Mean of the values."""
-        return float(np.mean(self.samples()))
+        return np.float64(np.mean(self.samples()))
 
     @property
     def max(self) -> float:
         """Largest value."""
-        return float(np.max(self.samples()))
+        return np.float64(np.max(self.samples()))
 
     @property
     def min(self) -> float:
         """Smallest value."""
-        return float(np.min(self.samples()))
+        return np.float64(np.min(self.samples()))
 
     def samples(self) -> List[float]:
         """Returns a list of the values.
@@ -103,16 +102,21 @@ class Accuracy(RatioCounter):
 
 
 class BinaryStatistics:
-    """Precision and recall of binary predictions."""
+    """Precision and recall of binary predictions.
+
+    Attributes:
+      nr_pos, nr_neg: the numbers of positive and negative labels.
+      nr_pred_pos, nr_pred_neg: those of positive and negative predictions.
+      corr_pos, corr_neg: how many of these predictions are correct.
+    """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
         """Removes all predictions."""
-        self._predicted = 0
-        self._positive = 0
-        self._correct = 0
+        self.nr_pos = self.nr_pred_pos = self.corr_pos = np.int64(0)
+        self.nr_neg = self.nr_pred_neg = self.corr_neg = np.int64(0)
 
     def feed(self, pred: Any, label: Any) -> None:
         """Adds predictions and labels: arrays of 0 and 1 of the same shape.
@@ -126,65 +130,69 @@ class BinaryStatistics:
         for name, array in (("pred", pred), ("label", label)):
             if not np.all((array == 0) | (array == 1)):
                 raise ValueError(f"{name} has values other than 0 and 1: apply a threshold first.")
-        self._predicted += int(np.sum(pred == 1))
-        self._positive += int(np.sum(label == 1))
-        self._correct += int(np.sum((pred == 1) & (label == 1)))
+        pred, label = pred == 1, label == 1
+        self.nr_pos += np.sum(label)
+        self.nr_neg += np.sum(~label)
+        self.nr_pred_pos += np.sum(pred)
+        self.nr_pred_neg += np.sum(~pred)
+        self.corr_pos += np.sum(pred & label)
+        self.corr_neg += np.sum(~pred & ~label)
 
     @property
     def precision(self) -> float:
         """The share of true positives among predicted positives; 0 without any."""
-        return self._correct / self._predicted if self._predicted else 0.0
+        return np.float64(self.corr_pos / (self.nr_pred_pos or 1))
 
     @property
     def recall(self) -> float:
         """The share of true positives among positive labels; 0 without any."""
-        return self._correct / self._positive if self._positive else 0.0
+        return np.float64(self.corr_pos / (self.nr_pos or 1))
 
     @property
     def false_positive(self) -> float:
         """1 - precision; 0 without predicted positives."""
-        return 1 - self.precision if self._predicted else 0.0
+        return np.float64(1 - self.precision if self.nr_pred_pos else 0)
 
     @property
     def false_negative(self) -> float:
         """1 - recall; 0 without positive labels."""
-        return 1 - self.recall if self._positive else 0.0
+        return np.float64(1 - self.recall if self.nr_pos else 0)
 
 
 class OnlineMoments:
-    """Mean and variance of values, without storing them.
+    """Mean and variance of values, or of arrays element by element, without storing them.
 
     Welford's recurrence, which is accurate also where the mean is much larger than the deviation.
     """
 
     def __init__(self) -> None:
         self._n = 0
-        self._mean = 0.0
-        self._squares = 0.0
+        self._mean: Any = np.float64(0)
+        self._squares: Any = np.float64(0)
 
-    def feed(self, x: float) -> None:
+    def feed(self, x: Any) -> None:
         """Adds a value."""
         self._n += 1
         delta = x - self._mean
-        self._mean += delta / self._n
-        self._squares += delta * (x - self._mean)
+        self._mean = self._mean + delta / self._n
+        self._squares = self._squares + delta * (x - self._mean)
 
     @property
-    def mean(self) -> float:
+    def mean(self) -> Any:
         """The mean. Raises RuntimeError without a value, as do the others."""
         self._check()
         return self._mean
 
     @property
-    def variance(self) -> float:
+    def variance(self) -> Any:
         """The sample variance (divided by n - 1); NaN after a single value."""
         self._check()
-        return self._squares / (self._n - 1) if self._n > 1 else math.nan
+        return self._squares / (self._n - 1) if self._n > 1 else self._squares * np.nan
 
     @property
-    def std(self) -> float:
+    def std(self) -> Any:
         """The square root of the sample variance."""
-        return math.sqrt(self.variance)
+        return np.sqrt(self.variance)
 
     def _check(self) -> None:
         if self._n == 0:

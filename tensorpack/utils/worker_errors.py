@@ -3,6 +3,7 @@
 import builtins
 import json
 import signal
+import sys
 import traceback
 from typing import Any, Dict, List, Optional
 
@@ -26,6 +27,12 @@ _UNBEGUN = (
     "file that can be imported (not standard input or a notebook). Or fork the worker: start "
     "it before other threads and a TensorFlow session exist (a dataflow by start_processes()), or "
     "pass start_method='fork'."
+)
+_IMPORTED = (
+    "The worker is a new process, not a fork of this one: what the program did below "
+    "`if __name__ == '__main__':`, such as filling a configuration, it lacks. Give the flow what "
+    "it needs as arguments. Or fork the worker: start it before other threads and a TensorFlow "
+    "session exist (reset_state() of the flow does), or pass start_method='fork'."
 )
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT")
 
@@ -72,12 +79,16 @@ class WorkerTraceback(Exception):
 def failure_to_bytes(error: BaseException) -> bytes:
     """What a worker tells about its exception: one line of JSON, then the traceback as text."""
     message, kind = _text_of(error), type(error)
+    notes = [note[:_MOST_CHARACTERS_OF_MESSAGE] for note in notes_of(error)[:_MOST_NOTES]]
+    # What multiprocessing calls the program's script where a new process has imported it.
+    if "__mp_main__" in sys.modules and isinstance(error, (LookupError, NameError, AttributeError)):
+        notes.append(_IMPORTED)
     header = {
         "module": kind.__module__,
         "type": kind.__qualname__,
         "message": message[:_MOST_CHARACTERS_OF_MESSAGE],
         "args": _plain_args(error),
-        "notes": [note[:_MOST_CHARACTERS_OF_MESSAGE] for note in notes_of(error)[:_MOST_NOTES]],
+        "notes": notes,
     }
     text = "".join(traceback.format_exception(kind, error, error.__traceback__))
     if len(text) > _MOST_CHARACTERS:

@@ -2,6 +2,7 @@
 
 import sys
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from tensorpack.RL.common import AutoRestartPlayer
 from tensorpack.RL.gymenv import GymEnv, GymPlayers
 from tests.contracts.player import PlayerContract
+from tests.processes import run_python
 
 LENGTH = 6
 
@@ -248,3 +250,29 @@ def test_cart_pole_as_in_2017():
     assert len(scores) == 1 and 1 <= scores[0] <= 500
     assert env.current_state().shape == (4,)
     env.close()
+
+
+UNREGISTERED = """
+import gymnasium
+from tensorpack.RL.gymenv import GymEnv
+
+for name in "Breakout-v0", "BreakoutNoFrameskip-v4", "Breakout", "ALE/Breakout-v5":
+    env = GymEnv(name)
+    assert env.get_action_space().num_actions() == 4
+    assert env.current_state().shape == (210, 160, 3)
+    env.close()
+try:
+    GymEnv("NoSuchGame-v0")
+except gymnasium.error.NameNotFound as error:
+    assert "NoSuchGame" in str(error)
+else:
+    raise AssertionError("there is no such game")
+"""
+
+
+def test_an_atari_game_is_registered_when_it_is_asked_for():
+    pytest.importorskip("gymnasium", minversion="1.0")
+    if find_spec("ale_py") is None:
+        pytest.skip("needs ale-py")
+    # A new process, for ale-py registers its games when it is imported.
+    run_python("-c", UNREGISTERED, check=True)

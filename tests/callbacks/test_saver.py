@@ -253,6 +253,16 @@ def test_the_best_is_kept(tmp_path, kind, values, name, step):
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model-6")
 
 
+@pytest.mark.parametrize("values, step", [([3.0, 1.0, 2.0], 4), ([3.0, 2.0, 1.0], 6)])
+@pytest.mark.parametrize("first", [True, False])
+def test_it_may_stand_before_what_computes_the_value(tmp_path, capsys, values, step, first):
+    kept, others = [MinSaver("val/error")], [ModelSaver()]
+    callbacks = [*kept, *others] if first else [*others, *kept]
+    run([*callbacks, putting(*values)], tmp_path, max_epoch=3)
+    assert saved(tmp_path / "min-val-error")["weight"] == step
+    assert not any("the newest checkpoint is" in line for line in log_lines(capsys))
+
+
 def test_the_best_and_its_step_are_the_state(tmp_path):
     saver = MinSaver("cost", checkpoint_dir=str(tmp_path))
     assert saver.state_dict() == {}

@@ -61,6 +61,12 @@ def test_what_would_load_into_what(tensorpack, archive, tmp_path):
     assert (same.code, same.out.splitlines()[-1]) == (0, "3 loaded")
 
 
+def test_a_dictionary_in_an_npy_file(tensorpack, tmp_path):
+    np.save(str(tmp_path / "a.npy"), {"fc/W:0": np.zeros((2, 3), np.float32)})
+    done = tensorpack("inspect", tmp_path / "a.npy")
+    assert done.code == 0 and done.out.endswith("1 variables, 6 numbers, 24 B\n")
+
+
 def test_what_only_training_uses_is_left_out(tensorpack, tmp_path):
     path = tmp_path / "a.npz"
     arrays = {"W": np.zeros(2), "W/Adam": np.zeros(2), "global_step": np.zeros(2)}

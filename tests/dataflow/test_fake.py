@@ -54,7 +54,7 @@ def test_numbers_reach_the_ends_of_their_dtype():
 
 
 def test_random_arrays_differ_and_constant_ones_are_shared():
-    one, two = list(FakeData([[8]], size=2))
+    one, two = list(FakeData([[8]], size=4 / 2))
     assert not np.array_equal(one, two)
     one, two = list(FakeData([[8]], size=2, random=False))
     assert one[0] is two[0]
@@ -76,6 +76,7 @@ def test_random_arrays_differ_and_constant_ones_are_shared():
         ({"dtype": "float64", "domain": (-1.5e308, 1.5e308)}, "wider than float64"),
         ({"dtype": "object"}, "but not object"),
         ({"size": -1}, "got -1"),
+        ({"size": 2.5}, "got 2.5"),
     ],
 )
 def test_wrong_arguments(arguments, message):

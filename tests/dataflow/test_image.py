@@ -329,7 +329,7 @@ def test_any_iterable_of_positions():
 
 def test_wrong_arguments():
     flow = flow_of(numbered())
-    with pytest.raises(TypeError, match="one position or key as index, got .*Components for"):
+    with pytest.raises(TypeError, match="the index of one component, but got .*Components for"):
         AugmentImageComponent(flow, [Flip(horiz=True)], [0, 1])
     with pytest.raises(TypeError, match="coords_index must be a list, but got 1"):
         AugmentImageComponents(flow, [Flip(horiz=True)], [0], 1)

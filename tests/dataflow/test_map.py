@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorpack.dataflow import MapData, MapDataComponent, SelectComponent
+from tensorpack.dataflow import FilterData, MapData, MapDataComponent, SelectComponent
 from tests.contracts.dataflow import contract_of
 from tests.dataflow.flows import flow_of, shuffled
 from tests.dataflow.process_functions import Unsized, odd
@@ -21,6 +21,7 @@ TestMapData = contract_of(lambda: MapData(flow_of([[1, 2], [3, 4], [5, 6]]), swa
 TestFilter = contract_of(
     lambda: MapData(Unsized(shuffled(9)), odd), length=4, has_len=False, deterministic=False
 )
+TestFilterData = contract_of(lambda: FilterData(flow_of([[1, 2], [3, 4]]), bool, 1), length=2)
 TestMapDataComponent = contract_of(
     lambda: MapDataComponent(flow_of([[1, 2], [3, 4], [5, 6]]), negative, 1), length=3
 )
@@ -74,6 +75,17 @@ def test_component_none_drops_the_datapoint():
     assert list(flow) == [[1, "b"]]
 
 
+def test_filter_keeps_what_the_predicate_is_true_of():
+    large = {"x": np.arange(3)}
+    datapoints = [{"x": np.arange(2)}, large, {"x": np.arange(1)}]
+    (kept,) = FilterData(flow_of(datapoints), lambda x: len(x) > 2, "x")
+    assert kept is large
+    pairs = flow_of([(1, 2), (2, 1), (3, 3)])
+    assert list(FilterData(pairs, lambda pair: pair[0] > pair[1])) == [(2, 1)]
+    with pytest.raises(IndexError, match="FilterData takes component 5, but"):
+        list(FilterData(pairs, bool, 5))
+
+
 def test_select_by_position_and_by_key():
     assert list(SelectComponent(flow_of(["abc", "def"]), [2, 0])) == [["c", "a"], ["f", "d"]]
     assert list(SelectComponent(flow_of([{"x": 1, "y": 2}]), ["y"])) == [[2]]
@@ -102,6 +114,8 @@ def test_wrong_arguments():
         SelectComponent(flow_of([[1]]), 1)
     with pytest.raises(TypeError, match=r"the index of one component, but got \[0, 1\]. Use one"):
         MapDataComponent(flow_of([[1, 2]]), negative, [0, 1])
+    with pytest.raises(TypeError, match=r"Use one for each"):
+        FilterData(flow_of([[1, 2]]), bool, [0, 1])
 
 
 @pytest.mark.parametrize(

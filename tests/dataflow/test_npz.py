@@ -211,16 +211,14 @@ def test_a_file_of_old_tensorpack(tmp_path, name):
     """It is one compressed array of objects."""
     path = str(tmp_path / "a.npz")
     np.savez_compressed(path, buffer=np.asarray(OLD[name], dtype=object))
-    assert_same(list(NumpySerializer.load(path, shuffle=False, allow_pickle=True)), OLD[name])
-    with pytest.raises(ValueError, match="allow_pickle=True"):
-        load(path)
+    assert_same(load(path), OLD[name])
 
 
 def test_an_old_file_whose_components_numpy_took_apart(tmp_path):
     datapoints = [[np.full((2, 3), k), np.full((2, 3), 2 * k)] for k in range(4)]
     path = str(tmp_path / "a.npz")
     np.savez_compressed(path, buffer=np.asarray(datapoints, dtype=object))
-    assert_same(list(NumpySerializer.load(path, False, allow_pickle=True)), datapoints)
+    assert_same(load(path), datapoints)
 
 
 def test_a_new_file_is_read_where_pickles_may_be(tmp_path):
@@ -231,24 +229,22 @@ def test_a_new_file_is_read_where_pickles_may_be(tmp_path):
 def test_an_old_file_that_is_damaged(tmp_path):
     path = str(tmp_path / "a.npz")
     rewrite(path, {"buffer.npy": npy(np.arange(3))})
-    with pytest.raises(DamagedFile, match="not of objects"):
-        NumpySerializer.load(path, allow_pickle=True)
+    with pytest.raises(DamagedFile, match="array of int64, not of datapoints"):
+        load(path)
     objects = npy(np.asarray([[1, "a"], [2, "b"]], dtype=object))
     for wrong in objects[:-3], objects.replace(b"K\x02K\x02\x86", b"K\x02K\x03\x86"):
         rewrite(path, {"buffer.npy": wrong})
         with pytest.raises(DamagedFile, match="a.npz is damaged"):
-            NumpySerializer.load(path, allow_pickle=True)
+            load(path)
 
 
-def test_a_pickle_is_never_run(tmp_path):
+def test_a_pickle_is_not_run_unless_the_user_trusts_it(tmp_path):
     path, canary = str(tmp_path / "a.npz"), Canary(tmp_path / "ran")
     objects = np.empty(2, object)
     objects[:] = [canary, canary]
     np.savez(path, buffer=objects)  # as files of tensorpack 0.x are
-    with pytest.raises(ValueError, match="no member 'header'.*allow_pickle=True"):
+    with pytest.raises(ValueError, match=r"a.npz: It is a pickle that needs \w+.mkdir"):
         load(path)
-    with pytest.raises(ValueError, match="a.npz: It is a pickle that needs "):
-        NumpySerializer.load(path, allow_pickle=True)
     rewrite(path, {"header.npy": header(), "values_0.npy": npy(objects)})
     with pytest.raises(ValueError, match="values_0.npy .* which NumpySerializer never writes"):
         load(path)
@@ -262,6 +258,9 @@ def test_a_pickle_is_never_run(tmp_path):
     with pytest.raises(ValueError, match="datapoint 0 of column 0 is damaged"):
         load(path)
     assert not (tmp_path / "ran").exists()
+    np.savez(path, buffer=np.array([canary], object))
+    assert list(NumpySerializer.load(path, allow_pickle=True)) == [None]
+    assert (tmp_path / "ran").is_dir()
 
 
 @pytest.mark.parametrize(

@@ -347,3 +347,24 @@ def test_processes_are_not_forked_beside_another_thread(monkeypatch):
         go_on.set()
         thread.join()
     assert chosen == ["forkserver"]
+
+
+NEEDS_A_CONFIGURATION = """
+CONFIGURATION = {}
+def configured(datapoint):
+    return [CONFIGURATION["size"]]
+if __name__ == "__main__":
+    CONFIGURATION["size"] = 3
+    run(configured)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_what_a_new_process_lacks_is_explained(tmp_path, method):
+    output = run_script(tmp_path, NEEDS_A_GUARD + NEEDS_A_CONFIGURATION, method).stdout
+    if method == "fork":
+        assert output == "[[3]]\n"
+    else:
+        assert "KeyError: 'size'" in output
+        assert "The worker is a new process, not a fork of this one" in output
+        assert "start_method='fork'" in output

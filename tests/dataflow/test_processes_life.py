@@ -5,9 +5,16 @@ import itertools
 import multiprocessing
 import os
 
+import numpy as np
 import pytest
 
-from tensorpack.dataflow import DataFlowTerminated, MapData
+from tensorpack.dataflow import (
+    DataFlowTerminated,
+    MapData,
+    MultiProcessMapAndBatchData,
+    MultiProcessMapData,
+    PrefetchData,
+)
 from tensorpack.dataflow.processes import PrefetchOnGPUs
 from tests.dataflow import process_functions as functions
 from tests.dataflow.process_flows import closing, mixture, strict
@@ -15,6 +22,13 @@ from tests.dataflow.process_functions import numbers
 from tests.processes import LONG, in_fork, in_thread, wait_until
 
 pytestmark = pytest.mark.usefixtures("own_streams")
+
+# Each makes four numbers a pass.
+INNER = [
+    lambda: PrefetchData(numbers(4), 10, 1),
+    lambda: MultiProcessMapData(numbers(4), 2, functions.same),
+    lambda: MultiProcessMapAndBatchData(numbers(4), 2, functions.same, 2),
+]
 
 
 class TestProcesses:
@@ -70,10 +84,17 @@ class TestProcesses:
             assert process.exitcode == 0
             assert [next(going) for _ in range(8)] == [[i] for i in range(1, 9)]
 
-    def test_a_flow_with_processes_cannot_be_inside_of_another(self):
-        with closing(strict(mixture(numbers(3), 1), 1)) as flow:
-            with pytest.raises(RuntimeError, match="cannot have processes of its own"):
-                list(flow)
+    @pytest.mark.parametrize("make_inner", INNER)
+    @pytest.mark.parametrize("make", [strict, mixture])
+    def test_a_flow_with_processes_inside_makes_its_data_in_each(self, make, make_inner, capfd):
+        inner = MapData(make_inner(), functions.same)
+        with closing(make(inner, 1)) as flow:
+            assert f"all below the {type(inner.ds).__name__}" in capfd.readouterr().out
+            for _ in range(2):
+                found = [np.ravel(datapoint).tolist() for datapoint in flow]
+                assert sum(found, []) == [0, 1, 2, 3]
+                flow.reset_state()
+            assert len(multiprocessing.active_children()) == 1
 
     def test_what_cannot_be_sent_to_them_is_named(self):
         ds = MapData(MapData(numbers(3), lambda dp: dp), functions.same)

@@ -75,6 +75,17 @@ def test_passes_of_fixed_size_continue_one_another(count, size, passes):
     assert sum(found, []) == [[i % count] for i in range(size * passes)]
 
 
+@pytest.mark.parametrize("size", ["2", 2.0, np.float32(2)])
+def test_a_size_may_be_a_quotient_or_text(size):
+    assert list(FixedSizeData(numbers(5), size)) == [[0], [1]]
+
+
+@pytest.mark.parametrize("size", ["2.5", "-2", "", 2.5, 0, 0.0, float("inf"), None, True])
+def test_another_size_is_refused(size):
+    with pytest.raises((TypeError, ValueError), match=f"FixedSizeData: size must .* {size!r}"):
+        FixedSizeData(numbers(5), size)
+
+
 def test_repeated_data_has_the_keyword_of_2017():
     assert RepeatedData(numbers(2), nr=3).num == 3
     assert RepeatedDataPoint(numbers(2), nr=2).num == 2
@@ -139,9 +150,7 @@ def test_fixed_size_starts_again_after_an_error():
     assert list(flow) == [[0], [1]]
 
 
-@pytest.mark.parametrize(
-    "kind, small", [(RepeatedData, -2), (RepeatedDataPoint, 0), (FixedSizeData, 0)]
-)
+@pytest.mark.parametrize("kind, small", [(RepeatedData, -2), (RepeatedDataPoint, 0)])
 def test_wrong_numbers(kind, small):
     with pytest.raises(ValueError, match=f"{kind.__name__}.*got {small}"):
         kind(numbers(3), small)

@@ -23,10 +23,8 @@ SCRIPTS = {
 
 
 LONGER = [pytest.mark.slow, pytest.mark.one_row]
-CASES = [
-    pytest.param(each, marks=[] if each is mnist_convnet else LONGER, id=each.__name__)
-    for each in SCRIPTS
-]
+MARKS = {mnist_convnet: [], cifar10_resnet: [*LONGER, pytest.mark.nightly]}
+CASES = [pytest.param(each, marks=MARKS.get(each, LONGER), id=each.__name__) for each in SCRIPTS]
 
 
 @pytest.mark.parametrize("script", CASES)

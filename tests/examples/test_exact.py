@@ -57,6 +57,7 @@ MUCH = "--algo IQN --noisy --munchausen --n-step 3 --priority 0.5"
 
 
 @pytest.mark.slow
+@pytest.mark.one_row
 @pytest.mark.parametrize(
     "precision, algorithm",
     [("fp32", MUCH.split()), pytest.param("bf16", [], marks=pytest.mark.nightly)],

@@ -35,17 +35,10 @@ def test_a_step_of_2015_is_that_of_the_sum_of_the_gradients():
 ALONE = [pytest.param(each, marks=pytest.mark.nightly) for each in sorted(set(PRESETS) - {"2017"})]
 
 
-@pytest.mark.one_row
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "preset",
-    [
-        *(
-            pytest.param(each, marks=pytest.mark.nightly)
-            for each in sorted(set(PRESETS) - {"2017"})
-        ),
-        "rainbow --noisy --dueling --double",
-    ],
+    "preset", [*sorted(set(PRESETS) - {"2017"}), "rainbow --noisy --dueling --double"]
 )
 def test_a_run_with_a_preset_is_resumed(preset, log_dir):
     for epochs, resume in [("1", "never"), ("2", "must")]:

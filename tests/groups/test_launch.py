@@ -1,9 +1,11 @@
 """The launcher starts real servers of TensorFlow, which find each other."""
 
 import re
+from importlib.util import find_spec
 
 import pytest
 
+from tests.checks import ROOT
 from tests.harness import Child
 
 
@@ -32,3 +34,15 @@ def test_a_restarted_group_continues_from_its_last_state(tmp_path):
         epochs = re.findall(rf"^\[{worker}\] .* Start Epoch (\d)", child.output, re.MULTILINE)
         assert epochs == ["1", "2", "2", "3"]
     assert (tmp_path / "log" / "model-30.state").exists()
+
+
+@pytest.mark.one_row
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("horovod") is not None, reason="about a machine without it")
+def test_a_script_of_horovod_runs_without_it(tmp_path):
+    script = ROOT / "tests" / "tf1" / "scripts" / "horovod_train.py"
+    options = ["--workers", "2", "-m", "tensorpack.tf1", script, tmp_path / "log"]
+    child = Child("-m", "tensorpack.launch", *options)
+    assert child.end(timeout=120) == 0, child.output
+    for worker in 0, 1:
+        assert f"worker {worker} ({worker}) of 2: -4.0" in child.output

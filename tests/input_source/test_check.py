@@ -108,7 +108,7 @@ def test_a_value_that_is_right_after_a_conversion_is_still_checked():
     check = DatapointChecker(SIGNATURE)
     check([np.zeros([2, 3]), [1, 2]])  # the shapes are known now, the dtypes are not
     with pytest.raises(TypeError, match="from float32 to int32"):
-        check([np.zeros([2, 3]), np.zeros(2, np.float32)])
+        check([np.zeros([2, 3]), np.full(2, 0.5, np.float32)])
 
 
 def test_a_subclass_of_ndarray_becomes_an_array():

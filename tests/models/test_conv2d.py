@@ -1,10 +1,10 @@
-"""Tests of Conv2D and Conv2DTranspose."""
+"""Tests of Conv2D, Conv2DTranspose and Conv3D."""
 
 import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.models import Conv2D, Conv2DTranspose, Deconv2D, PReLU, l2_regularizer
+from tensorpack.models import Conv2D, Conv2DTranspose, Conv3D, Deconv2D, PReLU, l2_regularizer
 
 from .tools import graph_of, image, run, variable_shapes
 
@@ -221,3 +221,58 @@ def test_transpose_refuses_half_an_output_shape():
         Deconv2D("d", tf.zeros([1, 4, 4, 2]), (7, 8), 3, 2)
     with pytest.raises(TypeError, match="filters must be a number"):
         Deconv2D("e", tf.zeros([1, 4, 4, 2]), "3", 3, 2)
+
+
+@pytest.mark.parametrize(
+    "options, spread",
+    [
+        ({"strides": (2, 1, 3)}, 1),
+        ({"padding": "valid"}, 1),
+        ({"dilation_rate": 2}, 2),
+    ],
+)
+def test_volumes(options, spread):
+    x, _ = image(2, 5, 6, 7, 3)
+    output = Conv3D("c", x, filters=4, kernel_size=(3, 2, 2), use_bias=False, **options)
+    assert variable_shapes() == {"c/W": [3, 2, 2, 3, 4]}
+    kernel = output.variables.W
+    sparse = tf.scatter_nd(  # the kernel with zeros between its taps
+        np.argwhere(np.ones([3, 2, 2])) * spread,
+        tf.reshape(kernel, [-1, 3, 4]),
+        [spread * (size - 1) + 1 for size in (3, 2, 2)] + [3, 4],
+    )
+    strides, padding = options.get("strides", (1, 1, 1)), options.get("padding", "same").upper()
+    expected = tf.nn.conv3d(x, sparse, [1, *strides, 1], padding)
+    pairs = [[each, *tf.gradients(tf.square(each), [x, kernel])] for each in (output, expected)]
+    for ours, theirs in zip(*run(pairs)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+    assert output.op.name == "c/output"
+    assert output.shape.as_list() == expected.shape.as_list()
+
+
+def test_volumes_in_both_spellings_and_data_formats():
+    x, _ = image(1, 3, 3, 3, 2)
+    one = tf.ones_initializer()
+    output = Conv3D("c", x, out_channel=4, kernel_shape=1, nl=tf.nn.relu, W_init=one, b_init=one)
+    result, values = run([output, x])
+    expected = np.maximum(values.sum(-1, keepdims=True) + 1, 0).repeat(4, -1)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
+    first = tf.placeholder(tf.float32, [None, 2, 8, 6, 4])
+    output = Conv3D("d", first, 5, 3, strides=2, data_format="channels_first")
+    assert output.shape.as_list() == [None, 5, 4, 3, 2]
+
+
+@pytest.mark.parametrize(
+    "shape, options, message",
+    [
+        ([None, 4, 4, 3], {}, "Conv3D needs volumes, a tensor of 5 dimensions"),
+        ([None, 4, 4, 4, None], {}, "number of channels"),
+        ([None, 4, 4, 4, 3], {"kernel_size": [3, 3]}, "kernel_size must be one number or three"),
+        ([None, 4, 4, 4, 3], {"strides": 2, "dilation_rate": 2}, "cannot both be above 1"),
+        ([None, 4, 4, 4, 3], {"data_format": "NHWC"}, "use one of NDHWC, channels_last"),
+    ],
+)
+def test_bad_arguments_for_volumes(shape, options, message):
+    x = tf.placeholder(tf.float32, shape)
+    with pytest.raises(ValueError, match=message):
+        Conv3D("c", x, **{"filters": 4, "kernel_size": 3, **options})

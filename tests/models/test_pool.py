@@ -6,10 +6,12 @@ import pytest
 from tensorpack.compat import tfv1 as tf
 from tensorpack.models import (
     AvgPooling,
+    AvgPooling3D,
     BilinearUpSample,
     FixedUnPooling,
     GlobalAvgPooling,
     MaxPooling,
+    MaxPooling3D,
 )
 
 from .tools import graph_of, image, run
@@ -47,6 +49,23 @@ def test_both_spellings_build_the_same_graph(layer):
 def test_channels_first(layer):
     x = tf.placeholder(tf.float32, [None, 3, 8, 6])
     assert layer("p", x, [4, 2], data_format="NCHW").shape.as_list() == [None, 3, 2, 3]
+
+
+@pytest.mark.parametrize("layer, reduce", [(MaxPooling3D, np.max), (AvgPooling3D, np.mean)])
+def test_volumes(layer, reduce):
+    x, values = image(2, 4, 5, 6, 3)
+    output = layer("pool", x, (2, 1, 3))
+    blocks = values.reshape(2, 2, 2, 5, 1, 2, 3, 3)
+    np.testing.assert_allclose(run(output), reduce(blocks, axis=(2, 4, 6)), atol=1e-6)
+    assert output.op.name == "pool/output"
+    assert output.shape.as_list() == [2, 2, 5, 2, 3]
+    corner = run(layer("same", x, shape=3, stride=2, padding="SAME"))[0, 0, 0, 0]
+    # SAME pads 1 where the size is even, all of it behind, and on both sides where it is odd
+    np.testing.assert_allclose(corner, reduce(values[0, :3, :2, :3], (0, 1, 2)), atol=1e-6)
+    first = tf.placeholder(tf.float32, [None, 3, 8, 6, 4])
+    assert layer("p", first, 2, data_format="NCDHW").shape.as_list() == [None, 3, 4, 3, 2]
+    with pytest.raises(ValueError, match="needs volumes, a tensor of 5 dimensions"):
+        layer("q", first[0], 2)
 
 
 @pytest.mark.parametrize("layer", [MaxPooling, AvgPooling, GlobalAvgPooling])

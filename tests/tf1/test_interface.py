@@ -58,6 +58,12 @@ def test_processes_have_the_same_interface():
 
 @needs_extra
 @pytest.mark.slow
+def test_keras_is_that_of_tensorflow():
+    assert run_script(SCRIPTS / "keras_model.py").returncode == 0
+
+
+@needs_extra
+@pytest.mark.slow
 def test_a_trainer_of_tensorpack(tmp_path):
     done = run_script(SCRIPTS / "trainer.py", tmp_path / "log")
     assert done.returncode == 0 and "cost:" in done.stdout
@@ -83,6 +89,7 @@ assert importlib.util.find_spec("tensorflow.no_such_module") is None
 assert not hasattr(tf, "estimator") and not hasattr(tf, "no_such_name")
 assert {"Session", "train", "placeholder"} <= set(dir(tf))
 assert (np.int, np.float, np.object, np.NaN != np.NaN) == (int, float, object, True)
+assert type(np.asscalar(np.float32(2))) is float
 """
 
 
@@ -117,6 +124,8 @@ KERAS = [
     "tf.contrib.rnn.LSTMCell(3)",
     "tf.keras.layers",
     "from tensorflow.keras.layers import Dense",
+    "import keras",
+    "from keras.layers import Dense",
     "tf.contrib.slim.batch_norm",
 ]
 SLIM = [

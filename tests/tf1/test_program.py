@@ -3,16 +3,18 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
-from tensorpack.tf1 import FOLDER
+from tensorpack.tf1 import ABSENT, FOLDER
+from tensorpack.utils.cluster import Cluster
 from tests.checks import ROOT
 
 SEEN = f"""'''A docstring.'''
 import sys
 print(__name__, __doc__, __file__, __package__, __spec__, __cached__, sys.argv)
-print([entry for entry in sys.path if entry != {FOLDER!r}])
+print([entry for entry in sys.path if entry not in {(FOLDER, ABSENT)}])
 print(vars(sys.modules["__main__"]) is globals(), __loader__.path, __builtins__.len)
 """
 SCRIPTS = {
@@ -31,14 +33,14 @@ SCRIPTS = {
 }
 
 
-def run(*args, cwd):
+def run(*args, cwd, **env):
     return subprocess.run(
         [sys.executable, *map(str, args)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         cwd=str(cwd),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
         timeout=120,
     )
 
@@ -94,3 +96,22 @@ def test_it_loads_no_tensorflow_before_the_script_does(tmp_path):
     )
     done = run("-m", "tensorpack.tf1", "script.py", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(find_spec("horovod") is not None, reason="about a machine without it")
+def test_a_script_of_horovod_is_alone_or_a_worker_of_a_group(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import horovod.tensorflow as hvd\n"
+        "hvd.init()\n"
+        "print(hvd.rank(), hvd.size(), hvd.local_rank())\n"
+        "hvd.allreduce\n"
+    )
+    alone = run("-m", "tensorpack.tf1", "script.py", cwd=tmp_path)
+    assert (alone.returncode, alone.stdout) == (1, "0 1 0\n")
+    assert (
+        "for it has init, local_rank, rank, size, not allreduce: leave that to HorovodTrainer"
+        in alone.stderr.splitlines()[-1]
+    )
+    cluster = Cluster(("a:1", "b:1", "a:2", "b:2", "b:3"), index=4).as_tf_config()
+    done = run("-m", "tensorpack.tf1", "script.py", cwd=tmp_path, TF_CONFIG=cluster)
+    assert done.stdout == "4 5 2\n"

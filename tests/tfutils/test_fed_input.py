@@ -22,6 +22,8 @@ from tensorpack.tfutils.fed_input import FedInput, cast
         ([], "int64", "int8"),
         ([1.5, -2.0], "float32", tf.bfloat16.as_numpy_dtype),
         ([np.inf, -np.inf, 1.5], "float64", "float32"),
+        ([0.0, -3.0, 2.0**31 - 1], "float64", "int32"),
+        ([255.0], "float16", "uint8"),
     ],
 )
 def test_values_that_survive_are_cast(values, source, target):
@@ -41,6 +43,9 @@ def test_values_that_survive_are_cast(values, source, target):
         (-2049, "int32", "float16"),
         (1e39, "float64", "float32"),
         (-1e5, "float32", "float16"),
+        (2.0**31, "float64", "int32"),
+        (-1.0, "float32", "uint8"),
+        (2.0**63, "float64", "int64"),
     ],
 )
 @pytest.mark.parametrize("shape", [[], [2, 2]])
@@ -52,7 +57,6 @@ def test_out_of_range_is_an_error(value, source, target, shape):
 @pytest.mark.parametrize(
     "source, target",
     [
-        ("float32", "int32"),
         ("float32", "bool"),
         ("int32", "bool"),
         ("complex64", "float32"),
@@ -64,6 +68,20 @@ def test_out_of_range_is_an_error(value, source, target, shape):
 def test_a_change_of_kind_is_an_error(source, target):
     with pytest.raises(TypeError):
         cast(np.zeros(2, source), np.dtype(target))
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan, np.inf, 1e-9])
+def test_floats_that_are_not_whole_do_not_become_integers(value):
+    with pytest.raises(TypeError, match="from float64 to int32 changes what the values are"):
+        cast(np.array([1.0, value]), np.dtype("int32"))
+
+
+def test_whole_floats_for_integers_are_a_warning_once(capsys):
+    label = FedInput("component 1 ('label')", tf.int32, tf.TensorShape([None]))
+    for _ in range(2):
+        assert label.feed(np.ones(3)).dtype == np.int32
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "WRN There is float64 in component 1 ('label') where the model takes int32" in line
 
 
 def test_an_error_names_the_input_both_sides_and_what_to_do():

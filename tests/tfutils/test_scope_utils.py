@@ -47,6 +47,24 @@ def test_second_call_in_a_graph_makes_no_new_variables_unless_the_first_raised()
     assert layer("V")[0].graph is tf.get_default_graph()
 
 
+def test_by_variable_makes_what_is_missing_and_reuses_the_rest():
+    @auto_reuse_variable_scope(by_variable=True)
+    def network(levels):
+        """Has a variable for each level."""
+        return [tf.get_variable(f"level{each}", [2]) for each in range(levels)], op_name()
+
+    with tf.variable_scope("net") as scope:
+        (first,), _ = network(1)
+        (again, second), op = network(2)
+    assert again is first and second.op.name == "net/level1" and op == "net/x_1"
+    assert network.__doc__ == "Has a variable for each level."
+    # where everything is to be there, such as in a second tower, nothing is made
+    with tf.variable_scope(scope, reuse=True):
+        assert network(2)[0][1] is second
+        with pytest.raises(ValueError, match="net/level2"):
+            network(3)
+
+
 def test_functions_run_under_a_name_scope_of_their_own():
     @under_name_scope()
     def compute(name):
@@ -57,6 +75,15 @@ def test_functions_run_under_a_name_scope_of_their_own():
     assert [compute("y"), compute("y"), named()] == ["compute/y", "compute_1/y", "other/x"]
     assert [compute("y", name_scope="z"), named(name_scope=None)] == ["z/y", "op_name/x"]
     assert (compute.__name__, compute.__doc__) == ("compute", "Makes an op.")
+
+
+def test_calls_that_name_the_same_scope_share_it_and_a_taken_name_is_a_warning(capsys):
+    compute = under_name_scope()(op_name)
+    assert [compute(name_scope="z"), compute(name_scope="z")] == ["z/x", "z/x_1"]
+    assert "WRN" not in capsys.readouterr().out
+    op_name("taken")
+    assert compute(name_scope="taken") == "taken_1/x"
+    assert "name_scope='taken', but something else has that name" in capsys.readouterr().out
 
 
 def test_the_open_name_scope_is_known():

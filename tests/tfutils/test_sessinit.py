@@ -28,6 +28,7 @@ from tensorpack.tfutils.sessinit import (
     get_model_loader,
 )
 from tensorpack.utils import logger
+from tests.dataflow.old_bytes import pickle_of_python_2
 
 
 @pytest.fixture
@@ -265,6 +266,31 @@ def test_smart_init_finds_the_right_one(prefix, tmp_path, session):
     assert sess.run(b) == 3
 
 
+def test_a_dictionary_of_arrays_in_an_npy_file(tmp_path, session):
+    """Weights as scripts of 2017 kept them, also those that Python 2 pickled."""
+    first, second = str(tmp_path / "a.npy"), str(tmp_path / "b.npy")
+    np.save(first, {"W:0": np.float32([5, 6]), "b": 3.0})
+    w, b = tf.get_variable("W", [2]), tf.get_variable("b", [])
+    sess = session()
+    for loader in get_model_loader(first), InitFrom(first, also=["b"]):
+        SessionUpdate(sess, [w, b]).update({"W": [0.0, 0.0], "b": 0.0})
+        loader.init(sess)
+        assert sess.run([w, b])[0].tolist() == [5, 6] and sess.run(b) == 3
+    pickled = pickle_of_python_2(np.array({"W": np.float32([7, 8])}, object))
+    with open(second, "wb") as file:
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "|O", "fortran_order": False, "shape": ()}
+        )
+        file.write(pickled)
+    SmartInit(second).init(sess)
+    assert sess.run(w).tolist() == [7, 8]
+    assert list(load_checkpoint_vars(second)) == ["W"]
+    for wrong in np.zeros(3), {}, {"W": {"nested": np.zeros(2)}}, {1: np.zeros(2)}:
+        np.save(first, wrong, allow_pickle=True)
+        with pytest.raises(CheckpointCorrupt, match="an array by its name|dictionary of arrays"):
+            SmartInit(first)
+
+
 def test_smart_init_refuses_the_rest_with_advice_and_without_running_pickles(tmp_path):
     class Harm:
         def __reduce__(self):
@@ -275,7 +301,7 @@ def test_smart_init_refuses_the_rest_with_advice_and_without_running_pickles(tmp
     with pytest.raises(ValueError, match=r"a path, a dict or a list of them, not array\(\[0, 1, 2"):
         SmartInit(np.arange(3))
     np.save(str(tmp_path / "dict.npy"), np.array({"W": Harm()}), allow_pickle=True)
-    with pytest.raises(ValueError, match=r"calls save_checkpoint_vars\(arrays, '.*/dict\.npz'\)"):
+    with pytest.raises(CheckpointCorrupt, match=r"dict\.npy.* a pickle that needs \w+\.mkdir"):
         SmartInit(str(tmp_path / "dict.npy"))
     assert not (tmp_path / "harmed").exists()
 

@@ -185,6 +185,9 @@ def test_data_formats():
     assert [get_data_format(name) for name in spellings] == ["NHWC", "NHWC", "NCHW", "NCHW"]
     with pytest.raises(ValueError, match="'NWHC'"):
         get_data_format("NWHC")
+    spellings = ["NDHWC", "channels_last", "NCDHW", "channels_first"]
+    volumes = [get_data_format(name, dims=3) for name in spellings]
+    assert volumes == ["NDHWC", "NDHWC", "NCDHW", "NCDHW"]
 
 
 def test_old_keywords_are_passed_on_by_their_new_name():

@@ -2,7 +2,10 @@
 
 import itertools
 import multiprocessing
+import os
 import queue
+import subprocess
+import sys
 import threading
 import time
 
@@ -15,8 +18,11 @@ from tensorpack.utils.concurrency import (
     OrderedResultGatherProc,
     ShareSessionThread,
     StoppableThread,
+    enable_death_signal,
     guard_thread,
 )
+from tests.checks import ROOT
+from tests.processes import gone, wait_until
 
 
 @pytest.fixture
@@ -267,3 +273,57 @@ def test_results_of_several_producers_come_in_order():
     for each in data, gatherer.result_queue:
         each.close()
         each.join_thread()
+
+
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
+
+ORPHAN = """
+import multiprocessing, os, sys, time
+from tensorpack.utils.concurrency import enable_death_signal
+
+def work(parent):
+    print(os.getpid(), flush=True)
+    while sys.argv[1] == "late" and os.getppid() == parent:
+        time.sleep(0.01)
+    enable_death_signal()
+    print("still here", flush=True)
+    time.sleep(60)
+
+child = multiprocessing.get_context("fork").Process(target=work, args=[os.getpid()])
+child.start()
+child.join()
+"""
+
+
+@linux_only
+@pytest.mark.parametrize("when, says", [("early", b"still here\n"), ("late", b"")])
+def test_a_process_dies_with_its_parent_also_if_that_is_dead_already(when, says):
+    with subprocess.Popen(
+        [sys.executable, "-c", ORPHAN, when],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as parent:
+        pid = int(parent.stdout.readline())
+        assert (parent.stdout.readline() if when == "early" else b"") == says
+        assert not gone(pid)
+        parent.kill()
+        parent.wait()
+        assert wait_until(lambda: gone(pid), 10)
+        assert parent.stdout.read() == b""
+
+
+@linux_only
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_a_process_lives_while_its_parent_does(method):
+    child = multiprocessing.get_context(method).Process(target=enable_death_signal)
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+
+
+def test_a_system_without_the_signal_is_a_warning(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "platform", "plan9")
+    enable_death_signal(_warn=False)
+    assert capsys.readouterr() == ("", "")
+    enable_death_signal()
+    assert "plan9 sends no signal when a parent dies" in "".join(capsys.readouterr())

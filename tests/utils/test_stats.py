@@ -34,6 +34,18 @@ def test_an_empty_stat_counter_knows_only_its_count(name):
         getattr(StatCounter(), name)
 
 
+def test_results_are_numpy_scalars():
+    """As scripts expect that call `np.asscalar(counter.sum)` or `counter.average.item()`."""
+    counter, stat = StatCounter(), BinaryStatistics()
+    counter.feed(3)
+    for _ in range(2):
+        found = [counter.sum, counter.average, counter.max, counter.min, stat.precision]
+        found += [stat.recall, stat.false_positive, stat.false_negative]
+        assert {type(each) for each in found} == {np.float64}
+        assert isinstance(stat.nr_pos, np.integer)
+        stat.feed([1], [1])
+
+
 @pytest.mark.parametrize("kind", [RatioCounter, Accuracy])
 def test_ratio_counter(kind):
     counter = kind()
@@ -57,6 +69,8 @@ def test_binary_statistics():
     stat.feed(np.array([True, False]), np.array([True, True]))
     assert stat.precision == 2 / 3 and stat.recall == 0.5
     assert stat.false_positive == 1 - 2 / 3 and stat.false_negative == 0.5
+    assert (stat.nr_pos, stat.nr_pred_pos, stat.corr_pos) == (4, 3, 2)
+    assert (stat.nr_neg, stat.nr_pred_neg, stat.corr_neg) == (2, 3, 1)
     stat.reset()
     values = (stat.precision, stat.recall, stat.false_positive, stat.false_negative)
     assert values == (0, 0, 0, 0)
@@ -79,6 +93,14 @@ def test_online_moments_equal_numpy(values, offset):
     assert moments.mean == pytest.approx(np.mean(values), abs=1e-6)
     assert moments.variance == pytest.approx(np.var(values, ddof=1), rel=1e-6, abs=1e-6)
     assert moments.std == math.sqrt(moments.variance)
+
+
+def test_online_moments_of_arrays():
+    arrays, moments = np.random.RandomState(0).normal(size=(5, 2, 3)), OnlineMoments()
+    for each in arrays:
+        moments.feed(each)
+    np.testing.assert_allclose(moments.mean, arrays.mean(0))
+    np.testing.assert_allclose(moments.std, arrays.std(0, ddof=1))
 
 
 def test_online_moments_of_one_value_and_of_none():

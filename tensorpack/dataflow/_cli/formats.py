@@ -5,12 +5,7 @@ import os
 import struct
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from tensorpack.utils.old_values import (
-    BadRecord,
-    RefusedRecord,
-    looks_like_msgpack,
-    looks_like_pickle,
-)
+from tensorpack.utils.old_values import BadRecord, RefusedRecord, kind_of_old
 
 from .._files import DamagedFile, decode_value, input_path, is_gzip
 from .._hdf5_rows import describe_file
@@ -54,62 +49,43 @@ class Format(NamedTuple):
     options: Tuple[str, ...] = ()  # those of `InputOptions` that make a difference
 
 
-_OURS = [("contents", "datapoints of tensorpack")]
-_MSGPACK = [("contents", "datapoints of tensorpack 0.2, as msgpack")]
-_PICKLES = [("contents", "datapoints of old tensorpack, as pickles")]
-
-
-def _check_allowed(path: str, options: InputOptions) -> None:
-    if not options.allow_pickle:
-        raise CommandError(
-            f"{path} has pickles of an old version of tensorpack. If you trust it, convert it "
-            f"once: python -m tensorpack.dataflow convert {path} NEW --allow-pickle"
-        )
+_CONTENTS = {
+    "": [("contents", "datapoints of tensorpack")],
+    "msgpack": [("contents", "datapoints of tensorpack 0.2, as msgpack")],
+    "pickle": [("contents", "datapoints of old tensorpack, as pickles")],
+}
 
 
 def _open_lmdb(path: str, options: InputOptions, max_errors: int) -> Opened:
     raw = LMDBData(path, shuffle=False, max_errors=max_errors)  # which checks the file
-    contents, is_new = _OURS, raw.lst.is_new()
+    kind, is_new = "", raw.lst.is_new()
     if not is_new:
         file = raw.lst.file()
         keys = [key for key in file.keys(3) if not key.startswith(b"__")]
-        first = (file.get(keys[0]) if keys else None) or b""
-        if looks_like_pickle(first):
-            _check_allowed(path, options)
-            contents = _PICKLES
-        elif looks_like_msgpack(first):
-            contents = _MSGPACK
-        else:
+        kind = kind_of_old((file.get(keys[0]) if keys else None) or b"")
+        if not kind:
             return Opened(raw, [("contents", "keys and values of another program")], False)
     flow = open_old_lmdb(path, options.allow_pickle, max_errors, probe=False)
-    return Opened(flow, contents, is_new)
+    return Opened(flow, _CONTENTS[kind], is_new)
 
 
 def _open_tfrecord(path: str, options: InputOptions, max_errors: int) -> Opened:
-    contents = _OURS
+    first = b""
     try:
         first = next(iter(TFRecordBytes(path)), [b""])[0]
-        if looks_like_pickle(first):
-            _check_allowed(path, options)
-            contents = _PICKLES
-        elif looks_like_msgpack(first):
-            contents = _MSGPACK
-        decode_value(first, False, options.allow_pickle)
+        decode_value(first, False)
     except BadRecord:
         raw = TFRecordBytes(path, max_errors=max_errors)
         return Opened(raw, [("contents", "records of another program")])
     except (DamagedFile, RefusedRecord):  # which says nothing about the others
         pass
     flow = TFRecordData(path, max_errors=max_errors, allow_pickle=options.allow_pickle)
-    return Opened(flow, contents)
+    return Opened(flow, _CONTENTS[kind_of_old(first)])
 
 
 def _open_npz(path: str, options: InputOptions, max_errors: int) -> Opened:
-    is_old = is_old_npz(path)
-    if is_old:
-        _check_allowed(path, options)
     flow = NumpySerializer.load(path, shuffle=False, allow_pickle=options.allow_pickle)
-    return Opened(flow, _PICKLES if is_old else _OURS)
+    return Opened(flow, _CONTENTS["pickle" if is_old_npz(path) else ""])
 
 
 def _open_hdf5(path: str, options: InputOptions, max_errors: int) -> Opened:

@@ -9,16 +9,9 @@ import os
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from tensorpack.utils import logger
-from tensorpack.utils.old_values import (
-    BadRecord,
-    RefusedRecord,
-    looks_like_msgpack,
-    looks_like_pickle,
-    unpack,
-    unpickle,
-)
+from tensorpack.utils.old_values import BadRecord, RefusedRecord, decode_old, kind_of_old
 from tensorpack.utils.optional import require
-from tensorpack.utils.serialize import FrameError, loads
+from tensorpack.utils.serialize import FrameError, load_frame
 
 from .._files import PathLike, decode_value
 from .file import DamagedLMDB, OpenFile, data_file, open_shared, probe
@@ -163,20 +156,16 @@ class Records(Sequence[Any]):
             logger.warning(
                 "%s",
                 f"{file.path} has no list of keys that can be read: all its keys are read now, in "
-                "the order of the file. (A pickled list is read with allow_pickle=True.)",
+                "the order of the file.",
             )
             keys = [key for key in file.keys() if key not in (HEADER_KEY, LIST_KEY)]
         return keys
 
     def _listed_keys(self, value: bytes) -> Optional[List[bytes]]:
         try:
-            if looks_like_pickle(value):
-                return _as_keys(unpickle(value)) if self._allow_pickle else None
-            if looks_like_msgpack(value):
-                return _as_keys(unpack(value))
+            return _as_keys(decode_old(value)) if kind_of_old(value) else None
         except (BadRecord, RefusedRecord):
-            pass
-        return None
+            return None
 
 
 class Datapoints(Records):
@@ -191,7 +180,7 @@ def _read_header(file: OpenFile) -> Optional[int]:
     if value is None:
         return None
     try:
-        header = loads(value)
+        header = load_frame(value)
     except FrameError as error:
         raise DamagedLMDB(file.path, str(error), HEADER_KEY) from error
     fields = header if isinstance(header, dict) else {}

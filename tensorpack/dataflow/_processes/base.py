@@ -2,7 +2,7 @@
 
 import threading
 from multiprocessing import util
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Iterator, List, Optional
 
 from tensorpack.utils.checks import as_count, check_counts
 from tensorpack.utils.processes import usable_cores
@@ -13,7 +13,7 @@ from ..base import DataFlow, DataFlowTerminated, ProxyDataFlow, RNGDataFlow, Sta
 from ..map import checked_function
 from .pool import WorkerPool
 from .sender import Limits
-from .start_method import choose_start_method
+from .start_method import choose_start_method, is_worker
 from .worker_loop import Environments, draw_seed, map_inputs
 
 
@@ -75,7 +75,10 @@ class WorkerPools:
 
 
 class ProcessFlow(ProxyDataFlow, RNGDataFlow):
-    """A flow whose passes use worker processes. `buffer_bytes` bounds what is in flight."""
+    """A flow whose passes use worker processes. `buffer_bytes` bounds what is in flight.
+
+    In a worker, where it cannot have any, it makes the same data without them and has no state.
+    """
 
     strict = False
     environments: Environments = None
@@ -98,9 +101,23 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         """The pools of this process; a forked or unpickled copy of the flow has its own."""
         return self._local.get(self)
 
+    def __iter__(self) -> Iterator[Any]:
+        """Begins a pass.
+
+        Raises (while iterating):
+          DataFlowTerminated: the flow was closed meanwhile.
+          TypeError: the flow or the function cannot be sent to a process, or a datapoint cannot.
+          WorkerDied: a process died without a report, or could not start; what is known is the
+            cause.
+          Exception: what was raised in a process, with its traceback as the cause; a `WorkerFailed`
+            unless it is a builtin exception.
+        """
+        return iter(self._without_processes()) if is_worker() else self._begin()
+
     def start_processes(self) -> None:
         """Starts the processes if there are none yet."""
-        self._pools.prepare(self._make_pool)
+        if not is_worker():
+            self._pools.prepare(self._make_pool)
 
     def close(self) -> None:
         """Ends the processes. The flow can be used again, with new ones."""
@@ -112,7 +129,17 @@ class ProcessFlow(ProxyDataFlow, RNGDataFlow):
         same = self.strict or self.num_proc == 1
         return same and RNGDataFlow.seeded.fget(self) and super().seeded  # type: ignore[attr-defined]
 
+    def _begin(self) -> Iterator[Any]:
+        """Begins a pass by the processes."""
+        raise NotImplementedError
+
+    def _without_processes(self) -> DataFlow:
+        """Returns a flow that makes the same in this process."""
+        raise NotImplementedError
+
     def _check_keeps_state(self) -> None:
+        if is_worker():
+            raise StateNotKept(f"{type(self).__name__} keeps no state inside of another process.")
         if not self.strict:
             name = type(self).__name__
             raise StateNotKept(

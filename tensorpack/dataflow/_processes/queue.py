@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Dict, Optional, Tuple
 
 from tensorpack.utils import DIE
-from tensorpack.utils.serialize import dumps, loads
+from tensorpack.utils.serialize import dumps, load_frame
 from tensorpack.utils.worker import Worker, make_worker, state_of
 from tensorpack.utils.worker_errors import failure_from_bytes, failure_to_bytes
 
@@ -121,7 +121,7 @@ class ProcessQueue:
             raise
 
     def _opened(self, number: int, frame: bytes) -> Tuple[Any, Any]:
-        content = loads(frame)
+        content = load_frame(frame)
         if number == _END:
             return DIE, None
         if number == _FAILED:

@@ -56,18 +56,17 @@ def choose_start_method(wanted: Optional[str] = None) -> str:
     return "forkserver" if has_threads or _has_session() else "fork"
 
 
+def is_worker() -> bool:
+    """Returns whether this process may not have processes of its own, being daemonic."""
+    return multiprocessing.current_process().daemon
+
+
 def start(worker: Worker, method: str, name: str, sent: Any) -> None:
     """Starts a worker, which gets an object of the user, `sent`, called `name` in messages.
 
-    Raises RuntimeError if this process is a worker itself, or is still becoming one, and TypeError
-    if `sent` cannot be pickled, which all methods but "fork" need; it names the part.
+    Raises RuntimeError if this process is still becoming a worker itself, and TypeError if `sent`
+    cannot be pickled, which all methods but "fork" need; it names the part.
     """
-    if multiprocessing.current_process().daemon:
-        raise RuntimeError(
-            f"{worker.name} was to be started in a worker process, which cannot have processes of "
-            "its own. Do not put a flow with processes into another one: use threads inside, or "
-            "more processes outside."
-        )
     if method != "fork" and getattr(multiprocessing.current_process(), "_inheriting", False):
         raise RuntimeError(  # in place of multiprocessing, whose message does not name the cause
             f"{worker.name} was to be started by a worker process that has not begun yet: it "

@@ -11,7 +11,7 @@ The receiver answers every message with an `Answer`, so a sender knows what has 
 import struct
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from tensorpack.utils.serialize import FrameError, dumps, loads
+from tensorpack.utils.serialize import FrameError, dumps, load_frame
 
 SYNC, DATA, END = 0, 1, 2
 PART_BYTES = 1 << 16
@@ -67,7 +67,7 @@ def split(frame: bytes) -> List[Any]:
 
 def decode(data: Any, max_bytes: int) -> Message:
     """Reads a message from a buffer, or raises FrameError; its arrays are copies."""
-    fields = loads(data, max_bytes)
+    fields = load_frame(data, max_bytes)
     if type(fields) is not list or len(fields) != len(Message._fields):
         raise FrameError(f"A frame with a {type(fields).__name__} is not a message.")
     message = Message(*fields)

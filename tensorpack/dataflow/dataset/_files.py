@@ -14,6 +14,7 @@ from tensorpack.utils.fs import download as download_file
 from tensorpack.utils.untrusted import hash_untrusted
 
 from .._files import DamagedFile, PathLike
+from ..raw import DataFromList
 
 TRAIN_OR_TEST = ("train", "test")
 _MOST_BYTES = 1 << 28  # of an archive that is unpacked; the largest published one has 186 MB
@@ -44,6 +45,20 @@ class LabelledImages:
         else:
             image = np.divide(image, self._scale, dtype=np.float32)
         return [image, int(self.labels[index])]
+
+
+class LabelledFlow(DataFromList):
+    """A flow over `LabelledImages`, with the attributes that scripts read."""
+
+    @property
+    def images(self) -> np.ndarray:
+        """All images, uint8; the first axis counts them."""
+        return self.lst.images
+
+    @property
+    def labels(self) -> np.ndarray:
+        """All labels, uint8 `[N]`."""
+        return self.lst.labels
 
 
 def check_split(name: str, parts: Sequence[str] = TRAIN_OR_TEST) -> None:

@@ -37,7 +37,8 @@ _SYNSET = re.compile(r"n\d{8}\Z")
 class ILSVRCMeta:
     """What is known of the images and classes of ILSVRC12.
 
-    The files are read from a folder: each as it is, or from `caffe_ilsvrc12.tar.gz` there.
+    The files are read from a folder: each as it lies there or in `caffe_ilsvrc12`, or else from
+    `caffe_ilsvrc12.tar.gz`.
     """
 
     def __init__(self, dir: Optional[PathLike] = None, *, download: bool = False) -> None:
@@ -63,6 +64,8 @@ class ILSVRCMeta:
 
     def get_synset_1000(self) -> Dict[int, str]:
         """Returns the name of the folder of each class, such as "n01440764", by its label."""
+        if self._unpacked("synsets.txt"):
+            return dict(enumerate(self._lines("synsets.txt")))
         words = self.get_synset_words_1000()
         return {label: line.split()[0] for label, line in words.items()}
 
@@ -130,10 +133,15 @@ class ILSVRCMeta:
             raise DamagedFile(f"{name} of {self.dir} is empty.")
         return lines
 
+    def _unpacked(self, name: str) -> Optional[str]:
+        """Returns the path of a file that lies in the folder, or in that of the archive's name."""
+        paths = [os.path.join(self.dir, part, name) for part in ("", "caffe_ilsvrc12")]
+        return next(filter(os.path.isfile, paths), None)
+
     def _read(self, name: str) -> bytes:
         """Returns the content of a file, from the archive if it does not lie beside it."""
-        path = os.path.join(self.dir, name)
-        if os.path.isfile(path):
+        path = self._unpacked(name)
+        if path is not None:
             return read_file(path)
         if self._archive is None:
             (path,) = find_files("ILSVRCMeta", self.dir, dict([_URL]), self._download)

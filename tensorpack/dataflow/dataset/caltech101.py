@@ -11,8 +11,7 @@ import numpy as np
 from tensorpack.utils.fs import get_dataset_path
 
 from .._files import DamagedFile, PathLike
-from ..raw import DataFromList
-from ._files import LabelledImages, check_labels, check_split, find_files
+from ._files import LabelledFlow, LabelledImages, check_labels, check_split, find_files
 from ._matlab import read_matlab
 
 __all__ = ["Caltech101Silhouettes"]
@@ -21,7 +20,7 @@ _URL = "https://people.cs.umass.edu/~marlin/data/caltech101_silhouettes_28_split
 _CLASSES = 101
 
 
-class Caltech101Silhouettes(DataFromList):
+class Caltech101Silhouettes(LabelledFlow):
     """Yields `[image, label]`: uint8 `[28, 28]` of zeros and ones, and an int from 0 to 100.
 
     There are 4,100 datapoints in "train", 2,264 in "val" and 2,307 in "test". As MATLAB stores

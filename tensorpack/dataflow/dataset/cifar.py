@@ -1,8 +1,8 @@
-"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, from the archives of the binary version.
+"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, from the archives of the binary or Python version.
 
-The format is described at https://www.cs.toronto.edu/~kriz/cifar.html: a record is the label (of
-CIFAR-100 a coarse and a fine one) and the red, green and blue planes. The Python version of the
-archives is pickled, which could run any code, so it is not read.
+The formats are described at https://www.cs.toronto.edu/~kriz/cifar.html: a record is the label (of
+CIFAR-100 a coarse and a fine one) and the red, green and blue planes. The files of the Python
+version are pickled dicts of lists and arrays, which are read without running code.
 """
 
 import os
@@ -11,11 +11,12 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tensorpack.utils.fs import get_dataset_path
+from tensorpack.utils.old_values import decode_old
 
 from .._files import DamagedFile, PathLike
-from ..raw import DataFromList
 from ._files import (
     TRAIN_OR_TEST,
+    LabelledFlow,
     LabelledImages,
     check_labels,
     check_split,
@@ -36,9 +37,10 @@ class _Archive(NamedTuple):
     files: Dict[str, List[str]]  # in the folder, by the part of the dataset
     names: str  # the file with the names of the classes
     label_bytes: int  # the last one counts
+    key: str = ""  # of the Python version: how the keys of labels and their names begin
 
 
-_ARCHIVES = {  # by the number of classes
+_ARCHIVES = {  # of the binary version, by the number of classes
     10: _Archive(
         "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
         "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
@@ -56,9 +58,19 @@ _ARCHIVES = {  # by the number of classes
         2,
     ),
 }
+_PICKLED = {  # of the Python version: the hash and folder of the archive, the names, the key
+    10: (
+        "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+        *("cifar-10-batches-py", "batches.meta", "label"),
+    ),
+    100: (
+        "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+        *("cifar-100-python", "meta", "fine_label"),
+    ),
+}
 
 
-class CifarBase(DataFromList):
+class CifarBase(LabelledFlow):
     """Yields `[image, label]`: uint8 `[32, 32, 3]` in RGB, and an int from 0.
 
     There are 50,000 datapoints in "train" and 10,000 in "test". The archive is read where it lies
@@ -92,13 +104,18 @@ class CifarBase(DataFromList):
             raise ValueError(f"There are CIFAR-10 and CIFAR-100, but got {cifar_classnum}.")
         self.train_or_test = train_or_test
         self.cifar_classnum = cifar_classnum
-        self._archive = _ARCHIVES[cifar_classnum]
         self._directory = os.fspath(
             get_dataset_path(f"cifar{cifar_classnum}_data") if dir is None else dir
         )
+        self._archive = _find_archive(self._directory, cifar_classnum)
         self._download = download
         shuffle = train_or_test == "train" if shuffle is None else shuffle
         super().__init__(LabelledImages(*self._read_part(train_or_test)), shuffle)
+
+    @property
+    def data(self) -> LabelledImages:
+        """All datapoints, by index."""
+        return self.lst
 
     def get_label_names(self) -> List[str]:
         """Returns the names of the classes, in the order of the labels."""
@@ -153,15 +170,45 @@ class CifarBase(DataFromList):
         folder = self._archive.folder
         paths = {name: os.path.join(self._directory, folder, name) for name in names}
         if all(map(os.path.isfile, paths.values())):
-            return {name: read_file(path) for name, path in paths.items()}
+            return {name: self._as_binary(name, read_file(path)) for name, path in paths.items()}
         published = {self._archive.url: self._archive.sha256}
         (path,) = find_files(type(self).__name__, self._directory, published, self._download)
         wanted = [f"{folder}/{name}" for name in names]
         contents = read_members(path, wanted.__contains__)
         missing = [each for each in wanted if each not in contents]
         if missing:
-            raise DamagedFile(f"{path} has no {', '.join(missing)}. Is it the binary version?")
-        return {name: contents[f"{folder}/{name}"] for name in names}
+            raise DamagedFile(f"{path} has no {', '.join(missing)}. Is it the published one?")
+        return {name: self._as_binary(name, contents[f"{folder}/{name}"]) for name in names}
+
+    def _as_binary(self, name: str, content: bytes) -> bytes:
+        """Returns what the binary version has in the place of a file of either version."""
+        key = self._archive.key
+        if not key:
+            return content
+        try:
+            found = decode_old(content)
+            if name == self._archive.names:
+                return "\n".join(found[f"{key}_names"]).encode()
+            labels = np.frombuffer(bytes(list(found[f"{key}s"])), np.uint8)[:, np.newaxis]
+            records = np.hstack([labels, found["data"].reshape(len(labels), -1)])
+            return records.astype(np.uint8, casting="safe").tobytes()
+        except Exception as error:  # whatever is in the place of lists and arrays
+            raise DamagedFile(f"{name} of {self._directory}: {error}") from error
+
+
+def _find_archive(directory: str, classes: int) -> _Archive:
+    """Returns the version whose folder, or else whose archive, is there; the binary one first."""
+    binary = _ARCHIVES[classes]
+    sha256, folder, names, key = _PICKLED[classes]
+    url = binary.url.replace("binary", "python")
+    files = {part: [name[: -len(".bin")] for name in each] for part, each in binary.files.items()}
+    pickled = _Archive(url, sha256, folder, files, names, 1, key)
+    for attribute in "folder", "url":
+        for each in binary, pickled:
+            place = os.path.basename(getattr(each, attribute))
+            if os.path.exists(os.path.join(directory, place)):
+                return each
+    return binary
 
 
 class Cifar10(CifarBase):

@@ -14,8 +14,7 @@ import numpy as np
 from tensorpack.utils.fs import get_dataset_path
 
 from .._files import DamagedFile, PathLike
-from ..raw import DataFromList
-from ._files import LabelledImages, check_labels, check_split, find_files
+from ._files import LabelledFlow, LabelledImages, check_labels, check_split, find_files
 
 __all__ = ["FashionMnist", "Mnist"]
 
@@ -24,7 +23,7 @@ _UNSIGNED_BYTES = 0x800  # the magic number is this and the number of axes
 _PREFIXES = {"train": "train", "test": "t10k"}
 
 
-class Mnist(DataFromList):
+class Mnist(LabelledFlow):
     """Yields `[image, label]`: float32 `[28, 28]` in [0, 1], and an int from 0 to 9.
 
     There are 60,000 datapoints in "train" and 10,000 in "test".
@@ -77,6 +76,14 @@ class Mnist(DataFromList):
             )
         super().__init__(LabelledImages(images, labels, scale=255), shuffle)
         self.train_or_test = train_or_test
+        self._images: Optional[np.ndarray] = None
+
+    @property
+    def images(self) -> np.ndarray:
+        """All images, float32 `[N, 28, 28, 1]` in [0, 1]; kept once they were asked for."""
+        if self._images is None:
+            self._images = np.divide(self.lst.images[..., np.newaxis], 255, dtype=np.float32)
+        return self._images
 
 
 class FashionMnist(Mnist):

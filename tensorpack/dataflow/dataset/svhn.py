@@ -11,8 +11,7 @@ import numpy as np
 from tensorpack.utils.fs import get_dataset_path
 
 from .._files import DamagedFile, PathLike
-from ..raw import DataFromList
-from ._files import LabelledImages, check_labels, check_split, find_files
+from ._files import LabelledFlow, LabelledImages, check_labels, check_split, find_files
 from ._matlab import read_matlab
 
 __all__ = ["SVHNDigit"]
@@ -26,7 +25,7 @@ _SHA256: Dict[str, str] = {  # by the part of the dataset
 }
 
 
-class SVHNDigit(DataFromList):
+class SVHNDigit(LabelledFlow):
     """Yields `[image, label]`: uint8 `[32, 32, 3]` in RGB, and an int from 0 to 9.
 
     There are 73,257 datapoints in "train", 26,032 in "test" and 531,131 in "extra". They are held
@@ -56,6 +55,8 @@ class SVHNDigit(DataFromList):
           ValueError: it is damaged, or there is no such part.
         """
         super().__init__(LabelledImages(*_read_part(name, data_dir, download)), shuffle)
+
+    X, Y = LabelledFlow.images, LabelledFlow.labels
 
     @staticmethod
     def get_per_pixel_mean(

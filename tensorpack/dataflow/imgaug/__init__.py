@@ -45,6 +45,7 @@ from .paste import (
     PasteTransform,
     RandomPaste,
 )
+from .target import Target
 from .transform import (
     CropTransform,
     FlipTransform,
@@ -114,6 +115,7 @@ __all__ = [
     "Saturation",
     "Shift",
     "ShiftTransform",
+    "Target",
     "ToFloat32",
     "ToUint8",
     "Transform",

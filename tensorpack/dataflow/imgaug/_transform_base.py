@@ -3,17 +3,21 @@
 `imgaug.transform` is the public address, and says what coordinates mean.
 """
 
+import copy
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
 __all__ = [
+    "BaseTransform",
     "NoOpTransform",
     "Transform",
     "TransformFactory",
     "TransformList",
     "as_coords",
     "check_size",
+    "given_or",
+    "in_float64",
     "keep_channels",
 ]
 
@@ -25,8 +29,12 @@ class Transform:
     process. It does not write to its arguments; a result may be a view of them.
 
     A subclass overrides `apply_image`. If pixels move it also overrides `apply_coords`, on which
-    `apply_box` is built, and `apply_segmentation`.
+    `apply_box` is built, and `apply_segmentation`. `given_interp` and `given_fill` are what
+    `with_options` was given, or None.
     """
+
+    given_interp: Optional[int] = None
+    given_fill: Any = None
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         """Returns the transformed image, from one of the shape that it was made for."""
@@ -57,6 +65,17 @@ class Transform:
         """
         raise _not_done(self, "apply_segmentation")
 
+    def with_options(self, interp: Optional[int] = None, fill: Any = None) -> "Transform":
+        """Returns the same transform with options for both images and masks; None leaves its own.
+
+        Args:
+          interp: an interpolation of OpenCV; of a mask it is `cv2.INTER_NEAREST` by default.
+          fill: is put where the image does not reach: a number, or one for each channel.
+        """
+        changed = copy.copy(self)
+        changed.given_interp, changed.given_fill = interp, fill
+        return changed
+
     def _init(self, params: Optional[Dict[str, Any]] = None) -> None:
         """The spelling of scripts: stores the `locals()` of a constructor as attributes."""
         for name, value in (params or {}).items():
@@ -71,6 +90,9 @@ class Transform:
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({values})"
+
+
+BaseTransform = Transform  # its name in type checks of scripts
 
 
 class TransformList(Transform):
@@ -105,10 +127,16 @@ class TransformList(Transform):
             return lambda value: self._apply(name, value)
         return super().__getattr__(name)
 
+    def with_options(self, interp: Optional[int] = None, fill: Any = None) -> "TransformList":
+        return TransformList([each.with_options(interp, fill) for each in self.tfms])
+
     def _apply(self, name: str, value: Any) -> Any:
         for each in self.tfms:
             value = getattr(each, name)(value)
         return value
+
+    def __getitem__(self, index: int) -> Transform:
+        return self.tfms[index]  # in 2017 it was a list of what was drawn
 
     def __add__(self, other: Transform) -> "TransformList":
         return TransformList(self.tfms + _as_tfms(other))
@@ -165,6 +193,17 @@ def check_size(owner: Any, img: np.ndarray, h: int, w: int) -> None:
 def keep_channels(img: np.ndarray, result: np.ndarray) -> np.ndarray:
     """Returns what OpenCV made of an image, with the axis of a single channel, which it drops."""
     return result[:, :, np.newaxis] if result.ndim < img.ndim else result
+
+
+def given_or(default: Any, given: Any) -> Any:
+    """Returns an option, or what takes its place where it is None."""
+    return default if given is None else given
+
+
+def in_float64(segmentation: np.ndarray, move: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Returns a mask moved by OpenCV, which moves no integers of 32 bits, in its own dtype."""
+    moved = keep_channels(segmentation, move(segmentation.astype(np.float64)))
+    return (moved if segmentation.dtype.kind == "f" else np.rint(moved)).astype(segmentation.dtype)
 
 
 def _as_rows(what: str, rows: Any, columns: int) -> np.ndarray:

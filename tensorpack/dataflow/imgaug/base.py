@@ -1,8 +1,9 @@
 """The contract of augmentors, in both generations of its spelling, and lists of them."""
 
 import inspect
+import operator
 import os
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -41,6 +42,9 @@ class ImageAugmentor:
     and if needed `_get_augment_params(img)` and `_augment_coords(coords, param)`. It stores its
     arguments under their names, draws from `self.rng`, and lists augmentors in it in `_parts`.
 
+    An augmentor of one's own may take another structure than an array, such as a dict of images; so
+    may the lists and choices that it is in.
+
     Attributes:
       rng: the random stream, a `np.random.RandomState` of its own in each process.
     """
@@ -77,17 +81,20 @@ class ImageAugmentor:
 
     def get_transform(self, img: np.ndarray) -> Transform:
         """Draws what to do to an image; see `Transform`."""
-        if type(self)._augment is ImageAugmentor._augment:
-            name = type(self).__name__
-            raise NotImplementedError(f"{name} does nothing yet: define {name}.get_transform().")
-        return _TransformOf2017(self, self._get_augment_params(img))
+        param = self._get_augment_params(img)
+        if type(self)._augment is not ImageAugmentor._augment:
+            return _TransformOf2017(self, param)
+        if isinstance(param, Transform):
+            return param  # the spelling of 2018
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} does nothing yet: define {name}.get_transform().")
 
     def augment(self, img: np.ndarray) -> np.ndarray:
         """Returns an augmented image.
 
         Raises:
           AugmentationError: it failed.
-          TypeError: `img` is no image.
+          TypeError: `img` is no image, and the augmentor takes nothing else.
         """
         return self.augment_return_params(img)[0]
 
@@ -100,29 +107,47 @@ class ImageAugmentor:
         except AugmentationError:
             raise  # names the augmentor in this one that failed
         except Exception as error:
+            if not isinstance(d, np.ndarray):
+                got = f"got {type(d).__name__}; {self} failed on it: {error}"
+                raise TypeError(f"An image is a numpy array, {got}") from error
             raise AugmentationError(
                 f"{self} failed on an image of shape {d.shape}, {d.dtype}: {error}"
             ) from error
 
     def augment_with_params(self, d: np.ndarray, param: Transform) -> np.ndarray:
         """Returns an image with a given transform; new code calls `param.apply_image(d)`."""
-        return param.apply_image(d)
+        return self._as_transform(param).apply_image(d)
 
     def augment_coords(self, coords: np.ndarray, param: Transform) -> np.ndarray:
         """Returns coordinates with a given transform; new code calls `param.apply_coords`."""
-        return param.apply_coords(coords)
+        return self._as_transform(param).apply_coords(coords)
+
+    def _as_transform(self, param: Any) -> Transform:
+        return param if isinstance(param, Transform) else _TransformOf2017(self, param)
 
     def _augment(self, img: np.ndarray, param: Any) -> np.ndarray:
         """The spelling of 2017: override to augment an image as was drawn."""
-        raise NotImplementedError
+        return param.apply_image(img)
 
     def _get_augment_params(self, img: np.ndarray) -> Any:
-        """The spelling of 2017: override to draw what to do."""
+        """The spelling of 2017: override to draw what to do; by default a `Transform`."""
+        for kind in type(self).__mro__:
+            draw = vars(kind).get("get_transform", ImageAugmentor.get_transform)
+            if draw is not ImageAugmentor.get_transform:
+                return draw(self, img)
         return None
 
     def _augment_coords(self, coords: np.ndarray, param: Any) -> np.ndarray:
         """The spelling of 2017: override where pixels move."""
         return coords
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = vars(cls)
+        # A script that derives its augmentor from one of ours means the methods that it defines.
+        if "get_transform" not in own and ("_augment" in own or "_get_augment_params" in own):
+            if not issubclass(cls, PhotometricAugmentor):
+                cls.get_transform = ImageAugmentor.get_transform  # type: ignore[method-assign]
 
     _init = Transform._init
 
@@ -147,9 +172,6 @@ Augmentor = ImageAugmentor
 class TransformAugmentorBase(ImageAugmentor):
     """The spelling of 2018: `_get_augment_params(img)` returns a `Transform`."""
 
-    def get_transform(self, img: np.ndarray) -> Transform:
-        return self._get_augment_params(img)
-
 
 class PhotometricAugmentor(ImageAugmentor):
     """An augmentor that moves no pixels.
@@ -159,6 +181,9 @@ class PhotometricAugmentor(ImageAugmentor):
 
     def get_transform(self, img: np.ndarray) -> Transform:
         return PhotometricTransform(self, self._get_augment_params(img))
+
+    def _get_augment_params(self, img: np.ndarray) -> Any:
+        return None
 
 
 class AugmentorList(ImageAugmentor):
@@ -194,8 +219,17 @@ class AugmentorList(ImageAugmentor):
         return d, TransformList(tfms)
 
 
+def _of_param(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *args: function(self.param, *args)
+
+
 class _TransformOf2017(Transform):
-    """Calls the methods of an augmentor in the spelling of 2017."""
+    """Calls the methods of an augmentor of 2017, and unpacks and compares as what it drew."""
+
+    __iter__, __len__, __getitem__ = _of_param(iter), _of_param(len), _of_param(operator.getitem)
+    __bool__, __int__, __float__ = _of_param(bool), _of_param(int), _of_param(float)
+    __eq__ = _of_param(operator.eq)
+    __hash__ = Transform.__hash__
 
     def __init__(self, augmentor: ImageAugmentor, param: Any) -> None:
         self.augmentor, self.param = augmentor, param
@@ -214,6 +248,11 @@ class _TransformOf2017(Transform):
             )
         return self.augmentor._augment_coords(coords, self.param)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("apply_", "_")):
+            return super().__getattr__(name)
+        return getattr(self.param, name)
+
 
 def as_augmentors(owner: Any, augmentors: Any) -> List[ImageAugmentor]:
     """Returns augmentors as a list; a TypeError if one is something else."""
@@ -231,9 +270,11 @@ def as_augmentors(owner: Any, augmentors: Any) -> List[ImageAugmentor]:
 
 
 def check_image(img: Any) -> None:
-    """Raises TypeError or ValueError unless a value is an image, see `ImageAugmentor`."""
-    if not isinstance(img, np.ndarray):
+    """Raises TypeError or ValueError for an array that is no image, a file name, or None."""
+    if img is None or isinstance(img, (str, bytes, os.PathLike)):
         raise TypeError(f"An image is a numpy array, got {type(img).__name__}.")
+    if not isinstance(img, np.ndarray):
+        return  # some augmentors of scripts take it
     if img.ndim not in (2, 3) or not img.size:
         raise ValueError(f"An image is [h, w] or [h, w, c], and not empty; got {img.shape}.")
     if img.dtype.kind not in "uif":

@@ -8,6 +8,7 @@ from tensorpack.utils.argtools import shape2d
 from tensorpack.utils.checks import as_number, as_positive, check_counts
 from tensorpack.utils.optional import require
 
+from ._transform_base import given_or, in_float64
 from .base import ImageAugmentor
 from .transform import Transform, check_size, keep_channels
 
@@ -25,18 +26,21 @@ class RemapTransform(Transform):
         self.places = places
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        cv2 = require("cv2")
+        cv2, fill = require("cv2"), self.given_fill
         check_size(self, img, *self.places.shape[:2])
         warped = cv2.remap(
-            img, self.places, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+            img,
+            self.places,
+            None,
+            given_or(cv2.INTER_LINEAR, self.given_interp),
+            borderMode=cv2.BORDER_REPLICATE if fill is None else cv2.BORDER_CONSTANT,
+            borderValue=[fill or 0] * 4 if np.ndim(fill) == 0 else fill,
         )
         return keep_channels(img, warped)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
-        h, w = self.places.shape[:2]
-        check_size(self, segmentation, h, w)
-        columns, rows = np.rint(self.places).astype(int).transpose(2, 0, 1)
-        return segmentation[np.clip(rows, 0, h - 1), np.clip(columns, 0, w - 1)]
+        nearest = self.with_options(self.given_interp or 0, self.given_fill)
+        return in_float64(segmentation, nearest.apply_image)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(places of shape {self.places.shape})"
@@ -45,14 +49,14 @@ class RemapTransform(Transform):
 class GaussianDeform(ImageAugmentor):
     """Bends the image: anchors move at random, and each pixel moves with those near it.
 
-    A pixel moves by the mean of their displacements, weighted with a Gaussian of its distance to
+    A pixel moves by the sum of their displacements, weighted with a Gaussian of its distance to
     each. Coordinates are not supported.
 
     Args:
       anchors: (y, x) of each anchor, as multiples of height and width, such as
         `[(0.2, 0.2), (0.2, 0.8), (0.8, 0.2), (0.8, 0.8)]`.
       shape: (height, width) of the images in pixels, or one number for both; all are of this size.
-      sigma: of the Gaussian, in the unit of the anchors.
+      sigma: twice the variance of the Gaussian `exp(-d ** 2 / sigma)`, in the unit of the anchors.
       randrange: by how many pixels an anchor moves at most, in each direction; by default an eighth
         of the height.
 
@@ -81,14 +85,11 @@ class GaussianDeform(ImageAugmentor):
     def _compute_weights(self) -> np.ndarray:
         """Returns how much each pixel follows each anchor, float32 `[h * w, anchors]`."""
         h, w = self.shape
-        pixels = (self._grid[:, :, np.newaxis] + 0.5) / [w, h]
+        pixels = self._grid[:, :, np.newaxis] / [w, h]
         squared = np.sum((pixels - np.array(self.anchors)[:, ::-1]) ** 2, axis=3)
-        nearest = squared.min(axis=2, keepdims=True)  # or all weights of a pixel might vanish
-        weights = np.exp((nearest - squared) / (2 * self.sigma**2))
-        weights /= weights.sum(axis=2, keepdims=True)
-        return weights.astype(np.float32).reshape(h * w, -1)
+        return np.exp(-squared / self.sigma).astype(np.float32).reshape(h * w, -1)
 
     def get_transform(self, img: np.ndarray) -> Transform:
         moves = self.rng.uniform(-self._most, self._most, (len(self.anchors), 2))
-        moved = self._weights @ moves.astype(np.float32)
+        moved = self._weights @ moves[:, ::-1].astype(np.float32)
         return RemapTransform(self._grid + moved.reshape(self._grid.shape))

@@ -13,7 +13,7 @@ from tensorpack.utils.checks import as_list, as_number, as_positive, as_range
 from tensorpack.utils.optional import require
 
 from .base import ImageAugmentor
-from .transform import Transform, WarpAffineTransform, as_coords, keep_channels
+from .transform import Transform, WarpAffineTransform, as_coords
 
 __all__ = ["Affine", "Rotation", "RotationAndCropValid", "Shift", "ShiftTransform"]
 
@@ -48,15 +48,15 @@ class ShiftTransform(WarpAffineTransform):
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         return as_coords(coords) + self.mat[:, 2]
 
-    def _warp(self, img: np.ndarray, interp: int, value: Any) -> np.ndarray:
+    def _warp_by(self, img: np.ndarray, flags: int, border: int, value: Any) -> np.ndarray:
         h, w = img.shape[:2]
         dx, dy = map(int, self.mat[:, 2])
         right, down = max(dx, 0), max(dy, 0)
         wide = require("cv2").copyMakeBorder(
-            img, down, max(-dy, 0), right, max(-dx, 0), self.borderMode, value=value
+            img, down, max(-dy, 0), right, max(-dx, 0), border, value=value
         )
         top, left = down - dy, right - dx
-        return keep_channels(img, wide[top : top + h, left : left + w])
+        return wide[top : top + h, left : left + w]
 
 
 class Shift(ImageAugmentor):
@@ -190,7 +190,7 @@ class Affine(ImageAugmentor):
     Args:
       scale: (least, most) of the factor; None does not scale.
       translate_frac: by how much of the width and of the height the image is shifted at most, in
-        either direction; None does not shift.
+        either direction, by whole pixels; None does not shift.
       rotate_max_deg: the largest angle in degrees, in either direction.
       shear: the largest angle in degrees by which the vertical axis is turned on its own.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
@@ -229,7 +229,7 @@ class Affine(ImageAugmentor):
     def get_transform(self, img: np.ndarray) -> Transform:
         h, w = img.shape[:2]
         scale = self.rng.uniform(*(self.scale or (1, 1)))
-        shift = self.rng.uniform(-1, 1, 2) * (self.translate_frac or (0, 0)) * [w, h]
+        shift = np.rint(self.rng.uniform(-1, 1, 2) * (self.translate_frac or (0, 0)) * [w, h])
         turn_x = math.radians(self.rng.uniform(-1, 1) * self.rotate_max_deg)
         turn_y = turn_x + math.radians(self.rng.uniform(-1, 1) * self.shear)
         linear = scale * np.array(

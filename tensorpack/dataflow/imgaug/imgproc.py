@@ -148,7 +148,7 @@ class Contrast(PhotometricAugmentor):
     """Scales the distance of values from their mean: `mean + (img - mean) * factor`.
 
     Write `Contrast(factor_range, clip=...)` and `rgb=...` by name: the second argument was `clip`
-    in 2017 and `rgb` later.
+    until 2019, and `rgb` later. One bool is read as `clip`, with a warning.
 
     Args:
       factor_range: (least, most) of the factor; not negative.
@@ -157,7 +157,7 @@ class Contrast(PhotometricAugmentor):
       clip: whether floats are clipped to [0, 255], too.
 
     Raises:
-      TypeError: the second argument is a bool, which has two meanings.
+      TypeError: there are more than three arguments.
       ValueError: the range is empty or negative.
     """
 
@@ -169,13 +169,13 @@ class Contrast(PhotometricAugmentor):
         clip: bool = True,
     ) -> None:
         require("cv2")
-        if len(old) == 2 or old == (None,):
-            rgb, clip = (*old, clip)[:2]
+        if len(old) > 2:
+            raise TypeError(f"Contrast takes a range, rgb and clip, got {len(old) + 1} arguments.")
+        if len(old) == 1 and old[0] is not None and clip:
+            clip = old[0]
+            log_once(f"Contrast: write clip={clip} or rgb={clip}; it is read as clip.", "warning")
         elif old:
-            raise TypeError(
-                f"Contrast: write clip={old[0]!r} (the order of 2017) or rgb={old[0]!r} (the later "
-                f"one) instead of {', '.join(map(repr, old))}."
-            )
+            rgb, clip = (*old, clip)[:2]
         self.factor_range = as_range(self, "factor_range", factor_range, 0)
         self.rgb, self.clip = rgb, clip
 
@@ -192,7 +192,7 @@ class Contrast(PhotometricAugmentor):
             mean = img.mean(axis=(0, 1))
         else:
             mean = np.array(require("cv2").mean(readable(img))[:channels])
-        if self.rgb is None:
+        if self.rgb is None or channels == 1:
             return mean
         check_rgb(self, img)
         return mean @ (_GRAY if self.rgb else _GRAY[::-1])
@@ -273,11 +273,11 @@ class Lighting(PhotometricAugmentor):
             )
 
     def _get_augment_params(self, img: np.ndarray) -> np.ndarray:
-        return self.eigvec @ (self.rng.randn(3) * self.std * self.eigval)
+        return self.rng.randn(3) * self.std
 
     def _augment(self, img: np.ndarray, param: np.ndarray) -> np.ndarray:
         check_rgb(self, img)
-        return linear(img, 1, param, self.clip)
+        return linear(img, 1, self.eigvec @ (param * self.eigval), self.clip)
 
 
 def _is_rgb(owner: Any, rgb: Optional[bool]) -> bool:

@@ -89,18 +89,17 @@ class RandomChooseAug(_Chooser):
     def __init__(self, aug_lists: Sequence[Any]) -> None:
         pairs = [each if isinstance(each, tuple) else (each, None) for each in aug_lists]
         self.aug_lists = [_as_one(self, aug) for aug, _ in pairs]
-        self.prob: Optional[List[float]] = None
         given = [prob for _, prob in pairs if prob is not None]
+        self.prob = [1 / len(pairs) for _ in pairs]
         if given:
             self.prob = [as_number(self, "a probability", prob, 0, 1) for _, prob in pairs]
-        if not pairs or self.prob and abs(sum(self.prob) - 1) > 1e-6:
+        if not pairs or abs(sum(self.prob) - 1) > 1e-6:
             raise ValueError(
                 f"RandomChooseAug chooses one augmentor, with probabilities that add up to 1; got "
                 f"{len(pairs)} augmentors, with probabilities {self.prob}."
             )
-        if self.prob:  # numpy wants them to add up more closely
-            total = sum(self.prob)
-            self.prob = [prob / total for prob in self.prob]
+        total = sum(self.prob)  # numpy wants them to add up more closely
+        self.prob = [prob / total for prob in self.prob]
 
     def _parts(self) -> Sequence[ImageAugmentor]:
         return self.aug_lists

@@ -65,8 +65,9 @@ class Resize(ImageAugmentor):
 
     def __init__(self, shape: Union[int, Sequence[int]], interp: int = _LINEAR) -> None:
         require("cv2")  # to be missed now, and not in the middle of a run
-        self.shape = shape2d(shape)
-        check_counts(self, height=self.shape[0], width=self.shape[1])
+        height, width = shape2d(shape)
+        check_counts(self, height=height, width=width)
+        self.shape = (height, width)
         self.interp = interp
 
     def get_transform(self, img: np.ndarray) -> Transform:
@@ -100,13 +101,14 @@ class ResizeShortestEdge(ImageAugmentor):
 class RandomResize(ImageAugmentor):
     """Resizes the image to a random size, at nearly the same aspect ratio.
 
-    Sizes are drawn until one fits. If none of 50 does, the size is left, with a warning.
+    Sizes are drawn until the aspect ratio fits. If none of 50 does, the image is left as it is,
+    with a warning.
 
     Args:
       xrange: (least, most) of the new width: two integers are pixels, others multiples of it.
       yrange: the same of the height; None for that of the width. With `aspect_ratio_thres=0` the
         height follows from the width, and `yrange` must be None or equal to `xrange`.
-      minimum: (width, height) in pixels that the result has at least.
+      minimum: (width, height) in pixels that the result has at least: smaller ones are raised.
       aspect_ratio_thres: how much the aspect ratio may change, as a share of the old one.
       interp: an interpolation of OpenCV; by default `cv2.INTER_LINEAR`.
 
@@ -145,9 +147,9 @@ class RandomResize(ImageAugmentor):
                 new_h = self._draw(self.xrange if self.yrange is None else self.yrange, h)
             else:
                 new_h = max(1, int(new_w * h / w + 0.5))
+            new_w, new_h = max(new_w, self.minimum[0]), max(new_h, self.minimum[1])
             change = abs(new_w * h / (new_h * w) - 1)
-            fits = not self.aspect_ratio_thres or change <= self.aspect_ratio_thres
-            if fits and new_w >= self.minimum[0] and new_h >= self.minimum[1]:
+            if not self.aspect_ratio_thres or change <= self.aspect_ratio_thres:
                 return ResizeTransform(h, w, new_h, new_w, self.interp)
         logger.warning(f"{self} found no size for an image of shape {img.shape}; it is left as is.")
         return NoOpTransform()

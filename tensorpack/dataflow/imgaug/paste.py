@@ -94,6 +94,8 @@ class PasteTransform(Transform):
         return self._paste(segmentation, ConstantBackgroundFiller(0))
 
     def _paste(self, img: np.ndarray, filler: BackgroundFiller) -> np.ndarray:
+        if self.given_fill is not None:
+            filler = ConstantBackgroundFiller(self.given_fill)
         canvas = filler.fill(self.background_shape, img)
         place = canvas[self.y0 : self.y0 + self.h, self.x0 : self.x0 + self.w]
         if canvas.shape[:2] != self.background_shape or canvas.shape[2:] != img.shape[2:]:
@@ -130,7 +132,7 @@ class CenterPaste(ImageAugmentor):
                 f"ConstantBackgroundFiller(255), got {background_filler!r}."
             )
         self.background_shape = (h, w)
-        self.background_filler = background_filler
+        self.background_filler = background_filler or ConstantBackgroundFiller(0)
 
     def get_transform(self, img: np.ndarray) -> Transform:
         h, w = img.shape[:2]
@@ -138,8 +140,7 @@ class CenterPaste(ImageAugmentor):
         if min(rows, columns) < 0:
             raise ValueError(f"The image is larger than the background of {self.background_shape}.")
         y0, x0 = self._place(rows, columns)
-        filler = self.background_filler or ConstantBackgroundFiller(0)
-        return PasteTransform(y0, x0, h, w, self.background_shape, filler)
+        return PasteTransform(y0, x0, h, w, self.background_shape, self.background_filler)
 
     def _place(self, rows: int, columns: int) -> Tuple[int, int]:
         return rows // 2, columns // 2

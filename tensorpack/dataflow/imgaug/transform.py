@@ -5,23 +5,27 @@ from `j` to `j + 1`. So its centre is at `(i + 0.5, j + 0.5)`, and an image of w
 from 0 to `w`.
 """
 
-from typing import Any, Sequence, Tuple, Union
+from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from tensorpack.utils.optional import require
 
 from ._transform_base import (
+    BaseTransform,
     NoOpTransform,
     Transform,
     TransformFactory,
     TransformList,
     as_coords,
     check_size,
+    given_or,
+    in_float64,
     keep_channels,
 )
 
 __all__ = [
+    "BaseTransform",
     "CropTransform",
     "FlipTransform",
     "NoOpTransform",
@@ -37,20 +41,25 @@ __all__ = [
     "keep_channels",
 ]
 
+_NEAREST, _CONSTANT = 0, 0  # cv2.INTER_NEAREST, cv2.BORDER_CONSTANT
+_INTERPOLATIONS, _INVERSE_MAP = 7, 16  # cv2.INTER_MAX, a mask; and cv2.WARP_INVERSE_MAP
+
 
 class PhotometricTransform(Transform):
     """Changes the values of pixels, and moves none.
 
     Args:
-      augmentor: has `_augment(img, param)`.
-      param: what it drew.
+      func: an augmentor that has `_augment(img, param)`, or a function of an image.
+      param: what the augmentor drew.
+      name: how a function is shown.
     """
 
-    def __init__(self, augmentor: Any, param: Any) -> None:
-        self.augmentor, self.param = augmentor, param
+    def __init__(self, func: Any, param: Any = None, name: Optional[str] = None) -> None:
+        self.func, self.param, self.name = func, param, name
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        return self.augmentor._augment(img, self.param)
+        augment = getattr(self.func, "_augment", None)
+        return self.func(img) if augment is None else augment(img, self.param)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         return coords
@@ -73,14 +82,17 @@ class ResizeTransform(Transform):
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
         check_size(self, img, self.h, self.w)
-        size = (self.new_w, self.new_h)
-        return keep_channels(img, require("cv2").resize(img, size, interpolation=self.interp))
+        size, interp = (self.new_w, self.new_h), given_or(self.interp, self.given_interp)
+        return keep_channels(img, require("cv2").resize(img, size, interpolation=interp))
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
-        return as_coords(coords) * [self.new_w / self.w, self.new_h / self.h]
+        coords = as_coords(coords)
+        return coords * np.array([self.new_w / self.w, self.new_h / self.h], coords.dtype)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         check_size(self, segmentation, self.h, self.w)
+        if self.given_interp:
+            return in_float64(segmentation, self.apply_image)
         rows = ((np.arange(self.new_h) + 0.5) * (self.h / self.new_h)).astype(int)
         columns = ((np.arange(self.new_w) + 0.5) * (self.w / self.new_w)).astype(int)
         return segmentation[rows[:, np.newaxis], columns]
@@ -104,7 +116,8 @@ class CropTransform(Transform):
         return img[self.y0 : bottom, self.x0 : right]
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
-        return as_coords(coords) - [self.x0, self.y0]
+        coords = as_coords(coords)
+        return coords - np.array([self.x0, self.y0], coords.dtype)
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
         return self.apply_image(segmentation)
@@ -179,19 +192,30 @@ class WarpAffineTransform(Transform):
         self.borderMode, self.borderValue = borderMode, borderValue
 
     def apply_image(self, img: np.ndarray) -> np.ndarray:
-        value: Any = self.borderValue  # OpenCV takes one number for the first channel alone
-        return self._warp(img, self.interp, [value] * 4 if np.ndim(value) == 0 else value)
+        return self._warp(img, self.interp, self.borderValue)
 
     def apply_coords(self, coords: np.ndarray) -> np.ndarray:
         # Pixels are counted from the centre of the first one, coordinates from its corner.
-        return (as_coords(coords) - 0.5) @ self.mat[:, :2].T + self.mat[:, 2] + 0.5
+        inverse = self.interp & _INVERSE_MAP
+        mat = require("cv2").invertAffineTransform(self.mat) if inverse else self.mat
+        return (as_coords(coords) - 0.5) @ mat[:, :2].T + mat[:, 2] + 0.5
 
     def apply_segmentation(self, segmentation: np.ndarray) -> np.ndarray:
-        exact = segmentation.astype(np.float64)  # OpenCV warps no integers of 32 bits
-        return self._warp(exact, require("cv2").INTER_NEAREST, 0).astype(segmentation.dtype)
+        return in_float64(segmentation, lambda mask: self._warp(mask, _NEAREST, 0))
 
     def _warp(self, img: np.ndarray, interp: int, value: Any) -> np.ndarray:
-        warped = require("cv2").warpAffine(
-            img, self.mat, self.dsize, flags=interp, borderMode=self.borderMode, borderValue=value
+        """Returns a warped image; the options go before an interpolation and a border value."""
+        interp = given_or(interp & _INTERPOLATIONS, self.given_interp)
+        value = given_or(value, self.given_fill)
+        warped = self._warp_by(
+            img,
+            self.interp & ~_INTERPOLATIONS | interp,
+            self.borderMode if self.given_fill is None else _CONSTANT,
+            [value] * 4 if np.ndim(value) == 0 else value,  # OpenCV's is of the first channel alone
         )
         return keep_channels(img, warped)
+
+    def _warp_by(self, img: np.ndarray, flags: int, border: int, value: Any) -> np.ndarray:
+        return require("cv2").warpAffine(
+            img, self.mat, self.dsize, flags=flags, borderMode=border, borderValue=value
+        )

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from tests.dataflow._cli.files import (
     record,
     save,
 )
+from tests.dataflow.flows import Canary
 
 pytest.importorskip("msgpack")
 
@@ -41,18 +43,32 @@ def test_convert(run, tmp_path, before, after):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".tfrecord"])
-def test_files_of_old_tensorpack_that_hold_pickles(run, fails, tmp_path, suffix):
+def test_files_of_old_tensorpack_that_hold_pickles(run, tmp_path, suffix):
     path, target = tmp_path / f"old{suffix}", tmp_path / "new.npz"
     datapoints = [[i, np.arange(i + 1)] for i in range(3)]
     if suffix == ".npz":
         np.savez_compressed(str(path), buffer=np.asarray(datapoints, dtype=object))
     else:
         path.write_bytes(b"".join(record(pickle.dumps(each, 4)) for each in datapoints))
+    for options in [], ["--allow-pickle", "--force"]:
+        ran = run("convert", path, target, *options)
+        assert "datapoints of old tensorpack, as pickles" in ran.out
+        assert_same(load(target), datapoints)
+    assert "datapoints of old tensorpack, as pickles" in run("show", path).out
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".tfrecord"])
+def test_what_would_run_code_needs_the_flag(run, fails, tmp_path, suffix):
+    path, target, canary = tmp_path / f"old{suffix}", tmp_path / "new.tfrecord", tmp_path / "ran"
+    if suffix == ".npz":
+        np.savez_compressed(str(path), buffer=np.array([[Canary(canary)]], dtype=object))
+    else:
+        path.write_bytes(record(pickle.dumps([Canary(canary)], 2)))
     for refused in ["show", path], ["convert", path, target]:
-        assert f"convert {path} NEW --allow-pickle" in fails(*refused)
-    ran = run("convert", path, target, "--allow-pickle")
-    assert "datapoints of old tensorpack, as pickles" in ran.out
-    assert_same(load(target), datapoints)
+        assert re.search(r"a pickle that needs \w+.mkdir.*--allow-pickle", fails(*refused))
+    assert not canary.exists()
+    assert run("convert", path, target, "--allow-pickle").code == 0
+    assert canary.is_dir() and load(target) == [[None]]
 
 
 def test_nothing_is_replaced_unless_it_is_asked_for(run, fails, tmp_path):

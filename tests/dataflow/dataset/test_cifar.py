@@ -1,6 +1,7 @@
-"""CIFAR is read from its binary archives, or from their unpacked folders, and never unpickled."""
+"""CIFAR is read from archives or unpacked folders of both versions, and no code in them runs."""
 
 import io
+import pickle
 import tarfile
 
 import numpy as np
@@ -11,6 +12,8 @@ from tensorpack.dataflow.dataset import Cifar10, Cifar100, CifarBase, _files
 from tensorpack.utils import change_env
 from tests.contracts.dataflow import DataFlowContract
 from tests.dataflow.dataset.published import cifar_records, random_images, write_archive
+from tests.dataflow.flows import Canary
+from tests.dataflow.old_bytes import pickle_of_python_2
 
 TRAIN, TEST = random_images(5, 32, 32, 3), random_images(3, 32, 32, 3, seed=1)
 TRAIN_LABELS, TEST_LABELS = np.array([9, 0, 2, 6, 5], np.uint8), np.array([7, 7, 1], np.uint8)
@@ -80,6 +83,68 @@ def test_an_unpacked_folder_is_read_in_place_of_the_archive(tmp_path):
     assert [label for _, label in Cifar10("test", dir=tmp_path)] == TEST_LABELS.tolist()
 
 
+def pickled(images, labels, key="labels"):
+    planes = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
+    found = {"batch_label": "part", key: labels.tolist(), "data": planes, "filenames": ["a.png"]}
+    return pickle_of_python_2(found)
+
+
+def python_version_of_10(**others):
+    files = {
+        f"data_batch_{i + 1}": pickled(TRAIN[i : i + 1], TRAIN_LABELS[i : i + 1]) for i in range(5)
+    }
+    files["test_batch"] = pickled(TEST, TEST_LABELS)
+    files["batches.meta"] = pickle_of_python_2({"num_vis": 3072, "label_names": TEN})
+    files.update(others)
+    return {f"cifar-10-batches-py/{name}": content for name, content in files.items()}
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_the_python_version_that_old_tensorpack_unpacked(tmp_path, is_archive):
+    if is_archive:
+        write_archive(tmp_path / "cifar-10-python.tar.gz", python_version_of_10())
+    else:
+        (tmp_path / "cifar-10-batches-py").mkdir()
+        for name, content in python_version_of_10().items():
+            (tmp_path / name).write_bytes(content)
+    flow = Cifar10("train", shuffle=False, dir=tmp_path)
+    np.testing.assert_array_equal([image for image, _ in flow], TRAIN)
+    assert [label for _, label in flow] == TRAIN_LABELS.tolist()
+    assert [label for _, label in Cifar10("test", dir=tmp_path)] == TEST_LABELS.tolist()
+    assert flow.get_label_names() == TEN
+    assert [label for _, label in flow.data] == TRAIN_LABELS.tolist() and len(flow.data) == 5
+    both = np.concatenate([TRAIN, TEST]).mean(axis=0)
+    np.testing.assert_allclose(flow.get_per_pixel_mean(), both, rtol=1e-6)
+
+
+def test_the_python_version_of_cifar_100(tmp_path):
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    (folder / "train").write_bytes(pickled(TRAIN, TRAIN_LABELS + 90, "fine_labels"))
+    (folder / "meta").write_bytes(pickle_of_python_2({"fine_label_names": ["apple", "baby"]}))
+    flow = Cifar100("train", shuffle=False, dir=tmp_path)
+    np.testing.assert_array_equal([image for image, _ in flow], TRAIN)
+    assert [label for _, label in flow] == (TRAIN_LABELS + 90).tolist()
+    assert flow.get_label_names() == ["apple", "baby"]
+
+
+def test_code_in_the_python_version_never_runs(tmp_path):
+    code = pickle.dumps({"labels": [1], "data": Canary(tmp_path / "ran")}, 2)
+    for wrong, match in [
+        (code, r"it is a pickle that needs \w+.mkdir"),
+        (pickled(TEST, TEST_LABELS + 5), "label 12"),
+        (pickled(TEST, TEST_LABELS[:2]), "test_batch of "),
+        (pickled(TEST.astype("<i4"), TEST_LABELS), "test_batch of "),
+        (pickled(TEST, TEST_LABELS.astype(int) - 300), "test_batch of "),
+        (pickled(TEST, TEST_LABELS, "names"), "test_batch of "),
+        (b"any", "test_batch of "),
+    ]:
+        write_archive(tmp_path / "cifar-10-python.tar.gz", python_version_of_10(test_batch=wrong))
+        with pytest.raises(DamagedFile, match=f"(?i){match}"):
+            Cifar10("test", dir=tmp_path)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_the_fine_labels_of_cifar_100(tmp_path):
     folder = tmp_path / "cifar100_data"
     coarse = np.array([1, 2, 3, 4, 5], np.uint8)
@@ -95,7 +160,7 @@ def test_the_fine_labels_of_cifar_100(tmp_path):
     assert [label for _, label in flow] == (TRAIN_LABELS + 90).tolist()
     np.testing.assert_array_equal([image for image, _ in flow], TRAIN)
     assert flow.get_label_names() == ["apple", "baby"]
-    with pytest.raises(DamagedFile, match="has no cifar-100-binary/test.bin. Is it the binary"):
+    with pytest.raises(DamagedFile, match="has no cifar-100-binary/test.bin. Is it the published"):
         Cifar100("test", dir=folder)
 
 

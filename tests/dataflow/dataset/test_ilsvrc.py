@@ -163,6 +163,19 @@ def test_names_and_lists(tmp_path, folder):
         ILSVRCMeta(tmp_path / "empty").get_synset_1000()
 
 
+@pytest.mark.parametrize("name", ["", "caffe_ilsvrc12"])
+def test_what_old_tensorpack_unpacked(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir(exist_ok=True)
+    (folder / "imagenet_mean.binaryproto").write_bytes(mean_image(np.ones((3, 256, 256))))
+    (folder / "synsets.txt").write_text("\n".join(SYNSETS))
+    (folder / "train.txt").write_bytes(lines(TRAIN))
+    meta = ILSVRCMeta(tmp_path)
+    assert meta.get_synset_1000() == dict(enumerate(SYNSETS))
+    assert meta.get_image_list("train") == TRAIN
+    assert meta.get_per_pixel_mean().mean() == 1
+
+
 def test_the_mean_image(tmp_path):
     mean = np.random.RandomState(0).uniform(0, 255, (3, 256, 256))
     path = tmp_path / "imagenet_mean.binaryproto"

@@ -53,6 +53,8 @@ def test_digits_of_svhn_are_in_rgb_and_10_is_0(tmp_path):
         assert type(label) is int and label == digit
         np.testing.assert_array_equal(image, expected)
         image[:] = 0  # the consumer's own
+    np.testing.assert_array_equal(flow.X, IMAGES)
+    assert flow.Y.tolist() == [1, 9, 0, 5]
     both = np.concatenate([IMAGES, IMAGES[:1]]).mean(axis=0)
     assert mean.dtype == np.float32
     np.testing.assert_allclose(mean, both, rtol=1e-6)

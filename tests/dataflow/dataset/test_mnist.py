@@ -44,6 +44,15 @@ def test_images_are_floats_from_0_to_1_and_labels_are_ints(folder):
     assert (images.shape, labels.dtype) == ((2, 28, 28), np.int32)
 
 
+def test_all_images_and_labels_as_the_similarity_example_reads_them(folder):
+    flow = Mnist("train", dir=folder)
+    assert (flow.images.shape, flow.images.dtype) == ((5, 28, 28, 1), np.float32)
+    np.testing.assert_array_equal(flow.images[..., 0], IMAGES / np.float32(255))
+    assert flow.images is flow.images and flow.labels.dtype == np.uint8
+    by_label = [flow.images[flow.labels == label] for label in range(10)]
+    assert [len(each) for each in by_label] == [0, 2, 0, 1, 1, 1, 0, 0, 0, 0]
+
+
 def test_training_data_is_shuffled_and_an_image_may_be_changed(folder):
     flow = Mnist("train", dir=folder)
     orders = {tuple(label for _, label in flow) for _ in range(20)}

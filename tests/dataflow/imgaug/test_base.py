@@ -1,4 +1,5 @@
 import os
+import pathlib
 import pickle
 
 import numpy as np
@@ -170,7 +171,8 @@ def test_errors_name_augmentor_shape_and_dtype():
 @pytest.mark.parametrize(
     "img, error, text",
     [
-        ([[1]], TypeError, "is a numpy array, got list"),
+        ("cat.jpg", TypeError, "is a numpy array, got str"),
+        (pathlib.Path("cat.jpg"), TypeError, "is a numpy array, got P"),
         (None, TypeError, "is a numpy array, got NoneType"),
         (np.zeros(3), ValueError, r"got \(3,\)"),
         (np.zeros((0, 4, 3)), ValueError, r"not empty; got \(0, 4, 3\)"),

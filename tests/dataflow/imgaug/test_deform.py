@@ -11,20 +11,23 @@ class TestGaussianDeform(AugmentorContract):
     def make(self):
         return GaussianDeform(ANCHORS, (40, 60), 0.3)
 
-    def test_one_anchor_moves_the_whole_image(self):
-        aug = GaussianDeform([(0.1, 0.9)], (40, 60), 0.01, randrange=4)
-        places = aug.get_transform(picture()).places
-        moved = places - np.stack(np.meshgrid(np.arange(60), np.arange(40)), axis=2)
-        assert 0 < abs(moved).max() <= 4
-        np.testing.assert_allclose(moved, np.broadcast_to(moved[0, 0], moved.shape), atol=1e-4)
-
-    def test_pixels_move_with_the_nearest_anchor(self):
-        aug = GaussianDeform([(0, 0.75), (1, 0.25)], (40, 60), 0.05)
+    def test_a_pixel_follows_an_anchor_by_its_distance(self):
+        aug = GaussianDeform([(0.5, 0.25)], (40, 60), 0.2, randrange=4)
         aug.use_rng(np.random.RandomState(0))
-        moves = np.random.RandomState(0).uniform(-5, 5, (2, 2))
+        move = np.random.RandomState(0).uniform(-4, 4, (1, 2))[0, ::-1]  # (y, x) is drawn
+        moved = aug.get_transform(picture()).places - np.stack(
+            np.meshgrid(np.arange(60), np.arange(40)), axis=2
+        )
+        np.testing.assert_allclose(moved[20, 15], move, atol=1e-5)
+        np.testing.assert_allclose(moved[20, 45], move * np.exp(-(0.5**2) / 0.2), atol=1e-5)
+        np.testing.assert_allclose(moved[30, 15], move * np.exp(-(0.25**2) / 0.2), atol=1e-5)
+
+    def test_anchors_add_up(self):
+        aug = GaussianDeform([(0.5, 0.5), (0.5, 0.5), (0, 1)], (40, 60), 0.001)
+        aug.use_rng(np.random.RandomState(0))
+        moves = np.random.RandomState(0).uniform(-5, 5, (3, 2))[:, ::-1]
         places = aug.get_transform(picture()).places
-        np.testing.assert_allclose(places[0, 45] - [45, 0], moves[0], atol=1e-4)
-        np.testing.assert_allclose(places[39, 15] - [15, 39], moves[1], atol=1e-4)
+        np.testing.assert_allclose(places[20, 30] - [30, 20], moves[0] + moves[1], atol=1e-4)
 
     def test_no_range_leaves_the_image(self):
         aug = GaussianDeform(ANCHORS, (40, 60), randrange=0)

@@ -179,10 +179,30 @@ class TestContrast(PhotometricContract):
         later = imgaug.Contrast((0.5, 1.5), True, False)
         assert (later.rgb, later.clip) == (True, False)
         assert imgaug.Contrast((0.5, 1.5), None, clip=False).clip is False
-        with pytest.raises(TypeError, match=r"write clip=False .* or rgb=False"):
-            imgaug.Contrast((0.5, 1.5), False)
+        by_name = imgaug.Contrast((0.5, 1.5), False, clip=False)
+        assert (by_name.rgb, by_name.clip) == (False, False)
+        with pytest.raises(TypeError, match="takes a range, rgb and clip, got 4"):
+            imgaug.Contrast((0.5, 1.5), None, True, 3)
         with pytest.raises(imgaug.AugmentationError, match=r"\[h, w, 3\]"):
-            imgaug.Contrast((0.5, 1.5), rgb=True).augment(picture((4, 4)))
+            imgaug.Contrast((0.5, 1.5), rgb=True).augment(picture((4, 4, 2)))
+
+    @pytest.mark.parametrize("clip", [True, False])
+    def test_one_bool_is_the_clip_of_2017(self, monkeypatch, clip):
+        warnings = []
+        monkeypatch.setattr(imgproc, "log_once", lambda text, level: warnings.append(text))
+        augmentor = imgaug.Contrast((0.8, 1.2), clip)
+        assert (augmentor.clip, augmentor.rgb) == (clip, None)
+        assert warnings == [f"Contrast: write clip={clip} or rgb={clip}; it is read as clip."]
+
+    def test_a_grey_image_is_its_own_grey_version(self):
+        grey = picture((40, 60))
+        for img in (grey, grey[:, :, np.newaxis]):
+            results = []
+            for rgb in (None, True):
+                augmentor = imgaug.Contrast((0.5, 1.5), rgb=rgb)
+                augmentor.use_rng(np.random.RandomState(0))
+                results.append(augmentor.augment(img))
+            np.testing.assert_array_equal(*results)
 
 
 class TestGamma(PhotometricContract):
@@ -223,12 +243,13 @@ class TestLighting(ColourContract):
         return imgaug.Lighting(1, self.eigval, self.eigvec)
 
     def test_formula(self):
-        check(self.make(), lambda img, shift: img + shift)
+        eigval, eigvec = np.array(self.eigval), np.array(self.eigvec)
+        check(self.make(), lambda img, drawn: img + eigvec @ (drawn * eigval))
 
     def test_what_is_drawn(self):
         numbers = np.random.RandomState(0).randn(3)
         tfm = self.seeded().get_transform(picture())
-        np.testing.assert_allclose(tfm.param, self.eigvec @ (numbers * self.eigval))
+        np.testing.assert_array_equal(tfm.param, numbers)
 
     def test_arguments(self):
         assert imgaug.Lighting(1, self.eigval, self.eigvec, clip=False).clip is False

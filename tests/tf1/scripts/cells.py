@@ -18,6 +18,20 @@ with tf.variable_scope("", reuse=True):
 lstm = tf.nn.rnn_cell.LSTMCell(size, use_peepholes=True)
 both, _ = tf.nn.bidirectional_dynamic_rnn(lstm, lstm, x, dtype=tf.float32)
 
+fast = rnn.MultiRNNCell(
+    [rnn.LSTMBlockCell(size, use_peephole=True), rnn.GRUBlockCell(size), rnn.GRUBlockCellV2(size)]
+)
+faster, _ = tf.nn.dynamic_rnn(fast, x, dtype=tf.float32, scope="fast")
+gradients = tf.gradients(tf.reduce_sum(faster), tf.trainable_variables("fast"))
+
+names = [each.op.name[len("fast/multi_rnn_cell/") :] for each in tf.trainable_variables("fast")]
+assert set(names) == {
+    *(f"cell_0/lstm_cell/{each}" for each in ["kernel", "bias"]),
+    *(f"cell_0/lstm_cell/w_{each}_diag" for each in "ifo"),
+    *(f"cell_1/gru_cell/{each}" for each in ["w_ru", "b_ru", "w_c", "b_c"]),
+    *(f"cell_2/gru_cell/gates/{each}" for each in ["kernel", "bias"]),
+    *(f"cell_2/gru_cell/candidate/{each}" for each in ["kernel", "bias"]),
+}, names
 names = [each.op.name for each in tf.trainable_variables("rnn")]
 assert names == [
     "rnn/multi_rnn_cell/cell_0/basic_lstm_cell/kernel",
@@ -31,6 +45,7 @@ with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     fed = {x: np.random.RandomState(0).normal(size=(batch, length, 2))}
     a, b, c, end = sess.run([dynamic, tf.stack(static, 1), both, last], fed)
+    assert all(each.any() for each in sess.run(gradients, fed))
     np.testing.assert_allclose(a, b, atol=1e-6)
     np.testing.assert_allclose(a[:, -1], end[1], atol=1e-6)
     assert c[0].shape == c[1].shape == (batch, length, size)

@@ -1,0 +1,148 @@
+"""Maps that draw random numbers, from a stream with a place of its own for each datapoint.
+
+What is drawn for a datapoint depends on the seed, on the pass and on the position of the datapoint
+in it, and on nothing else. So it is the same in however many processes a strict
+`MultiProcessRunner` makes the pass, and after a run was resumed.
+"""
+
+import sys
+import threading
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+import numpy as np
+
+from tensorpack.utils.rng import rng_state, set_rng_state
+
+from ._datapoint import note_datapoint
+from ._flow import ProcessLocal, check_count, check_state
+from .base import DataFlow, ProxyDataFlow, ResumableDataFlow, RNGDataFlow
+from .map import DatapointMap, apply_function, checked_function
+
+__all__ = ["RandomMap", "RandomMapData"]
+
+
+class RandomMap(ResumableDataFlow, RNGDataFlow, DatapointMap):
+    """Base of maps that draw random numbers. Override `_draw`."""
+
+    # `_position` is the random stream at the begin of the pass, and how many datapoints of the
+    # wrapped flow were taken in it.
+
+    def __init__(self, ds: DataFlow) -> None:
+        """Wraps the flow `ds`."""
+        super().__init__(ds)
+        self._stream: ProcessLocal[_Stream] = ProcessLocal(_Stream)
+        self._stream.get()  # now, as two threads could make two
+
+    def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
+        """Override: returns a new datapoint, or None to drop it; `number` is its position."""
+        raise NotImplementedError
+
+    def reset_state(self) -> None:
+        super().reset_state()
+        self._stream.get()
+
+    def __iter__(self) -> Iterator[Any]:
+        begin, key = self._begin()
+        _, count = self._take_loaded() or (None, 0)
+        self._position = begin, count
+        return self._pass(begin, key, iter(self.ds), count)
+
+    def _begin(self) -> Tuple[Dict[str, Any], np.ndarray]:
+        """Returns the random stream before a new pass, and the key of all draws in the pass."""
+        begin = rng_state(self.rng)
+        return begin, self.rng.randint(0, 2**64, size=2, dtype=np.uint64)
+
+    def _pass(
+        self, begin: Dict[str, Any], key: np.ndarray, datapoints: Iterator[Any], first: int
+    ) -> Iterator[Any]:
+        for number, datapoint in enumerate(datapoints, first):
+            self._position = begin, number + 1
+            result = self._draw_or_note(datapoint, number, key)
+            if result is not None:
+                yield result
+
+    def iterate_share(
+        self, first: int, step: int, before: Any, block: Optional[int] = 1
+    ) -> Iterator[Tuple[int, Any]]:
+        begin, key = self._begin()
+        for number, datapoint in ProxyDataFlow.iterate_share(self, first, step, before, block):
+            if datapoint is not None:
+                datapoint = self._draw_or_note(datapoint, number, key)
+            yield number, datapoint
+        self._position, self._loaded = (begin, 0), None
+
+    def _draw_or_note(self, datapoint: Any, number: int, key: np.ndarray) -> Any:
+        stream = self._stream.get()
+        try:
+            with stream.lock:
+                return self._draw(datapoint, number, stream.at(key, number))
+        except Exception as error:
+            name = type(self).__name__
+            note_datapoint(error, name, number, datapoint, self.last_file, "counted from 0")
+            raise
+
+    def state_dict(self) -> Dict[str, Any]:
+        begin, count = self._position or (rng_state(self.rng), 0)
+        return {"ds": self._state_of_ds(), "rng": begin, "count": count}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        check_state(self, state, ["ds", "rng", "count"])
+        check_count(self, state["count"], sys.maxsize)
+        self.ds.load_state_dict(state["ds"])
+        set_rng_state(self.rng, state["rng"])
+        self._load((state["rng"], state["count"]))
+
+
+class RandomMapData(RandomMap):
+    """`MapData` whose function gets a random stream as well: None drops the datapoint.
+
+    What is drawn from the stream depends on the seed, the pass and the position alone::
+
+        flow = RandomMapData(flow, lambda dp, rng: [dp[0] + rng.normal(size=dp[0].shape), dp[1]])
+    """
+
+    def __init__(self, ds: DataFlow, func: Callable[[Any, np.random.RandomState], Any]) -> None:
+        """
+        Args:
+          ds: the flow that gives the datapoints.
+          func: as in `MapData`, of a datapoint and a `numpy.random.RandomState`, which it must not
+            keep.
+
+        Raises:
+          TypeError: `func` cannot be called.
+        """
+        super().__init__(ds)
+        self.func: Callable[..., Any] = checked_function(self, func)
+
+    def _draw(self, datapoint: Any, number: int, rng: np.random.RandomState) -> Any:
+        return apply_function(lambda own: self.func(own, rng), datapoint)
+
+
+class _Stream:
+    """A random stream that begins at a place of its own for each datapoint of each pass.
+
+    It is a counter-based one (Philox 4x64, Salmon et al. 2011), so a place costs nothing to go to:
+    the key is that of the pass, the upper half of the counter the number of the datapoint.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # held while it is in use
+        self._rng = np.random.RandomState(np.random.Philox(0))
+        self._counter, buffer = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
+        self._state = {
+            "bit_generator": "Philox",
+            "state": {"counter": self._counter, "key": None},
+            "buffer": buffer,
+            "buffer_pos": 4,  # nothing is left in it
+            "has_uint32": 0,
+            "uinteger": 0,
+            "has_gauss": 0,
+            "gauss": 0.0,
+        }
+
+    def at(self, key: np.ndarray, number: int) -> np.random.RandomState:
+        """Returns the stream of a datapoint; valid until the next call."""
+        self._state["state"]["key"] = key  # type: ignore[index]
+        self._counter[2] = number
+        self._rng.set_state(self._state)
+        return self._rng

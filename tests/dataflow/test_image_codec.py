@@ -1,0 +1,90 @@
+"""Images are decoded from the bytes of files, and encoded."""
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    DamagedFile,
+    DecodeImageComponent,
+    EncodeImageComponent,
+    ImageFromFile,
+)
+from tests.contracts.dataflow import contract_of
+from tests.dataflow.flows import flow_of
+
+cv2 = pytest.importorskip("cv2")
+
+PICTURE = np.random.RandomState(0).randint(0, 256, (5, 7, 3)).astype(np.uint8)
+PNG = cv2.imencode(".png", PICTURE)[1]
+
+TestDecodeImageComponent = contract_of(
+    lambda: DecodeImageComponent(flow_of([[PNG, 1], [PNG, 2]])), length=2
+)
+TestEncodeImageComponent = contract_of(
+    lambda: EncodeImageComponent(flow_of([[PICTURE], [PICTURE[1:]]])), length=2
+)
+
+
+@pytest.mark.parametrize("data", [PNG.tobytes(), PNG.reshape(-1), PNG.reshape(-1, 1)])
+def test_bytes_of_a_file_become_an_image(data):
+    (result,) = DecodeImageComponent(flow_of([{"label": 3, "image": data}]), "image")
+    assert result["label"] == 3
+    np.testing.assert_array_equal(result["image"], PICTURE)  # in BGR, as cv2.imdecode
+
+
+def test_rgb_and_grey_are_those_of_files(tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(PNG.tobytes())
+    for channel in 1, 3:
+        ((expected,),) = ImageFromFile([str(path)], channel)
+        ((decoded,),) = DecodeImageComponent(flow_of([[PNG]]), channel=channel, bgr=False)
+        np.testing.assert_array_equal(decoded, expected)
+
+
+@pytest.mark.parametrize("bgr", [True, False])
+@pytest.mark.parametrize("image", [PICTURE, PICTURE[..., :1], PICTURE[::-1, ::2]])
+def test_png_and_back(image, bgr):
+    encoded = EncodeImageComponent(flow_of([[image]]), extension=".png", bgr=bgr)
+    ((data,),) = encoded
+    assert data.dtype == np.uint8 and data.ndim == 1
+    ((decoded,),) = DecodeImageComponent(encoded, channel=image.shape[2], bgr=bgr)
+    np.testing.assert_array_equal(decoded, image)
+
+
+def test_jpeg_has_the_quality_that_was_asked_for():
+    for quality in 10, 95:
+        ((data,),) = EncodeImageComponent(flow_of([[PICTURE[..., 0]]]), quality=quality)
+        expected = cv2.imencode(".jpg", PICTURE[..., 0], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+        np.testing.assert_array_equal(data, expected.reshape(-1))
+
+
+def test_what_is_no_image_names_the_datapoint():
+    for data, error, text in [
+        (PNG[:-9], DamagedFile, "cut off"),
+        (b"", DamagedFile, "not an image"),
+        (PICTURE, DamagedFile, "not an image"),
+        ("a.jpg", TypeError, "bytes or a uint8 array, got str"),
+        (PICTURE / 255, TypeError, "bytes or a uint8 array, got float64"),
+    ]:
+        with pytest.raises(error, match=text) as caught:
+            list(DecodeImageComponent(flow_of([[PNG], [data]])))
+        notes = getattr(caught.value, "__notes__", caught.value.__cause__)
+        assert "DecodeImageComponent failed on datapoint 1" in repr(notes)
+    with pytest.raises(DamagedFile, match="more than max_pixels=34"):
+        list(DecodeImageComponent(flow_of([[PNG]]), max_pixels=34))
+    for image in PICTURE / 255, PICTURE[..., :2], PICTURE[0, 0]:
+        with pytest.raises(ValueError, match=r"uint8 \[h, w\].*got"):
+            list(EncodeImageComponent(flow_of([[image]])))
+
+
+def test_wrong_arguments():
+    flow = flow_of([[PNG]])
+    with pytest.raises(ValueError, match="channel=4"):
+        DecodeImageComponent(flow, channel=4)
+    with pytest.raises(TypeError, match="Use one for each"):
+        DecodeImageComponent(flow, [0, 1])
+    with pytest.raises(ValueError, match=r"'\.jpg' or '\.png', but got 'png'"):
+        EncodeImageComponent(flow, extension="png")
+    for quality in 0, 101:
+        with pytest.raises(ValueError, match="quality"):
+            EncodeImageComponent(flow, quality=quality)

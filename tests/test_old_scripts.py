@@ -1,0 +1,49 @@
+"""Whole programs in the style of each year run unchanged, on either TensorFlow.
+
+Each of `old_scripts` takes `--epochs N`, `--load CHECKPOINT` and `--predict`. It trains for two
+short epochs, starts again from its checkpoint for another one, and predicts with that. The year in
+a name is that of the spellings. None imports another one: people copied a script and changed it.
+"""
+
+import json
+import os
+
+import pytest
+
+from tensorpack.tf1 import FOLDER
+from tests.checks import ROOT
+from tests.harness import Child, Zygote
+
+SCRIPTS = sorted((ROOT / "tests" / "old_scripts").glob("*_20??.py"))
+# In each run of CI: one of each kind of trainer and of input.
+OFTEN = ["actor_critic_2017"]
+
+
+def cases():
+    for script in SCRIPTS:
+        marks = [] if script.stem in OFTEN else [pytest.mark.nightly]
+        yield pytest.param(script, marks=[pytest.mark.slow, *marks], id=script.stem)
+
+
+@pytest.fixture(scope="module")
+def zygote():
+    """The process whose copies run the scripts, with TensorFlow as `tensorpack.tf1` gives it."""
+    with Zygote(PYTHONPATH=os.pathsep.join([FOLDER, str(ROOT)])) as process:
+        yield process
+
+
+@pytest.mark.parametrize("script", list(cases()))
+def test_a_script_trains_goes_on_and_predicts(script, tmp_path, zygote):
+    def run(*flags):
+        environ = {"TF_USE_LEGACY_KERAS": "1"}  # as the zygote's, when it had loaded TensorFlow
+        child = Child(tmp_path, script, *flags, env=environ, zygote=zygote, module="tests.run_page")
+        assert child.end(timeout=180) == 0, child.output[-8000:]
+        return child.output
+
+    run("--epochs", "2")
+    log = tmp_path / "train_log" / script.stem
+    epochs = json.loads((log / "stats.json").read_text())
+    assert [each["epoch_num"] for each in epochs] == [1, 2]
+    loaded = "--load", log / "checkpoint"
+    assert f"global_step={epochs[-1]['global_step']}" in run("--epochs", "1", *loaded)
+    assert "prediction:" in run("--predict", *loaded)
