@@ -32,6 +32,8 @@ def public_objects():
         documented[address] = {}
         for name in module.__all__:
             thing = getattr(module, name)
+            if isinstance(thing, ModuleType) and f"{address}.{name}" in addresses():
+                continue  # it has a page of its own
             known = where.setdefault((name, id(thing)), f"{address}.{name}")
             if known == f"{address}.{name}":
                 documented[address][name] = thing

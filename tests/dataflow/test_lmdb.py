@@ -141,7 +141,7 @@ def damaged(tmp_path, capsys):
     path = saved(tmp_path, 8)
     value = bytearray(dumps(sample(8)[2]))
     value[-1] ^= 1
-    change_values(path, {b"00000002": bytes(value), b"00000005": pickle.dumps([1])})
+    change_values(path, {b"00000002": bytes(value), b"00000005": pickle.dumps(abs)})
     capsys.readouterr()
     return path
 
