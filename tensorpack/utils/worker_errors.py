@@ -81,7 +81,7 @@ def failure_to_bytes(error: BaseException) -> bytes:
     message, kind = _text_of(error), type(error)
     notes = [note[:_MOST_CHARACTERS_OF_MESSAGE] for note in notes_of(error)[:_MOST_NOTES]]
     # What multiprocessing calls the program's script where a new process has imported it.
-    if "__mp_main__" in sys.modules and isinstance(error, (LookupError, NameError, AttributeError)):
+    if "__mp_main__" in sys.modules and isinstance(error, (KeyError, NameError, AttributeError)):
         notes.append(_IMPORTED)
     header = {
         "module": kind.__module__,

@@ -1,5 +1,7 @@
 """Models of Keras in tensorpack's trainers, on TensorFlow 1.15 and with tf-keras on 2."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -242,7 +244,7 @@ def test_a_resumed_run_continues_and_a_predictor_has_its_weights(log_dir):
             "Model of .*keras, got .* Keras 3 has no graphs",
         ),
         (
-            {"trainer": SyncMultiGPUTrainerReplicated([0, 1])},
+            {"trainer": partial(SyncMultiGPUTrainerReplicated, [0, 1])},
             ValueError,
             "use SyncMultiGPUTrainerParameterServer",
         ),
@@ -250,7 +252,7 @@ def test_a_resumed_run_continues_and_a_predictor_has_its_weights(log_dir):
 )
 def test_errors_name_what_to_change(change, error, says):
     given = {
-        "trainer": SimpleTrainer(),
+        "trainer": SimpleTrainer,
         "get_model": softmax_model,
         "input": QueueInput(data()),
         "optimizer": sgd(),
@@ -258,6 +260,7 @@ def test_errors_name_what_to_change(change, error, says):
         "metrics": None,
         **change,
     }
+    given["trainer"] = given["trainer"]()  # in the graph of this test
     with pytest.raises(error, match=says):
         setup_keras_trainer(input_signature=[IMAGES], target_signature=[LABELS], **given)
 

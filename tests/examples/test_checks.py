@@ -109,7 +109,7 @@ def test_weights(tmp_path, capsys):
     for name, why in [
         ("letter", r"The.*letter"),
         ("letter.npz", "letter.npz"),
-        ("one.npy", "one array"),
+        ("one.npy", r"an array of float64 \(3,\), and no dictionary"),
         ("", "There is no checkpoint"),
     ]:
         path = str(tmp_path / name)

@@ -158,10 +158,3 @@ def test_what_only_becomes_a_worker_starts_none(monkeypatch, method):
     worker = make_worker(functions.nothing, (None,), name="W 0", method=method)
     with pytest.raises(RuntimeError, match="W 0 was .*below `if __name__ == '__main__':`"):
         start(worker, method, "ds", None)
-
-
-def test_a_worker_starts_no_worker(monkeypatch):
-    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
-    worker = make_worker(functions.nothing, (None,), name="W 0", method="fork", daemon=False)
-    with pytest.raises(RuntimeError, match="W 0 was to be started in a worker process"):
-        start(worker, "fork", "ds", None)
