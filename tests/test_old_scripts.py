@@ -16,7 +16,7 @@ from tests.harness import Child, Zygote
 
 SCRIPTS = sorted((ROOT / "tests" / "old_scripts").glob("*_20??.py"))
 # In each run of CI: one of each kind of trainer and of input.
-OFTEN = ["actor_critic_2017"]
+OFTEN = ["actor_critic_2017", "gan_two_trainers_2017", "mnist_tflayers_2018"]
 
 
 def cases():

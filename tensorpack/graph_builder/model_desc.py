@@ -18,12 +18,13 @@ class InputDesc(namedtuple("InputDesc", ["type", "shape", "name"])):
 
     Attributes:
       type: the `tf.DType`.
-      shape: a tuple; None where a dimension varies.
+      shape: a tuple; None where a dimension varies, or in its place where all may.
       name: the input's name.
     """
 
-    def __new__(cls, type: Any, shape: Sequence[Optional[int]], name: str) -> "InputDesc":
-        return super().__new__(cls, tf.as_dtype(type), tuple(shape), name)
+    def __new__(cls, type: Any, shape: Optional[Sequence[Any]], name: str) -> "InputDesc":
+        dims = None if shape is None else tuple(shape)
+        return super().__new__(cls, tf.as_dtype(type), dims, name)
 
     def build_placeholder(self, prefix: str = "") -> tf.Tensor:
         """Creates a placeholder, outside any name scope."""

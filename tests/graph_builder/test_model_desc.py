@@ -186,3 +186,4 @@ def test_input_desc_placeholders():
         assert desc.build_placeholder_reuse() is desc.build_placeholder_reuse()
         assert desc.build_placeholder("my_").name == "my_x:0"
     assert desc.build_placeholder_reuse().name == "x:0"
+    assert InputDesc(tf.int64, None, "any").build_placeholder().shape.ndims is None
