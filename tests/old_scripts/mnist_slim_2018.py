@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.contrib import slim
 
 from tensorpack import *
-from tensorpack.dataflow import dataset  # noqa: F401
+from tensorpack.dataflow import dataset
 from tensorpack.tfutils.collection import backup_collection, restore_collection
 from tensorpack.tfutils.summary import add_activation_summary, add_moving_summary
 from tensorpack.utils.utils import get_rng
