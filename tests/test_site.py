@@ -115,6 +115,7 @@ def test_that_nothing_is_returned_is_not_said(extension):
 def test_every_public_name_is_in_the_reference(extension):
     documented, others = extension("reference").public_objects()
     found = {f"{address}.{name}" for address, names in documented.items() for name in names}
+    found |= set(documented)  # modules with pages of their own
     assert set(others.values()) <= found
     recorded = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8").split()
     missing = {f"tensorpack.{name}" for name in recorded} - found - set(others)
