@@ -23,7 +23,7 @@ SIZES = [
     *["--batch-size", 8, "--memory-size", 300, "--init-memory-size", 100, "--target-sync", 4],
     *["--steps-per-epoch", STEPS, "--max-epoch", EPOCHS, "--eval-every", 2, "--eval-episodes", 1],
     *["--seed", 5, "--deterministic", "--sticky", 0.25, "--random-repeat", 9, "--fire-on-reset"],
-    *["--exploration-steps", 120],
+    *["--exploration-steps", 120, "--max-frames", 2000],  # a bad policy may never end a game
 ]
 READY = "Graph Finalized"  # the run itself begins here, after TensorFlow is loaded
 SECONDS = 4.0  # of which a run is stopped in one
