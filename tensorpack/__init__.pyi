@@ -198,6 +198,7 @@ from tensorpack.dataflow import make_remote_key as make_remote_key
 from tensorpack.dataflow import send_dataflow_zmq as send_dataflow_zmq
 from tensorpack.graph_builder import DataParallelBuilder as DataParallelBuilder
 from tensorpack.graph_builder import InputDesc as InputDesc
+from tensorpack.graph_builder import InputVar as InputVar
 from tensorpack.graph_builder import LeastLoadedDeviceSetter as LeastLoadedDeviceSetter
 from tensorpack.graph_builder import ModelDesc as ModelDesc
 from tensorpack.graph_builder import ModelDescBase as ModelDescBase
@@ -272,6 +273,7 @@ from tensorpack.predict import PredictConfig as PredictConfig
 from tensorpack.predict import PredictorBase as PredictorBase
 from tensorpack.predict import PredictorFactory as PredictorFactory
 from tensorpack.predict import SimpleDatasetPredictor as SimpleDatasetPredictor
+from tensorpack.predict import get_predict_func as get_predict_func
 from tensorpack.report import write_report as write_report
 from tensorpack.tfutils import AccumGradOptimizer as AccumGradOptimizer
 from tensorpack.tfutils import BaseTowerContext as BaseTowerContext

@@ -67,7 +67,7 @@ _NAMES = {  # package or module -> its public names
         "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq"
     ),
     "graph_builder": (
-        "DataParallelBuilder InputDesc LeastLoadedDeviceSetter ModelDesc ModelDescBase "
+        "DataParallelBuilder InputDesc InputVar LeastLoadedDeviceSetter ModelDesc ModelDescBase "
         "allreduce_grads"
     ),
     "input_source": (
@@ -88,7 +88,7 @@ _NAMES = {  # package or module -> its public names
         "AsyncPredictorBase DataParallelOfflinePredictor DatasetPredictorBase FeedfreePredictor "
         "MultiProcessDatasetPredictor MultiProcessPredictWorker MultiProcessQueuePredictWorker "
         "MultiThreadAsyncPredictor MultiTowerOfflinePredictor OfflinePredictor OnlinePredictor "
-        "PredictConfig PredictorBase PredictorFactory SimpleDatasetPredictor"
+        "PredictConfig PredictorBase PredictorFactory SimpleDatasetPredictor get_predict_func"
     ),
     "report": "write_report",
     "tfutils": (

@@ -25,6 +25,10 @@ def cases():
         yield pytest.param(script, marks=[pytest.mark.slow, *marks], id=script.stem)
 
 
+def test_there_are_forty():
+    assert len(SCRIPTS) >= 40
+
+
 @pytest.fixture(scope="module")
 def zygote():
     """The process whose copies run the scripts, with TensorFlow as `tensorpack.tf1` gives it."""

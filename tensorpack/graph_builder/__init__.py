@@ -2,12 +2,13 @@
 
 from .allreduce import allreduce_grads
 from .data_parallel import DataParallelBuilder
-from .model_desc import InputDesc, ModelDesc, ModelDescBase
+from .model_desc import InputDesc, InputVar, ModelDesc, ModelDescBase
 from .placement import LeastLoadedDeviceSetter
 
 __all__ = [
     "DataParallelBuilder",
     "InputDesc",
+    "InputVar",
     "LeastLoadedDeviceSetter",
     "ModelDesc",
     "ModelDescBase",

@@ -66,6 +66,11 @@ class QueueInput(FeedfreeInput):
                 raise ValueError("Give queue or capacity, not both: a queue has its own capacity.")
             self._capacity = int(capacity)
 
+    @property
+    def _inf_ds(self) -> DataFlow:
+        """What subclasses of scripts give to their `EnqueueThread`, which repeats it."""
+        return self.ds
+
     def refill_queue(self) -> None:
         """Drops the datapoints that wait in the queue, and fills it from a new pass on.
 
@@ -80,24 +85,17 @@ class QueueInput(FeedfreeInput):
         self._filler.refill()
 
     def _setup(self, input_signature: List[tf.TensorSpec]) -> None:
-        self.ds.start_processes()  # while there is no session yet, see there
         logger.info("Setting up the queue for CPU prefetching ...")
         signature = self._datapoint_signature(input_signature)
-        self._specs = list(input_signature)
         with tf.device("/cpu:0"), tf.name_scope(None):
             if self.queue is None:
                 self.queue = self._make_queue(signature)
             _check_suits(self.queue, signature)
             with tf.name_scope("QueueInput"):
                 fed = self.input_placehdrs = make_placeholders(signature)
-                self.consumed = ConsumedCount()
-                self._probe = WaitProbe(self.queue)
                 self.thread = EnqueueThread(
                     self.queue, self.ds, fed, signature, self.cut_datapoints
                 )
-            # without a name the op would be called input_queue_Size, and the tag be taken
-            size = self.queue.size(name="QueueInput/size")
-            add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
 
     def _datapoint_signature(self, input_signature: List[tf.TensorSpec]) -> List[tf.TensorSpec]:
         """Returns the signature of a datapoint, given that of the model."""
@@ -119,11 +117,20 @@ class QueueInput(FeedfreeInput):
                 values = [values]  # TensorFlow makes no list of a single component
             self._probe.watch(values)
             values = self.consumed.counted(values, self._datapoints_per_step)
-        for tensor, spec in zip(values, self._specs):
+        for tensor, spec in zip(values, self._require_setup("get_input_tensors")):
             tensor.set_shape(spec.shape)
         return values
 
     def _get_callbacks(self) -> List[Callback]:
+        self.ds.start_processes()  # while there is no session yet, see there
+        # All that a script's own `_setup` with a queue and a thread lacks.
+        with tf.device("/cpu:0"), tf.name_scope(None):
+            with tf.name_scope("QueueInput/"):
+                self.consumed = ConsumedCount()
+                self._probe = WaitProbe(self.queue)
+            # without a name the op would be called input_queue_Size, and the tag be taken
+            size = self.queue.size(name="QueueInput/size")
+            add_moving_summary(tf.cast(size, tf.float32, name="input_queue_size"))
         self._filler = EnqueueCallback(self.thread, self.consumed)
         return [self._filler]
 

@@ -1,6 +1,12 @@
 """Predictors: from arrays to arrays, with the graph that trains or with one of their own."""
 
-from .base import AsyncPredictorBase, OfflinePredictor, OnlinePredictor, PredictorBase
+from .base import (
+    AsyncPredictorBase,
+    OfflinePredictor,
+    OnlinePredictor,
+    PredictorBase,
+    get_predict_func,
+)
 from .concurrency import (
     MultiProcessPredictWorker,
     MultiProcessQueuePredictWorker,
@@ -28,4 +34,5 @@ __all__ = [
     "PredictorBase",
     "PredictorFactory",
     "SimpleDatasetPredictor",
+    "get_predict_func",
 ]

@@ -82,6 +82,8 @@ class DatasetPredictorBase:
 class SimpleDatasetPredictor(DatasetPredictorBase):
     """Predicts in this process, with one `OfflinePredictor`.
 
+    Processes of the dataset are started before it makes its session, while they may be forked.
+
     Args:
       config, dataset: as in the base class.
 
@@ -91,7 +93,9 @@ class SimpleDatasetPredictor(DatasetPredictorBase):
 
     def __init__(self, config: PredictConfig, dataset: DataFlow) -> None:
         predict = _Predict(config)
-        super().__init__(config, dataset, MapData(dataset, predict))
+        results = MapData(dataset, predict)
+        super().__init__(config, dataset, results)
+        results.start_processes()
         self.predictor = predict.predictor()
 
     def close(self) -> None:

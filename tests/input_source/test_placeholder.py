@@ -1,12 +1,15 @@
 """Placeholders by their names, also for inputs of scripts that derive from ours."""
 
+import numpy as np
 import pytest
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import FakeData
+from tensorpack.dataflow import DataFromList, FakeData
 from tensorpack.graph_builder import InputDesc
 from tensorpack.input_source import QueueInput
+from tensorpack.input_source.input_source import EnqueueThread
 from tensorpack.input_source.placeholder import build_or_reuse_placeholder
+from tests.input_source.run_source import running
 
 X = tf.TensorSpec([None, 2], tf.float32, "x")
 
@@ -41,6 +44,23 @@ class Augmented(QueueInput):
     def _setup(self, inputs):
         self.seen = [each.build_placeholder_reuse() for each in inputs]
         super()._setup(inputs)
+
+
+class Shuffling(QueueInput):
+    """Makes its own queue and thread, and nothing else that ours has."""
+
+    def _setup(self, inputs):
+        self._input_placehdrs = [each.build_placeholder_reuse() for each in inputs]
+        dtypes = [each.dtype for each in self._input_placehdrs]
+        self.queue = tf.RandomShuffleQueue(20, 4, dtypes, name="shuffled")
+        self.thread = EnqueueThread(self.queue, self._inf_ds, self._input_placehdrs)
+
+
+def test_an_input_of_a_script_makes_its_own_queue_and_thread():
+    data = DataFromList([[np.full((1, 2), i, "f")] for i in range(8)], shuffle=False)
+    with running(Shuffling(data), [X]) as (_, sess, (tensor,), _):
+        seen = [sess.run(tensor)[0, 0] for _ in range(40)]
+    assert sorted(set(seen)) == list(range(8)) and seen != 5 * sorted(set(seen))
 
 
 @pytest.mark.parametrize("spec", [X, InputDesc(tf.float32, [None, 2], "x")], ids=["0.9", "0.8"])

@@ -9,12 +9,13 @@ import sys
 import numpy as np
 
 from tensorpack.compat import tfv1 as tf
-from tensorpack.dataflow import DataFromList
+from tensorpack.dataflow import DataFromList, MultiProcessMapData
 from tensorpack.predict import (
     MultiProcessDatasetPredictor,
     MultiProcessPredictWorker,
     MultiProcessQueuePredictWorker,
     PredictConfig,
+    SimpleDatasetPredictor,
 )
 from tensorpack.tfutils.sessinit import DictRestore
 from tensorpack.utils.concurrency import DIE, ProcessGroup
@@ -41,6 +42,13 @@ def flow(count):
 
 def values(results):
     return [float(outputs[0][0]) for outputs in results]
+
+
+@case
+def forked_dataset():
+    tripled = MultiProcessMapData(flow(4), 1, lambda dp: [3 * dp[0]], buffer_size=2, strict=True)
+    with SimpleDatasetPredictor(config(), tripled) as predictor:
+        return values(predictor.get_result())
 
 
 @case

@@ -74,6 +74,10 @@ def test_what_is_no_config_or_dataset():
         DatasetPredictorBase(config(), [])
 
 
+def test_a_dataset_may_apply_a_local_function_in_processes(run):
+    assert run("forked_dataset") == [1, 10, 19, 28]
+
+
 @pytest.mark.slow
 def test_several_processes_keep_the_order(run):
     expected = [3 * i + 1 for i in range(20)]
