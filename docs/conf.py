@@ -41,7 +41,7 @@ navigation = {
     "Guides": [
         *["models", "trainers", "callbacks", "validation", "precision"],
         *["dataflow", "augmentors", "datasets", "inputs"],
-        *["runs", "resuming", "weights", "predicting", "reliability"],
+        *["runs", "resuming", "weights", "predicting", "errors", "reliability"],
         *["distributed", "launching", "scaling", "learning", "performance", "profiling", "*"],
     ],
 }
