@@ -9,6 +9,7 @@ from tests.checks import ROOT
 
 PAGE = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 ELSEWHERE = {  # module -> exceptions that are public there, and in no package
+    "dataflow.imgaug": ["AugmentationError"],
     "utils.checkpoints": ["NoValidCheckpoint", "SegmentDamaged", "UnsupportedState"],
     "utils.checkpoints.store": ["DirectoryReplaced"],
     "utils._directory_lock": ["DirectoryInUse"],
