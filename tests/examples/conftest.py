@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tensorpack.utils import logger
+from tests.harness import Child, Zygote
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLE = EXAMPLES / "DeepQNetwork"
@@ -13,6 +14,15 @@ EXAMPLE = EXAMPLES / "DeepQNetwork"
 for folder in sorted({str(path.parent) for path in EXAMPLES.glob("*/*.py")}):
     if folder not in sys.path:
         sys.path.insert(0, folder)
+
+
+@pytest.fixture(scope="session")
+def start():
+    """Starts a script with its arguments, in a copy of a process with TensorFlow."""
+    with Zygote() as zygote:
+        yield lambda script, *args: Child(
+            script.parent, script, *args, zygote=zygote, module="tests.run_page"
+        )
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from tensorpack.utils import logger
 from tests.computing import need_bf16
 from tests.examples.conftest import EXAMPLE
 from tests.examples.small_dqn import StopAt, read_stats, small_catch, train
-from tests.harness import Child
 from tests.RL.players import breakout_rom
 
 STEPS, EPOCHS = 20, 3
@@ -83,9 +82,8 @@ def test_a_run_that_was_interrupted_twice_equals_a_whole_one(
     assert_equal_runs(tmp_path / "whole", tmp_path / "parts", 20)
 
 
-def stop(arguments, signum, seconds):
-    """Runs for some seconds and stops the run, if it is not over before."""
-    child = Child(*arguments)
+def stop(child, signum, seconds):
+    """Lets a run go on for some seconds and stops it, if it is not over before."""
     child.wait_for(READY)
     time.sleep(seconds)
     child.send(signum)
@@ -101,16 +99,16 @@ def stop(arguments, signum, seconds):
         pytest.param(3, marks=pytest.mark.soak),
     ],
 )
-def test_a_run_that_was_killed_and_interrupted_equals_a_whole_one(rounds, tmp_path):
+def test_a_run_that_was_killed_and_interrupted_equals_a_whole_one(rounds, start, tmp_path):
     program = [EXAMPLE / "DQN.py", "--rom", breakout_rom(), *SIZES, "--logdir"]
-    whole = Child(*program, tmp_path / "whole")  # at the same time as the other one
+    whole = start(*program, tmp_path / "whole")  # at the same time as the other one
     arguments = [*program, tmp_path / "parts", "--resume", "auto"]
     chance = random.SystemRandom()  # one that no test before has seeded
     for signum in rounds * list(CODES):
         seconds = chance.uniform(0, SECONDS)
         print(f"{signum!r} after {seconds:.3f} s")  # noqa: T201
-        stop(arguments, signum, seconds)
-    last = Child(*arguments)
+        stop(start(*arguments), signum, seconds)
+    last = start(*arguments)
     assert last.end(timeout=120) == 0, last.output
     assert whole.end(timeout=120) == 0, whole.output
     assert_equal_runs(tmp_path / "whole", tmp_path / "parts", STEPS * EPOCHS)

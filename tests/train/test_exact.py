@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tensorpack.tfutils.checkpoint import load_checkpoint_vars
-from tests.harness import ROOT, Child
+from tests.harness import ROOT, Child, Zygote
 
 PROGRAM = Path(__file__).with_name("train_regression.py")
 EPOCHS, STEPS = 8, 100
@@ -20,9 +20,18 @@ READY = "Graph Finalized"
 OTHER = os.environ.get("TENSORPACK_OTHER_PYTHON")
 
 
-def whole_run(log_dir, *flags):
+@pytest.fixture(scope="module")
+def start():
+    """Starts the program with its arguments, in a copy of a process with TensorFlow."""
+    with Zygote() as zygote:
+        yield lambda log_dir, *flags: Child(
+            log_dir.parent, PROGRAM, log_dir, *flags, zygote=zygote, module="tests.run_page"
+        )
+
+
+def whole_run(start, log_dir, *flags):
     """Runs to the end; returns the variables and the seconds that it trained."""
-    child = Child(PROGRAM, log_dir, *flags)
+    child = start(log_dir, *flags)
     child.wait_for(READY)
     start = time.monotonic()
     assert child.end(timeout=120) == 0, child.output
@@ -33,11 +42,11 @@ def variables(log_dir):
     return load_checkpoint_vars(os.path.join(str(log_dir), f"model-{EPOCHS * STEPS}"))
 
 
-def stop_at_random(log_dir, chance, seconds, flags, mark=READY):
+def stop_at_random(start, log_dir, chance, seconds, flags, mark=READY):
     """Starts the run and ends it at a random moment behind a mark; returns what was done to it."""
     signum = chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
     wait = chance.uniform(0, seconds)
-    child = Child(PROGRAM, log_dir, *flags)
+    child = start(log_dir, *flags)
     child.wait_for(mark)
     time.sleep(wait)
     child.send(signum)
@@ -68,15 +77,15 @@ def check_equal(got, expected, done):
     ],
     ids=str,
 )
-def test_stopped_at_random_moments(flags, tmp_path):
-    expected, seconds = whole_run(tmp_path / "whole", *flags)
+def test_stopped_at_random_moments(flags, start, tmp_path):
+    expected, seconds = whole_run(start, tmp_path / "whole", *flags)
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"random.Random({seed}) draws the moments")  # noqa: T201
     chance, parts = random.Random(seed), tmp_path / "parts"
     # In the middle of a save: between its beginning and a little behind its end.
-    done = [stop_at_random(parts, chance, 0.15, flags, "PHASE save") for _ in range(2)]
-    done += [stop_at_random(parts, chance, seconds / 3, flags) for _ in range(3)]
-    got, _ = whole_run(parts, *flags)
+    done = [stop_at_random(start, parts, chance, 0.15, flags, "PHASE save") for _ in range(2)]
+    done += [stop_at_random(start, parts, chance, seconds / 3, flags) for _ in range(3)]
+    got, _ = whole_run(start, parts, *flags)
     check_equal(got, expected, done)
 
 
