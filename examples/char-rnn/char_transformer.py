@@ -191,7 +191,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     args = parse(argv)
     if not args.sample:
         train(args)
-        args.load = args.logdir
+        args.load = tp.logger.get_logger_dir()  # another one than args.logdir, if that was in use
     with tf.Graph().as_default():
         sys.stdout.write(sample(args) + "\n")
 

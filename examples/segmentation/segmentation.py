@@ -57,7 +57,7 @@ class Model(tp.ModelDesc):
 
     def _network(self, x: "tf.Tensor") -> "tf.Tensor":
         """Returns the logits, `[B, SIZE, SIZE, classes]`."""
-        with tp.argscope(tp.Conv2D, kernel_size=3, activation=tf.nn.relu):
+        with tp.argscope(tp.Conv2D, kernel_size=3, activation=tp.BNReLU):
             whole = tp.Conv2D("down0", x, 16)
             half = tp.Conv2D("down1", tp.MaxPooling("pool0", whole, 2), 32)
             quarter = tp.Conv2D("down2", tp.MaxPooling("pool1", half, 2), 64)
