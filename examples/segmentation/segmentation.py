@@ -5,8 +5,8 @@
     python segmentation.py --predict photo.png other.png --load train_log/segmentation
 
 The images are drawn by the program; for data of your own replace `draw`. Images and masks are
-rotated and mirrored together; pixels that a rotation brings in from beyond the edge count neither
-in the cost nor in validation. Each epoch draws images, masks and predictions in `shapes-NNN.png`.
+rotated and mirrored together; pixels from beyond the edge do not count in the cost. Each epoch draws
+images, masks and predictions in `shapes-NNN.png`.
 
 Reference: Ronneberger et al., "U-Net", arXiv:1505.04597; here smaller, and padded.
 """
@@ -26,7 +26,7 @@ from tensorpack.utils.viz import stack_patches
 CLASSES = ["background", "disc", "rectangle", "triangle"]
 COLOURS = np.array([[40, 40, 40], [230, 80, 80], [80, 200, 80], [60, 160, 230]], np.uint8)  # RGB
 IGNORE = 255  # the label of pixels that have none
-SIZE = 64  # pixels
+SIZE = 48  # pixels
 
 
 class Model(tp.ModelDesc):
@@ -60,16 +60,18 @@ class Model(tp.ModelDesc):
         with tp.argscope(tp.Conv2D, kernel_size=3, activation=tp.BNReLU):
             whole = tp.Conv2D("down0", x, 16)
             half = tp.Conv2D("down1", tp.MaxPooling("pool0", whole, 2), 32)
-            quarter = tp.Conv2D("down2", tp.MaxPooling("pool1", half, 2), 64)
-            quarter = tp.Conv2D("middle", quarter, 64, dilation_rate=2)
-            up = tp.Conv2DTranspose("up1", quarter, 32, 2, strides=2)
+            up = tp.MaxPooling("pool1", half, 2)
+            for i in (1, 2, 4):  # each sees twice as far
+                up = tp.Conv2D(f"middle{i}", up, 64, dilation_rate=i)
+            up = tp.Conv2DTranspose("up1", up, 32, 2, strides=2)
             up = tp.Conv2D("merge1", tf.concat([half, up], 3), 32)
             up = tp.Conv2DTranspose("up0", up, 16, 2, strides=2)
             up = tp.Conv2D("merge0", tf.concat([whole, up], 3), 16)
         return tp.Conv2D("logits", up, len(CLASSES), 1)
 
     def optimizer(self) -> "tf.train.Optimizer":
-        return tf.train.AdamOptimizer(2e-3)
+        rate = tf.train.exponential_decay(4e-3, tp.get_global_step_var(), 250, 0.5)
+        return tf.train.AdamOptimizer(rate)
 
 
 class MeanIoU(tp.Inferencer):
@@ -118,9 +120,9 @@ def draw(rng: np.random.RandomState) -> List[np.ndarray]:
     """Returns a noisy image, uint8 `[SIZE, SIZE, 3]` RGB, and its mask, uint8 `[SIZE, SIZE]`."""
     image = np.full([SIZE, SIZE, 3], rng.randint(0, 256, 3), np.uint8)
     mask = np.zeros([SIZE, SIZE], np.uint8)
-    for label in rng.randint(1, len(CLASSES), rng.randint(2, 5)).tolist():
-        x, y = rng.randint(8, SIZE - 8, 2).tolist()
-        a, b = rng.randint(6, 16, 2).tolist()
+    for label in rng.randint(1, len(CLASSES), rng.randint(1, 4)).tolist():
+        x, y = rng.randint(6, SIZE - 6, 2).tolist()
+        a, b = rng.randint(6, 13, 2).tolist()
         outline = [[x - a, y - b], [x + a, y - b], [x + a, y + b], [x - a, y + b]]
         if label == 3:
             outline[:2] = [[x + rng.randint(-a, a + 1), y - b]]

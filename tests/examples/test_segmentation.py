@@ -47,7 +47,7 @@ def test_a_mask_moves_with_its_image():
 
 def test_every_class_is_drawn_and_an_image_depends_on_the_seed_alone():
     (image, mask), *others = segmentation.examples(20, seed=1)
-    assert image.shape == (64, 64, 3) and mask.shape == (64, 64)
+    assert image.shape == (48, 48, 3) and mask.shape == (48, 48)
     assert {*np.unique([mask for _, mask in others])} == {0, 1, 2, 3}
     assert np.array_equal(image, segmentation.examples(1, seed=1)[0][0])
 
