@@ -5,9 +5,8 @@
     python char_transformer.py --corpus shakespeare.txt --logdir train_log/shakespeare
     python char_transformer.py --sample --load train_log/char-transformer --start "The class "
 
-Without a corpus it learns the help texts that come with Python. Data and validation are those of
-`char_rnn.py`. What counts of pairs of characters would reach on the same text is logged as
-`bigram_cost`: the model has learned more than pairs once its `validation_cost` is lower.
+Without a corpus it learns the help texts that come with Python. `bigram_cost` is what counts of pairs
+of characters reach on the held-out text; with a lower `validation_cost` it has learned more than pairs.
 
 Reference: Vaswani et al., "Attention is all you need", arXiv:1706.03762; normalized as in GPT-2.
 """

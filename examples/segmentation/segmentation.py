@@ -12,7 +12,6 @@ Reference: Ronneberger et al., "U-Net", arXiv:1505.04597; here smaller, and padd
 """
 
 import argparse
-import os
 from typing import Any, Dict, List, Optional, Sequence
 
 import cv2
@@ -51,8 +50,7 @@ class Model(tp.ModelDesc):
         pairs = tf.math.confusion_matrix(label, predicted, num_classes=len(CLASSES))
         tf.identity(pairs, name="confusion")
         cost = tf.losses.sparse_softmax_cross_entropy(label, tf.boolean_mask(logits, labelled))
-        cost = tf.identity(cost, name="cost")
-        tp.add_moving_summary(cost)
+        tp.add_moving_summary(tf.identity(cost, name="cost"))
         return cost
 
     def _network(self, x: "tf.Tensor") -> "tf.Tensor":
@@ -70,7 +68,7 @@ class Model(tp.ModelDesc):
         return tp.Conv2D("logits", up, len(CLASSES), 1)
 
     def optimizer(self) -> "tf.train.Optimizer":
-        rate = tf.train.exponential_decay(4e-3, tp.get_global_step_var(), 250, 0.5)
+        rate = tf.train.exponential_decay(4e-3, tp.get_global_step_var(), 300, 0.5)
         return tf.train.AdamOptimizer(rate)
 
 
@@ -104,7 +102,7 @@ class DrawMasks(tp.Callback):
         self._predict = self.trainer.get_predictor(["image"], ["prediction"])
 
     def _trigger(self) -> None:
-        path = os.path.join(tp.logger.get_logger_dir(), f"shapes-{self.epoch_num:03d}.png")
+        path = f"{tp.logger.get_logger_dir()}/shapes-{self.epoch_num:03d}.png"
         write_picture(path, self._images, self._masks, self._predict(self._images)[0])
 
 
@@ -118,7 +116,7 @@ def write_picture(path: str, images: Sequence[np.ndarray], *masks: Sequence[np.n
 
 def draw(rng: np.random.RandomState) -> List[np.ndarray]:
     """Returns a noisy image, uint8 `[SIZE, SIZE, 3]` RGB, and its mask, uint8 `[SIZE, SIZE]`."""
-    image = np.full([SIZE, SIZE, 3], rng.randint(0, 256, 3), np.uint8)
+    image = np.full([SIZE, SIZE, 3], rng.randint(0, 100, 3), np.uint8)
     mask = np.zeros([SIZE, SIZE], np.uint8)
     for label in rng.randint(1, len(CLASSES), rng.randint(1, 4)).tolist():
         x, y = rng.randint(6, SIZE - 6, 2).tolist()
@@ -126,12 +124,12 @@ def draw(rng: np.random.RandomState) -> List[np.ndarray]:
         outline = [[x - a, y - b], [x + a, y - b], [x + a, y + b], [x - a, y + b]]
         if label == 3:
             outline[:2] = [[x + rng.randint(-a, a + 1), y - b]]
-        for canvas, value in [(image, rng.randint(0, 256, 3).tolist()), (mask, label)]:
+        for canvas, value in [(image, rng.randint(130, 256, 3).tolist()), (mask, label)]:
             if label == 1:
                 cv2.circle(canvas, (x, y), a, value, -1)
             else:
                 cv2.fillPoly(canvas, [np.int32(outline)], value)
-    return [np.uint8(np.clip(image + rng.normal(0, 20, image.shape), 0, 255)), mask]
+    return [np.uint8(np.clip(image + rng.normal(0, 15, image.shape), 0, 255)), mask]
 
 
 def examples(count: int, seed: int) -> List[List[np.ndarray]]:
