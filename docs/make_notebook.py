@@ -1,8 +1,9 @@
 #!/usr/bin/env python
 """Makes notebooks of tutorials: `python docs/make_notebook.py OUT [PAGE ...]`.
 
-The text of a page becomes cells of text, and the pieces of its files cells of code. All files share the
-kernel, so what one of them imports from another is left out, and so are the commands that run them.
+The text of a page becomes cells of text, and the pieces of its files cells of code. All files share
+the kernel, so what one of them imports from another is left out, and so are the commands that run
+them.
 """
 
 import argparse

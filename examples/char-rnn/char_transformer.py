@@ -5,8 +5,8 @@
     python char_transformer.py --corpus shakespeare.txt --logdir train_log/shakespeare
     python char_transformer.py --sample --load train_log/char-transformer --start "The class "
 
-Without a corpus it learns the help texts that come with Python. `bigram_cost` is what counts of pairs
-of characters reach on the held-out text; with a lower `validation_cost` it has learned more than pairs.
+Without a corpus it learns the help texts of Python. `bigram_cost` is what counts of pairs of
+characters reach on the held-out text: with a lower `validation_cost` it has learned more than they.
 
 Reference: Vaswani et al., "Attention is all you need", arXiv:1706.03762; normalized as in GPT-2.
 """

@@ -5,8 +5,8 @@
     python segmentation.py --predict photo.png other.png --load train_log/segmentation
 
 The images are drawn by the program; for data of your own replace `draw`. Images and masks are
-rotated and mirrored together; pixels from beyond the edge do not count in the cost. Each epoch draws
-images, masks and predictions in `shapes-NNN.png`.
+rotated and mirrored together; pixels from beyond the edge do not count in the cost. Each epoch
+draws images, masks and predictions in `shapes-NNN.png`.
 
 Reference: Ronneberger et al., "U-Net", arXiv:1505.04597; here smaller, and padded.
 """
