@@ -33,8 +33,8 @@ class _Bar(tqdm):
 def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
     """Returns the default arguments of a progress bar for tqdm, updated by those given.
 
-    A bar is refreshed every 0.5 seconds in a terminal or a notebook and every 60 in a file. The
-    environment variable TENSORPACK_PROGRESS_REFRESH, read in each call, sets other seconds for both.
+    A bar is refreshed every 0.5 seconds in a terminal or a notebook and every 60 in a file.
+    The environment variable TENSORPACK_PROGRESS_REFRESH, read in each call, sets other seconds.
 
     Raises:
       ValueError: TENSORPACK_PROGRESS_REFRESH is not a positive number.
