@@ -14,6 +14,7 @@
 #   make lint                format, lint, types, public names
 #   make names               regenerate the tables of public names
 #   make docs                build the site of docs/ into build/docs
+#   make notebooks           make a notebook of the first tutorial in build/notebooks
 #   make pictures            draw the pictures of docs/augmentors.md
 #
 #   make dqn EXTRAS=gpu,atari VENV=.venv-gpu      with the GPU build of TensorFlow
@@ -30,7 +31,7 @@ GAME = $(basename $(notdir $(ROM)))
 LEARN = train_log/fast-$(GAME)-$(SEED)
 PUBLISHED = $(if $(filter $(GAME),breakout freeway pong boxing),--published $(GAME) --table)
 
-.PHONY: help dqn learn tensorboard test test-slow nightly reliability soak bench scaling bench-peers lint names docs pictures clean
+.PHONY: help dqn learn tensorboard test test-slow nightly reliability soak bench scaling bench-peers lint names docs notebooks pictures clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,7 +60,7 @@ test-slow:
 	@VENV="$(VENV)" scripts/test -m slow $(ARGS)
 
 nightly:
-	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test,notebooks"
 	@test -x .venv-tf1/bin/python || { echo "make nightly needs the environments of .ci/run" >&2; exit 1; }
 	@status=0; SAMPLE=1 VENV="$(VENV)" scripts/test -m nightly || status=1; \
 		VENV=.venv-tf1 scripts/test -m nightly || status=1; exit $$status
@@ -98,6 +99,10 @@ docs:
 		{ echo "make docs needs Python 3.11: make docs VENV=.venv-docs PYTHON=python3.11" >&2; exit 1; }
 	"$(VENV)/bin/python" -m sphinx -W --keep-going -n -q -d build/doctrees docs build/docs $(ARGS)
 	@echo "the site begins at build/docs/index.html"
+
+notebooks:
+	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),notebooks"
+	"$(VENV)/bin/python" docs/make_notebook.py build/notebooks $(ARGS)
 
 pictures:
 	@VENV="$(VENV)" PYTHON="$(PYTHON)" scripts/install "$(EXTRAS),test"

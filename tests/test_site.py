@@ -4,6 +4,7 @@
 """
 
 import importlib
+import re
 import sys
 
 import pytest
@@ -128,3 +129,14 @@ def test_an_object_is_documented_under_its_shortest_address(extension):
     assert "InitFrom" in documented["tensorpack.tfutils"]
     assert others["tensorpack.tfutils.sessinit.InitFrom"] == "tensorpack.tfutils.InitFrom"
     assert others["tensorpack.train.ModelDesc"] == "tensorpack.graph_builder.ModelDesc"
+
+
+def test_every_public_name_is_in_a_guide():
+    pages = [
+        path for folder in (".", "tutorials", "howto") for path in (DOCS / folder).glob("*.md")
+    ]
+    found = set(re.findall(r"\w+", " ".join(path.read_text(encoding="utf-8") for path in pages)))
+    recorded = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8").split()
+    missing = [name for name in recorded if name.rpartition(".")[2] not in found]
+    assert len(recorded) > 400
+    assert missing == [], "Say in the guide of their subject what these are for."

@@ -239,7 +239,8 @@ def _say_where(error: ValueError, layer: str) -> None:
             error,
             f"The variables of the layer {layer!r} were made at {lines[0]}, and are made again at "
             f"{lines[1]}: give one of the two layers another name, or share the variables by "
-            "tf.variable_scope(..., reuse=True).",
+            "tf.variable_scope(..., reuse=True). A model that is built again, as in a notebook, "
+            "needs a graph of its own: with tf.Graph().as_default().",
         )
 
 

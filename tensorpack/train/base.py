@@ -162,6 +162,11 @@ class Trainer(TrainerContract):
     def setup(self) -> None:
         """Builds the graph, sets the callbacks up, creates and initialises the session."""
         config = self._require_config()
+        if self.graph.finalized:
+            raise RuntimeError(
+                "An earlier training has used and finalized this graph. Begin each one with "
+                "`with tf.Graph().as_default():`, or call tf.reset_default_graph() before it."
+            )
         self.deterministic = config.deterministic
         self._state.find(config.resume, [*config.callbacks, *self._registered])
         with self.graph.as_default():

@@ -43,6 +43,9 @@ class TrainingInterrupted(SystemExit, KeyboardInterrupt):
         self.signum = signum
         self.code = 128 + signum
 
+    def __str__(self) -> str:
+        return f"{signal.Signals(self.signum).name} ended the training in order."
+
 
 class SignalGuard:
     """Turns signals into a stop request during one run, and ends the process if it does not stop.

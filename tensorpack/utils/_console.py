@@ -32,9 +32,14 @@ def is_terminal(stream: Any) -> bool:
         return False
 
 
+def is_notebook(stream: Any) -> bool:
+    """Tells whether a stream is that of a Jupyter kernel, which is shown below a cell."""
+    return type(stream).__module__.partition(".")[0] == "ipykernel"
+
+
 def same_screen(first: Any, second: Any) -> bool:
     """Tells whether what is written to two streams ends up interleaved in one place."""
-    if is_terminal(first) and is_terminal(second):
+    if any(on_screen(first) and on_screen(second) for on_screen in (is_terminal, is_notebook)):
         return True
     try:
         return os.path.sameopenfile(first.fileno(), second.fileno())

@@ -1,4 +1,4 @@
-"""Progress bars on standard error: refreshed often in a terminal, rarely in a file."""
+"""Progress bars on standard error: often refreshed on a screen, rarely in a file."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Optional
 
 from tqdm import tqdm
 
-from ._console import ForgivingStream, is_terminal
+from ._console import ForgivingStream, is_notebook, is_terminal
 
 __all__ = ["get_tqdm", "get_tqdm_kwargs"]
 
@@ -33,8 +33,8 @@ class _Bar(tqdm):
 def get_tqdm_kwargs(**kwargs: Any) -> Dict[str, Any]:
     """Returns the default arguments of a progress bar for tqdm, updated by those given.
 
-    A bar is refreshed every 0.5 seconds in a terminal and every 60 in a file. The environment
-    variable TENSORPACK_PROGRESS_REFRESH, read in each call, sets other seconds for both.
+    A bar is refreshed every 0.5 seconds in a terminal or a notebook and every 60 in a file.
+    The environment variable TENSORPACK_PROGRESS_REFRESH, read in each call, sets other seconds.
 
     Raises:
       ValueError: TENSORPACK_PROGRESS_REFRESH is not a positive number.
@@ -69,7 +69,8 @@ def get_tqdm(iterable: Optional[Iterable] = None, *args: Any, **kwargs: Any) -> 
 def _refresh_seconds() -> float:
     wish = os.environ.get("TENSORPACK_PROGRESS_REFRESH")
     if not wish:
-        return _TERMINAL_SECONDS if is_terminal(sys.stderr) else _FILE_SECONDS
+        watched = is_terminal(sys.stderr) or is_notebook(sys.stderr)
+        return _TERMINAL_SECONDS if watched else _FILE_SECONDS
     try:
         seconds = float(wish)
     except ValueError:

@@ -257,6 +257,7 @@ def test_a_layer_name_that_is_used_twice_names_both_lines():
     (note,) = notes_of(info.value)
     assert f"'fc0' were made at {lines[0]}, in first, and are made again" in note
     assert f"again at {lines[1]}, in second: give one" in note
+    assert "a graph of its own: with tf.Graph().as_default()" in note
 
 
 def test_another_error_inside_of_a_layer_has_no_note():

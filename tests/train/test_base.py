@@ -218,6 +218,14 @@ def test_the_graph_is_finalised_before_training():
         Counting(config([Adds()])).train()
 
 
+def test_a_second_training_in_a_graph_is_told_what_to_do():
+    Counting(config()).train()
+    with pytest.raises(RuntimeError, match="earlier training has used .* tf.Graph"):
+        Counting(config()).train()
+    with tf.Graph().as_default():
+        Counting(config()).train()
+
+
 def test_registered_callbacks_come_behind_those_of_the_config():
     tape = []
     trainer = Counting(config([CallbackSpy(tape, "config")]))

@@ -99,6 +99,7 @@ def test_exception_tells_the_exit_code_and_is_a_keyboard_interrupt():
         raise TrainingInterrupted(signal.SIGTERM)
     assert isinstance(caught.value, SystemExit)
     assert (caught.value.code, caught.value.signum) == (143, 15)
+    assert str(caught.value) == "SIGTERM ended the training in order."
 
 
 def test_a_signal_interrupts_a_setup_that_does_not_look_at_the_token_and_nothing_later():

@@ -13,6 +13,7 @@ from tensorpack.utils import _console, logger
 from tensorpack.utils._console import (
     ForgivingStream,
     can_write,
+    is_notebook,
     is_terminal,
     point_at_devnull,
     same_screen,
@@ -146,6 +147,12 @@ def test_what_a_terminal_is_and_what_shares_a_screen(tmp_path):
             assert same_screen(a, also_a)
             assert not same_screen(a, b)
             assert not same_screen(a, io.StringIO())
+            assert not is_notebook(a)
+    # As ipykernel.iostream.OutStream, which tests/test_notebooks.py has.
+    below_a_cell = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
+    assert is_notebook(below_a_cell()) and not is_terminal(below_a_cell())
+    assert same_screen(below_a_cell(), below_a_cell())
+    assert not same_screen(below_a_cell(), io.StringIO())
 
 
 @pytest.mark.parametrize(

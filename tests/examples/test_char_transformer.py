@@ -1,0 +1,73 @@
+"""The transformer on characters: what a character sees, training, resuming and writing."""
+
+import char_transformer
+import numpy as np
+import pytest
+
+from tensorpack import JustCurrentSession, OfflinePredictor, PredictConfig
+from tensorpack.compat import tfv1 as tf
+from tests.examples.small_dqn import read_stats, refusal
+
+SMALL = ["--layers", "1", "--units", "32", "--heads", "2", "--length", "8"]
+
+
+@pytest.mark.one_row
+@pytest.mark.slow
+def test_it_learns_more_than_pairs_goes_on_and_writes(log_dir, tmp_path, capsys):
+    corpus = tmp_path / "text.txt"
+    corpus.write_text("aaab" * 500)  # after an "a", pairs leave the choice between two
+    flags = ["--corpus", str(corpus), "--logdir", log_dir, "--steps-per-epoch", "60", *SMALL]
+    flags += ["--start", "aaab", "--chars", "8"]
+    with tf.Graph().as_default():
+        char_transformer.main([*flags, "--max-epoch", "1"])
+    with tf.Graph().as_default():
+        char_transformer.main([*flags, "--max-epoch", "2", "--resume", "auto"])
+    first, second = read_stats(log_dir)
+    assert (first["global_step"], second["global_step"]) == (60, 120)
+    assert 0 < second["validation_cost"] < 0.3 < second["bigram_cost"] < 0.6
+    capsys.readouterr()
+    char_transformer.main(["--sample", "--load", log_dir, *flags, "--temperature", "0.1"])
+    assert capsys.readouterr().out.endswith("aaab" * 3 + "\n")
+
+
+def test_a_character_is_predicted_from_those_before_it_alone():
+    model = char_transformer.Model(length=5, layers=2, units=8, heads=2)
+    text = np.random.RandomState(0).randint(256, size=[1, 6])
+    names = ["input", "nextinput"]
+    config = PredictConfig(
+        model, None, None, names, ["probability", "cost"], session_init=Constant()
+    )
+    with OfflinePredictor(config) as predict:
+        cut = [predict(text[:, :end], text[:, 1 : end + 1]) for end in range(1, 6)]
+    likely = [probability[0, text[0, end]] for end, (probability, _) in enumerate(cut, 1)]
+    assert np.std(likely) > 0
+    np.testing.assert_allclose(cut[-1][1], -np.mean(np.log(likely)), rtol=1e-4)
+
+
+class Constant(JustCurrentSession):
+    """Gives the variables numbers that depend on their sizes alone."""
+
+    def _run_init(self, sess):
+        for variable in tf.global_variables():
+            numbers = np.random.RandomState(variable.shape.num_elements()).normal(
+                scale=0.3, size=variable.shape
+            )
+            variable.load(numbers, sess)
+
+
+def test_counts_predict_by_their_shares():
+    # "b" follows "a" in one case of three; each count has 1/256 more, and their sum has one more.
+    share = (1 + 1 / 256) / (3 + 1)
+    pairs = char_transformer.count_cost(b"aaaba"[:4], b"ab", before=1)
+    np.testing.assert_allclose(pairs, -np.log(share), rtol=1e-6)
+    single = char_transformer.count_cost(b"xaab", b"xb", before=0)  # of the three behind the first
+    np.testing.assert_allclose(single, -np.log(share), rtol=0.01)
+
+
+def test_what_does_not_go_together_is_refused(capsys, tmp_path):
+    assert "--load MODEL" in refusal(capsys, char_transformer.main, ["--sample"])
+    with pytest.raises(ValueError, match="multiple of heads=4, got 30"):
+        char_transformer.Model(8, layers=1, units=30, heads=4)
+    (tmp_path / "short.txt").write_text("To be or not to be")
+    with pytest.raises(ValueError, match="has 18 bytes, but at least 1728 are needed"):
+        char_transformer.main(["--corpus", str(tmp_path / "short.txt"), "--logdir", str(tmp_path)])
