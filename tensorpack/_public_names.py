@@ -64,7 +64,7 @@ _NAMES = {  # package or module -> its public names
         "RandomChooseData RandomMapData RandomMixData RemoteDataZMQ RemoteSender RepeatedData "
         "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
         "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied "
-        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq"
+        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq to_torch_dataset"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc InputVar LeastLoadedDeviceSetter ModelDesc ModelDescBase "
