@@ -91,9 +91,8 @@ class ImageFolder(RecordsFlow):
     The label is the position of the class in `classes`, a Python integer. Images are as in
     `ImageFromFile`. Files are in the order of their paths, also those in folders further down.
 
-    With `part`, the images of each class are split: a share of them is the test part, the others are
-    the training part. Where a file belongs depends on `seed`, on `test_share` and on the names of the
-    files of its class, not on the order of the file system or on other classes.
+    With `part`, each class is split. Where a file belongs depends on `seed`, `test_share` and the
+    names of the files of its class, not on the order of the file system or on other classes.
 
     Attributes:
       classes: the names of the subfolders, sorted.
@@ -121,8 +120,7 @@ class ImageFolder(RecordsFlow):
           channel, resize, max_errors, max_pixels: as in `ImageFromFile`.
           shuffle: whether each pass has its own order.
           part: "train" or "test"; None for all images.
-          test_share: the share of the test part in each class, between 0 and 1; each part has at
-            least one image of each class.
+          test_share: the share of the test part in each class, in (0, 1); at least one image.
           seed: another one makes another split.
           extensions: how the names of images end, in small letters. How many files have other
             names is said in the log.
@@ -136,9 +134,7 @@ class ImageFolder(RecordsFlow):
         if part not in (None, "train", "test"):
             raise ValueError(f'ImageFolder: part must be "train", "test" or None, got {part!r}.')
         if not 0 < as_number(self, "test_share", test_share) < 1:
-            raise ValueError(
-                f"ImageFolder: test_share is a share of the images, such as 0.2, got {test_share}."
-            )
+            raise ValueError(f"ImageFolder: test_share is a share like 0.2, got {test_share}.")
         directory = os.path.abspath(directory)
         if not os.path.isdir(directory):
             raise NotADirectoryError(f"There is no folder {directory}.")

@@ -1,7 +1,6 @@
 """A flow as a dataset of PyTorch, whose passes the workers of a `DataLoader` share.
 
-Each worker gets an equal copy of the flow and the same seed, and yields its share of the positions,
-by `DataFlow.iterate_share`. PyTorch is imported when it is needed.
+Each worker has a copy of the flow and the same seed, and yields its share of the positions.
 """
 
 from typing import Any, Iterator
@@ -23,24 +22,17 @@ def to_torch_dataset(ds: DataFlow) -> Any:
     """Returns a `torch.utils.data.IterableDataset` of a flow, for a `DataLoader`.
 
     A pass has each datapoint once, whatever `num_workers` is: the workers share the positions, in
-    turn, as the processes of a strict `MultiProcessRunner` do. Their random streams come from the
-    seed of the loader (`torch.manual_seed` or its `generator`), and each pass has others. A pass
-    begins with `reset_state()`. Flows inside that have processes run without them in a worker.
+    turn, as the processes of a strict `MultiProcessRunner` do. A pass begins with `reset_state()`,
+    and its random streams come from the seed of the loader (`torch.manual_seed`).
 
-    Make the batches in the flow, and give the loader `batch_size=None`: then all are whole, and in
+    Make the batches in the flow and give the loader `batch_size=None`: then all are whole, and in
     the order of the flow. With a `batch_size` of the loader, each worker has a smaller last one.
-
-    Arrays are copied if they are read-only, or have negative strides, which PyTorch cannot use.
-
-    Args:
-      ds: the flow. Datapoints are what the `collate_fn` of the loader takes: arrays, numbers,
-        text, and lists and dicts of these.
+    Arrays are copied if they are read-only or have negative strides, which PyTorch cannot use.
 
     Raises:
       ImportError: PyTorch is not installed.
       TypeError: `ds` is not a flow.
-      RuntimeError: while it is iterated in a worker: a map dropped a datapoint that is in a batch
-        of the flow, so the workers disagree on where later batches begin.
+      RuntimeError: while it is iterated in a worker: a map dropped a datapoint of a batch.
     """
     if not is_flow(ds):
         raise TypeError(f"to_torch_dataset takes a DataFlow, but got {what_instead(ds)}")
@@ -49,8 +41,6 @@ def to_torch_dataset(ds: DataFlow) -> Any:
 
 
 class _SharedPasses:
-    """What such a dataset adds to the class of PyTorch."""
-
     def __init__(self, ds: DataFlow) -> None:
         self.ds = ds
         self._passes = 0  # of this copy: a worker that is kept makes several with one seed
@@ -83,7 +73,7 @@ class _SharedPasses:
             raise RuntimeError(
                 f"A datapoint in a batch of {type(self.ds).__name__} was dropped, so the workers "
                 "of the DataLoader disagree on where later batches begin. Give the loader a "
-                "batch_size instead of BatchData, or drop datapoints before, from the list."
+                "batch_size instead of BatchData."
             ) from None
 
 
