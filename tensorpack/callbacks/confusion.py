@@ -86,8 +86,8 @@ class ConfusionMatrix(Inferencer):
                 )
             number = np.inf if self._classes is None else len(self._classes)
             if value.size and not 0 <= value.min() <= value.max() < number:
-                found = f"{value.min()} to {value.max()}, of {number}"
-                raise ValueError(f"{name!r} has classes from {found} classes.")
+                ends = f"{value.min()} to {value.max()}"
+                raise ValueError(f"{name!r} has classes from {ends}, of {number} classes.")
         self.counts.update(zip(true.tolist(), predicted.tolist()))
         for index in np.flatnonzero(predicted != true) if len(results) == 3 else ():
             pair, margin = (int(true[index]), int(predicted[index])), 0.0
@@ -105,15 +105,14 @@ class ConfusionMatrix(Inferencer):
         if not totals:
             return {}
         recalls = {each: self.counts[each, each] / totals[each] for each in sorted(totals)}
-        right, begin = sum(self.counts[each, each] for each in totals), f"{self.prefix}_accuracy"
+        begin, right = f"{self.prefix}_accuracy", sum(self.counts[each, each] for each in totals)
         scalars = {begin: right / sum(totals.values())}
         scalars[f"{self.prefix}_balanced_accuracy"] = sum(recalls.values()) / len(recalls)
         if len(self._classes or recalls) <= _MOST_SCALARS:
             scalars.update({f"{begin}/{self._name(each)}": recalls[each] for each in recalls})
         self._put("confusion", self._draw_matrix(totals))
         if len(self._names) == 3:
-            worst = sorted(self._mistakes, key=lambda each: each[0], reverse=True)
-            self._put("mistakes", _grid([self._tile(*each[1:]) for each in worst]))
+            self._put("mistakes", self._draw_mistakes())
         return scalars
 
     def _name(self, number: int) -> str:
@@ -141,12 +140,16 @@ class ConfusionMatrix(Inferencer):
                 _paste(picture, cell, place, margin + _CELL * column)
         return picture
 
-    def _tile(self, image: np.ndarray, true: int, predicted: int) -> np.ndarray:
-        tile = np.full((_TILE + 36, _TILE, 3), 255, np.uint8)
-        _paste(tile, image, (_TILE - image.shape[0]) // 2, (_TILE - image.shape[1]) // 2)
-        _paste(tile, _text(f"is {self._name(true)}"), _TILE + 2, 0)
-        _paste(tile, _text(f"as {self._name(predicted)}"), _TILE + 18, 0)
-        return tile
+    def _draw_mistakes(self) -> np.ndarray:
+        tiles = []
+        for _, image, true, other in sorted(self._mistakes, key=lambda each: each[0], reverse=True):
+            tiles.append(np.full((_TILE + 36, _TILE, 3), 255, np.uint8))
+            _paste(tiles[-1], image, (_TILE - image.shape[0]) // 2, (_TILE - image.shape[1]) // 2)
+            _paste(tiles[-1], _text(f"is {self._name(true)}"), _TILE + 2, 0)
+            _paste(tiles[-1], _text(f"as {self._name(other)}"), _TILE + 18, 0)
+        tiles = tiles or [_text("no mistakes")]
+        columns = min(len(tiles), _COLUMNS)
+        return stack_patches(tiles, -(-len(tiles) // columns), columns, border=6)
 
     def _put(self, what: str, picture: np.ndarray) -> None:
         name = f"{self.prefix}_{what}"
@@ -174,15 +177,8 @@ def _thumbnail(image: Any) -> np.ndarray:
     return cv2.resize(image.repeat(3 // image.shape[2], axis=2), tuple(size), interpolation=how)
 
 
-def _grid(tiles: List[np.ndarray]) -> np.ndarray:
-    columns = max(min(len(tiles), _COLUMNS), 1)
-    tiles = tiles or [_text("no mistakes")]
-    return stack_patches(tiles, -(-len(tiles) // columns), columns, border=6)
-
-
 def _text(text: str, background: Any = 255) -> np.ndarray:
-    """Returns a picture of a line of text; the fonts of OpenCV have ASCII alone."""
-    cv2 = require("cv2")
+    cv2 = require("cv2")  # whose fonts have ASCII alone
     text = text[: _MOST_LETTERS + 3].encode("ascii", "replace").decode("ascii")
     patch = np.full((15, 7 * len(text) + 4, 3), background, np.uint8)
     colour = (255,) * 3 if np.mean(background) < 130 else (0,) * 3

@@ -171,10 +171,8 @@ def _part_of_class(
 ) -> List[str]:
     """Returns the test part or the training part of the images of a class, in their order."""
     if len(paths) < 2:
-        raise ValueError(
-            f"{os.path.dirname(paths[0])} has a single image, which cannot be in both parts. Add "
-            "one, or remove the class."
-        )
+        folder = os.path.dirname(paths[0])
+        raise ValueError(f"{folder} has a single image, too few for two parts: add one.")
 
     def rank(path: str) -> bytes:
         name = os.path.relpath(path, directory).replace(os.sep, "/")

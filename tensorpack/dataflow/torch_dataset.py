@@ -52,8 +52,8 @@ class _SharedPasses:
         return length_of(self.ds)
 
     def __iter__(self) -> Iterator[Any]:
-        worker = require("torch.utils.data", "torch").get_worker_info()
         self._passes += 1
+        worker = require("torch.utils.data", "torch").get_worker_info()
         if worker is None:
             self.ds.reset_state()
             return map(_usable, self.ds)
@@ -71,9 +71,8 @@ class _SharedPasses:
                     yield _usable(datapoint)
         except Dropped:
             raise RuntimeError(
-                f"A datapoint in a batch of {type(self.ds).__name__} was dropped, so the workers "
-                "of the DataLoader disagree on where later batches begin. Give the loader a "
-                "batch_size instead of BatchData."
+                "A datapoint in a batch was dropped, so the workers of the DataLoader disagree on "
+                "where later batches begin. Give the loader a batch_size instead of BatchData."
             ) from None
 
 
@@ -83,7 +82,7 @@ def _usable(value: Any) -> Any:
         return {key: _usable(each) for key, each in value.items()}
     if type(value) in (list, tuple):
         return type(value)(map(_usable, value))
-    if isinstance(value, np.ndarray) and value.ndim:
-        if not value.flags.writeable or min(value.strides) < 0:
-            return value.copy()
+    is_array = isinstance(value, np.ndarray)
+    if is_array and (not value.flags.writeable or min(value.strides, default=0) < 0):
+        return value.copy()
     return value

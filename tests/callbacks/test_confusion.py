@@ -121,7 +121,10 @@ def test_nan_is_the_worst_mistake():
         ),
         ((SCORES, LABELS[:3]), r"'logits' has int64 \[4\], for labels of shape \[3\]"),
         ((SCORES, LABELS.astype("float32")), "'label' has float32"),
-        ((SCORES, LABELS, np.zeros((4, 5, 6))), r"images must be .* but one has the shape \[5, 6\]"),
+        (
+            (SCORES, LABELS, np.zeros((4, 5, 6))),
+            r"images must be .* but one has the shape \[5, 6\]",
+        ),
     ],
 )
 def test_what_it_does_not_take(results, says):
