@@ -19,7 +19,7 @@ from .inference import Inferencer
 __all__ = ["ConfusionMatrix"]
 
 _MOST_SCALARS, _MOST_DRAWN, _MOST_LETTERS = 10, 30, 18
-_CELL, _TILE, _COLUMNS = 44, 128, 6  # pixels, pixels, images in a row
+_CELL, _TILE, _SIDE, _COLUMNS = 44, 128, 112, 6  # pixels, and images in a row
 _RIGHT, _WRONG = np.array([31, 119, 180]), np.array([214, 39, 40])  # colours of a full cell
 
 
@@ -160,7 +160,7 @@ class ConfusionMatrix(Inferencer):
 
 
 def _thumbnail(image: Any) -> np.ndarray:
-    """Returns an image as uint8 `[h, w, 3]`, the longer side `_TILE`; floats are stretched."""
+    """Returns an image as uint8 `[h, w, 3]`, the longer side `_SIDE`; floats are stretched."""
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] not in (1, 3) or not image.size:
         raise ValueError(
@@ -171,9 +171,9 @@ def _thumbnail(image: Any) -> np.ndarray:
         image = np.nan_to_num(image.astype(np.float32))
         image = ((image - image.min()) * (255 / max(np.ptp(image), 1e-12))).astype(np.uint8)
     cv2 = require("cv2")
-    factor = _TILE / max(image.shape[:2])
-    size = [max(1, round(side * factor)) for side in image.shape[1::-1]]
-    how = cv2.INTER_AREA if factor < 1 else cv2.INTER_NEAREST
+    longest = max(image.shape[:2])
+    size = [max(1, round(side * _SIDE / longest)) for side in image.shape[1::-1]]
+    how = cv2.INTER_AREA if longest > _SIDE else cv2.INTER_NEAREST
     return cv2.resize(image.repeat(3 // image.shape[2], axis=2), tuple(size), interpolation=how)
 
 

@@ -134,9 +134,8 @@ def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
         most = [f"{shape} ({count} times)" for shape, count in shapes.most_common(_MOST_SHAPES)]
         found = ", ".join(most + ["..."] * (len(shapes) > len(most)))
         raise ValueError(
-            f"Component {index!r} of a batch of {len(arrays)} has different shapes. Make them "
-            "equal (images by resize= or imgaug.Resize, others by MapDataComponent), or use "
-            f"use_list=True. They are: {found}."
+            f"Component {index!r} of a batch of {len(arrays)} has different shapes: make them equal "
+            f"(images by resize= or imgaug.Resize, else MapDataComponent), or use_list=True: {found}."
         )
 
 

@@ -175,8 +175,7 @@ def _part_of_class(
         raise ValueError(f"{folder} has a single image, too few for two parts: add one.")
 
     def rank(path: str) -> bytes:
-        name = os.path.relpath(path, directory).replace(os.sep, "/")
-        return hashlib.sha256(f"{seed}/{name}".encode("utf-8", "surrogateescape")).digest()
+        return hashlib.sha256(os.fsencode(f"{seed}/{os.path.relpath(path, directory)}")).digest()
 
     count = min(max(round(share * len(paths)), 1), len(paths) - 1)
     test = set(sorted(paths, key=rank)[:count])

@@ -87,6 +87,12 @@ def test_images_of_any_size_and_scale(shape, dtype):
     assert picture.min() == 0 and picture.max() == 255
 
 
+def test_pictures_that_cannot_be_compressed_are_small_enough_for_a_report(directory):
+    images = np.random.RandomState(0).randint(0, 256, (24, 112, 112, 3), np.uint8)
+    validate(ConfusionMatrix("p", image="i"), (np.ones(24, int), np.zeros(24, int), images))
+    assert (directory / "validation_mistakes.png").stat().st_size < 1 << 20
+
+
 @pytest.mark.parametrize("count", [1, 11, 1000])
 def test_any_number_of_classes(count):
     labels = np.arange(count)
@@ -103,11 +109,11 @@ def test_without_examples_there_is_nothing():
 
 
 def test_nan_is_the_worst_mistake():
-    scores = np.float32([[0, np.nan], [0, 9]])
-    images = np.stack([np.full((4, 4, 3), value, np.uint8) for value in (10, 20)])
+    scores = np.float32([[0, 9], [0, np.nan], [0, 8]])
+    images = np.stack([np.full((4, 4, 3), value, np.uint8) for value in (10, 20, 30)])
     matrix = ConfusionMatrix("logits", image="i")
-    _, pictures = validate(matrix, (scores, np.zeros(2, int), images))
-    assert pictures["validation_mistakes"][0][64, 64, 0] == 10
+    _, pictures = validate(matrix, (scores, np.zeros(3, int), images))
+    assert pictures["validation_mistakes"][0][64, 64, 0] == 20
 
 
 @pytest.mark.parametrize(
