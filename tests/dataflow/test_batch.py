@@ -128,7 +128,7 @@ def test_many_shapes_do_not_hide_what_to_do():
     with pytest.raises(ValueError) as caught:
         BatchData.aggregate_batch([[array] for array in arrays])
     shapes = "(1,) (3 times), (0,) (1 times), (2,) (1 times), ...."
-    assert "different shapes: make them equal (images by resize= or imgaug" in str(caught.value)
+    assert "different shapes: equalise them (images by resize= or imgaug" in str(caught.value)
     assert str(caught.value).endswith(f"use_list=True: {shapes}")
 
 
