@@ -30,7 +30,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 # The sidebar. A pattern takes every page that no earlier entry has taken, in order of file name.
 navigation = {
     "Getting started": ["quickstart", "examples/index", "examples/*", "migration"],
-    "Tutorials": ["tutorials/index", "tutorials/*"],
+    "Tutorials": ["tutorials/index", "tutorials/your-images", "tutorials/0*", "tutorials/*"],
     "How-to": ["howto/index", "howto/*"],
     "Reference": ["reference/index", "command", "glossary", "reference/api/*"],
     "Design": [

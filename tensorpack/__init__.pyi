@@ -50,6 +50,7 @@ from tensorpack.callbacks import Callbacks as Callbacks
 from tensorpack.callbacks import CheckNumerics as CheckNumerics
 from tensorpack.callbacks import ClassificationError as ClassificationError
 from tensorpack.callbacks import CometMLMonitor as CometMLMonitor
+from tensorpack.callbacks import ConfusionMatrix as ConfusionMatrix
 from tensorpack.callbacks import DataParallelInferenceRunner as DataParallelInferenceRunner
 from tensorpack.callbacks import DumpParamAsImage as DumpParamAsImage
 from tensorpack.callbacks import DumpTensor as DumpTensor
@@ -196,6 +197,7 @@ from tensorpack.dataflow import dftools as dftools
 from tensorpack.dataflow import imgaug as imgaug
 from tensorpack.dataflow import make_remote_key as make_remote_key
 from tensorpack.dataflow import send_dataflow_zmq as send_dataflow_zmq
+from tensorpack.dataflow import to_torch_dataset as to_torch_dataset
 from tensorpack.graph_builder import DataParallelBuilder as DataParallelBuilder
 from tensorpack.graph_builder import InputDesc as InputDesc
 from tensorpack.graph_builder import InputVar as InputVar

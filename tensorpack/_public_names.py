@@ -34,20 +34,21 @@ _NAMES = {  # package or module -> its public names
     ),
     "callbacks": (
         "BinaryClassificationStats CSVMonitor Callback CallbackFactory CallbackToHook Callbacks "
-        "CheckNumerics ClassificationError CometMLMonitor DataParallelInferenceRunner "
-        "DumpParamAsImage DumpTensor DumpTensorAsImage DumpTensors EarlyStop EnableCallbackIf "
-        "EstimatedTimeLeft FeedfreeInferenceRunner GPUMemoryTracker GPUUtilizationTracker "
-        "GraphProfiler GraphVarParam HookToCallback HostMemoryTracker HumanHyperParamSetter "
-        "HyperParam HyperParamSetter HyperParamSetterWithFunc InferenceRunner InferenceRunnerBase "
-        "Inferencer InjectShell JSONWriter MaintainStepCounter MaxSaver MergeAllSummaries "
-        "MinSaver ModelSaver MonitorBase Monitors MovingAverageSummary NonFiniteError "
-        "ObjAttrParam PeakMemoryTracker PeriodicCallback PeriodicRunHooks PeriodicTrigger "
-        "ProcessTensors ProgressBar ProxyCallback RunOp RunReport RunUpdateOps SampleCounter "
-        "SampleScheduledHyperParamSetter ScalarPrinter ScalarRecord ScalarStats "
-        "ScheduledHyperParamSetter SendMonitorData SendStat SessionRunTimeout SimpleMovingAverage "
-        "StalledTraining StartProcOrThread StatMonitorParamSetter StepTensorPrinter "
-        "StopIfNonFinite TFEventWriter TFLocalCLIDebugHook TFSummaryWriter TensorPrinter "
-        "ThroughputTracker TimeReport TrainingMonitor Triggerable WandbMonitor Watchdog"
+        "CheckNumerics ClassificationError CometMLMonitor ConfusionMatrix "
+        "DataParallelInferenceRunner DumpParamAsImage DumpTensor DumpTensorAsImage DumpTensors "
+        "EarlyStop EnableCallbackIf EstimatedTimeLeft FeedfreeInferenceRunner GPUMemoryTracker "
+        "GPUUtilizationTracker GraphProfiler GraphVarParam HookToCallback HostMemoryTracker "
+        "HumanHyperParamSetter HyperParam HyperParamSetter HyperParamSetterWithFunc "
+        "InferenceRunner InferenceRunnerBase Inferencer InjectShell JSONWriter "
+        "MaintainStepCounter MaxSaver MergeAllSummaries MinSaver ModelSaver MonitorBase Monitors "
+        "MovingAverageSummary NonFiniteError ObjAttrParam PeakMemoryTracker PeriodicCallback "
+        "PeriodicRunHooks PeriodicTrigger ProcessTensors ProgressBar ProxyCallback RunOp "
+        "RunReport RunUpdateOps SampleCounter SampleScheduledHyperParamSetter ScalarPrinter "
+        "ScalarRecord ScalarStats ScheduledHyperParamSetter SendMonitorData SendStat "
+        "SessionRunTimeout SimpleMovingAverage StalledTraining StartProcOrThread "
+        "StatMonitorParamSetter StepTensorPrinter StopIfNonFinite TFEventWriter "
+        "TFLocalCLIDebugHook TFSummaryWriter TensorPrinter ThroughputTracker TimeReport "
+        "TrainingMonitor Triggerable WandbMonitor Watchdog"
     ),
     "compat": "tfv1",
     "dataflow": (
@@ -64,7 +65,7 @@ _NAMES = {  # package or module -> its public names
         "RandomChooseData RandomMapData RandomMixData RemoteDataZMQ RemoteSender RepeatedData "
         "RepeatedDataPoint SVMLightData SelectComponent SharedList StateNotKept TFRecordBytes "
         "TFRecordData TFRecordSerializer TestDataSpeed ThreadedMapData UnknownLength WorkerDied "
-        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq"
+        "WorkerFailed convert_old_lmdb make_remote_key send_dataflow_zmq to_torch_dataset"
     ),
     "graph_builder": (
         "DataParallelBuilder InputDesc InputVar LeastLoadedDeviceSetter ModelDesc ModelDescBase "

@@ -3,6 +3,7 @@
 from .base import Callback, CallbackFactory, ProxyCallback, Triggerable
 from .best_saver import MaxSaver, MinSaver
 from .concurrency import StartProcOrThread
+from .confusion import ConfusionMatrix
 from .csv_monitor import CSVMonitor
 from .dump_image import DumpParamAsImage, DumpTensorAsImage
 from .early_stop import EarlyStop
@@ -64,6 +65,7 @@ __all__ = [
     "CheckNumerics",
     "ClassificationError",
     "CometMLMonitor",
+    "ConfusionMatrix",
     "DataParallelInferenceRunner",
     "DumpParamAsImage",
     "DumpTensor",

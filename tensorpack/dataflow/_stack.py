@@ -134,8 +134,8 @@ def _check_shapes(arrays: Sequence[np.ndarray], index: Hashable) -> None:
         most = [f"{shape} ({count} times)" for shape, count in shapes.most_common(_MOST_SHAPES)]
         found = ", ".join(most + ["..."] * (len(shapes) > len(most)))
         raise ValueError(
-            f"Component {index!r} of a batch of {len(arrays)} has different shapes: {found}. "
-            "Make the shapes equal, for example by MapDataComponent, or use use_list=True."
+            f"Component {index!r} of a batch of {len(arrays)} has different shapes: equalise them "
+            f"(images by resize= or imgaug.Resize, or MapDataComponent) or use_list=True: {found}."
         )
 
 

@@ -4,6 +4,7 @@ Files are read and decoded when they are wanted, by OpenCV, and turned as their 
 that is cut off is an error here, where OpenCV would make up the rest of the image.
 """
 
+import hashlib
 import os
 import sys
 from typing import Any, List, Optional, Sequence, Tuple, Union
@@ -11,7 +12,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from tensorpack.utils import logger, shape2d
-from tensorpack.utils.checks import check_counts
+from tensorpack.utils.checks import as_number, check_counts
 from tensorpack.utils.fs import recursive_walk
 from tensorpack.utils.optional import require
 from tensorpack.utils.viz import dump_dataflow_images as _dump_images
@@ -90,9 +91,13 @@ class ImageFolder(RecordsFlow):
     The label is the position of the class in `classes`, a Python integer. Images are as in
     `ImageFromFile`. Files are in the order of their paths, also those in folders further down.
 
+    With `part`, each class is split. Where a file belongs depends on `seed`, `test_share` and the
+    names of the files of its class, not on the order of the file system or on other classes.
+
     Attributes:
       classes: the names of the subfolders, sorted.
-      files: the paths of all images.
+      files: the paths of all images of the part.
+      labels: the label of each of `files`.
     """
 
     def __init__(
@@ -103,6 +108,9 @@ class ImageFolder(RecordsFlow):
         shuffle: bool = True,
         max_errors: int = 0,
         *,
+        part: Optional[str] = None,
+        test_share: float = 0.2,
+        seed: int = 0,
         extensions: Sequence[str] = _EXTENSIONS,
         max_pixels: Optional[int] = MOST_PIXELS,
     ) -> None:
@@ -111,14 +119,22 @@ class ImageFolder(RecordsFlow):
           directory: the folder.
           channel, resize, max_errors, max_pixels: as in `ImageFromFile`.
           shuffle: whether each pass has its own order.
+          part: "train" or "test"; None for all images.
+          test_share: the share of the test part in each class, in (0, 1); at least one image.
+          seed: another one makes another split.
           extensions: how the names of images end, in small letters. How many files have other
             names is said in the log.
 
         Raises:
           ImportError: OpenCV or Pillow is not installed.
           NotADirectoryError: there is no such folder.
-          ValueError: a class has no images, there are no classes, or an argument is wrong.
+          ValueError: a class has no images, or a single one to be split; there are no classes; or
+            an argument is wrong.
         """
+        if part not in (None, "train", "test"):
+            raise ValueError(f'ImageFolder: part must be "train", "test" or None, got {part!r}.')
+        if not 0 < as_number(self, "test_share", test_share) < 1:
+            raise ValueError(f"ImageFolder: test_share is a share like 0.2, got {test_share}.")
         directory = os.path.abspath(directory)
         if not os.path.isdir(directory):
             raise NotADirectoryError(f"There is no folder {directory}.")
@@ -126,7 +142,7 @@ class ImageFolder(RecordsFlow):
         if not self.classes:
             raise ValueError(f"{directory} has no subfolders, but needs one for each class.")
         self.files: List[str] = []
-        labels: List[int] = []
+        self.labels: List[int] = []
         others = 0
         for label, name in enumerate(self.classes):
             found = list(recursive_walk(os.path.join(directory, name)))
@@ -136,15 +152,34 @@ class ImageFolder(RecordsFlow):
                     f"{os.path.join(directory, name)} has no images among its {len(found)} files. "
                     "Remove it, or give the right extensions."
                 )
-            self.files += images
-            labels += [label] * len(images)
             others += len(found) - len(images)
+            if part is not None:
+                images = _part_of_class(images, directory, part == "test", test_share, seed)
+            self.files += images
+            self.labels += [label] * len(images)
         logger.info(
             f"{len(self.files)} images of {len(self.classes)} classes in {directory}"
+            + (f", the {part} part" if part else "")
             + (f"; {others} other files are left out." if others else ".")
         )
-        records = ImageRecords(self.files, labels, channel, resize, max_pixels=max_pixels)
+        records = ImageRecords(self.files, self.labels, channel, resize, max_pixels=max_pixels)
         super().__init__(records, shuffle, max_errors)
+
+
+def _part_of_class(
+    paths: List[str], directory: str, is_test: bool, share: float, seed: int
+) -> List[str]:
+    """Returns the test part or the training part of the images of a class, in their order."""
+    if len(paths) < 2:
+        folder = os.path.dirname(paths[0])
+        raise ValueError(f"{folder} has a single image, too few for two parts: add one.")
+
+    def rank(path: str) -> bytes:
+        return hashlib.sha256(os.fsencode(f"{seed}/{os.path.relpath(path, directory)}")).digest()
+
+    count = min(max(round(share * len(paths)), 1), len(paths) - 1)
+    test = set(sorted(paths, key=rank)[:count])
+    return [path for path in paths if (path in test) == is_test]
 
 
 class ImageFromList(RecordsFlow):

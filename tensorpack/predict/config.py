@@ -11,6 +11,7 @@ from tensorpack.tfutils.sesscreate import NewSessionCreator
 from tensorpack.tfutils.sessinit import JustCurrentSession, SessionInit
 from tensorpack.tfutils.tower import TowerFunc
 from tensorpack.utils.argtools import accepts_old_keywords
+from tensorpack.utils.checks import kind_of
 
 __all__ = ["PredictConfig", "tower_func_of"]
 
@@ -127,7 +128,7 @@ def _tower_func(model: Any, function: Any, signature: Any) -> TowerFunc:
 def tower_func_of(model: Any) -> TowerFunc:
     """Returns the tower function of a `ModelDescBase`."""
     if not isinstance(model, ModelDescBase):
-        raise TypeError(f"model must be a ModelDescBase, got {type(model).__name__}.")
+        raise TypeError(f"model must be a ModelDescBase, got {kind_of(model)}.")
     return TowerFunc(model.build_graph, model.get_input_signature())
 
 

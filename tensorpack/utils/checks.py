@@ -21,6 +21,7 @@ __all__ = [
     "check_counts",
     "check_integers",
     "is_integer",
+    "kind_of",
 ]
 
 
@@ -33,6 +34,13 @@ def is_integer(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def kind_of(value: Any) -> str:
+    """Names the type of a value for an error; for a class it says how to get an instance."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}. Create an instance: {value.__name__}(...)"
+    return type(value).__name__
 
 
 def check_integers(owner: Any, **numbers: Any) -> None:

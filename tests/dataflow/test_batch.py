@@ -127,8 +127,9 @@ def test_many_shapes_do_not_hide_what_to_do():
     arrays = [np.zeros(size) for size in (1, *range(16), 1)]
     with pytest.raises(ValueError) as caught:
         BatchData.aggregate_batch([[array] for array in arrays])
-    text = "(1,) (3 times), (0,) (1 times), (2,) (1 times), .... Make the shapes equal"
-    assert text in str(caught.value)
+    shapes = "(1,) (3 times), (0,) (1 times), (2,) (1 times), ...."
+    assert "different shapes: equalise them (images by resize= or imgaug" in str(caught.value)
+    assert str(caught.value).endswith(f"use_list=True: {shapes}")
 
 
 def test_different_shapes_are_all_named():

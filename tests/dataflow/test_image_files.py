@@ -198,6 +198,48 @@ def test_a_folder_of_classes(tmp_path, capsys):
     assert sorted((int(image[0, 0, 0]), label) for image, label in shuffled) == found
 
 
+def names(flow):
+    return {os.path.relpath(path, os.path.dirname(path) + "/..") for path in flow.files}
+
+
+def test_a_folder_is_split_by_class(tmp_path):
+    for name, count in [("cat", 10), ("dog", 5), ("emu", 2)]:
+        for i in range(count):
+            write(tmp_path / name / f"{i}.png", picture(i))
+    train, test = (ImageFolder(tmp_path, part=part, shuffle=False) for part in ("train", "test"))
+    assert test.labels == [0, 0, 1, 2]
+    assert train.labels == [0] * 8 + [1] * 4 + [2]
+    assert not names(train) & names(test)
+    assert names(train) | names(test) == names(ImageFolder(tmp_path))
+    assert [label for _, label in test] == test.labels
+    assert names(ImageFolder(tmp_path, part="test", seed=1)) != names(test)
+    assert len(ImageFolder(tmp_path, part="test", test_share=0.99)) == 9 + 4 + 1
+
+
+def test_a_split_stays_when_other_classes_change(tmp_path):
+    for name in "cat", "dog":
+        for i in range(10):
+            write(tmp_path / name / f"{i}.png", picture(i))
+    before = names(ImageFolder(tmp_path, part="test"))
+    assert before == {"cat/0.png", "cat/1.png", "dog/1.png", "dog/9.png"}  # in each process
+    for i in range(30):
+        write(tmp_path / "bee" / f"{i}.png", picture(i))
+        write(tmp_path / "dog" / f"more{i}.png", picture(i))
+    after = names(ImageFolder(tmp_path, part="test"))
+    assert {name for name in after if name.startswith("cat")} == {"cat/0.png", "cat/1.png"}
+
+
+def test_splits_that_are_wrong(tmp_path):
+    write(tmp_path / "cat" / "a.png", picture(0))
+    with pytest.raises(ValueError, match="cat has a single image"):
+        ImageFolder(tmp_path, part="train")
+    with pytest.raises(ValueError, match='part must be "train", "test" or None, got .valid.'):
+        ImageFolder(tmp_path, part="valid")
+    for share in 0, 1, 20, float("nan"):
+        with pytest.raises(ValueError, match="test_share"):
+            ImageFolder(tmp_path, test_share=share)
+
+
 def test_folders_that_are_wrong(tmp_path):
     with pytest.raises(NotADirectoryError, match="no folder .*missing"):
         ImageFolder(tmp_path / "missing")

@@ -97,6 +97,11 @@ def test_an_argument_that_is_mistyped():
             TypeError,
             "model must be a ModelDescBase, got str",
         ),
+        (
+            {"dataflow": flow(), "model": TinyModel},
+            TypeError,
+            r"got the class TinyModel. Create an instance: TinyModel\(...\)",
+        ),
         ({"dataflow": flow(), "callbacks": Callback()}, TypeError, "callbacks must be a list"),
         ({"dataflow": flow(), "session_init": 3}, TypeError, "session_init must be a SessionInit"),
         ({"dataflow": flow(), "callbacks": [1]}, TypeError, "each of callbacks must be a Callback"),

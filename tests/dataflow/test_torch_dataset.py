@@ -1,0 +1,131 @@
+"""The workers of a DataLoader share each pass, and agree on its random order."""
+
+import gc
+import importlib.util
+
+import numpy as np
+import pytest
+
+from tensorpack.dataflow import (
+    BatchData,
+    DataFromGenerator,
+    DataFromList,
+    LocallyShuffleData,
+    MapData,
+    MultiProcessRunnerZMQ,
+    UnknownLength,
+    to_torch_dataset,
+)
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch")
+
+
+def loader(flow, **options):
+    data = pytest.importorskip("torch.utils.data")
+    return data.DataLoader(to_torch_dataset(flow), **{"batch_size": None, **options})
+
+
+def numbers(count=100, shuffle=True):
+    return DataFromList([[number] for number in range(count)], shuffle)
+
+
+def odd_or_none(datapoint):
+    return datapoint if datapoint[0] % 2 else None
+
+
+def one_pass(batches):
+    return [int(each) for (batch,) in batches for each in np.ravel(batch)]
+
+
+@pytest.mark.skipif(HAS_TORCH, reason="PyTorch is here")
+def test_without_pytorch_the_error_says_what_to_install():
+    with pytest.raises(ImportError, match="pip install torch"):
+        to_torch_dataset(numbers())
+
+
+def test_what_is_not_a_flow_is_refused():
+    with pytest.raises(TypeError, match=r"to_torch_dataset takes a DataFlow, but got .*list"):
+        to_torch_dataset([[1]])
+
+
+@needs_torch
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_workers": 0},
+        {"num_workers": 1},
+        {"num_workers": 2},
+        {"num_workers": 2, "persistent_workers": True},
+        {"num_workers": 2, "batch_size": 8},
+        pytest.param(
+            {"num_workers": 2, "multiprocessing_context": "spawn"}, marks=pytest.mark.nightly
+        ),
+    ],
+    ids=str,
+)
+def test_a_pass_has_each_datapoint_once_and_its_own_order(options):
+    batches = loader(MapData(numbers(), list), **options)
+    first, second = one_pass(batches), one_pass(batches)
+    assert sorted(first) == sorted(second) == list(range(100))
+    assert first != second
+
+
+@needs_torch
+@pytest.mark.slow
+def test_batches_of_the_flow_are_whole_and_the_order_depends_on_the_seed_of_the_loader():
+    torch = pytest.importorskip("torch")
+    batches = loader(BatchData(numbers(10), 4, remainder=True), num_workers=2)
+    assert len(batches) == 3
+    passes = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        passes.append([len(batch) for (batch,) in batches] + one_pass(batches))
+    assert passes[0] == passes[1] and passes[0][:3] == [4, 4, 2]
+    assert one_pass(loader(numbers(10, shuffle=False), num_workers=2)) == list(range(10))
+
+
+@needs_torch
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (lambda: MapData(numbers(20), odd_or_none), range(1, 20, 2)),
+        (lambda: LocallyShuffleData(numbers(20), 5), range(20)),
+        (lambda: MultiProcessRunnerZMQ(numbers(20), 2, strict=True), range(20)),
+        (lambda: DataFromGenerator(lambda: iter([[i] for i in range(20)])), range(20)),
+    ],
+    ids=["drops", "whole in each worker", "processes inside", "no length"],
+)
+def test_flows_of_other_kinds(make, expected):
+    assert sorted(one_pass(loader(make(), num_workers=2))) == list(expected)
+
+
+@needs_torch
+@pytest.mark.slow
+def test_a_drop_inside_of_a_batch_is_an_error():
+    flow = BatchData(MapData(numbers(20, shuffle=False), odd_or_none), 4)
+    with pytest.raises(RuntimeError, match="was dropped.*Give the loader a batch_size") as caught:
+        list(loader(flow, num_workers=2))
+    del caught
+    gc.collect()  # the frames of the error hold the loader, which ends its workers
+
+
+@needs_torch
+def test_arrays_are_what_a_tensor_can_share():
+    torch = pytest.importorskip("torch")
+    fixed, plain = np.arange(3), np.arange(3)
+    fixed.setflags(write=False)
+    flow = DataFromList([{"fixed": fixed, "pair": (plain[::-1], plain)}])
+    (datapoint,) = to_torch_dataset(flow)
+    assert torch.from_numpy(datapoint["fixed"]).tolist() == [0, 1, 2]
+    assert datapoint["fixed"].flags.writeable and not fixed.flags.writeable
+    assert torch.from_numpy(datapoint["pair"][0]).tolist() == [2, 1, 0]
+    assert datapoint["pair"][1] is plain
+
+
+@needs_torch
+def test_a_flow_without_a_length_has_none():
+    with pytest.raises(UnknownLength):
+        len(loader(DataFromGenerator(lambda: iter([]))))
