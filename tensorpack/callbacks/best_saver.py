@@ -21,7 +21,7 @@ class MinSaver(BestValue):
     Put it after the `ModelSaver` and the callback that computes the scalar in the list of
     callbacks; before them it keeps the same checkpoints, an epoch later. Only a checkpoint and a
     value of the same step belong together: if that checkpoint is not there, or not any more, it
-    logs a warning. A run in which the scalar never has a value ends with a RuntimeError.
+    logs a warning. A run in which nothing measures the scalar ends with a RuntimeError.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.

@@ -15,7 +15,7 @@ class EarlyStop(BestValue):
 
     Put it after the callback that computes the scalar, such as an `InferenceRunner`. It looks at
     the scalar on trigger, and a value counts once, however often it looks. The training ends before
-    the next epoch, so all callbacks finish theirs. A run in which the scalar never has a value ends
+    the next epoch, so all callbacks finish theirs. A run in which nothing measures the scalar ends
     with a RuntimeError.
 
     Args:
@@ -48,6 +48,7 @@ class EarlyStop(BestValue):
             self._waited += 1
 
     def _before_epoch(self) -> None:
+        super()._before_epoch()
         if self._waited >= self._patience:
             best = "" if self.best is None else f" than {self.best[1]:.5g} at step {self.best[0]}"
             raise StopTraining(

@@ -11,6 +11,7 @@ import numpy as np
 from tensorpack.utils import logger
 from tensorpack.utils.checks import as_count
 
+from ._measured import check_measured
 from ._schedule import Points, check_interpolation, check_schedule, value_at
 from .base import Callback
 from .param import HyperParam, as_hyper_param
@@ -311,6 +312,9 @@ class StatMonitorParamSetter(HyperParamSetter):
       threshold: by how much the scalar has to improve.
       last_k: over how many values.
       reverse: whether more is better.
+
+    Raises:
+      RuntimeError: before the second epoch, nothing in the run measures the scalar.
     """
 
     _enable_before_train = False
@@ -343,6 +347,10 @@ class StatMonitorParamSetter(HyperParamSetter):
         value = self._value_func(self.get_current_value())
         logger.info(f"{self._stat_name} has not improved: {self.param.readable_name} is changed.")
         return value
+
+    def _before_epoch(self) -> None:
+        if self.was_triggered and self._last_step < 0:
+            check_measured(self, self._stat_name)
 
     def _observe(self) -> bool:
         """Takes the latest value of the scalar; returns whether there was a new one."""

@@ -192,6 +192,7 @@ class Trainer(TrainerContract):
         own = [MaintainStepCounter(), StartQueueRunners()]
         everyone = [*own, *callbacks, *registered, *monitors, self.monitors]
         self._callbacks = Callbacks(everyone if self.is_chief else of_other_workers(everyone))
+        self.all_callbacks = self._callbacks.cbs
         logger.info("Setup callbacks graph ...")
         self._callbacks.setup_graph(weakref.proxy(self))
 
