@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "DeepQNetwork"))  # wh
 import a3c_flags
 import checks
 import games
-from games import FRAME_SKIP, get_player
+from games import FRAME_SKIP, get_evaluated, get_player
 from settings import log_rules
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
@@ -62,7 +62,7 @@ def train(args: argparse.Namespace, rom: str) -> None:
     with get_player(args, rom, args.num_players, backend=backend) as player:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
         resume = checks.prepare_log_dir(args.logdir, args.resume)
-        config = get_config(args, player, lambda n: get_player(args, rom, n, seed=0), resume)
+        config = get_config(args, player, lambda n: get_evaluated(args, rom, n, seed=0), resume)
         tp.SimpleTrainer(config).train()
 
 
@@ -135,7 +135,8 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
 
     n = args.eval_episodes
-    with get_player(args, rom, min(n, EVALUATED_AT_ONCE)) as player, tp.get_tqdm(total=n) as bar:
+    bar = tp.get_tqdm(total=n, desc="Evaluation")
+    with get_evaluated(args, rom, min(n, EVALUATED_AT_ONCE)) as player, bar:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
         with _load_predictor(args, player) as predictor:
             scores = play_n_episodes(

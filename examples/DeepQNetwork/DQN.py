@@ -11,6 +11,7 @@
 import argparse
 import os
 import sys
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Callable, List, Mapping, Optional, Sequence
 
@@ -19,7 +20,7 @@ import flags
 import games
 import numpy as np
 import settings
-from games import FRAME_SKIP, get_player
+from games import FRAME_SKIP, get_evaluated, get_player
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
@@ -52,7 +53,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         fix_rng_seed(SeedTree(args.seed).child("actor", number).integer() if number else args.seed)
     if cluster is not None and not is_actor:
         checks.give_cores(cluster)
-    if not is_actor:
+    if args.task == "train" and not is_actor:
         checks.check_towers(args.towers)
     checks.check_precision(args.precision)
     if args.load is not None:
@@ -75,7 +76,7 @@ def train(args: argparse.Namespace, rom: str) -> None:
     """Trains until the last epoch, or until a signal."""
     backend = "single" if args.deterministic else "auto"
     with get_player(args, rom, args.num_players, backend=backend) as player:
-        train_on(args, player, lambda n: get_player(args, rom, n, seed=0))
+        train_on(args, player, lambda n: get_evaluated(args, rom, n, seed=0))
 
 
 def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
@@ -86,7 +87,7 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     with get_player(args, rom, args.num_players) as like:
         remote = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
     with remote as player:
-        train_on(args, player, lambda n: get_player(args, rom, n, seed=0))
+        train_on(args, player, lambda n: get_evaluated(args, rom, n, seed=0))
 
 
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
@@ -205,12 +206,14 @@ def get_callbacks(
     """Returns the callbacks in the order in which they run."""
     from common import EpochTimeWithoutGPU, Evaluator, Progress
 
+    progress = Progress(expreplay, FRAME_SKIP)
     evaluator = Evaluator(
         args.eval_episodes,
         *PREDICTOR,
         get_evaluated,
         history=HISTORY,
         epsilon=args.eval_epsilon,
+        game_seconds=progress.seconds_of_a_game,
         video=args.eval_video,
     )
     chance = tp.ObjAttrParam(expreplay, "exploration")
@@ -223,7 +226,7 @@ def get_callbacks(
             tp.RunOp(model.update_target, verbose=True), every_k_steps=args.target_sync
         ),
         expreplay,
-        Progress(expreplay, FRAME_SKIP),
+        progress,
         tp.ThroughputTracker(),
         tp.ScheduledHyperParamSetter("learning_rate", **settings.learning_rate(args)),
         tp.ScheduledHyperParamSetter(chance, **settings.exploration(args)),
@@ -237,10 +240,11 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
 
     n = args.eval_episodes
-    with get_player(args, rom, min(n, 8)) as player:
+    with get_evaluated(args, rom, min(n, 8)) as player:
         _log_game(args, player)
         settings.log_rules(games.rules_of(args))
-        with _load_predictor(args, player) as predictor, tp.get_tqdm(total=n) as bar:
+        bar = tp.get_tqdm(total=n, desc="Evaluation")
+        with _load_predictor(args, player) as predictor, bar:
             scores = play_n_episodes(
                 player,
                 predictor,
@@ -257,19 +261,23 @@ def play(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
     from video import ValuePanel, names_of, open_screen
 
-    with get_player(args, rom, 1) as player:
+    with ExitStack() as stack:
+        player = stack.enter_context(get_player(args, rom, 1))
         _log_game(args, player)
-        with _load_predictor(args, player) as predictor:
-            with open_screen(args.video, os.path.join(args.logdir, "play.mp4")) as screen:
-                panel = ValuePanel(names_of(player))
-                scores = play_n_episodes(
-                    player,
-                    predictor,
-                    1,
-                    HISTORY,
-                    args.eval_epsilon,
-                    watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
-                )
+        predictor = stack.enter_context(_load_predictor(args, player))
+        screen = stack.enter_context(open_screen(args.video, os.path.join(args.logdir, "play.mp4")))
+        panel = ValuePanel(names_of(player))
+        logger.info("Playing one game. Ctrl-C ends it, and keeps a video of what was played.")
+        bar = stack.enter_context(tp.get_tqdm(desc="Playing"))
+        scores = play_n_episodes(
+            player,
+            predictor,
+            1,
+            HISTORY,
+            args.eval_epsilon,
+            on_tick=lambda *_: bar.update(),
+            watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
+        )
     logger.info(f"Total: {scores[0]}")
 
 

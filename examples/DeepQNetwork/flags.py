@@ -59,6 +59,15 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         parser.error("--eval-video is for --task train; --task play writes a video of a game")
     if args.report and args.task != "train":
         parser.error("--report is for --task train; for a page of a run: tensorpack report LOGDIR")
+    if args.task == "train":
+        _check_learning(parser, args)
+    check_task(parser, args, NAME)
+    _check_deterministic(parser, args)
+    _check_actors(parser, args)
+    return args
+
+
+def _check_learning(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.final_exploration is not None and args.exploration_steps is None:
         parser.error("--final-exploration needs --exploration-steps")
     if args.init_memory_size > args.memory_size:
@@ -66,12 +75,8 @@ def parse(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
             f"--init-memory-size {args.init_memory_size} is more than --memory-size "
             f"{args.memory_size}"
         )
-    check_task(parser, args, NAME)
-    _check_deterministic(parser, args)
-    _check_actors(parser, args)
     if args.batch_size % args.towers:
         parser.error(f"--batch-size {args.batch_size} is not a multiple of --towers {args.towers}")
-    return args
 
 
 def commands_of(args: argparse.Namespace, logdir: Optional[str]) -> Dict[str, str]:

@@ -9,13 +9,14 @@ from typing import Any, Dict, Optional
 
 from task_flags import at_least, probability, switch
 
-from tensorpack.RL import AtariPlayers
+from tensorpack.RL import AtariPlayers, LimitIdle, Player
 from tensorpack.utils import get_rng
 
 __all__ = ["FRAME_SKIP", "add_games", "get_player", "rules_of"]
 
 FRAME_SKIP = 4  # emulator frames for each action
-_RULES = ("sticky", "life_loss_ends", "noop_max", "fire_on_reset", "max_frames", "eval_epsilon")
+_RULES = ("sticky", "life_loss_ends", "noop_max", "fire_on_reset", "max_frames")
+_EVALUATION = ("eval_epsilon", "idle_frames")
 
 
 def add_games(group: "argparse._ArgumentGroup") -> None:
@@ -60,6 +61,15 @@ def add_games(group: "argparse._ArgumentGroup") -> None:
         metavar="P",
         help="probability of a random action in evaluations and in --task play (default: 0.001)",
     )
+    add(
+        "--idle-frames",
+        type=at_least(0),
+        default=3600,
+        metavar="N",
+        help="emulator frames after which an evaluation ends a game whose screen and score do not "
+        "change: it waits for an action that the agent does not choose; 0 for never, as in "
+        "publications (default: 3600, a minute)",
+    )
 
 
 def get_player(
@@ -83,6 +93,15 @@ def get_player(
     )
 
 
+def get_evaluated(
+    args: argparse.Namespace, rom: str, num_envs: int, seed: Optional[int] = None
+) -> Player:
+    """Returns games for an evaluation, which ends those that stand still."""
+    player = get_player(args, rom, num_envs, seed)
+    idle_actions = args.idle_frames // FRAME_SKIP
+    return LimitIdle(player, idle_actions) if idle_actions else player
+
+
 def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
     """Returns the values of these flags by name."""
-    return {name: getattr(args, name) for name in _RULES}
+    return {name: getattr(args, name) for name in _RULES + _EVALUATION}

@@ -38,7 +38,8 @@ class BestValue(Callback):
             logger.warning(f"{self} does nothing: {self.monitor_stat} has no value yet.")
             return None
 
-    def _before_epoch(self) -> None:
+    def check_over(self) -> None:
+        """Checks before an epoch whether the scalar can still have a value."""
         if self.was_triggered:
             check_measured(self, self.monitor_stat)
 

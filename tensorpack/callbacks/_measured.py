@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .base import Callback, CallbackFactory, ProxyCallback
+from .base import Callback, CallbackFactory, innermost
 from .graph import ProcessTensors
 
 __all__ = ["check_measured"]
@@ -32,10 +32,11 @@ def check_measured(waiting: Callback, name: str) -> None:
 
 def _may_report(callback: Any) -> bool:
     """Whether a callback may put scalars that it has not put before."""
+    inner = innermost(callback)
+    if inner is not callback:
+        return not _is_ours(type(callback)) or _may_report(inner)
     if not _is_ours(type(callback)) or type(callback) is Callback:
         return True
-    if isinstance(callback, ProxyCallback):
-        return _may_report(callback.cb)
     if isinstance(callback, (CallbackFactory, ProcessTensors)):
         return True
     return callback.puts_scalars and not callback.was_triggered

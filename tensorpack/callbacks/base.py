@@ -30,6 +30,10 @@ class ProxyCallback(Callback):
     def _before_train(self) -> None:
         self.cb.before_train()
 
+    def check_over(self) -> None:
+        """Asks the callback inside."""
+        self.cb.check_over()
+
     def _before_epoch(self) -> None:
         self.cb.before_epoch()
 
@@ -93,6 +97,13 @@ class ProxyCallback(Callback):
 
     def __str__(self) -> str:
         return f"{type(self).__name__}-{self.cb}"
+
+
+def innermost(callback: Callback) -> Callback:
+    """Returns what is inside of all proxies, the callback itself if it is none."""
+    while isinstance(callback, ProxyCallback):
+        callback = callback.cb
+    return callback
 
 
 _Part = Optional[Callable[[Callback], Any]]

@@ -8,7 +8,7 @@ from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
 
 from ._best_value import BestValue
-from .base import Callback, ProxyCallback
+from .base import Callback, innermost
 from .monitor import ScalarRecord
 from .saver import find_directory
 
@@ -113,9 +113,7 @@ class MaxSaver(MinSaver):
 def best_kept(callbacks: Sequence[Callback]) -> List[Tuple[str, str]]:
     """Returns the paths of what these callbacks have kept as the best, and why, in words."""
     found = []
-    for each in callbacks:
-        while isinstance(each, ProxyCallback):
-            each = each.cb
+    for each in map(innermost, callbacks):
         if isinstance(each, MinSaver) and each.best is not None:
             step, value = each.best
             found.append((each.target, f"{each.monitor_stat} {value:.5g} at step {step}"))

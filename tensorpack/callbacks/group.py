@@ -72,6 +72,11 @@ class Callbacks(Callback):
             self._tell()
             self.trainer.check_stop()
 
+    def check_over(self) -> None:
+        """Asks each callback whether the run ends before its next epoch."""
+        for each in self.cbs:
+            each.check_over()
+
     def _before_epoch(self) -> None:
         for each in self.cbs:
             each.before_epoch()

@@ -348,7 +348,8 @@ class StatMonitorParamSetter(HyperParamSetter):
         logger.info(f"{self._stat_name} has not improved: {self.param.readable_name} is changed.")
         return value
 
-    def _before_epoch(self) -> None:
+    def check_over(self) -> None:
+        """Checks before an epoch whether the scalar can still have a value."""
         if self.was_triggered and self._last_step < 0:
             check_measured(self, self._stat_name)
 

@@ -109,6 +109,7 @@ class Callback:
         cb.load_state_dict(state)      # if the run resumes a saved state
         cb.before_train()
         for each epoch:
+            cb.check_over()            # may raise StopTraining
             cb.before_epoch()
             for each step:
                 hooked_sess.run(...)   # cb.before_run(ctx), the run, cb.after_run(ctx, values)
@@ -170,6 +171,9 @@ class Callback:
 
     def _before_train(self) -> None:
         """Override to do something before the first step."""
+
+    def check_over(self) -> None:
+        """Override to raise `StopTraining` where the run ends before its next epoch."""
 
     def before_epoch(self) -> None:
         """Called before each epoch."""

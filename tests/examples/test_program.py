@@ -117,6 +117,7 @@ noop_max           30
 fire_on_reset      False
 max_frames         120000
 eval_epsilon       0.001
+idle_frames        3600
 """.split("\n")[1:-1]
 
 PREFIX = re.compile(r"\[\d{4} \d\d:\d\d:\d\d @\w+\.py:\d+\] ")
