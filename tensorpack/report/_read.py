@@ -19,6 +19,7 @@ STATS, LOG, TIMES = "stats.json", "log.log", "time_reports.jsonl"
 _BACKUP = re.compile(r"\.\d{4}-\d{6}(-\d+)?$")  # see `utils.atomic.backup_name`
 _TAIL_BYTES = 1 << 20  # of a log, or of time reports
 _LOG_LINES = 60
+_EPOCH = "] Start Epoch "
 _MOST_EARLIER = 5  # statistics of earlier runs
 _MOST_FILES = 300
 _TIME_LINE = re.compile(r"^\[(\d{4} [\d:]+) .*?\] (Where the time goes.*)$", re.MULTILINE)
@@ -86,7 +87,7 @@ def read_run(directory: str) -> Run:
         _times(directory, log, troubles),
         _parameters(record, log),
         find_samples(directory, names, troubles),
-        log.splitlines()[-_LOG_LINES:],
+        _end_of(log),
         _files(directory, names),
         troubles,
     )
@@ -170,6 +171,13 @@ def _shape(sizes: Any) -> Tuple[int, ...]:
     if len(shape) > _MOST_SIZES or not all(0 <= size < _MOST_SIZE for size in shape):
         raise ValueError("not the shape of a variable")
     return shape
+
+
+def _end_of(log: str) -> List[str]:
+    """The last lines, without what was logged before the first epoch among them."""
+    lines = log.splitlines()[-_LOG_LINES:]
+    first = next((i for i, line in enumerate(lines) if _EPOCH in line), 0)
+    return lines[first:]
 
 
 def _files(directory: str, names: List[str]) -> List[File]:

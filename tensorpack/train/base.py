@@ -278,7 +278,9 @@ class Trainer(TrainerContract):
             state.load(callbacks, config.starting_epoch)
             step = get_global_step_value()
             self.loop.config(config.steps_per_epoch, state.first_epoch, config.max_epoch, step)
-            if self.signal_token is self.stop_token and state.is_over(step, callbacks.cbs):  # in one process
+            if self.signal_token is self.stop_token and state.is_over(
+                step, callbacks.cbs
+            ):  # in one process
                 return
             callbacks.before_train()
             state.load_random()

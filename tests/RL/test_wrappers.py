@@ -47,7 +47,9 @@ class Still(CountingPlayer):
     """Its picture does not change after two actions in a game."""
 
     def _frames(self):
-        return np.stack([np.minimum(self._done, 2), self._games, 0 * self._done], 1).astype(np.uint8)
+        return np.stack([np.minimum(self._done, 2), self._games, 0 * self._done], 1).astype(
+            np.uint8
+        )
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,9 @@ def test_the_best_of_a_directory(tensorpack, tmp_path):
     log = tmp_path / "log"
     store = CheckpointStore(str(log))
     for step in (3, 5):
-        store.save(step, lambda path, step=step: save_checkpoint_vars({"W": np.full(2, step)}, path))
+        store.save(
+            step, lambda path, step=step: save_checkpoint_vars({"W": np.full(2, step)}, path)
+        )
     copy_checkpoint(str(log / "model-3"), str(log / "min-e (1)"))
     best = ["min-e (1) (e 0.25 at step 3)"]
     (log / "run.json").write_text(json.dumps({"sittings": [{"best": best}]}))
