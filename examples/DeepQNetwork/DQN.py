@@ -310,6 +310,7 @@ def _make_predictor(
 
 def run() -> None:
     """Runs `main` as a program; also a Ctrl-C outside of the training exits with its code."""
+    logger.set_verbose()  # the shapes of the layers and the table of all variables
     try:
         main()
     except KeyboardInterrupt as stop:

@@ -60,7 +60,8 @@ class HyperParamSetter(Callback):
             ):
                 self._logged_epoch = self.epoch_num
                 name = self.param.readable_name
-                logger.info(f"{name} at {self._moment()} will change to {value:.8f}")
+                text = f"{value:.8f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.5g}"
+                logger.info(f"{name} at {self._moment()} will change to {text}")
         return value
 
     def _moment(self) -> str:

@@ -304,14 +304,16 @@ class InitFrom(SessionInit):
             shape = " x ".join(str(each) for each in known) or "scalar"
             rows.append((name, shape, reason or "loaded"))
         table = tabulate(rows, headers=["variable", "shape", "what"])
-        logger.info(f"Weights from {self.path}: {len(chosen)} loaded.\n{table}")
+        self.missing = weights - frozenset(chosen)
+        unusual = self.missing or self._ignore or not chosen
+        text = f"Weights from {self.path}: {len(chosen)} loaded."
+        logger.info(f"{text}\n{table}" if unusual or logger.is_verbose() else text)
         if not chosen:
             raise ValueError(
                 f"No weight of this model is in {self.path}: the table above says why. Is it the "
                 "file of another model?"
             )
         SessionUpdate(sess, [variables[name] for name in chosen]).update(chosen)
-        self.missing = weights - frozenset(chosen)
 
     def _weights(self, variables: Dict[str, tf.Variable]) -> FrozenSet[str]:
         unknown = [name for name in self._also if name not in variables]
