@@ -12,6 +12,7 @@
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -22,7 +23,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "DeepQNetwork"))  # wh
 import a3c_flags
 import checks
 import games
-from games import FRAME_SKIP, get_evaluated, get_player
+from games import FRAME_SKIP, get_player
 from settings import log_rules
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
@@ -62,7 +63,8 @@ def train(args: argparse.Namespace, rom: str) -> None:
     with get_player(args, rom, args.num_players, backend=backend) as player:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
         resume = checks.prepare_log_dir(args.logdir, args.resume)
-        config = get_config(args, player, lambda n: get_evaluated(args, rom, n, seed=0), resume)
+        evaluated = partial(get_player, args, rom, seed=0, evaluated=True)
+        config = get_config(args, player, evaluated, resume)
         tp.SimpleTrainer(config).train()
 
 
@@ -135,8 +137,8 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
 
     n = args.eval_episodes
-    bar = tp.get_tqdm(total=n, desc="Evaluation")
-    with get_evaluated(args, rom, min(n, EVALUATED_AT_ONCE)) as player, bar:
+    player = get_player(args, rom, min(n, EVALUATED_AT_ONCE), evaluated=True)
+    with player, tp.get_tqdm(total=n, desc="Evaluation") as bar:
         logger.info(f"ROM: {args.rom}, Num Actions: {player.num_actions}")
         with _load_predictor(args, player) as predictor:
             scores = play_n_episodes(

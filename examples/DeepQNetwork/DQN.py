@@ -11,7 +11,6 @@
 import argparse
 import os
 import sys
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, Callable, List, Mapping, Optional, Sequence
 
@@ -20,7 +19,7 @@ import flags
 import games
 import numpy as np
 import settings
-from games import FRAME_SKIP, get_evaluated, get_player
+from games import FRAME_SKIP, get_player
 
 # `tp` loads TensorFlow when it is first used, and the modules that need TensorFlow are imported in
 # functions: so `--help` and wrong flags are answered at once, and --gpu is in force in time.
@@ -76,7 +75,7 @@ def train(args: argparse.Namespace, rom: str) -> None:
     """Trains until the last epoch, or until a signal."""
     backend = "single" if args.deterministic else "auto"
     with get_player(args, rom, args.num_players, backend=backend) as player:
-        train_on(args, player, lambda n: get_evaluated(args, rom, n, seed=0))
+        train_on(args, player, lambda n: get_player(args, rom, n, 0, evaluated=True))
 
 
 def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
@@ -87,7 +86,7 @@ def learn(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
     with get_player(args, rom, args.num_players) as like:
         remote = RemotePlayer(like, ActorGroup(checks.addresses_of(cluster), args.key))
     with remote as player:
-        train_on(args, player, lambda n: get_evaluated(args, rom, n, seed=0))
+        train_on(args, player, lambda n: get_player(args, rom, n, 0, evaluated=True))
 
 
 def act(args: argparse.Namespace, rom: str, cluster: Cluster) -> None:
@@ -240,11 +239,11 @@ def evaluate(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
 
     n = args.eval_episodes
-    with get_evaluated(args, rom, min(n, 8)) as player:
+    with get_player(args, rom, min(n, 8), evaluated=True) as player:
         _log_game(args, player)
         settings.log_rules(games.rules_of(args))
-        bar = tp.get_tqdm(total=n, desc="Evaluation")
-        with _load_predictor(args, player) as predictor, bar:
+        predictor = _load_predictor(args, player)
+        with predictor, tp.get_tqdm(total=n, desc="Evaluation") as bar:
             scores = play_n_episodes(
                 player,
                 predictor,
@@ -261,23 +260,22 @@ def play(args: argparse.Namespace, rom: str) -> None:
     from common import play_n_episodes
     from video import ValuePanel, names_of, open_screen
 
-    with ExitStack() as stack:
-        player = stack.enter_context(get_player(args, rom, 1))
+    with get_player(args, rom, 1) as player:
         _log_game(args, player)
-        predictor = stack.enter_context(_load_predictor(args, player))
-        screen = stack.enter_context(open_screen(args.video, os.path.join(args.logdir, "play.mp4")))
-        panel = ValuePanel(names_of(player))
-        logger.info("Playing one game. Ctrl-C ends it, and keeps a video of what was played.")
-        bar = stack.enter_context(tp.get_tqdm(desc="Playing"))
-        scores = play_n_episodes(
-            player,
-            predictor,
-            1,
-            HISTORY,
-            args.eval_epsilon,
-            on_tick=lambda *_: bar.update(),
-            watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
-        )
+        with _load_predictor(args, player) as predictor:
+            logger.info("Playing one game; Ctrl-C ends it, and keeps the video so far.")
+            screen = open_screen(args.video, os.path.join(args.logdir, "play.mp4"))
+            with screen, tp.get_tqdm(desc="Playing") as bar:
+                panel = ValuePanel(names_of(player))
+                scores = play_n_episodes(
+                    player,
+                    predictor,
+                    1,
+                    HISTORY,
+                    args.eval_epsilon,
+                    on_tick=lambda *_: bar.update(),
+                    watch=lambda _, *decision: screen.show(panel.draw(player.screen(), *decision)),
+                )
     logger.info(f"Total: {scores[0]}")
 
 
@@ -310,7 +308,7 @@ def _make_predictor(
 
 def run() -> None:
     """Runs `main` as a program; also a Ctrl-C outside of the training exits with its code."""
-    logger.set_verbose()  # the shapes of the layers and the table of all variables
+    os.environ.setdefault("TENSORPACK_VERBOSE", "1")  # shapes of layers, the table of variables
     try:
         main()
     except KeyboardInterrupt as stop:

@@ -14,7 +14,6 @@ from tensorpack.RL import Player
 from tensorpack.utils import get_rng, get_tqdm, humanize_time_delta, logger
 from tensorpack.utils.optional import require
 from tensorpack.utils.rng import rng_state, set_rng_state
-from tensorpack.utils.stopping import StopRequested
 
 __all__ = ["EVAL_EPSILON", "EpochTimeWithoutGPU", "Evaluator", "Progress", "play_n_episodes"]
 
@@ -55,8 +54,7 @@ def play_n_episodes(
       watch: called in the first game of the first environment before every action, with the frame
         `[*frame_shape]`, the action, and the values of all actions `[num_actions]`, which are None
         where chance chose.
-      actions_so_far: every action is appended, a byte each. Those that are in it are played again
-        first, without the network: so playing that was broken off continues.
+      actions_so_far: gets all actions, a byte each; those in it are first played again.
 
     Raises:
       ValueError: n is less than 1.
@@ -72,13 +70,13 @@ def play_n_episodes(
     record = bytearray() if actions_so_far is None else actions_so_far
     known = iter(np.frombuffer(bytes(record), np.uint8).reshape(-1, count).astype(np.int64))
     while games_left.any():
-        actions = next(known, None)
-        replayed = actions is not None
-        if not replayed:
+        actions, values = next(known, None), None
+        if actions is None:
             actions = agent.act(epsilon)
+            values = agent.decision(0)[1]
             record.extend(actions.astype(np.uint8).tobytes())
         if watch is not None:
-            watch(frames[0], *((int(actions[0]), None) if replayed else agent.decision(0)))
+            watch(frames[0], int(actions[0]), values)
         step = player.step(actions)
         frames = step.frames
         agent.observe(frames, starts=step.reset)
@@ -95,9 +93,8 @@ class Evaluator(Callback):
     """Plays whole games when triggered, and logs `mean_score` and `max_score`.
 
     If the run is asked to end meanwhile, the evaluation is cancelled and logs nothing; a resumed
-    run plays the same actions again, without the network, and continues the same games. After an
-    evaluation of more than ten minutes the next one has 6 % fewer games, except in a deterministic
-    run.
+    run continues the same games, after it has played their actions again. After an evaluation of
+    more than ten minutes the next has 6 % fewer games, except in a deterministic run.
 
     Args:
       nr_eval: number of games.
@@ -168,7 +165,10 @@ class Evaluator(Callback):
 
     def _play(self) -> List[float]:
         n, seed = self.eval_episode, int(self._rng.randint(2**31))
-        self._announce(n)
+        seconds = n * self._game_seconds()
+        about = f", about {humanize_time_delta(seconds)}" if seconds else ""
+        what = "The evaluation that was interrupted continues" if self._actions else "Evaluating"
+        logger.info(f"{what}: {n} games, {min(n, self._num_players)} at a time{about}.")
         if self._actions:
             set_rng_state(self._rng, self._rng_then)
         self._rng_then = None
@@ -179,11 +179,9 @@ class Evaluator(Callback):
 
             def on_tick(frames: np.ndarray, finished: int) -> None:
                 bar.update(finished)
-                try:
-                    self.trainer.check_stop()
-                except StopRequested:  # between two actions
+                if self.trainer.stop_token.requested:  # between two actions
                     self._rng_then = rng_state(self._rng)
-                    raise
+                self.trainer.check_stop()
 
             return play_n_episodes(
                 player,
@@ -197,12 +195,6 @@ class Evaluator(Callback):
                 watch=watch,
                 actions_so_far=self._actions,
             )
-
-    def _announce(self, n: int) -> None:
-        what = "The evaluation that was interrupted continues" if self._actions else "Evaluating"
-        seconds = n * self._game_seconds()
-        about = f", about {humanize_time_delta(seconds)}" if seconds else ""
-        logger.info(f"{what}: {n} games, {min(n, self._num_players)} at a time{about}.")
 
     def _open_video(self, player: Player) -> GameVideo:
         path = os.path.join("videos", f"game-{self.global_step}.mp4")

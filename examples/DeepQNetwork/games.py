@@ -9,14 +9,13 @@ from typing import Any, Dict, Optional
 
 from task_flags import at_least, probability, switch
 
-from tensorpack.RL import AtariPlayers, LimitIdle, Player
+from tensorpack.RL import AtariPlayers, LimitIdle
 from tensorpack.utils import get_rng
 
 __all__ = ["FRAME_SKIP", "add_games", "get_player", "rules_of"]
 
 FRAME_SKIP = 4  # emulator frames for each action
-_RULES = ("sticky", "life_loss_ends", "noop_max", "fire_on_reset", "max_frames")
-_EVALUATION = ("eval_epsilon", "idle_frames")
+_RULES = ("sticky", "life_loss_ends", "noop_max", "fire_on_reset", "max_frames", "eval_epsilon")
 
 
 def add_games(group: "argparse._ArgumentGroup") -> None:
@@ -67,8 +66,7 @@ def add_games(group: "argparse._ArgumentGroup") -> None:
         default=3600,
         metavar="N",
         help="emulator frames after which an evaluation ends a game whose screen and score do not "
-        "change: it waits for an action that the agent does not choose; 0 for never, as in "
-        "publications (default: 3600, a minute)",
+        "change; 0 for never, as in publications (default: 3600, a minute)",
     )
 
 
@@ -78,9 +76,10 @@ def get_player(
     num_envs: int,
     seed: Optional[int] = None,
     backend: str = "auto",
-) -> AtariPlayers:
+    evaluated: bool = False,
+) -> Any:
     """Returns games with the options of the flags, see `AtariPlayers`; by default a random seed."""
-    return AtariPlayers(
+    player = AtariPlayers(
         rom,
         num_envs=num_envs,
         frame_skip=FRAME_SKIP,
@@ -91,17 +90,10 @@ def get_player(
         fire_on_reset=args.fire_on_reset,
         max_episode_actions=args.max_frames // FRAME_SKIP,
     )
-
-
-def get_evaluated(
-    args: argparse.Namespace, rom: str, num_envs: int, seed: Optional[int] = None
-) -> Player:
-    """Returns games for an evaluation, which ends those that stand still."""
-    player = get_player(args, rom, num_envs, seed)
     idle_actions = args.idle_frames // FRAME_SKIP
-    return LimitIdle(player, idle_actions) if idle_actions else player
+    return LimitIdle(player, idle_actions) if evaluated and idle_actions else player
 
 
 def rules_of(args: argparse.Namespace) -> Dict[str, Any]:
     """Returns the values of these flags by name."""
-    return {name: getattr(args, name) for name in _RULES + _EVALUATION}
+    return {name: getattr(args, name) for name in (*_RULES, "idle_frames")}

@@ -72,13 +72,28 @@ class ProxyPlayer(Player, envbase.ProxyPlayer):
         self.player.close()
 
 
-class _CutGames(ProxyPlayer):
-    """Truncates games; a subclass makes the tracker, or says which of them in `_overdue`."""
+class LimitLength(ProxyPlayer):
+    """Truncates every game that has taken so many actions.
 
-    def __init__(self, player: Player, tracker: EpisodeTracker):
+    The score of such a game is the sum of its rewards so far.
+
+    Args:
+      player: one whose games can be ended from outside (`truncate`).
+      limit: actions in a game, at least 1.
+
+    Raises:
+      ValueError: if the limit is not a whole number of at least 1.
+      TypeError: if the limit is not a number, or the player is an `RLEnvironment`.
+    """
+
+    _counts_all = True  # actions; or only those in a row that `_overdue` counts
+
+    def __init__(self, player: Player, limit: int):
+        _refuse_environment(player, type(self).__name__, "LimitLengthPlayer")
         super().__init__(player)
         self._no_lives = np.zeros(self.num_envs, dtype=np.int64)  # the wrapped player counts them
-        self._tracker = tracker
+        self._limit = as_count(self, "limit", limit)
+        self._tracker = EpisodeTracker(self.num_envs, self._limit if self._counts_all else None)
 
     def _overdue(self, step: PlayerStep) -> np.ndarray:
         return np.zeros(self.num_envs, dtype=bool)
@@ -109,44 +124,14 @@ class _CutGames(ProxyPlayer):
         self._tracker.load_state_dict({"ended": self._no_lives, "lives": self._no_lives, **state})
 
 
-class LimitLength(_CutGames):
-    """Truncates every game that has taken so many actions.
-
-    The score of such a game is the sum of its rewards so far.
-
-    Args:
-      player: one whose games can be ended from outside (`truncate`).
-      limit: actions in a game, at least 1.
-
-    Raises:
-      ValueError: if the limit is not a whole number of at least 1.
-      TypeError: if the limit is not a number, or the player is an `RLEnvironment`.
-    """
-
-    def __init__(self, player: Player, limit: int):
-        _refuse_environment(player, "LimitLength", "LimitLengthPlayer")
-        tracker = EpisodeTracker(player.num_envs, as_count(self, "limit", limit))
-        super().__init__(player, tracker)
-
-
-class LimitIdle(_CutGames):
+class LimitIdle(LimitLength):
     """Truncates every game that stands still: whose frame and score have not changed for so long.
 
-    An agent that never presses the start button would wait until another limit. The score of such
-    a game is the sum of its rewards so far.
-
-    Args:
-      player: one whose games can be ended from outside (`truncate`).
-      limit: actions in a row, at least 1, that changed neither the frame nor the score.
-
-    Raises:
-      ValueError, TypeError: as in `LimitLength`.
+    An agent that never presses the start button would wait until another limit. `limit` is a number
+    of actions in a row; the rest is as in `LimitLength`.
     """
 
-    def __init__(self, player: Player, limit: int):
-        _refuse_environment(player, "LimitIdle", "GymPlayers")
-        self._limit = as_count(self, "limit", limit)
-        super().__init__(player, EpisodeTracker(player.num_envs))
+    _counts_all = False
 
     def _reset(self, seed: Optional[int]) -> np.ndarray:
         self._idle = np.zeros(self.num_envs, dtype=np.int64)  # actions without a change
@@ -155,8 +140,7 @@ class LimitIdle(_CutGames):
 
     def _overdue(self, step: PlayerStep) -> np.ndarray:
         changed = (step.frames != self._frames).reshape(self.num_envs, -1).any(1)
-        changed |= step.reset | (step.reward != 0)
-        self._idle = np.where(changed, 0, self._idle + 1)
+        self._idle = np.where(changed | step.reset | (step.reward != 0), 0, self._idle + 1)
         self._frames = step.frames.copy()
         return self._idle >= self._limit
 

@@ -16,8 +16,7 @@ __all__ = ["BestValue"]
 class BestValue(Callback):
     """Watches a scalar of `trainer.monitors`; a subclass asks for `_latest` on trigger.
 
-    A run in which nothing can measure the scalar ends with a RuntimeError: after the first epoch in
-    which all that measure something had their turn, at the latest when it comes to its end.
+    A run in which nothing measures the scalar ends with a RuntimeError, see `check_measured`.
 
     Attributes:
       monitor_stat: name of the scalar.
@@ -39,7 +38,7 @@ class BestValue(Callback):
             return None
 
     def check_over(self) -> None:
-        """Checks before an epoch whether the scalar can still have a value."""
+        """Raises if nothing measures the scalar."""
         if self.was_triggered:
             check_measured(self, self.monitor_stat)
 

@@ -9,13 +9,10 @@ __all__ = ["check_measured"]
 
 
 def check_measured(waiting: Callback, name: str) -> None:
-    """Checks a scalar that a callback has asked for, when all callbacks had their turn.
+    """Raises a RuntimeError if a scalar has no value when all callbacks had their turn.
 
-    It may come later from a callback that has not been triggered yet, or from code that is not the
-    library's: a callback, or a trainer, of a class of its user's.
-
-    Raises:
-      RuntimeError: it has no value, and nothing in the run can give it one.
+    It may come later from a callback that has not been triggered yet, or from a callback or a
+    trainer of a class that is not the library's.
     """
     trainer = waiting.trainer
     callbacks = trainer.all_callbacks
@@ -33,13 +30,10 @@ def check_measured(waiting: Callback, name: str) -> None:
 def _may_report(callback: Any) -> bool:
     """Whether a callback may put scalars that it has not put before."""
     inner = innermost(callback)
-    if inner is not callback:
-        return not _is_ours(type(callback)) or _may_report(inner)
-    if not _is_ours(type(callback)) or type(callback) is Callback:
+    if not (_is_ours(type(callback)) and _is_ours(type(inner))) or type(inner) is Callback:
         return True
-    if isinstance(callback, (CallbackFactory, ProcessTensors)):
-        return True
-    return callback.puts_scalars and not callback.was_triggered
+    of_functions = isinstance(inner, (CallbackFactory, ProcessTensors))
+    return of_functions or (inner.puts_scalars and not inner.was_triggered)
 
 
 def _is_ours(kind: type) -> bool:

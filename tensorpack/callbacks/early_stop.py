@@ -58,9 +58,7 @@ class EarlyStop(BestValue):
             )
 
     def ended(self, message: str) -> bool:
-        """Whether a resumed run came to its end, with this message, by this callback, and would
-        again, because it is as patient as then.
-        """
+        """Whether this callback ended the resumed run with this message, and would again."""
         mine = message.startswith(f"StopTraining: {self.monitor_stat} did not become better")
         return mine and self._patience <= self._patience_then
 

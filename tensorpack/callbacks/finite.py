@@ -20,8 +20,8 @@ class StopIfNonFinite(Callback):
     """Ends the run in the step in which a scalar is NaN or infinite.
 
     No callback of the epoch saves the weights of that step: the newest checkpoint is older. A
-    trainer with one cost has one of these for its cost; if the model makes no summary, it also puts
-    the mean of the cost over the steps of each epoch, as `cost`.
+    trainer with one cost has one of these for its cost, which also shows it: if the model makes no
+    summary, it puts the mean over the steps of each epoch, as `cost`.
 
     Args:
       tensors: scalar tensors of the training tower, or their names.

@@ -9,7 +9,7 @@ from tensorpack.dataflow import StateNotKept
 from tensorpack.utils import logger
 from tensorpack.utils.checkpoints import PendingSegments
 
-from .base import Callback
+from .base import Callback, innermost
 from .hooks import CallbackToHook, sees_runs, sees_steps
 
 __all__ = ["Callbacks", "of_other_workers"]
@@ -74,7 +74,7 @@ class Callbacks(Callback):
 
     def check_over(self) -> None:
         """Asks each callback whether the run ends before its next epoch."""
-        for each in self.cbs:
+        for each in map(innermost, self.cbs):
             each.check_over()
 
     def _before_epoch(self) -> None:

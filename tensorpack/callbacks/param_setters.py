@@ -60,8 +60,8 @@ class HyperParamSetter(Callback):
             ):
                 self._logged_epoch = self.epoch_num
                 name = self.param.readable_name
-                text = f"{value:.8f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.5g}"
-                logger.info(f"{name} at {self._moment()} will change to {text}")
+                digits = ".8f" if value == 0 or abs(value) >= 1e-4 else ".5g"
+                logger.info(f"{name} at {self._moment()} will change to {value:{digits}}")
         return value
 
     def _moment(self) -> str:
@@ -313,9 +313,6 @@ class StatMonitorParamSetter(HyperParamSetter):
       threshold: by how much the scalar has to improve.
       last_k: over how many values.
       reverse: whether more is better.
-
-    Raises:
-      RuntimeError: before the second epoch, nothing in the run measures the scalar.
     """
 
     _enable_before_train = False

@@ -170,16 +170,13 @@ class ModelSaver(Callback):
 
     def _tell_size(self) -> None:
         """Logs once what the checkpoints will take on the disk, if that is much."""
-        told, self._size_told = self._size_told, True
-        if told:
-            return
-        files = glob.glob(glob.escape(self._path) + ".*")
-        size, kept = sum(os.path.getsize(each) for each in files), max(self._max_to_keep, 2)
-        if not self._max_to_keep:
-            logger.info(f"A checkpoint takes {size_text(size)}; all of them are kept.")
-        elif kept * size >= _MUCH:
-            total = size_text(kept * size)
-            logger.info(f"A checkpoint takes {size_text(size)}; {kept} are kept, {total} in all.")
+        files = [] if self._size_told else glob.glob(glob.escape(self._path) + ".*")
+        size, kept = sum(map(os.path.getsize, files)), max(self._max_to_keep or 0, 2)
+        self._size_told = True
+        if kept * size >= _MUCH:
+            all_of = f"{kept} are kept, {size_text(kept * size)} in all"
+            all_of = all_of if self._max_to_keep else "all of them are kept"
+            logger.info(f"A checkpoint takes {size_text(size)}; {all_of}.")
 
     def _refuse_bad_variables(self) -> None:
         bad = self._finite.first_bad(tf.get_default_session())

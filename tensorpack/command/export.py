@@ -78,10 +78,10 @@ def _best_in(path: str) -> List[Any]:
 def _best_of(path: str) -> str:
     """Returns the checkpoint that the record of a log directory calls the best."""
     found = [os.path.join(path, str(each).rpartition(" (")[0]) for each in _best_in(path)]
-    if len(found) != 1:
-        some = f"several: give one of {', '.join(found)}" if found else "none: leave --best out"
-        raise CommandError(f"--best: {path} must be a log directory with one best, has {some}.")
-    return found[0]
+    if len(found) == 1:
+        return found[0]
+    some = f"several: give one of {', '.join(found)}" if found else "none: leave --best out"
+    raise CommandError(f"--best: {path} must be a log directory with one best, has {some}.")
 
 
 def _check_options(args: Any, kind: str) -> None:

@@ -23,8 +23,7 @@ def page_of(run: Run, links_from: Optional[str], reload_seconds: float = 0) -> s
 
     Args:
       run: what was read.
-      links_from: the folder where the page is going to be; its links begin there. None leaves them
-        out.
+      links_from: the folder where the page is going to be; its links begin there. None for none.
       reload_seconds: after which a browser loads the page again; 0 for never.
     """
     title = escape(os.path.basename(run.directory) or run.directory)

@@ -79,6 +79,7 @@ def read_run(directory: str) -> Run:
     log = _tail(os.path.join(directory, LOG), troubles)
     backups = [name for name in names if name.startswith(STATS) and _BACKUP.search(name)]
     now, *earlier = _statistics(directory, [STATS, *backups[-_MOST_EARLIER:]], troubles)
+    lines = log.splitlines()[-_LOG_LINES:]
     return Run(
         directory,
         record.get("sittings", []),
@@ -87,7 +88,7 @@ def read_run(directory: str) -> Run:
         _times(directory, log, troubles),
         _parameters(record, log),
         find_samples(directory, names, troubles),
-        _end_of(log),
+        lines[next((i for i, line in enumerate(lines) if _EPOCH in line), 0) :],
         _files(directory, names),
         troubles,
     )
@@ -171,13 +172,6 @@ def _shape(sizes: Any) -> Tuple[int, ...]:
     if len(shape) > _MOST_SIZES or not all(0 <= size < _MOST_SIZE for size in shape):
         raise ValueError("not the shape of a variable")
     return shape
-
-
-def _end_of(log: str) -> List[str]:
-    """The last lines, without what was logged before the first epoch among them."""
-    lines = log.splitlines()[-_LOG_LINES:]
-    first = next((i for i, line in enumerate(lines) if _EPOCH in line), 0)
-    return lines[first:]
 
 
 def _files(directory: str, names: List[str]) -> List[File]:

@@ -64,10 +64,8 @@ def load_named_values(
         logger.warn(text)
     elif shown:  # a checkpoint of a training always has more than a predictor needs
         logger.detail(text)
-        logger.info(
-            f"{len(shown)} variables of {source} are not in this graph, and not needed: "
-            f"{', '.join(name for name, _, _ in shown[:3])}{', ...' * (len(shown) > 3)}"
-        )
+        some = ", ".join(name for name, _, _ in shown[:3])
+        logger.info(f"{source} has {len(shown)} variables that this graph lacks, such as {some}.")
     SessionUpdate(sess, list(variables.values())).update(fitting)
     return frozenset(variables) - frozenset(fitting)
 

@@ -13,9 +13,7 @@ _FEW = 10  # variables, of which the table is short
 
 
 def describe_trainable_vars() -> None:
-    """Logs a table of the trainable variables of the default graph, with their total size; of more
-    than a few, on a terminal that is not verbose, the sum alone, see `logger.detail`.
-    """
+    """Logs a table of the trainable variables; of many, a terminal has the sum."""
     variables = tf.trainable_variables()
     if not variables:
         logger.warn("There are no trainable variables in the graph!")

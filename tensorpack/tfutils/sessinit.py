@@ -305,9 +305,8 @@ class InitFrom(SessionInit):
             rows.append((name, shape, reason or "loaded"))
         table = tabulate(rows, headers=["variable", "shape", "what"])
         self.missing = weights - frozenset(chosen)
-        unusual = self.missing or self._ignore or not chosen
-        text = f"Weights from {self.path}: {len(chosen)} loaded."
-        logger.info(f"{text}\n{table}" if unusual or logger.is_verbose() else text)
+        shown = self.missing or self._ignore or not chosen or logger.is_verbose()
+        logger.info(f"Weights from {self.path}: {len(chosen)} loaded." + f"\n{table}" * bool(shown))
         if not chosen:
             raise ValueError(
                 f"No weight of this model is in {self.path}: the table above says why. Is it the "

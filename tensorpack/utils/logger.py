@@ -3,8 +3,8 @@
 Lines look like `[0724 10:43:13 @DQN.py:156] text`, with `WRN` or `ERR` before the text of warnings
 and errors. They go to standard output, in colour where that is a terminal, and without colour to
 `log.log` in the log directory once there is one. A full disk or a closed pipe never ends a run: the
-sink that failed complains once on standard error. What is of use now and then (`detail`), such as the
-shapes of layers, goes to `log.log` alone, unless TENSORPACK_VERBOSE=1 or `set_verbose` asks for it.
+sink that failed complains once on standard error. What is of use now and then (`detail`), such as
+the shapes of layers, goes to `log.log` alone, unless TENSORPACK_VERBOSE=1.
 
 All functions that log take `msg % args`, and two options. `exc_info` (True or an exception) adds a
 traceback. `stacklevel` (also on Python 3.7) is for a function that logs on behalf of its caller:
@@ -42,7 +42,6 @@ __all__ = [
     "is_verbose",
     "setLevel",
     "set_logger_dir",
-    "set_verbose",
     "traceback_to_file",
     "warn",
     "warning",
@@ -62,7 +61,6 @@ class _RunLog:
         self.logger.setLevel(logging.INFO)
         for handler in list(self.logger.handlers):  # where this module is loaded a second time
             self.logger.removeHandler(handler)
-        self.verbose: Optional[bool] = None  # None: as the environment says
         self._console = ConsoleHandler()
         self._console.addFilter(lambda record: not hasattr(record, "detail") or is_verbose())
         self.logger.addHandler(self._console)
@@ -108,14 +106,8 @@ def detail(msg: object, *args: Any, **options: Any) -> None:
 
 
 def is_verbose() -> bool:
-    """Returns whether the terminal shows details: by `set_verbose`, or else TENSORPACK_VERBOSE."""
-    wish = _run_log.verbose
-    return os.environ.get("TENSORPACK_VERBOSE", "0") not in ("", "0") if wish is None else wish
-
-
-def set_verbose(verbose: bool = True) -> None:
-    """Sets whether the terminal shows details, whatever TENSORPACK_VERBOSE says."""
-    _run_log.verbose = verbose
+    """Returns whether the terminal shows details, as the variable TENSORPACK_VERBOSE says."""
+    return os.environ.get("TENSORPACK_VERBOSE", "") not in ("", "0")
 
 
 def warning(msg: object, *args: Any, **options: Any) -> None:
@@ -164,12 +156,7 @@ def disable_logger() -> None:
 
 
 def _log(
-    level: int,
-    msg: object,
-    args: tuple,
-    exc_info: Any = None,
-    stacklevel: int = 1,
-    detail: bool = False,
+    level: int, msg: object, args: tuple, exc_info: Any = None, stacklevel: int = 1, detail: Any = 0
 ) -> None:
     target = _run_log.logger
     if not target.isEnabledFor(level):
