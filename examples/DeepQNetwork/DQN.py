@@ -308,8 +308,9 @@ def _make_predictor(
 
 def run() -> None:
     """Runs `main` as a program; also a Ctrl-C outside of the training exits with its code."""
-    os.environ.setdefault("TENSORPACK_VERBOSE", "1")  # shapes of layers, the table of variables
     try:
+        if flags.parse().task == "train":  # shows the shapes of layers, the table of variables
+            os.environ.setdefault("TENSORPACK_VERBOSE", "1")
         main()
     except KeyboardInterrupt as stop:
         sys.exit(getattr(stop, "code", 130))
