@@ -267,15 +267,15 @@ def test_with_a_gpu_nothing_is_said(lines):
 
 
 class StopAfter(FakeTrainer):
-    """Asks the run to end in the tick of this number."""
+    """Asks the run to end after the tick of this number, as a signal does."""
 
     ticks = 0
 
     def check_stop(self):
+        super().check_stop()
         self.ticks -= 1
         if not self.ticks:
             self.stop_token.request(Interrupted(2))
-        super().check_stop()
 
 
 @pytest.mark.parametrize("ticks", [[3], [2, 4], [1, 1, 1]])
